@@ -16,6 +16,7 @@ from typing import Any
 import sympy
 import torch
 
+import harness.graph.replay  # noqa: F401 - registers operators that graphs have
 from harness.dtypes import DType, from_torch_name
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
 

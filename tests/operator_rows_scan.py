@@ -89,4 +89,70 @@ def _sorts() -> list[Case]:
     return rows
 
 
-FAMILIES = (_scans, _sorts)
+def _function(types: str, *lines: str, results: str) -> str:
+    """The text of a function of elements ``a0``, ``a1`` … and later ones ``b0``, ``b1`` …"""
+    given = [f'    {side}{n}: "{t}[]",' for side in "ab" for n, t in enumerate(types.split())]
+    body = [f"    {line}" for line in (*lines, f"return ({results},)")]
+    return "\n".join(("# harness graph 1", "def combine(", *given, "):", *body, ""))
+
+
+def recurrence(dtype: str) -> str:
+    """``h = a * h + b``, as pairs."""
+    return _function(
+        f"{dtype} {dtype}",
+        f'rate: "{dtype}[]" = aten.mul.Tensor(a0, b0)',
+        f'kept: "{dtype}[]" = aten.mul.Tensor(a1, b0)',
+        f'sum: "{dtype}[]" = aten.add.Tensor(kept, b1)',
+        results="rate, sum",
+    )
+
+
+_SEGMENTED = _function(
+    "b8 f32",
+    'ends: "b8[]" = aten.logical_or.default(a0, b0)',
+    'sum: "f32[]" = aten.add.Tensor(a1, b1)',
+    'kept: "f32[]" = aten.where.self(b0, b1, sum)',
+    results="ends, kept",
+)
+_SOFT = _function(
+    "f64 f64",
+    'top: "f64[]" = aten.maximum.default(a0, b0)',
+    'less: "f64[]" = aten.sub.Tensor(a0, top)',
+    'more: "f64[]" = aten.sub.Tensor(b0, top)',
+    'early: "f64[]" = aten.exp.default(less)',
+    'late: "f64[]" = aten.exp.default(more)',
+    'left: "f64[]" = aten.mul.Tensor(a1, early)',
+    'right: "f64[]" = aten.mul.Tensor(b1, late)',
+    'sum: "f64[]" = aten.add.Tensor(left, right)',
+    results="top, sum",
+)
+_WRAPS = _function("u8", 'sum: "u8[]" = aten.add.Tensor(a0, b0)', results="sum")
+_LONGEST = _function(
+    "i64 f32",
+    'later: "b8[]" = aten.ge.Tensor(b1, a1)',
+    'place: "i64[]" = aten.where.self(later, b0, a0)',
+    'most: "f32[]" = aten.maximum.default(a1, b1)',
+    results="place, most",
+)
+
+
+def _by_functions() -> list[Case]:
+    op = "harness.associative_scan.default"
+    rates, steps = Tensor((30, 3), low=-1, high=1), Tensor((30, 3))
+    wide = (Tensor((20, 2), F64), Tensor((20, 2), F64, low=0, high=1))
+    narrow = tuple(Tensor((9, 4), DType.BF16, low=-1, high=1) for _ in range(2))
+    flags, bytes_ = Tensor((40, 3), DType.BOOL), Tensor((40, 2), U8, low=0, high=200)
+    places = Tensor((30, 3), I64, low=0, high=9)
+    return [
+        row("recurrence", op, (rates, steps), recurrence("f32")),
+        row("turned", op, (TRANSPOSED, TRANSPOSED), recurrence("f32")),
+        row("bf16", op, narrow, recurrence("bf16")),
+        row("one", op, (Tensor((1, 4)), Tensor((1, 4))), recurrence("f32")),
+        row("segmented", op, (flags, Tensor((40, 3))), _SEGMENTED),
+        row("f64", op, wide, _SOFT),
+        row("u8", op, (bytes_,), _WRAPS),
+        row("places", op, (places, steps), _LONGEST),
+    ]
+
+
+FAMILIES = (_scans, _sorts, _by_functions)

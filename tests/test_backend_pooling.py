@@ -68,20 +68,6 @@ def test_gradients_go_to_the_largest(compiler: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bfloat16], ids=str)
-def test_the_most_frequent_value(compiler: Any, dtype: torch.dtype) -> None:
-    x = torch.randint(-3, 4, (5, 9, 4), generator=torch.Generator().manual_seed(1)).to(dtype)
-
-    def run(x: torch.Tensor) -> Any:
-        # where it stands: any of the equal ones
-        values = [x.mode(dim).values for dim in (0, 1, -1)]
-        return (*values, *x.mode(1, keepdim=True)[:1], x[0, 0, 0].mode().values)
-
-    _generated(compiler, run, x)
-    value, place = torch.compile(lambda x: x.mode(1), backend=compiler, dynamic=False)(x)
-    torch.testing.assert_close(x.gather(1, place.unsqueeze(1)).squeeze(1), value, equal_nan=True)
-
-
 def test_the_largest_of_a_window_alone_takes_one_comparison_an_element(compiler: Any) -> None:
     x = torch.randn(2, 3, 9, 11)
     x[0, 1, 4, 5], x[1, 2] = torch.nan, -torch.inf

@@ -76,7 +76,9 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
     parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
     parameters += [f"{STAGES}: tl.constexpr"] if plan.category is Category.MIXED else []
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
-    return functions_called(_COMMENT.sub("", body)), f"({', '.join(parameters)}):\n{body}"
+    own = kernel.functions
+    called = functions_called("".join((*own.values(), _COMMENT.sub("", body))))
+    return called | own, f"({', '.join(parameters)}):\n{body}"
 
 
 def block_names(plan: KernelPlan) -> list[str]:
@@ -92,6 +94,7 @@ class _Kernel:
     plan: KernelPlan
     frame: Frame
     exchange: Exchange | None = None
+    functions: dict[str, str] = field(default_factory=dict)
     _text: list[str] = field(default_factory=list)
     _in_memory: set[str] = field(default_factory=set)
     _done: set[int] = field(default_factory=set)
@@ -105,7 +108,7 @@ class _Kernel:
         labels = {id(s.value): nodes[s.buffer] for s in stores}
         dtypes = {b.name: b.dtype for b in buffers}
         body = Body(self.frame, self._pointers(), dtypes, nodes, labels)
-        body.along = Scanner(body)
+        body.along = Scanner(body, self.functions)
         if self.plan.category is Category.MIXED:
             body.walk, body.ahead = "x", Scope()
         self._components = components(s for part in self.plan.segments for s in part.stores)

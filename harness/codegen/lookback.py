@@ -47,7 +47,7 @@ def closing_lines(workspace: Workspace) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Combine:
+class Combination:
     """How a scan combines: ``join`` two tuples of values, the earlier one first, as text;
     ``total`` the names of what blocks along one axis come to. ``parts`` are the components' types
     and what changes nothing."""
@@ -65,7 +65,7 @@ class LookBack:
     names: Names
     workspace: Workspace
     number: int
-    combine: Combine
+    combine: Combination
 
     def publish(self, totals: Sequence[str]) -> None:
         """Tell the blocks behind what this one comes to."""

@@ -133,18 +133,16 @@ def _size_lines(plan: KernelPlan) -> list[str]:
 
 def reference_text(reference: Reference, plan: KernelPlan, name: str = "reference") -> str:
     """The module's function that computes the outputs."""
-    calls_philox = any("philox(" in line for line in reference.lines)
+    body = "\n".join(reference.lines)
+    copied = inspect.getsource(philox).replace(": Any", "").replace(" -> Any", "")
     lines = [
-        *(
-            (inspect.getsource(philox).replace(": Any", "").replace(" -> Any", ""), "")
-            if calls_philox
-            else ()
-        ),
+        *((copied, "") if "philox(" in body else ()),
+        *((tail.template("scanned.py.j2").render(), "", "") if "scanned(" in body else ()),
         f"def {name}(args, wide=False, nudge=1.0):",
         '    """The outputs by plain torch; ``wide``: float64; ``nudge``: of inexact calls."""',
-        *([_DEVICE] if any("device=device" in line for line in reference.lines) else ()),
+        *([_DEVICE] if "device=device" in body else ()),
         *_size_lines(plan),
-        *(f"    {line}" for line in reference.lines),
+        *(f"    {line}" for line in body.splitlines()),
         "",
     ]
     return "\n".join(lines)

@@ -96,12 +96,7 @@ class Reducer:
             case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
                 (self._arg_loop if looped else self._arg_block)(first, args[0])
             case (
-                ReduceKind.SUM
-                | ReduceKind.PROD
-                | ReduceKind.MAX
-                | ReduceKind.MIN
-                | ReduceKind.ANY
-                | ReduceKind.XOR_SUM
+                ReduceKind.SUM | ReduceKind.PROD | ReduceKind.MAX | ReduceKind.MIN | ReduceKind.ANY
             ):
                 (self._simple_loop if looped else self._simple_block)(first, args[0])
 
@@ -442,7 +437,6 @@ class Reducer:
 _COMBINE = {
     ReduceKind.SUM: "{0} + {1}",
     ReduceKind.PROD: "{0} * {1}",
-    ReduceKind.XOR_SUM: "{0} ^ {1}",
     ReduceKind.ANY: "tl.maximum({0}, {1})",
     ReduceKind.MAX: "tl.maximum({0}, {1})",
     ReduceKind.MIN: "tl.minimum({0}, {1})",
@@ -450,7 +444,6 @@ _COMBINE = {
 
 _ACROSS = {
     ReduceKind.SUM: "tl.sum",
-    ReduceKind.XOR_SUM: "tl.xor_sum",
     ReduceKind.ANY: "tl.max",
     ReduceKind.MAX: "tl.max",
     ReduceKind.MIN: "tl.min",
@@ -462,7 +455,7 @@ def neutral(kind: ReduceKind, dtype: DType) -> str:
     int32."""
     zero, one = ("0.0", "1.0") if dtype.is_float else ("0", "1")
     match kind:
-        case ReduceKind.SUM | ReduceKind.XOR_SUM | ReduceKind.ANY:
+        case ReduceKind.SUM | ReduceKind.ANY:
             return zero
         case ReduceKind.PROD:
             return one

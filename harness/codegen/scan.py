@@ -12,17 +12,18 @@ half and then by the upper one.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from harness.codegen.body import Body
-from harness.codegen.lookback import Combine, LookBack
+from harness.codegen.lookback import Combination, LookBack
 from harness.codegen.reduction import R, neutral
-from harness.codegen.values import KEYS, Scope, Var
+from harness.codegen.values import KEYS, Scope, Var, materialised
 from harness.dtypes import DType
 from harness.heuristics.limits import next_power_of_two
-from harness.ir.nodes import ReduceKind, Scan, ScanKind, Sort
+from harness.ir.nodes import Combine, ReduceKind, Scan, ScanKind, Sort
 from harness.ir.op_triton import triton_type
 from harness.tiling.workspace import Workspace
 
@@ -32,11 +33,36 @@ _LOW = "0xFFFFFFFF"
 _LEAST = "(-0x7FFFFFFF - 1)"
 
 
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How a scan combines: by ``helper`` (a sum without), components of types that follow what
+    changes nothing, if it ``starts`` with that."""
+
+    helper: str
+    parts: tuple[tuple[DType, str], ...]
+    starts: bool = True
+
+    def across(self, blocks: Sequence[str], axis: int) -> str:
+        """The scan of blocks along ``axis``, as text."""
+        if not self.helper:
+            return f"tl.cumsum({blocks[0]}, {axis})"
+        together = blocks[0] if len(blocks) == 1 else f"({', '.join(blocks)})"
+        return f"tl.associative_scan({together}, {axis}, {self.helper})"
+
+    def join(self, before: Sequence[str], after: Sequence[str]) -> str:
+        """What two neighbours come to, as text."""
+        if not self.helper:
+            return f"{before[0]} + {after[0]}"
+        return f"{self.helper}({', '.join((*before, *after))})"
+
+
 @dataclass(slots=True)
 class Scanner:
     """Writes the scans and sorts of one kernel."""
 
     body: Body
+    functions: dict[str, str] = field(default_factory=dict)
+    """The texts of users' functions, by name."""
     _looks: int = 0
 
     def __call__(self, value: Scan | Sort, args: Sequence[Var]) -> Var:
@@ -48,11 +74,17 @@ class Scanner:
         key = (is_scan, what, *(id(a) for a in value.args))
         if key not in scope.rows:
             if isinstance(value, Scan):
-                scope.rows[key] = self._scan(scope, value, args[0])
+                made = self._by_function if isinstance(value.kind, Combine) else self._scan
+                scope.rows[key] = made(scope, value, args)
             else:
                 scope.rows[key] = self._sort(scope, value, args[0])
         name = scope.rows[key][value.component]
-        if value.component and value.dtype is not self.body.frame.plan.index_dtype:
+        by_function = isinstance(value, Scan) and isinstance(value.kind, Combine)
+        if (
+            value.component
+            and not by_function
+            and value.dtype is not self.body.frame.plan.index_dtype
+        ):
             name = self._line(scope, f"{name}.to({triton_type(value.dtype)})")
         return Var(name, value.dtype, self.body.everything)
 
@@ -69,73 +101,78 @@ class Scanner:
 
     # scans
 
-    def _scan(self, scope: Scope, scan: Scan, arg: Var) -> tuple[str, ...]:
-        dtype = arg.dtype
+    def _by_function(self, scope: Scope, scan: Scan, args: Sequence[Var]) -> tuple[str, ...]:
+        """The results of a scan by a user's function, which has no element that changes nothing:
+        where programs share rows, a number of each element says whether it is one."""
+        assert isinstance(scan.kind, Combine)
+        name = _combine_function(self.body, scan.kind, self.functions)
+        blocks = [self._line(scope, self.body.whole(arg, arg.dtype)) for arg in args]
+        parts = tuple((arg.dtype, "0") for arg in args)
+        if not isinstance(self.body.frame.plan.workspace, Workspace):
+            return self._combined(scope, _How(name, parts, starts=False), blocks)
+        name = _where_any(name, len(args), self.functions)
+        there = self._line(scope, f"tl.full({self.body.block_shape}, 1, tl.int32)")
+        how = _How(name, ((DType.I32, "0"), *parts))
+        return self._combined(scope, how, (there, *blocks))[1:]
+
+    def _scan(self, scope: Scope, scan: Scan, args: Sequence[Var]) -> tuple[str, ...]:
+        (arg,), kind, dtype = args, scan.kind, args[0].dtype
+        assert isinstance(kind, ScanKind)
         if not dtype.is_float and dtype is not DType.I64:
             dtype = DType.I32
-        block = self._line(scope, self.body.whole(arg, dtype))
-        found = self._combined(scope, scan.kind, dtype, block)
+        parts: tuple[tuple[DType, str], ...] = ((dtype, _start(kind, dtype)),)
+        blocks: tuple[str, ...] = (self._line(scope, self.body.whole(arg, dtype)),)
+        if kind in (ScanKind.MAX, ScanKind.MIN):
+            parts += ((self.body.frame.plan.index_dtype, "0"),)
+            blocks += (self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),)
+        found = self._combined(scope, _How(_HELPER.get(kind, ""), parts), blocks)
         if scan.dtype is not dtype and not scan.component:
             return (self._line(scope, f"{found[0]}.to({triton_type(scan.dtype)})"), *found[1:])
         return found
 
-    def _combined(self, scope: Scope, kind: ScanKind, dtype: DType, block: str) -> tuple[str, ...]:
-        """The block's scan, after what came before it."""
-        parts: tuple[tuple[DType, str], ...] = ((dtype, _start(kind, dtype)),)
-        blocks: tuple[str, ...] = (block,)
-        if kind in (ScanKind.MAX, ScanKind.MIN):
-            parts += ((self.body.frame.plan.index_dtype, "0"),)
-            blocks += (self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),)
+    def _combined(self, scope: Scope, how: _How, blocks: Sequence[str]) -> tuple[str, ...]:
+        """The blocks' scan, after what came before them."""
         workspace = self.body.frame.plan.workspace
         if isinstance(workspace, Workspace):
-            return self._shared(scope, workspace, kind, parts, blocks)
-        own = self._lines(scope, _across(kind, blocks, self._axis), len(parts))
+            return self._shared(scope, workspace, how, blocks)
+        own = self._lines(scope, how.across(blocks, self._axis), len(blocks))
         if self.body.loop is None:
             return own
-        carry = tuple(self._carry(start, triton_type(of)) for of, start in parts)
-        found = self._lines(scope, _join(kind, carry, own), len(parts))
+        carry = tuple(self._carry(start, triton_type(of)) for of, start in how.parts)
+        found = self._lines(scope, how.join(carry, own), len(blocks))
+        if not how.starts:
+            pairs = zip(found, own, strict=True)
+            found = tuple(self._line(scope, f"tl.where({R}offset > 0, {a}, {b})") for a, b in pairs)
         # In the last block the last element may be outside of the range; nobody uses it then.
         end = f"{R}base == R0_BLOCK - 1"
-        for name, last in zip(carry, self._last(scope, found, parts, end), strict=True):
+        for name, last in zip(carry, self._last(scope, found, how.parts, end), strict=True):
             scope.lines.append(f"{name} = {last}")
         return found
 
     def _shared(
-        self,
-        scope: Scope,
-        workspace: Workspace,
-        kind: ScanKind,
-        parts: tuple[tuple[DType, str], ...],
-        blocks: Sequence[str],
+        self, scope: Scope, workspace: Workspace, how: _How, blocks: Sequence[str]
     ) -> tuple[str, ...]:
         """The block's scan, after what other programs found in the blocks before it."""
-        total = partial(self._total, scope, kind, parts)
-        combine = Combine(partial(_join, kind), total, parts)
+        total = partial(self._total, scope, how)
+        combine = Combination(how.join, total, how.parts)
         look = LookBack(scope, self.body.names, workspace, self._looks, combine)
         self._looks += 1
         totals = total(blocks)
         look.publish(totals)
-        own = self._lines(scope, _across(kind, blocks, 0), len(parts))
-        return self._lines(scope, _join(kind, look.carry(totals), own), len(parts))
+        own = self._lines(scope, how.across(blocks, 0), len(blocks))
+        return self._lines(scope, how.join(look.carry(totals), own), len(blocks))
 
-    def _total(
-        self,
-        scope: Scope,
-        kind: ScanKind,
-        parts: Sequence[tuple[DType, str]],
-        blocks: Sequence[str],
-    ) -> tuple[str, ...]:
+    def _total(self, scope: Scope, how: _How, blocks: Sequence[str]) -> tuple[str, ...]:
         """What one-dimensional blocks come to. Of equal extremes the last one counts, and only
         a scan combines in order."""
-        if len(parts) == 1:
-            text = f"tl.sum({blocks[0]}, 0)"
-            if kind is not ScanKind.SUM:
-                text = f"tl.reduce({blocks[0]}, 0, {_HELPER[kind]})"
+        if len(blocks) == 1:
+            helper, (block,) = how.helper, blocks
+            text = f"tl.reduce({block}, 0, {helper})" if helper else f"tl.sum({block}, 0)"
             return (self._line(scope, text),)
-        own = self._lines(scope, _across(kind, blocks, 0), len(parts))
+        own = self._lines(scope, how.across(blocks, 0), len(blocks))
         width = f"{own[0]}.shape[0]"
         end = f"tl.arange(0, {width}) == {width} - 1"
-        return tuple(self._last(scope, own, parts, end))
+        return tuple(self._last(scope, own, how.parts, end))
 
     def _lines(self, scope: Scope, text: str, count: int) -> tuple[str, ...]:
         names = tuple(self.body.names.fresh() for _ in range(count))
@@ -275,16 +312,39 @@ def _start(kind: ScanKind, dtype: DType) -> str:
             return 'float("-inf")'
 
 
-def _across(kind: ScanKind, blocks: Sequence[str], axis: int) -> str:
-    """The scan of blocks along ``axis``, as text."""
-    if kind is ScanKind.SUM:
-        return f"tl.cumsum({blocks[0]}, {axis})"
-    together = blocks[0] if len(blocks) == 1 else f"({', '.join(blocks)})"
-    return f"tl.associative_scan({together}, {axis}, {_HELPER[kind]})"
+def _combine_function(body: Body, combine: Combine, functions: dict[str, str]) -> str:
+    """The name of ``combine`` in ``functions``, where its text is from now on."""
+    inner = Body(body.frame, {}, {}, {}, {})
+    count = len(combine.results)
+    names = [f"{letter}{n}" for letter in "ab" for n in range(count)]
+    for name, parameter in zip(names, combine.parameters, strict=True):
+        inner.define(parameter, Var(name, parameter.dtype, body.everything))
+    results = [inner.value(result) for result in combine.results]
+    texts = [materialised(v) if v.literal else v.text for v in results]
+    return _function("_combine", names, inner.outer.lines, texts, functions)
 
 
-def _join(kind: ScanKind, before: Sequence[str], after: Sequence[str]) -> str:
-    """What two neighbours come to, as text."""
-    if kind is ScanKind.SUM:
-        return f"{before[0]} + {after[0]}"
-    return f"{_HELPER[kind]}({', '.join((*before, *after))})"
+def _where_any(name: str, count: int, functions: dict[str, str]) -> str:
+    """The name of the function ``name`` of ``count`` operands where a number, ahead of each side's
+    elements, says whether there are any: nothing and something come to the latter."""
+    before, after, both = ([f"{c}{n}" for n in range(count)] for c in "abc")
+    lines = [f"{', '.join(both)} = {name}({', '.join((*before, *after))})"]
+    chosen = "tl.where(b == 0, {}, tl.where(a == 0, {}, {}))"
+    results = [chosen.format(*three) for three in zip(before, after, both, strict=True)]
+    return _function("_if_any", ["a", *before, "b", *after], lines, ["a | b", *results], functions)
+
+
+def _function(
+    kind: str,
+    parameters: list[str],
+    lines: list[str],
+    results: list[str],
+    functions: dict[str, str],
+) -> str:
+    """Adds a function, whose name follows from its text: equal ones of kernels that share a module
+    are one."""
+    rest = "".join(f"    {line}\n" for line in (*lines, f"return {', '.join(results)}"))
+    rest = f"({', '.join(parameters)}):\n{rest}"
+    name = f"{kind}_{hashlib.sha256(rest.encode()).hexdigest()[:8]}"
+    functions[name] = f"@triton.jit\ndef {name}{rest}"
+    return name

@@ -5,6 +5,7 @@ No torch here: code generation writes these lines without importing it.
 
 from __future__ import annotations
 
+import functools
 import keyword
 import math
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import GraphError
 from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
+from harness.graph.reader import loads
 from harness.ir.index_text import size_text
 
 FACTORY_DTYPE = frozenset(
@@ -24,10 +26,11 @@ FACTORY_DTYPE = frozenset(
 )
 """Factories whose element type has a default that ``wide`` must override."""
 
+SCAN_BY_FUNCTION = "harness.associative_scan.default"
 _PLACES = frozenset({"device", "pin_memory"})
 
 _RESERVED = frozenset(
-    {"args", "device", "float", "math", "nudge", "torch", "wide"}
+    {"args", "device", "float", "math", "nudge", "scanned", "torch", "wide"}
     | {dtype.torch_name for dtype in DType}
 )
 
@@ -66,10 +69,24 @@ def needed_nodes(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) ->
     return found[::-1]
 
 
+@functools.cache
+def combine_graph(text: str) -> Graph:
+    """The function that a scan by a function brings along, a graph of numbers."""
+    return loads(text, "the combine function of a scan")
+
+
+def combine_of(node: Node) -> Graph | None:
+    """The function of ``node``, if it is a scan by a function."""
+    text = node.args[1] if node.op == SCAN_BY_FUNCTION else None
+    return combine_graph(text) if isinstance(text, str) else None
+
+
 def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
     """The floating type names in the text of the ``needed_nodes`` of the same arguments, sorted."""
     found: set[str] = set()
-    for node in needed_nodes(graph, inputs, outputs):
+    nodes = needed_nodes(graph, inputs, outputs)
+    functions = filter(None, map(combine_of, nodes))
+    for node in (*nodes, *(inner for function in functions for inner in function.nodes)):
         for arg in _flat((*node.args, *(v for _, v in call_kwargs(node)))):
             if isinstance(arg, DType) and arg.is_float:
                 found.add(arg.torch_name)
@@ -88,7 +105,7 @@ def call_kwargs(node: Node) -> list[tuple[str, Arg]]:
 
 
 def node_text(node: Node) -> str:
-    """One node as an assignment.
+    """One node as an assignment; before a scan by a function, as ``scanned`` takes it, that.
 
     A value ``v`` lives in the variable ``local_name(v)``; whoever runs the text binds the inputs.
     Free names besides these are ``torch``, ``device`` (for factories), and torch's names of the
@@ -99,6 +116,9 @@ def node_text(node: Node) -> str:
         return f"{local_name(node.name)} = {_text(node.args[0])}[{_text(node.args[1])}]"
     if node.op == "harness.random_bits.default":
         return _bits_text(node)
+    function = combine_of(node)
+    if function is not None:
+        return _scan_text(node, function)
     parts = [_text(arg) for arg in node.args]
     if node.op == "prims.fma.default":  # not every torch that runs modules has it
         return f"{local_name(node.name)} = torch.addcmul({parts[2]}, {parts[0]}, {parts[1]})"
@@ -116,6 +136,19 @@ def _bits_text(node: Node) -> str:
     count = size_text(node.type.numel)
     index = f"torch.arange({count}, device={seed}.device).view({size})"
     return f"{local_name(node.name)} = philox({seed}, {index}).to(torch.int32)"
+
+
+def _scan_text(node: Node, function: Graph) -> str:
+    name = f"combine_{local_name(node.name)}"
+    results = [local_name(output) for output in function.outputs if output]
+    return "\n".join(
+        (
+            f"def {name}({', '.join(local_name(item.name) for item in function.inputs)}):",
+            *(f"    {node_text(inner)}" for inner in function.nodes),
+            f"    return [{', '.join(results)}]",
+            f"{local_name(node.name)} = scanned({name}, {_text(node.args[0])})",
+        )
+    )
 
 
 def _flat(args: Sequence[Arg]) -> Iterable[Arg]:

@@ -18,7 +18,7 @@ import torch
 
 from harness.ir.philox import philox
 
-_LIBRARY: Any = torch.library.Library("harness", "DEF")  # type: ignore[no-untyped-call]
+LIBRARY: Any = torch.library.Library("harness", "DEF")  # type: ignore[no-untyped-call]
 
 
 def draw_seeds(count: int, *, device: torch.device) -> Sequence[torch.Tensor]:
@@ -46,14 +46,14 @@ def _bits_fake(seed: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
     return torch.empty(size, dtype=torch.int32, device=seed.device)
 
 
-_LIBRARY.define(
+LIBRARY.define(
     "seeds(int count, *, Device device) -> Tensor[]", tags=torch.Tag.nondeterministic_seeded
 )
-_LIBRARY.define("random_bits(Tensor seed, SymInt[] size) -> Tensor")
-_LIBRARY.impl(
+LIBRARY.define("random_bits(Tensor seed, SymInt[] size) -> Tensor")
+LIBRARY.impl(
     "seeds", lambda count, *, device: list(draw_seeds(count, device=device)), "BackendSelect"
 )
 for _key in ("CPU", "CUDA"):
-    _LIBRARY.impl("random_bits", random_bits, _key)
-torch.library.register_fake("harness::seeds", _seeds_fake, lib=_LIBRARY)
-torch.library.register_fake("harness::random_bits", _bits_fake, lib=_LIBRARY)
+    LIBRARY.impl("random_bits", random_bits, _key)
+torch.library.register_fake("harness::seeds", _seeds_fake, lib=LIBRARY)
+torch.library.register_fake("harness::random_bits", _bits_fake, lib=LIBRARY)

@@ -7,6 +7,7 @@ rounding errors.
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -15,11 +16,11 @@ import sympy
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
-import harness.graph.random  # noqa: F401 - registers operators that graphs have
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
-from harness.graph.calltext import call_kwargs, is_factory
+from harness.graph.calltext import call_kwargs, combine_graph, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
+from harness.graph.random import LIBRARY  # which has the operators of random numbers
 
 K = TypeVar("K", bound=Hashable)
 
@@ -126,6 +127,32 @@ def call_node(
     function, args, kwargs = bound(node, values, device, float64)
     return function(*args, **kwargs)
 
+
+def associative_scan(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Tensor]:
+    """Tensors of one shape scanned along their first dimension by a function that is the text of a
+    graph of numbers: of an element of every tensor, and of one that comes later, to what they come
+    to. Each result is laid out as its operand is."""
+    function = combine_graph(combine)
+    names = [item.name for item in function.inputs]
+
+    def joined(*given: torch.Tensor) -> list[torch.Tensor]:
+        values: dict[str, Any] = dict(zip(names, given, strict=True))
+        for node in function.nodes:
+            values[node.name] = call_node(node, values, given[0].device)
+        return [values[name].expand_as(given[0]) for name in function.outputs if name]
+
+    own = importlib.import_module("torch._higher_order_ops.associative_scan")
+    found = own.generic_associative_scan(joined, list(xs))
+    return [torch.empty_like(x).copy_(one) for x, one in zip(xs, found, strict=True)]
+
+
+def _fake(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Tensor]:
+    return [torch.empty_like(x) for x in xs] if combine else []
+
+
+LIBRARY.define("associative_scan(Tensor[] xs, str combine) -> Tensor[]")
+LIBRARY.impl("associative_scan", associative_scan, "CompositeExplicitAutograd")
+torch.library.register_fake("harness::associative_scan", _fake, lib=LIBRARY)
 
 META = torch.device("meta")
 """Where tensors have sizes, strides and types, and no data."""

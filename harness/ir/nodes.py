@@ -43,7 +43,6 @@ class ReduceKind(enum.Enum):
     MAX = "max"
     MIN = "min"
     ANY = "any"
-    XOR_SUM = "xor_sum"
     ARGMAX = "argmax"
     ARGMIN = "argmin"
     WELFORD = "welford"
@@ -60,6 +59,16 @@ class ScanKind(enum.Enum):
     MAX = "max"
     MIN = "min"
     LOGSUMEXP = "logsumexp"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Combine:
+    """A user's associative function of a scan: what an element of each operand and one that comes
+    later come to. ``parameters`` are loads of names that stand for the earlier elements and then
+    for the later ones; ``results`` are computed from them and constants, in the operands' types."""
+
+    parameters: tuple[Load, ...]
+    results: tuple[Value, ...]
 
 
 class StoreMode(enum.Enum):
@@ -153,10 +162,11 @@ class Reduce(_Typed):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Scan(_Typed):
-    """Component ``component`` of a running reduction of ``args``: at every point of the nest's
-    reduction axes what the points up to it, itself included, come to, in row-major order."""
+    """Component ``component`` of a running reduction of ``args`` (one, or as many as a user's
+    function takes): at every point of the nest's reduction axes what the points up to it, itself
+    included, come to, in row-major order."""
 
-    kind: ScanKind
+    kind: ScanKind | Combine
     args: tuple[Value, ...]
     component: int = 0
 
@@ -372,7 +382,9 @@ class Builder:
         key = ("reduce", kind, dtype, component, across, *(id(a) for a in args))
         return self._intern(key, Reduce(dtype, kind, args, component, across))
 
-    def scan(self, kind: ScanKind, *args: Value, dtype: DType, component: int = 0) -> Value:
+    def scan(
+        self, kind: ScanKind | Combine, *args: Value, dtype: DType, component: int = 0
+    ) -> Value:
         """A component of a running reduction along the nest's reduction axes."""
         key = ("scan", kind, dtype, component, *(id(a) for a in args))
         return self._intern(key, Scan(dtype, kind, args, component))

@@ -17,6 +17,7 @@ from harness.ir.nodes import (
     Nest,
     Reduce,
     Scan,
+    ScanKind,
     Sort,
     Store,
     StoreMode,
@@ -99,7 +100,8 @@ def _value(value: Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
         case Reduce():
             return f"reduce.{value.kind.value}.{value.component} {_names(value.args, numbers)}"
         case Scan():
-            return f"scan.{value.kind.value}.{value.component} {_names(value.args, numbers)}"
+            kind = value.kind.value if isinstance(value.kind, ScanKind) else "by_function"
+            return f"scan.{kind}.{value.component} {_names(value.args, numbers)}"
         case Sort():
             order = "descending" if value.descending else "ascending"
             first = "" if value.limit is None else f" first {value.limit}"

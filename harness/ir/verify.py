@@ -18,6 +18,7 @@ from harness.ir.affine import linear, positions
 from harness.ir.index import Number
 from harness.ir.nodes import (
     Axis,
+    Combine,
     Compute,
     Constant,
     IndexValue,
@@ -299,6 +300,11 @@ class _NestChecker:
             )
 
     def _check_scan(self, value: Scan | Sort) -> None:
+        if isinstance(value, Scan) and isinstance(value.kind, Combine):
+            types = [v.dtype for v in (*value.kind.parameters, *value.kind.results)]
+            if types != 3 * [arg.dtype for arg in value.args]:
+                self._fail("a scan's function does not fit its operands", types, "types alike")
+            return
         pairs = isinstance(value, Sort) or value.kind in (ScanKind.MAX, ScanKind.MIN)
         if len(value.args) != 1 or not 0 <= value.component < 1 + pairs:
             self._fail(
@@ -399,7 +405,7 @@ def reduced_dtype(kind: ReduceKind, dtype: DType) -> tuple[DType, ...]:
     match kind:
         case ReduceKind.SUM | ReduceKind.PROD:
             return (dtype,) if dtype.is_float else (DType.I64, dtype)
-        case ReduceKind.MAX | ReduceKind.MIN | ReduceKind.XOR_SUM:
+        case ReduceKind.MAX | ReduceKind.MIN:
             return (dtype,)
         case ReduceKind.ANY:
             return (DType.BOOL,)

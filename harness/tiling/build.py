@@ -142,7 +142,10 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
 
 def _workspace(group: FusedGroup, stores: Sequence[Store]) -> Workspace:
     blocks = cdiv(int(group.rnumel), LEAST_SCAN_BLOCK)
-    return Workspace(int(group.numel), blocks, len(_combined(stores)))
+    found = scans(stores)
+    # A user's function has a component more: whether there is anything.
+    arrays = max((3, *(len(s.args) + 2 for s in found)))
+    return Workspace(int(group.numel), blocks, len(_combined(stores)), arrays)
 
 
 def _combined(stores: Sequence[Store]) -> set[tuple[object, ...]]:

@@ -27,7 +27,6 @@ _RESULTS = {
     ReduceKind.MAX: 1,
     ReduceKind.MIN: 1,
     ReduceKind.ANY: 1,
-    ReduceKind.XOR_SUM: 1,
     ReduceKind.WELFORD: 2,
     ReduceKind.SOFTMAX: 2,
 }

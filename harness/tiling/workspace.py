@@ -15,12 +15,13 @@ _HEAD = 2
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """The workspace of ``scans`` scans of ``rows`` rows of at most ``blocks`` blocks, in words of
-    64 bits. A row has a counter, the number of programs that have finished, and for each scan three
-    arrays (a flag and two components) for its blocks and three for groups of ``WINDOW`` of them."""
+    64 bits. A row has a counter, the number of programs that have finished, and for each scan
+    ``arrays`` (a flag and components) for its blocks, as many for groups of ``WINDOW`` of them."""
 
     rows: int
     blocks: int
     scans: int
+    arrays: int = 3
 
     @property
     def groups(self) -> int:
@@ -29,11 +30,11 @@ class Workspace:
 
     def flags(self, scan: int) -> int:
         """Where the block flags of a scan start in its row; the components follow."""
-        return _HEAD + scan * 3 * (self.blocks + self.groups)
+        return _HEAD + scan * self.arrays * (self.blocks + self.groups)
 
     def group_flags(self, scan: int) -> int:
         """Where its group flags start."""
-        return self.flags(scan) + 3 * self.blocks
+        return self.flags(scan) + self.arrays * self.blocks
 
     @property
     def row(self) -> int:

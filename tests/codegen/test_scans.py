@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from harness.graph.model import Graph
@@ -12,7 +15,7 @@ from harness.target import H100
 from tests.codegen.kernels import groups, loads, modules, sources
 from tests.codegen.test_interpreted import failures
 from tests.operator_cases import graph_of
-from tests.operator_rows_scan import FAMILIES
+from tests.operator_rows_scan import FAMILIES, recurrence
 
 
 def _graph(text: str) -> Graph:
@@ -156,6 +159,27 @@ GROUPS_OF_BLOCKS = _graph("""def groups(
     product: "f64[67000]" = aten.cumsum.default(x, 0)
     return (product,)
 """)
+RECURRENCE = """def recurrence(
+    x: "f32[2, {n}]",
+    y: "f32[2, {n}]",
+):
+    rate: "f32[2, {n}]" = aten.sigmoid.default(x)
+    turned: "f32[{n}, 2]{{1, {n}}}" = aten.permute.default(rate, [1, 0])
+    steps: "f32[{n}, 2]{{1, {n}}}" = aten.permute.default(y, [1, 0])
+    both: ("f32[{n}, 2]{{1, {n}}}", "f32[{n}, 2]{{1, {n}}}") = harness.associative_scan.default(
+        [turned, steps], {function}
+    )
+    states: "f32[{n}, 2]{{1, {n}}}" = getitem(both, 1)
+    back: "f32[2, {n}]" = aten.permute.default(states, [1, 0])
+    sum: "f32[2, {n}]" = aten.add.Tensor(back, y)
+    return (sum,)
+"""
+
+
+def _recurrence(n: int) -> Graph:
+    return _graph(RECURRENCE.format(n=n, function=json.dumps(recurrence("f32"))))
+
+
 WHOLE = _graph("""def whole(
     x: "f32[2, 17000]",
 ):
@@ -173,6 +197,29 @@ def test_programs_that_share_rows_compute_what_torch_does(
     assert module.category == "spl"
     config = Config((("XBLOCK", 1), ("R0_BLOCK", block)), 4)
     assert failures({graph.name: module}, interpreter, config) == []
+
+
+@pytest.mark.parametrize("looped", [True, False])
+def test_scans_by_functions_in_loops_and_in_blocks(
+    interpreter: InterpreterPool, looped: bool
+) -> None:
+    (module,) = modules(_recurrence(300), looped)
+    config = Config((("XBLOCK", 1), ("R0_BLOCK", 64)), 4) if looped else None
+    assert failures({"recurrence": module}, interpreter, config) == []
+
+
+@pytest.mark.slow
+def test_programs_that_share_rows_scan_them_by_a_function(interpreter: InterpreterPool) -> None:
+    (module,) = modules(_recurrence(16384))
+    assert module.category == "spl"
+    config = Config((("XBLOCK", 1), ("R0_BLOCK", 2048)), 4)
+    assert failures({"recurrence": module}, interpreter, config) == []
+
+
+def test_equal_functions_have_one_name_and_others_another() -> None:
+    (first,), (again,) = (list(sources(_recurrence(n))) for n in (300, 301))
+    helpers = [re.findall(r"def (_combine_\w+)", one.text) for one in (first, again)]
+    assert len(helpers[0]) == 1 and helpers[0] == helpers[1]
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import (
+    Combine,
     Compute,
     Constant,
     IndexValue,
@@ -28,11 +29,13 @@ from harness.ir.nodes import (
     Nest,
     Reduce,
     Scan,
+    ScanKind,
     Sort,
     Store,
     StoreMode,
     Value,
     operands,
+    walk,
 )
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
@@ -351,12 +354,30 @@ class _Evaluator:
             case Reduce():
                 result = oracle_reductions.reduce(value.kind, flat, value.component).astype(kind)
                 return result.reshape(*result.shape, *(1 for _ in dims))
-            case Scan():
-                result = oracle_reductions.scan(value.kind, flat[0], value.component)
+            case Scan(kind=Combine() as function):
+                result = self._by_function(function, flat)[value.component]
+                return result.astype(kind).reshape(*shape[:parallel], *dims)
+            case Scan(kind=ScanKind() as how):
+                result = oracle_reductions.scan(how, flat[0], value.component)
                 return result.astype(kind).reshape(*shape[:parallel], *dims)
             case Sort():
                 result = oracle_reductions.sort(flat[0], value.descending, value.component)
                 return result.astype(kind).reshape(*shape[:parallel], *dims)
+
+    def _by_function(self, function: Combine, rows: list[Array]) -> list[Array]:
+        """The scan of rows, which lie along the last axis, one element after the other."""
+        found = [[row[..., 0] for row in rows]]
+        for at in range(1, rows[0].shape[-1]):
+            given = [*found[-1], *(row[..., at] for row in rows)]
+            made = {id(p): v for p, v in zip(function.parameters, given, strict=True)}
+            for part in walk(function.results):
+                kind = storage_type(part.dtype, self.machine.float64)
+                if isinstance(part, Constant):
+                    made[id(part)] = np.asarray(part.number).astype(kind)
+                elif isinstance(part, Compute):
+                    made[id(part)] = self._operation(part, [made[id(a)] for a in part.args])
+            found.append([np.broadcast_to(made[id(r)], given[0].shape) for r in function.results])
+        return [np.stack(parts, axis=-1) for parts in zip(*found, strict=True)]
 
 
 def _check_range(index: Array, storage: Array, mask: Array, where: str) -> None:

@@ -25,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed
+from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.libraries.convolutions import as_images, channels_last, without_biases
@@ -389,6 +390,7 @@ def normalise(gm: fx.GraphModule) -> None:
     gets stays what it is: two results share memory if and only if one was a view of the other, and
     a constant's copy is a copy."""
     gather_seeds(gm)
+    lift_functions(gm)
     returned = _returned(gm)
     for node in list(gm.graph.nodes):
         if node.target is torch.ops.prims.convert_element_type.default:

@@ -26,7 +26,6 @@ def sorting_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.kthvalue.default: kthvalue,
         _aten.median.default: _of_all(median),
         _aten.median.dim: median,
-        _aten.mode.default: mode,
         _aten.nanmedian.default: _of_all(nanmedian),
         _aten.nanmedian.dim: nanmedian,
     }
@@ -102,29 +101,6 @@ def nanmedian(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, 
         return median(x, dim, keepdim)
     last = (x.shape[dim] if x.dim() else 1) - 1 - x.isnan().sum(dim, keepdim=True)
     return _at(x, last.clamp(min=0) // 2, dim, keepdim)
-
-
-def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """``mode``: the smallest of the most frequent values, and where the last of them stands. A NaN
-    is the largest and equals none; eager mode sorts it anywhere, and others with it. On a GPU eager
-    mode takes any of the most frequent: there the library's operator stays."""
-    if not _fits(x, dim) or x.device.type != "cpu":
-        return NotImplemented
-    dim = dim % x.dim() if x.dim() else 0
-    rows = x if x.dim() else x.view(1)
-    size = rows.shape[dim]
-    values, places = _sorted(rows, dim)
-    along = torch.arange(size, device=x.device).view([-1, *[1] * (rows.dim() - 1 - dim)])
-    starts = torch.ones_like(rows, dtype=torch.bool)
-    if size > 1:
-        differ = values.narrow(dim, 1, size - 1) != values.narrow(dim, 0, size - 1)
-        starts = torch.cat([starts.narrow(dim, 0, 1), differ], dim)
-    begin = torch.where(starts, along, 0).cummax(dim).values
-    last = (along - begin).argmax(dim, keepdim=True)
-    value, place = values.gather(dim, last), places.gather(dim, last)
-    if keepdim and x.dim():
-        return value, place
-    return value.squeeze(dim), place.squeeze(dim)
 
 
 def _at(x: Tensor, place: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:

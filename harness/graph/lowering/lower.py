@@ -145,7 +145,7 @@ class Lowering:
         rule = self.rules.get(node.op)
         if rule is None:
             raise unsupported(node, "an operator without a lowering")
-        call = Call(self.context, node, self.tensors, self.types)
+        call = Call(self.context, node, self.tensors, self.types, self.rules)
         sorted_row = self.picked.get(next(iter(node.refs()), ""))
         lowered = rule.lower(call) if sorted_row is None else pick(call, sorted_row)
         if isinstance(lowered, tuple):

@@ -27,6 +27,7 @@ class Call:
     node: Node
     values: Mapping[str, Tensor]
     types: Mapping[str, TensorType]
+    rules: Mapping[str, Rule]
 
     @property
     def scalar(self) -> Scalar:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.calltext import SCAN_BY_FUNCTION, combine_of
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import (
     Lowered,
@@ -16,7 +17,8 @@ from harness.graph.lowering.tensor import (
     inner_variable,
     is_one,
 )
-from harness.ir.nodes import ScanKind, Value
+from harness.graph.model import Graph
+from harness.ir.nodes import Combine, Load, ScanKind, Value
 
 LONGEST_SORT = 1024
 """Elements of a row that one program sorts: what one warp holds in its registers. Measured on an
@@ -54,7 +56,10 @@ def _row(call: Call, dtype: DType | None, dim_at: int, default: int | None = Non
     """The first argument, converted to ``dtype``, along the dimension in argument ``dim_at``."""
     tensor = call.tensor(0)
     missing = () if default is None else (default,)
-    dim = call.dim(dim_at, "dim", tensor.rank, *missing)
+    return _along(call, tensor, dtype, call.dim(dim_at, "dim", tensor.rank, *missing))
+
+
+def _along(call: Call, tensor: Tensor, dtype: DType | None, dim: int) -> _Row:
     value, size = tensor.value, tensor.shape[dim] if tensor.rank else sympy.S.One
     if not is_one(size):
         index = list(canonical(tensor.shape))
@@ -89,6 +94,53 @@ def extreme(kind: ScanKind) -> Rule:
     return Rule(lower)
 
 
+def associative(call: Call) -> Lowered:
+    """``harness.associative_scan``: by the function that it brings along, all operands at once."""
+    function = combine_of(call.node)
+    assert function is not None
+    rows = [_along(call, tensor, _carried(tensor.dtype), 0) for tensor in call.tensors(0)]
+    if is_one(rows[0].size):
+        return tuple(row.finish(row.value, n) for n, row in enumerate(rows))
+    combine, builder = _combine(call, function), call.context.builder
+    values = [row.value for row in rows]
+    made = [
+        builder.scan(combine, *values, dtype=value.dtype, component=n)
+        for n, value in enumerate(values)
+    ]
+    return tuple(
+        row.finish(value, n) for n, (row, value) in enumerate(zip(rows, made, strict=True))
+    )
+
+
+def _carried(dtype: DType) -> DType:
+    """The type that elements of ``dtype`` have between two calls of a function."""
+    if dtype.is_float:
+        return dtype.compute
+    return DType.I64 if dtype is DType.I64 else DType.I32
+
+
+def _combine(call: Call, function: Graph) -> Combine:
+    """The graph of a function as one of the kernel."""
+    scalar, given = call.scalar, []
+    types, tensors = {item.name: item.type for item in function.inputs}, {}
+    for name, kind in types.items():
+        carried = _carried(kind.dtype)
+        loaded = call.context.builder.load(name, sympy.S.Zero, carried, stored=True)
+        assert isinstance(loaded, Load)
+        given.append(loaded)
+        tensors[name] = Tensor(kind.shape, kind.dtype, scalar.cast(loaded, kind.dtype))
+    for node in function.nodes:
+        rule = call.rules.get(node.op)
+        inner = Call(call.context, node, tensors, types, call.rules)
+        found = None if rule is None else rule.lower(inner)
+        if not isinstance(found, Tensor):
+            raise call.reject(f"{node.op} in a scan's function", "what is done element by element")
+        tensors[node.name], types[node.name] = found, inner.type
+    pairs = zip(filter(None, function.outputs), given, strict=False)
+    results = (scalar.cast(tensors[name].value, one.dtype) for name, one in pairs)
+    return Combine(tuple(given), tuple(results))
+
+
 def sort(call: Call) -> Lowered:
     """``sort.stable``: values and the positions that they had."""
     row = _row(call, None, len(call.node.args), -1)
@@ -108,4 +160,5 @@ RULES: Rules = {
     "aten.cummax.default": extreme(ScanKind.MAX),
     "aten.cummin.default": extreme(ScanKind.MIN),
     "aten.sort.stable": Rule(sort, partial=True),
+    SCAN_BY_FUNCTION: Rule(associative, partial=True),
 }

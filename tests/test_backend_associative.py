@@ -1,0 +1,106 @@
+"""``associative_scan`` through torch.compile in the interpreter, against float64 one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch._higher_order_ops.associative_scan import associative_scan_op
+
+from harness.backend import Compiler, Devices
+
+Tensors = list[torch.Tensor]
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    yield Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
+
+
+def step(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, d: torch.Tensor) -> Tensors:
+    """``h = a * h + b``, as state-space models have it."""
+    return [a * c, torch.addcmul(d, b, c)]
+
+
+def scanned(
+    function: Callable[..., Tensors], xs: Tensors, dim: int, reverse: bool = False
+) -> Tensors:
+    """What ``associative_scan`` of ``combine_mode="pointwise"`` does, which takes CUDA tensors
+    alone."""
+    moved = [x.movedim(dim, 0) for x in xs]
+    moved = [x.flip([0]) for x in moved] if reverse else moved
+    found = associative_scan_op(function, moved, ())
+    found = [x.flip([0]) for x in found] if reverse else found
+    return [x.movedim(0, dim) for x in found]
+
+
+def one_by_one(rate: torch.Tensor, x: torch.Tensor, dim: int, reverse: bool) -> torch.Tensor:
+    rate, x = rate.double().movedim(dim, 0), x.double().movedim(dim, 0)
+    state, states = torch.zeros_like(x[0]), []
+    for at in reversed(range(len(x))) if reverse else range(len(x)):
+        state = state * rate[at] + x[at]
+        states.append(state)
+    return torch.stack(states[::-1] if reverse else states).movedim(0, dim)
+
+
+def texts(compiler: Compiler) -> list[str]:
+    """The kernels of the last graph, in which nothing is left to torch."""
+    graph = compiler.compiled[-1]
+    assert not graph.report().library_calls and not compiler.eager
+    return [module.text for module, _ in graph.distinct()]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [((3, 50), 1), ((40, 6), 0), ((2, 30, 5), 1), ((70,), 0), ((4, 1), 1)],
+    ids=str,
+)
+def test_a_linear_recurrence_is_one_kernel_with_what_surrounds_it(
+    compiler: Compiler, shape: tuple[int, ...], dim: int, reverse: bool
+) -> None:
+    def model(rate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        decay = torch.sigmoid(rate)
+        return scanned(step, [decay, x * 2], dim, reverse)[1].relu() + 1
+
+    rate, x = torch.randn(shape), torch.randn(shape)
+    found = torch.compile(model, backend=compiler, fullgraph=True)(rate, x)
+    wanted = one_by_one(rate.double().sigmoid(), 2 * x.double(), dim, reverse).relu() + 1
+    torch.testing.assert_close(found, wanted.float())
+    assert found.stride() == x.stride()
+    made = texts(compiler)
+    # What goes on with a scan's reverse runs after it.
+    assert len(made) == (2 if reverse and shape[dim] > 1 else 1)
+    assert shape[dim] == 1 or "tl.associative_scan" in made[0]
+
+
+def test_gradients_are_compiled_as_torch_has_them(compiler: Compiler) -> None:
+    """torch 2.13's own gradient of a function of several operands is not the scan's."""
+
+    def model(rate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return scanned(step, [rate.sigmoid(), x], 1)[1].square()
+
+    def gradients(backend: Any) -> list[torch.Tensor | None]:
+        torch.compiler.reset()
+        inputs = [one.clone().requires_grad_() for one in given]
+        torch.compile(model, backend=backend, fullgraph=True)(*inputs).sum().backward()
+        return [one.grad for one in inputs]
+
+    given = [torch.randn(3, 12), torch.randn(3, 12)]
+    torch.testing.assert_close(gradients(compiler), gradients("aot_eager"))
+    assert not compiler.eager
+
+
+def test_a_function_that_reads_more_than_its_operands_stays_control(compiler: Compiler) -> None:
+    def model(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return scanned(lambda a, b: [a * weight + b], [x * 2], 0)[0] + 1
+
+    x, ones = torch.randn(8, 5), torch.ones(5)
+    found = torch.compile(model, backend=compiler, fullgraph=True)(x, ones)
+    torch.testing.assert_close(found, (x * 2).cumsum(0) + 1)
+    assert [report.library_calls[0][0] for report in compiler.eager] == ["associative_scan"]
