@@ -122,6 +122,8 @@ class Body:
     def _depends(self, value: Value, along: str) -> bool:
         if isinstance(value, Reduce) and value.across is (along != "r"):
             return False
+        if isinstance(value, Reduce) and along != "r":
+            return True  # written for a block of rows, even where all of them come to the same
         if along == "r" and isinstance(value, Scan | Sort):
             return True
         if isinstance(value, Load | IndexValue):

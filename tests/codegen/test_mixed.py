@@ -60,6 +60,14 @@ _ROWS = {
     normal: "f32[{s}]" = aten.mul.Tensor(far, narrow)
     out: "f32[{s}]" = aten.mul.Tensor(normal, scaled)
 """,
+    "shared": """    wide: "f32[{s}]" = aten.expand.default(w, [{s}])
+    total: "f32[{r}]" = aten.sum.dim_IntList(wide, [-1], True)
+    less: "f32[{s}]" = aten.sub.Tensor(wide, total)
+    prod: "f32[{s}]" = aten.mul.Tensor(scaled, xf)
+    mean: "f32[{r}]" = aten.mean.dim(prod, [-1], True)
+    more: "f32[{s}]" = aten.sub.Tensor(less, mean)
+    out: "f32[{s}]" = aten.mul.Tensor(scaled, more)
+""",
     "largest": """    size: "f32[{s}]" = aten.abs.default(xf)
     most: "f32[{r}]" = aten.amax.default(size, [-1], True)
     least: "f32[{r}]" = aten.add.Tensor(most, 0.125)
@@ -122,6 +130,8 @@ def expected(
         case "statistics":
             var, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
             out = (x - mean) * (var + 0.5).rsqrt() * scaled
+        case "shared":
+            out = scaled * (w - w.sum() - (scaled * x).mean(-1, keepdim=True))
         case _:
             out = scaled / (x.abs().amax(-1, keepdim=True) + 0.125)
     yield out
