@@ -49,8 +49,7 @@ class Declaration:
     values of constexpr parameters that are no part of a configuration. ``small`` are sizes for
     Triton's interpreter. ``tolerance`` replaces the error that the check allows by type.
 
-    Raises ``UsageError`` for a declaration that makes no sense.
-    """
+    Raises ``UsageError`` for a declaration that makes no sense."""
 
     args: Callable[..., Any]
     reference: Callable[..., Any]

@@ -38,8 +38,7 @@ class Level(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One line: what was found of the ``subject``, and, unless it is fine, what will not work
-    (``effect``) and what to do.
-    """
+    (``effect``) and what to do."""
 
     found: str
     level: Level = Level.FINE

@@ -16,9 +16,8 @@ _ALIKE = 0.6
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """Up to ``most`` of the ``known`` names that someone who typed ``name`` may have meant, best
-    first; none if none is alike. A name is as alike as its most similar part, parts being
-    separated by ``_``, ``.``, ``-`` or ``/``.
-    """
+    first; none if none is alike. A name is as alike as its most similar part, parts being separated
+    by ``_``, ``.``, ``-`` or ``/``."""
     scored = [(_likeness(name.lower(), candidate.lower()), candidate) for candidate in known]
     alike = sorted((-score, candidate) for score, candidate in scored if score >= _ALIKE)
     return [candidate for _, candidate in alike[:most]]
@@ -34,12 +33,9 @@ def _likeness(name: str, candidate: str) -> float:
 
 @dataclass(eq=False)
 class HarnessError(Exception):
-    """Base of every error raised on purpose.
-
-    ``what`` is one sentence naming the condition; the other fields are filled
-    where they are known and left empty where they are not. ``step`` is what a job for a worker
-    process was about to do, where it said so.
-    """
+    """Base of every error raised on purpose. ``what`` is one sentence naming the condition; the
+    other fields are filled where they are known and left empty where they are not. ``step`` is what
+    a job for a worker process was about to do, where it said so."""
 
     what: str
     where: str = ""

@@ -41,9 +41,7 @@ def write_atomically(
 ) -> None:
     """Write ``data`` to ``path``, whose folder is made if it is missing; ``durable``: on disk when
     this returns. A folder that stands in the place of the harness's ``own`` file is moved aside.
-
-    Raises ``RecordError`` when the folder cannot be written or the disk is full.
-    """
+    Raises ``RecordError`` when the folder cannot be written or the disk is full."""
     try:
         with _written(path, data, mode, durable) as temporary:
             try:

@@ -23,16 +23,15 @@ _FALSE = ("", "0", "false", "no", "off")
 class Options:
     """What a user can set from outside.
 
-    ``cache`` holds what can be made again (compiled kernels, static metrics);
-    ``results`` holds runs, which cannot; ``suites`` holds the graphs and suite
-    declarations. ``jobs`` is the number of worker processes; ``color`` whether
-    tables may be coloured, ``interactive`` whether progress bars may be drawn
-    (both still need a terminal); ``target`` names the device kind kernels are
-    compiled for where there is no GPU; ``verify`` whether the compiler checks every program that
-    it makes; ``commit`` the commit that a run is recorded
-    under where it is not to be, or cannot be, read off the checkout (``SHA``, or
-    ``SHA-dirty`` for a tree that differs from it); ``tuning_table`` a file of launch
-    configurations that are not to be tuned (``harness tune --save-table``).
+    ``cache`` holds what can be made again (compiled kernels, static metrics); ``results`` holds
+    runs, which cannot; ``suites`` holds the graphs and suite declarations. ``jobs`` is the number
+    of worker processes; ``color`` whether tables may be coloured, ``interactive`` whether progress
+    bars may be drawn (both still need a terminal); ``target`` names the device kind kernels are
+    compiled for where there is no GPU; ``verify`` whether the compiler checks every program that it
+    makes; ``commit`` the commit that a run is recorded under where it is not to be, or cannot be,
+    read off the checkout (``SHA``, or ``SHA-dirty`` for a tree that differs from it);
+    ``tuning_table`` a file of launch configurations that are not to be tuned
+    (``harness tune --save-table``).
 
     For programs compiled with ``torch.compile(…, backend="harness")``: ``trace`` marks every
     launch for ``torch.profiler``; ``bandwidth`` is a regular expression of the kernels that are
@@ -41,8 +40,7 @@ class Options:
     ``unchecked_indices`` leaves out the assertions that indices are in range; ``assert_no_nan``
     and ``assert_finite`` look at what every kernel reads and writes; ``warn_layouts`` warns of
     kernels whose inputs lie in memory in different orders; ``dump`` is a folder that gets a folder
-    of readable files for every graph that is compiled.
-    """
+    of readable files for every graph that is compiled."""
 
     cache: Path
     results: Path
@@ -76,18 +74,16 @@ def from_environment(
 ) -> Options:
     """The options that ``environ`` asks for, seen from the folder ``directory``.
 
-    ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative
-    ones are relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default:
-    the processor's cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the
-    commit that runs are recorded under; ``HARNESS_TUNING_TABLE`` names a table of configurations;
-    ``HARNESS_DUMP`` a folder for what compilations make;
-    ``CI`` and ``NO_COLOR`` count when they are set and not empty. ``HARNESS_NO_CACHE``,
-    ``HARNESS_BANDWIDTH`` and those of ``_SWITCHES`` (``HARNESS_VERIFY``, …) are switches;
-    ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of kernels' names) and
-    ``HARNESS_BANDWIDTH_FILE`` each turn the latter on.
-    What the environment does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml``
-    may (``declared``). Raises ``UsageError`` for a value that makes no sense.
-    """
+    ``HARNESS_CACHE``, ``HARNESS_RESULTS``, ``HARNESS_SUITES`` name folders (relative ones are
+    relative to ``directory``); ``HARNESS_JOBS`` counts worker processes (default: the processor's
+    cores); ``HARNESS_TARGET`` names a target; ``HARNESS_COMMIT`` is the commit that runs are
+    recorded under; ``HARNESS_TUNING_TABLE`` names a table of configurations; ``HARNESS_DUMP`` a
+    folder for what compilations make; ``CI`` and ``NO_COLOR`` count when they are set and not
+    empty. ``HARNESS_NO_CACHE``, ``HARNESS_BANDWIDTH`` and those of ``_SWITCHES``
+    (``HARNESS_VERIFY``, …) are switches; ``HARNESS_BANDWIDTH_KERNELS`` (a regular expression of
+    kernels' names) and ``HARNESS_BANDWIDTH_FILE`` each turn the latter on. What the environment
+    does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml`` may (``declared``).
+    Raises ``UsageError`` for a value that makes no sense."""
     root, seen = (
         project_root(directory),
         _Environment({**declared(directory), **environ}, directory),
@@ -244,9 +240,8 @@ def _text(path: Path, key: str, value: Any) -> str:
 
 
 def project_root(directory: Path) -> Path:
-    """The nearest folder from ``directory`` upwards that holds ``suites`` or ``results``
-    beside a ``pyproject.toml``; ``directory`` itself if there is none.
-    """
+    """The nearest folder from ``directory`` upwards that holds ``suites`` or ``results`` beside a
+    ``pyproject.toml``; ``directory`` itself if there is none."""
     for folder in (directory, *directory.parents):
         if (folder / "pyproject.toml").is_file() and (folder / "suites").is_dir():
             return folder

@@ -29,10 +29,8 @@ SESSIONS = "sessions"
 
 @dataclass(eq=False, slots=True)
 class CalibrationJournal(Closing):
-    """Cells of one calibration as they are measured, in a file of lines.
-
-    ``header`` is the calibration without its findings. Made by ``start`` or ``open``.
-    """
+    """Cells of one calibration as they are measured, in a file of lines. ``header`` is the
+    calibration without its findings. Made by ``start`` or ``open``."""
 
     path: Path
     header: Calibration

@@ -140,8 +140,7 @@ def command(
     Every command has ``--json``, ``-q``, ``-v`` and ``--debug``; one that answers with a ``table``
     also ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``.
     A parameter ``Annotated[type, "sentence"]`` is an option with that help.
-    The status of a ``gate`` says what was found, so that an error has one of its own.
-    """
+    The status of a ``gate`` says what was found, so that an error has one of its own."""
     if function is None:
         return functools.partial(command, table=table, only=only, cases=cases, gate=gate)
     wanted = function

@@ -149,10 +149,8 @@ def _write_binaries(
     answer: Answer, folder: Path, texts: Mapping[str, str], target: Target
 ) -> list[dict[str, str]]:
     """Write ``NAME.kernel`` for every module text: its untuned choice compiled for ``target``, with
-    what is needed to launch it. What does not compile is answered with its reason.
-
-    Raises ``RecordError`` when the folder cannot be written.
-    """
+    what is needed to launch it. What does not compile is answered with its reason. Raises
+    ``RecordError`` when the folder cannot be written."""
     from harness.runtime import module
     from harness.runtime.compile import binary as binaries
     from harness.runtime.compile.compiling import CompileJob, CompilePool

@@ -23,8 +23,7 @@ class Job:
     ``Context`` and the job, and its result is the answer.
 
     ``seconds`` limits this job (None: the pool's limit). ``kind`` asks for a kind of device
-    (None: any). Jobs with equal ``together`` are done on one device, whichever takes the first.
-    """
+    (None: any). Jobs with equal ``together`` are done on one device, whichever takes the first."""
 
     handler: ClassVar[str]
     seconds: float | None = None

@@ -94,8 +94,7 @@ class Pool(Closing):
     ``handlers`` replaces handlers by others, by name: tests stand in for devices with it, whose own
     imports are left out then. Use it as a context manager, or call ``close``. One thread uses it at
     a time; others wait. In a fork of its process it starts workers of its own: pipes belong to the
-    process that made them.
-    """
+    process that made them."""
 
     def __init__(
         self,

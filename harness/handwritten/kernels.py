@@ -95,10 +95,8 @@ class UserFile:
 
 
 def load_kernels(path: Path) -> UserFile:
-    """Execute the file at ``path`` and take in its declared kernels.
-
-    Raises ``UsageError`` for a file that cannot be executed, or declares nothing.
-    """
+    """Execute the file at ``path`` and take in its declared kernels. Raises ``UsageError`` for a
+    file that cannot be executed, or declares nothing."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

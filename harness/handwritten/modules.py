@@ -19,10 +19,8 @@ _DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
 
 
 def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
-    """The module of ``kernel`` at its sizes, or at its small ones.
-
-    Raises ``UsageError`` where its arguments cannot be made or do not fit.
-    """
+    """The module of ``kernel`` at its sizes, or at its small ones. Raises ``UsageError`` where its
+    arguments cannot be made or do not fit."""
     facts = kernel.signature(small)
     # Up to the reference, a module's text says what executes (``records.modules.code``).
     body = tail.template("by_hand.py.j2").render(

@@ -43,11 +43,9 @@ def declares_kernels(text: str) -> bool:
 
 
 def cut(text: str, where: str) -> dict[str, KernelText]:
-    """Every declared kernel of a file by name, in the file's order.
-
-    Raises ``UsageError`` for a file that does not parse, and for a declaration that is not a
-    decorator of a function at the top level.
-    """
+    """Every declared kernel of a file by name, in the file's order. Raises ``UsageError`` for a
+    file that does not parse, and for a declaration that is not a decorator of a function at the top
+    level."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:

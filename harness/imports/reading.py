@@ -33,8 +33,7 @@ def read(paths: list[Path]) -> Imported:
     pytest-benchmark's JSON.
 
     A damaged file does not keep the others from being read. Raises ``UsageError`` for a path that
-    holds neither kind, ``RecordError`` if all that could be imported is damaged.
-    """
+    holds neither kind, ``RecordError`` if all that could be imported is damaged."""
     found = Imported()
     for path in paths:
         if not path.exists():

@@ -73,8 +73,7 @@ def time_pairs(
     """Time every pair in every process, on ``device`` (the current GPU if None). A pair that hangs
     or fails is a reason and is not tried in later processes; the others go on. Ctrl-C and a GPU
     that gives out end it early. What is ``kept`` is not measured again. Raises ``NoDevice`` where
-    nothing could be measured.
-    """
+    nothing could be measured."""
     asked = [[_asked(pair, effort, n) for n in range(effort.processes)] for pair in pairs]
     known = [[None if kept is None else kept.get(one) for one in each] for each in asked]
     outcomes = [{n: one for n, one in enumerate(each) if one is not None} for each in known]

@@ -26,9 +26,8 @@ kernel differ by."""
 @dataclass(frozen=True, slots=True)
 class KernelTuning:
     """A kernel's tuning, as a record holds it. ``chosen`` is the configuration it runs in,
-    ``earlier`` the one it ran in in an earlier run (None: no such run). ``seconds`` is what
-    the tuning took, ``source`` how the choice was made; None and empty where a record does not
-    say."""
+    ``earlier`` the one it ran in in an earlier run (None: no such run). ``seconds`` is what the
+    tuning took, ``source`` how the choice was made; None and empty where a record does not say."""
 
     name: str
     trials: tuple[Trial, ...]

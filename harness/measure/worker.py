@@ -240,9 +240,7 @@ def check_on_device(
     device: str = "cuda",
 ) -> CheckResult:
     """The module's own check on ``device``: fresh inputs, poisoned outputs, float64 reference.
-
-    Raises ``HarnessError`` where the kernel cannot be run.
-    """
+    Raises ``HarnessError`` where the kernel cannot be run."""
     began = clock.perf_counter()
     loaded = modules.load(module_text, cache)
     try:

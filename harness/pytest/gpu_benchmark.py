@@ -68,11 +68,9 @@ class Gpu:
 
 @dataclass(eq=False, slots=True)
 class GpuBenchmark:
-    """Times one callable, or takes samples measured elsewhere; used once per test.
-
-    ``benchmark`` is pytest-benchmark's fixture, ``open_gpu`` gives the device, or skips the test
-    where there is none.
-    """
+    """Times one callable, or takes samples measured elsewhere; used once per test. ``benchmark`` is
+    pytest-benchmark's fixture, ``open_gpu`` gives the device, or skips the test where there is
+    none."""
 
     name: str
     benchmark: Any
@@ -97,11 +95,9 @@ class GpuBenchmark:
 
         ``bytes`` is what one call has to move; with it GB/s and the share of what a copy reaches
         are reported; with ``flops`` too, of the arithmetic where that is the limit (of the tensor
-        cores with ``tensor``).
-        ``reference(*args)`` is compared before timing (``torch.testing``'s tolerances unless
-        given; raises ``CheckFailed``): it must not change what ``function`` reads. With
-        benchmarks disabled (``--benchmark-disable``, xdist) the function runs once.
-        """
+        cores with ``tensor``). ``reference(*args)`` is compared before timing (``torch.testing``'s
+        tolerances unless given; raises ``CheckFailed``): it must not change what ``function``
+        reads. With benchmarks disabled (``--benchmark-disable``, xdist) the function runs once."""
         __tracebackhide__ = True  # a failure is the caller's line, not ours
         from harness.measure import measurer
 

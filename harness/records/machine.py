@@ -112,9 +112,8 @@ def _triton_version() -> str:
 
 
 def given_commit(text: str) -> Commit:
-    """The commit that a user names: ``SHA``, or ``SHA-dirty`` as ``git describe --dirty`` has
-    it for a tree that differs. Raises ``UsageError`` for what is no commit's name.
-    """
+    """The commit that a user names: ``SHA``, or ``SHA-dirty`` as ``git describe --dirty`` has it
+    for a tree that differs. Raises ``UsageError`` for what is no commit's name."""
     found = re.fullmatch(r"([0-9a-fA-F]{7,64})(-dirty)?", text)
     if found is None:
         raise UsageError(
@@ -128,12 +127,9 @@ def given_commit(text: str) -> Commit:
 
 
 def commit_of(folder: Path, given: str = "") -> Commit:
-    """The commit checked out in ``folder`` and whether the tree differs from it; what is
-    ``given`` instead, if anything is.
-
-    Files that git does not track count as a difference only inside the package, where
-    they would be imported. Raises ``UsageError`` as ``given_commit`` does.
-    """
+    """The commit checked out in ``folder`` and whether the tree differs from it; what is ``given``
+    instead, if anything is. Files that git does not track count as a difference only inside the
+    package, where they would be imported. Raises ``UsageError`` as ``given_commit`` does."""
     if given:
         return given_commit(given)
     name = _git(folder, "rev-parse", "HEAD")

@@ -23,8 +23,7 @@ class StaticMetrics:
     ``stack`` bytes of local memory per thread; ``shared`` bytes per block; ``instructions``
     in the binary (padding not counted); widest global accesses in bytes per thread;
     ``mix`` counts of instructions by group. ``chosen``: the configuration, where the module's
-    first candidate was passed over (its names and values; empty otherwise).
-    """
+    first candidate was passed over (its names and values; empty otherwise)."""
 
     registers: int
     spills: int
@@ -77,8 +76,7 @@ class Metric:
     kernel's. ``rank`` orders the metrics by how likely they are to explain a change of time, 1
     first; 0: not named as a cause. ``threshold`` is the relative change from which the metric
     decides a comparison without times (0: any; None: never), ``read`` takes a static metric from
-    a binary. ``head`` and ``width`` are its column in the table of kernels (empty: none).
-    """
+    a binary. ``head`` and ``width`` are its column in the table of kernels (empty: none)."""
 
     name: str
     column: str

@@ -38,10 +38,9 @@ class Check(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where a run was made. ``key`` names the machine's folder below the results and
-    decides which runs may be compared: processor or GPU and its driver. Clocks are
-    MHz under the conditions of the run; empty text and ``None`` mean unknown.
-    """
+    """Where a run was made. ``key`` names the machine's folder below the results and decides which
+    runs may be compared: processor or GPU and its driver. Clocks are MHz under the conditions of
+    the run; empty text and ``None`` mean unknown."""
 
     key: str
     cpu: str = ""
@@ -73,8 +72,7 @@ class KernelRecord:
     confidence, processes included); ``detectable`` is the smallest relative change that this
     machine's calibration can tell from noise. ``sets`` holds the samples by process, ``trials``
     every configuration that tuning looked at, ``mix`` the instructions by group. ``module`` is
-    the emitted module's text, ``reason`` why the kernel has no numbers, if it has none.
-    """
+    the emitted module's text, ``reason`` why the kernel has no numbers, if it has none."""
 
     name: str
     kind: str
@@ -141,8 +139,7 @@ class RegionRecord:
     ``ms`` is one pass through the region, ``kernels`` how many it launches; ``check`` is against
     eager torch in float64. ``count`` regions of the graph launch the same kernels; one of them
     was timed. ``reason`` says why there is no figure or, with a figure, what is not like the
-    others about it (such a figure takes no part in means).
-    """
+    others about it (such a figure takes no part in means)."""
 
     region: str
     compiler: str
@@ -159,10 +156,9 @@ class RegionRecord:
 
 @dataclass(frozen=True, slots=True)
 class StateSummary:
-    """The GPU's state while a run measured, from ``samples`` readings: clocks in MHz, the
-    highest temperature in degrees Celsius, the median power in watts, and how many readings
-    showed each reason for throttling.
-    """
+    """The GPU's state while a run measured, from ``samples`` readings: clocks in MHz, the highest
+    temperature in degrees Celsius, the median power in watts, and how many readings showed each
+    reason for throttling."""
 
     samples: int = 0
     sm_mhz_low: float | None = None
@@ -176,10 +172,9 @@ class StateSummary:
 
 @dataclass(frozen=True, slots=True)
 class GraphRecord:
-    """One graph. ``codegen_seconds`` is graph to kernel source, wall clock; ``reason``
-    says why there are no kernels, if it could not be compiled. ``regions`` compares compilers;
-    ``choices`` say what was timed both ways before it was compiled.
-    """
+    """One graph. ``codegen_seconds`` is graph to kernel source, wall clock; ``reason`` says why
+    there are no kernels, if it could not be compiled. ``regions`` compares compilers; ``choices``
+    say what was timed both ways before it was compiled."""
 
     name: str
     library_calls: tuple[LibraryCall, ...] = ()
@@ -212,8 +207,7 @@ class Run:
     ``dirty`` says the tree had uncommitted changes; ``method`` names the version of the way
     of measuring (numbers of different methods are not compared); ``complete`` is false
     for a run that was interrupted. Bandwidths are those of the first of its measuring
-    ``processes``, ``state`` sums up clocks and throttling while it measured.
-    """
+    ``processes``, ``state`` sums up clocks and throttling while it measured."""
 
     id: str
     created: str
@@ -296,8 +290,7 @@ def from_json(kind: type[T], value: Any, where: str) -> T:
 
     Fields that are missing take their default, unknown ones are ignored (a newer writer of the same
     schema version may add some); no value is turned into one of another type. ``where`` names the
-    file, for the ``RecordError`` that a value of the wrong type raises.
-    """
+    file, for the ``RecordError`` that a value of the wrong type raises."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -25,14 +25,12 @@ is there. The second one is what the timer graph-cold-l2/1 said."""
 class Work:
     """A launch that a timer may run on copies of its arguments.
 
-    ``launch(args)`` enqueues work on the current stream; what it returns is kept alive until
-    the measurement is over. It is called with copies of ``args`` (tensors are copied, views
-    of one storage stay views of one storage, everything else is passed on), is recorded in a
-    CUDA graph, and so must not wait for the device after its first call. ``args`` itself is
-    left as it is, unless the device has no room for copies of it. ``count`` is how many launches
-    a sample should be the mean of, because another measurement had as many; the timer finds
-    it if None.
-    """
+    ``launch(args)`` enqueues work on the current stream; what it returns is kept alive until the
+    measurement is over. It is called with copies of ``args`` (tensors are copied, views of one
+    storage stay views of one storage, everything else is passed on), is recorded in a CUDA graph,
+    and so must not wait for the device after its first call. ``args`` itself is left as it is,
+    unless the device has no room for copies of it. ``count`` is how many launches a sample should
+    be the mean of, because another measurement had as many; the timer finds it if None."""
 
     launch: Callable[[Sequence[Any]], Any]
     args: Sequence[Any]

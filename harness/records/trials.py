@@ -40,8 +40,7 @@ class Trial:
 
     ``level`` is its time in milliseconds with the drift between batches taken out (each batch
     times the best known configuration again): what the trials of one kernel are compared by;
-    ``error`` is the standard error of that, None where there are too few samples to tell.
-    """
+    ``error`` is the standard error of that, None where there are too few samples to tell."""
 
     config: dict[str, int]
     origin: Origin = Origin.HEURISTICS
@@ -78,8 +77,7 @@ class Tuned:
     ``seconds`` is the wall clock the tuning took; ``found_by_coordesc`` whether a search (not the
     list of candidates) found the winner; ``noise`` the relative difference that this tuning
     took for noise; ``source`` says how the choice was made (``timed``, ``only candidate``,
-    ``cache``, ``lookup table``, ``interpreter``); ``partial`` why the tuning ended early.
-    """
+    ``cache``, ``lookup table``, ``interpreter``); ``partial`` why the tuning ended early."""
 
     config: Config
     trials: tuple[Trial, ...] = field(repr=False)

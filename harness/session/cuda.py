@@ -41,12 +41,10 @@ class CudaDevice(Closing):
     """The current CUDA device, or the one that ``where`` describes. ``jobs`` processes compile
     ahead of what is timed; their results, and everything else worth keeping, go below ``cache``.
 
-    One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or
-    after which the device's context is gone, costs its own row: the worker is replaced and
-    measures its copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also
-    when it cannot be any more. A device that was ``seen`` without being taken is taken by its
-    first job.
-    """
+    One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or after
+    which the device's context is gone, costs its own row: the worker is replaced and measures its
+    copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also when it cannot be
+    any more. A device that was ``seen`` without being taken is taken by its first job."""
 
     def __init__(
         self,

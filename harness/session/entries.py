@@ -91,11 +91,9 @@ class FileEntry:
         return self._full is not None
 
     def compile_small(self) -> Compiled | None:
-        """At small sizes, with the decisions made at full size; None before there are some.
-
-        A graph that is small itself stands for its own small capture; for others without one,
-        sizes are derived. Raises ``HarnessError``.
-        """
+        """At small sizes, with the decisions made at full size; None before there are some. A graph
+        that is small itself stands for its own small capture; for others without one, sizes are
+        derived. Raises ``HarnessError``."""
         from harness.combos.choosing import combined
         from harness.pipeline import compile_graph
 
@@ -194,10 +192,8 @@ def _row(name: str, error: HarnessError) -> KernelRecord:
 
 
 def read(path: Path) -> Graph:
-    """The graph in the file at ``path``, every operator's result checked.
-
-    Raises ``DamagedGraph``, also for a file that is missing, and ``UnsupportedOperator``.
-    """
+    """The graph in the file at ``path``, every operator's result checked. Raises ``DamagedGraph``,
+    also for a file that is missing, and ``UnsupportedOperator``."""
     from harness.graph.validate import validate
 
     try:
@@ -222,8 +218,7 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
 
     Where the suite is a corpus, ``suite`` is its name, or its name and which of its patterns are
     meant (``corpus:kind=reduction sample=20``). Such a text, and the name of one of the patterns of
-    the corpus that comes with the suites, are names in any suite.
-    """
+    the corpus that comes with the suites, are names in any suite."""
     if names and all(is_file(name) for name in names):
         return tuple(dict.fromkeys(file for name in names for file in _by_path(Path(name))))
     corpus = corpus_folder(options, suite)

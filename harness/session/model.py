@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """A distinct kernel of a graph, and for each of its launches the nodes computed;
-    ``region`` is the region of its first launch. ``config``: it is not tuned but timed in this
-    configuration."""
+    """A distinct kernel of a graph, and for each of its launches the nodes computed; ``region`` is
+    the region of its first launch. ``config``: it is not tuned but timed in this configuration."""
 
     module: EmittedModule
     launches: tuple[tuple[str, ...], ...]
@@ -27,11 +26,9 @@ class CompiledKernel:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A graph after code generation; ``seconds`` is wall clock, Triton not included.
-    ``failures`` stand for kernels that could not be generated; ``nodes`` are those of the
-    graph as captured, ``regions`` what other compilers can be compared on, ``choices`` what was
-    timed both ways.
-    """
+    """A graph after code generation; ``seconds`` is wall clock, Triton not included. ``failures``
+    stand for kernels that could not be generated; ``nodes`` are those of the graph as captured,
+    ``regions`` what other compilers can be compared on, ``choices`` what was timed both ways."""
 
     kernels: tuple[CompiledKernel, ...]
     library_calls: tuple[LibraryCall, ...]

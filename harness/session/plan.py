@@ -38,8 +38,7 @@ class Request:
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
     scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
     ``decide``: what the compiler is unsure of is timed both ways before a graph is compiled.
-    ``patient``: that one is taken once there is something to measure.
-    """
+    ``patient``: that one is taken once there is something to measure."""
 
     suite: str = "default"
     names: tuple[str, ...] = ()
@@ -74,10 +73,9 @@ class Plan:
 
 @contextlib.contextmanager
 def prepare(options: Options, request: Request) -> Iterator[Plan]:
-    """Find the graphs and set up a session. Raises ``UnknownName`` for a graph, suite or
-    target that does not exist, ``NoDevice`` where a GPU is demanded and cannot be used, before
-    anything is measured.
-    """
+    """Find the graphs and set up a session. Raises ``UnknownName`` for a graph, suite or target
+    that does not exist, ``NoDevice`` where a GPU is demanded and cannot be used, before anything is
+    measured."""
     _require_timing(request)
     named = find_target(request.target or options.target)
     find_entries(options, request.suite, request.names, named, request.only)
@@ -186,8 +184,7 @@ def _require_alone(request: Request) -> None:
 
 def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
-    ``NoDevice`` for the first and the last where a GPU is demanded.
-    """
+    ``NoDevice`` for the first and the last where a GPU is demanded."""
     from harness.runtime.device import is_available, require
 
     demanded = request.timing or bool(request.against)

@@ -55,10 +55,9 @@ ON_DEVICE = "GPU, full size"
 
 @dataclass(eq=False, slots=True)
 class _Progress:
-    """A graph in flight. ``missing`` counts, by kernel, the parts not yet known; the
-    record's own kernels are those that could not be generated; ``comparing`` says that other
-    compilers are still being timed.
-    """
+    """A graph in flight. ``missing`` counts, by kernel, the parts not yet known; the record's own
+    kernels are those that could not be generated; ``comparing`` says that other compilers are still
+    being timed."""
 
     record: GraphRecord
     kernels: list[KernelRecord]
@@ -333,8 +332,7 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
     configurations that the first one found: what differs then is the process. Every graph comes
     out as it is known after each. Kernels of the same text are timed once in a process.
 
-    A kernel that fails here keeps what it has. Raises ``NoDevice``.
-    """
+    A kernel that fails here keeps what it has. Raises ``NoDevice``."""
     current = list(graphs)
     timed = sum(_is_timed(k) for g in current for k in g.kernels)
     for process in range(1, processes if timed else 0):
@@ -421,8 +419,7 @@ def match_small(
     A kernel is given by the origins of its launches; ``captured`` are the nodes of the
     graph as it was captured. One position where a small kernel is launched for exactly
     the same nodes; as few as possible where the work is divided otherwise; none where
-    some captured node is computed by no small kernel.
-    """
+    some captured node is computed by no small kernel."""
     pieces = [(position, frozenset(o)) for position, launches in enumerate(small) for o in launches]
     computed = frozenset(node for _, nodes in pieces for node in nodes)
     return tuple(_match(launches, pieces, computed, captured) for launches in full)
@@ -445,9 +442,8 @@ def _cover(
     computed: AbstractSet[str],
     captured: AbstractSet[str],
 ) -> tuple[int, ...]:
-    """Positions that together compute ``origins``, found greedily: most new nodes first,
-    then the fewest others.
-    """
+    """Positions that together compute ``origins``, found greedily: most new nodes first, then the
+    fewest others."""
     left = {node for node in origins if node in computed or node in captured}
     if not left <= computed:
         return ()

@@ -1,8 +1,7 @@
 """What ``harness tune`` does: a graph's kernels, each with everything that was tried on it.
 
-With a GPU kernels are tuned on it, one at a time, while worker processes compile. Without
-one the candidates are compiled for the target and their registers, spills and shared
-memory read: no times.
+With a GPU kernels are tuned on it, one at a time, while worker processes compile. Without one the
+candidates are compiled for the target and their registers, spills and shared memory read: no times.
 """
 
 from __future__ import annotations

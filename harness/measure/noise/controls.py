@@ -187,8 +187,7 @@ def fit_session(
     each residual (less than 1 where sides are means over several runs).
 
     Enough kernels of durations ``ms`` that differ get an absolute part as well. A few short ones
-    hardly tell the two apart, so both are means over all steps, weighted with their likelihood.
-    """
+    hardly tell the two apart, so both are means over all steps, weighted with their likelihood."""
     top = float(np.quantile(np.abs(residuals), 0.9)) * 2
     relative = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 60)]) ** 2
     absolute, inverse = np.zeros(1), np.zeros_like(residuals)

@@ -1,9 +1,8 @@
 """The effects in a table of kernels, and the noise that the table as a whole shows.
 
-The unit is the fresh process: repeats inside one share its addresses, clocks and
-neighbours, so that hundreds of them know no more of the next process than one does.
-Everything is done on logarithms of process medians; the effect is a ratio B ÷ A.
-docs/comparing.md has the formulae.
+The unit is the fresh process: repeats inside one share its addresses, clocks and neighbours, so
+that hundreds of them know no more of the next process than one does. Everything is done on
+logarithms of process medians; the effect is a ratio B ÷ A. docs/comparing.md has the formulae.
 """
 
 from __future__ import annotations
@@ -106,8 +105,7 @@ def estimate(
     show it, and what is left between runs is added to the error. Where there are fewer than
     ``LEAST`` of those, ``between`` says what is known of the machine's runs; without it, nothing
     can be said of a change. Every side needs at least one process. ``method`` names the way
-    of measuring, for what is taken to be known of a table too small to say itself.
-    """
+    of measuring, for what is taken to be known of a table too small to say itself."""
     same = np.array([pair.identical for pair in pairs], dtype=bool)
     control = same | np.array([pair.alike for pair in pairs], dtype=bool)
     borrowed = int(same.sum()) < LEAST <= int(control.sum())

@@ -34,8 +34,7 @@ class Rules:
     change is within it, which is wrong for at most ``same_alpha`` of the kernels that changed by
     more. ``level``: of the intervals printed, each on its own. ``tuning``: by how much the same
     code may differ because the tuner, which measures, chose another of the same candidates (7.3 %
-    at most between three recorded runs of 259 kernels, docs/measurements/verdicts.md): RETUNED.
-    """
+    at most between three recorded runs of 259 kernels, docs/measurements/verdicts.md): RETUNED."""
 
     alpha: float = 0.05
     margin: float = 0.01
@@ -91,11 +90,9 @@ class Part:
 
 
 def combine(parts: Sequence[Part]) -> Estimate:
-    """The effect on a sum of kernels, of which at least one is on each side.
-
-    The standard error is the shares' weighted sum of the parts' own: an upper bound however the
-    parts' errors hang together, and reached where one clock moves them all.
-    """
+    """The effect on a sum of kernels, of which at least one is on each side. The standard error is
+    the shares' weighted sum of the parts' own: an upper bound however the parts' errors hang
+    together, and reached where one clock moves them all."""
     a, b = sum(part.a for part in parts), sum(part.b for part in parts)
     shares = [(part.a / a + part.b / b) / (2 if part.a and part.b else 1) for part in parts]
     found = [part.estimate for part in parts]
@@ -125,8 +122,7 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     SAME: both one-sided tests put the change inside the margin. SLOWER, FASTER: not SAME, and
     Holm's adjusted p, of a change larger than the slack, is at most ``alpha``. RETUNED: neither,
     and both one-sided tests put the change inside the slack. UNSURE: none of these. What is
-    unknown is UNSURE and no part of the family.
-    """
+    unknown is UNSURE and no part of the family."""
     if not estimates:
         return []
     d = np.array([e.log_ratio for e in estimates])

@@ -104,10 +104,9 @@ def intervals(x: Array, level: float = LEVEL) -> tuple[Array, Array, Array]:
 
 
 def looks(most: int) -> list[int]:
-    """Sample counts at which to look whether the interval is narrow enough, up to ``most``.
-
-    Few and growing: each look is another chance to stop at an interval that is too narrow by
-    luck. For the same reason an interval has to be narrow enough at two looks in a row."""
+    """Sample counts at which to look whether the interval is narrow enough, up to ``most``. Few and
+    growing: each look is another chance to stop at an interval that is too narrow by luck. For the
+    same reason an interval has to be narrow enough at two looks in a row."""
     found = [min(FIRST_LOOK, most)]
     while found[-1] < most:
         found.append(min(most, int(found[-1] * _GROWTH)))
@@ -119,8 +118,7 @@ def drift(samples: Sequence[float] | Array, least: float) -> str:
 
     Kendall's rank correlation of batch medians with time decides whether there is a trend
     (the batches are long compared with the correlation between neighbours), Theil and Sen's
-    slope says how large. Movements below ``least`` (a share of the median) are not reported.
-    """
+    slope says how large. Movements below ``least`` (a share of the median) are not reported."""
     from scipy import stats
 
     x = np.asarray(samples, dtype=np.float64)
@@ -153,11 +151,9 @@ def _batch_medians(x: Array, batches: int) -> Array:
 
 
 def _inflation(x: Array, ordered: Array, batches: int, length: int) -> Array:
-    """Variance of the share of samples below the median, over that of independent samples.
-
-    From batch means; what short batches miss of the correlation is put back by the ratio
-    that a Gaussian autoregression of the observed strength would have.
-    """
+    """Variance of the share of samples below the median, over that of independent samples. From
+    batch means; what short batches miss of the correlation is put back by the ratio that a Gaussian
+    autoregression of the observed strength would have."""
     n = x.shape[1]
     middle = _at(ordered, np.full(len(x), (n + 1) * 0.5))[:, None]
     below = (x < middle) + 0.5 * (x == middle)
@@ -254,8 +250,7 @@ def shift(samples: Sequence[float] | Array, least: float) -> str:
     a step). Neighbours that are alike also make stretches that stand out; so the test is made on
     medians of batches that are long compared with the correlation between neighbours, as it is once
     the stretch is moved back to the others' level. What comes and goes several times counts as
-    correlation, and widens the interval of the median instead.
-    """
+    correlation, and widens the interval of the median instead."""
     x = np.asarray(samples, dtype=np.float64)
     middle = float(np.median(x))
     if x.size < _SAMPLES or middle == 0 or np.ptp(x) == 0:

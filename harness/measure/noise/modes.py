@@ -87,8 +87,7 @@ def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: b
     A kernel has modes if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
     nearest durations (median) and two modes explain it. Jumps that agree with another kernel's
     have a cause, in time (another launch interval) or in per cent (another clock or place in
-    memory), whichever more of them do; one alone is an odd kernel, and its variance says so.
-    """
+    memory), whichever more of them do; one alone is an odd kernel, and its variance says so."""
     known = np.flatnonzero(np.isfinite(variances))
     bimodal = np.zeros(len(ms), dtype=np.bool_)
     jumps = []
@@ -184,8 +183,7 @@ def _chances(
 
     It is the share of members, of ``kernels``, times how many kernels fall like that for each that
     is seen at both modes: the mean over all chances of the faster mode, weighted with how well
-    they explain how the members' processes fell.
-    """
+    they explain how the members' processes fell."""
     share = len(members) / kernels
     if paired:  # Both sides have to fall right in each process.
         return {(a, b): share * 2.0 ** (1 - 2 * a) for a, b in counts}

@@ -81,8 +81,7 @@ def combined(sets: Sequence[Samples]) -> Combined:
 
     Of one process the interval is its own, which knows nothing of other processes. Of several
     it is Student's on the logarithms of their medians, but never narrower than what a single
-    process's samples leave open on average over the root of their number.
-    """
+    process's samples leave open on average over the root of their number."""
     medians = [s.median for s in sets]
     ms = statistics.median(medians)
     if len(sets) == 1 or min(medians) <= 0:

@@ -65,8 +65,7 @@ class Prior:
 
     Kernels whose samples scatter more than others' of their duration inside a process do so between
     processes as well: ``log σ₀²`` has ``slope`` times their lead added, which is the logarithm of
-    a median's squared error less ``usual``, a polynomial like ``trend``.
-    """
+    a median's squared error less ``usual``, a polynomial like ``trend``."""
 
     df: float
     kernels: int = 0
@@ -109,8 +108,7 @@ def fit_prior(ms: Floats, variances: Floats, df: Floats, within: Floats | None =
     """The prior that ``variances`` with ``df`` degrees of freedom each suggest for kernels that
     take ``ms`` milliseconds and whose medians' squared errors are ``within`` (NaN: unknown).
     Kernels without degrees of freedom are left out; the stated default if fewer than
-    ``LEAST_KERNELS`` are left.
-    """
+    ``LEAST_KERNELS`` are left."""
     used = df > 0
     if int(used.sum()) < LEAST_KERNELS:
         return stated()
@@ -180,10 +178,8 @@ def robust_fit(basis: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:
-    """The shift of ``log σ₀²`` and the ``d₀`` under which ``ratio ~ F(df, d₀)`` is likeliest.
-
-    A grid, refined three times: the likelihood has one peak, and grids need no derivatives.
-    """
+    """The shift of ``log σ₀²`` and the ``d₀`` under which ``ratio ~ F(df, d₀)`` is likeliest. A
+    grid, refined three times: the likelihood has one peak, and grids need no derivatives."""
     shift, size = 0.0, float(np.log(_MOST_DF * _LEAST_DF)) / 2
     reach_shift, reach_size = 2.0, float(np.log(_MOST_DF / _LEAST_DF)) / 2
     for _ in range(4):
@@ -210,9 +206,7 @@ def moderated(
     expected: Floats, prior_df: Floats, variances: Floats, df: Floats
 ) -> tuple[Floats, Floats]:
     """Each kernel's moderated variance and its degrees of freedom, ``expected`` being σ₀² and
-    ``prior_df`` its weight.
-
-    ``variances`` of kernels with no degrees of freedom count for nothing.
+    ``prior_df`` its weight. ``variances`` of kernels with no degrees of freedom count for nothing.
     """
     own = np.where(df > 0, variances, 0.0)
     total = prior_df + df
@@ -226,8 +220,7 @@ _NORMAL = 1.959964
 def median_error(samples: Sequence[float]) -> float:
     """Standard error of the median of ``samples``, relative to it, from its interval
     (``bench.median``: neighbours that hang together are not counted as independent); 0 for fewer
-    than two samples.
-    """
+    than two samples."""
     return float(medians([samples])[1][0])
 
 

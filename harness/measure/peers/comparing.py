@@ -1,9 +1,8 @@
 """Providers on the same inputs: results against float64, then times, interleaved.
 
-A region (or a user's kernel) is compared as a whole: same inputs, same process, same timer,
-every provider replayed as a CUDA graph (so that what the host costs decides nothing),
-interleaved, with a cold L2 cache, on the same copies of the inputs. Results are compared with
-torch in float64.
+A region (or a user's kernel) is compared as a whole: same inputs, same process, same timer, every
+provider replayed as a CUDA graph (so that what the host costs decides nothing), interleaved, with a
+cold L2 cache, on the same copies of the inputs. Results are compared with torch in float64.
 """
 
 from __future__ import annotations
@@ -44,9 +43,8 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Task:
-    """What all providers do. ``inputs`` makes the inputs, ``results`` picks what is compared
-    out of a provider's outputs and the inputs it was given, ``wanted`` computes the same in
-    float64."""
+    """What all providers do. ``inputs`` makes the inputs, ``results`` picks what is compared out of
+    a provider's outputs and the inputs it was given, ``wanted`` computes the same in float64."""
 
     inputs: Callable[[], list[Any]]
     results: Callable[[Sequence[torch.Tensor | None], Sequence[Any]], list[torch.Tensor]]
@@ -82,11 +80,9 @@ def compare(
     budget_ms: float = 300.0,
     step: Step = lambda _: None,
 ) -> dict[str, Peer]:
-    """Run every provider on the same inputs, compare results, then time them interleaved.
-
-    A provider that fails is a row with its reason; after one that took the device with it
-    nothing can go on, and ``RuntimeError`` is raised. ``budget_ms`` is per provider.
-    """
+    """Run every provider on the same inputs, compare results, then time them interleaved. A
+    provider that fails is a row with its reason; after one that took the device with it nothing can
+    go on, and ``RuntimeError`` is raised. ``budget_ms`` is per provider."""
     inputs = task.inputs()
     want = task.wanted(inputs)
     peers: dict[str, Peer] = {}

@@ -24,8 +24,7 @@ def parse(text: str, backends: Sequence[str] | None = None) -> tuple[str, ...]:
 
     Every name is one of ``BUILT_IN`` or a backend of ``torch.compile`` (``backends``; None asks
     torch, which takes a second or two, only if it has to). Raises ``UsageError`` for no name,
-    ``UnknownName`` with the nearest names for one that does not exist.
-    """
+    ``UnknownName`` with the nearest names for one that does not exist."""
     names = tuple(dict.fromkeys(name for name in map(str.strip, text.split(",")) if name))
     if not names:
         raise UsageError(

@@ -42,8 +42,7 @@ class PeerPool(Closing):
     device it has.
 
     A compiler that fails, crashes or hangs costs its own row. Raises ``NoDevice`` where the
-    GPU cannot be used any more.
-    """
+    GPU cannot be used any more."""
 
     def __init__(
         self,

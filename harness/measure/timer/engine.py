@@ -163,11 +163,8 @@ class CudaEngine:
 
 
 def graph_of(launch: Launch) -> Launch:
-    """``launch`` recorded as a CUDA graph, so that replaying it costs the host one call.
-
-    ``launch`` runs a few times on a side stream first, as recording requires. Raises
-    ``NotRecordable``.
-    """
+    """``launch`` recorded as a CUDA graph, so that replaying it costs the host one call. ``launch``
+    runs a few times on a side stream first, as recording requires. Raises ``NotRecordable``."""
     device = require()
     cuda: Any = torch.cuda
     side = cuda.Stream(device)

@@ -1,15 +1,14 @@
 """Times launches with replayed CUDA graphs, device events and a cold L2 cache.
 
-Method ``graph-cold-l2/2``. Of every ``Work`` so many copies of its arguments are made that
-one launch on each takes long against the timer's own floor (what one empty kernel shows), and
-these launches are recorded as one CUDA graph. A sample is: empty the L2 cache by reading a
-buffer several times its size, event, replay, event; the time between the events over the
-number of launches. Each launch so finds its arguments out of the cache: they are touched for
-the first time since the cache was emptied. Nothing is subtracted. While the cache is being
-emptied, which takes tens of microseconds, the host enqueues what follows, so the device never
-waits for the host between the events. A kernel whose result depends on what it wrote last time
-finds its arguments restored before every sample. Launches that are compared are interleaved, in a
-random order each round.
+Method ``graph-cold-l2/2``. Of every ``Work`` so many copies of its arguments are made that one
+launch on each takes long against the timer's own floor (what one empty kernel shows), and these
+launches are recorded as one CUDA graph. A sample is: empty the L2 cache by reading a buffer several
+times its size, event, replay, event; the time between the events over the number of launches. Each
+launch so finds its arguments out of the cache: they are touched for the first time since the cache
+was emptied. Nothing is subtracted. While the cache is being emptied, which takes tens of
+microseconds, the host enqueues what follows, so the device never waits for the host between the
+events. A kernel whose result depends on what it wrote last time finds its arguments restored before
+every sample. Launches that are compared are interleaved, in a random order each round.
 
 Sampling ends when the confidence interval of the median is narrow enough at two looks in
 a row (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left
