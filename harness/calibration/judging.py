@@ -11,32 +11,18 @@ changes among many kernels that are the same.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import stats
 
-from harness.calibration.record import (
-    AGAIN,
-    PLAIN,
-    Calibration,
-    Cell,
-    Detectable,
-    Medians,
-    Mode,
-    NoiseModel,
-    Power,
-    Share,
-    Subject,
-    levels_for,
-    size_class,
-    slowed,
-)
+from harness.calibration import record
+from harness.calibration.record import AGAIN, PLAIN, Cell, Mode, Share, Subject, slowed
 from harness.measure.noise.estimate import Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
-from harness.measure.noise.variance import median_error
+from harness.measure.noise.variance import Prior
 from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord
 
@@ -52,9 +38,9 @@ class Judged:
     """Both ways of comparing, what can be told of each kernel, and the noise found."""
 
     modes: tuple[Mode, ...]
-    kernels: tuple[Detectable, ...]
-    noise: NoiseModel | None
-    medians: tuple[Medians, ...] = ()
+    kernels: tuple[record.Detectable, ...]
+    noise: record.NoiseModel | None
+    medians: tuple[record.Medians, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +53,23 @@ class _Kernel:
     truth: Mapping[float, float]
 
 
-def judged(
-    subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules, *, power: bool = True
-) -> Judged:
-    """Everything that the cells of a calibration say, or without ``power`` false alarms alone.
-    Kernels that no two processes have measured are left out."""
+def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> Judged:
+    """Everything that the cells of a calibration say. Kernels that no two processes have measured
+    are left out."""
     kernels = _kernels(subjects, cells)
     if not kernels:
         return Judged((), (), None)
-    modes = tuple(_mode(name, kernels, rules, power) for name in (IN_TURNS, TWO_RUNS))
-    tables = {name: _table(name, kernels, {}, rules) for name in (IN_TURNS, TWO_RUNS)}
-    apart, turns = tables[TWO_RUNS].effects, tables[IN_TURNS].effects
+    turns, _ = _table(IN_TURNS, kernels, {}, rules)
+    apart, noise = _table(TWO_RUNS, kernels, {}, rules)
+    modes = (_mode(IN_TURNS, kernels, turns, rules), _mode(TWO_RUNS, kernels, apart, rules))
+    names = [(k.subject.key, k.subject.name, k.subject.graph) for k in kernels]
     detectable = tuple(
-        Detectable(
-            k.subject.key,
-            k.subject.name,
-            k.subject.graph,
-            k.ms,
-            apart[n].mde,
-            turns[n].mde,
-            apart[n].undetectable,
-        )
-        for n, k in enumerate(kernels)
+        record.Detectable(*name, k.ms, two.mde, one.mde, two.undetectable)
+        for name, k, one, two in zip(names, kernels, turns, apart, strict=True)
     )
-    return Judged(modes, detectable, _model(tables[TWO_RUNS].noise), tuple(map(_medians, kernels)))
-
-
-def _medians(kernel: _Kernel) -> Medians:
-    plain, one = kernel.times[PLAIN], kernel.subject
-    return Medians(one.key, one.name, one.graph, plain.ms, plain.errors)
+    plain = [kernel.times[PLAIN] for kernel in kernels]
+    medians = (record.Medians(*n, t.ms, t.errors) for n, t in zip(names, plain, strict=True))
+    return Judged(modes, detectable, _model(noise), tuple(medians))
 
 
 def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel]:
@@ -113,16 +87,10 @@ def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel
             continue
         taken = [own[process] for process in sorted(own)]
         names = set.intersection(*(set(cell.samples) for cell in taken))
-        times = {name: _times([cell.samples[name] for cell in taken]) for name in names}
+        times = {name: Times.of([cell.samples[name] for cell in taken]) for name in names}
         ms = float(np.median(times[PLAIN].ms))
         found.append(_Kernel(subject, ms, times, _truth(taken, subject.ms, times)))
     return found
-
-
-def _times(samples: Sequence[Sequence[float]]) -> Times:
-    return Times(
-        tuple(float(np.median(one)) for one in samples), tuple(median_error(one) for one in samples)
-    )
 
 
 def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict[float, float]:
@@ -130,7 +98,7 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
     clocks say."""
     base = slowed(0.0)
     found = {}
-    for level in levels_for(ms):
+    for level in record.levels_for(ms):
         name = slowed(level)
         if name not in times or base not in times:
             continue
@@ -145,39 +113,26 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
     return found
 
 
-def _mode(name: str, kernels: Sequence[_Kernel], rules: Rules, injected: bool) -> Mode:
-    effects = _table(name, kernels, {}, rules).effects
+def _mode(name: str, kernels: Sequence[_Kernel], effects: Sequence[Effect], rules: Rules) -> Mode:
+    """A way of comparing; ``effects`` are those on the kernels as they are."""
     alarmed = [k.subject for k, e in zip(kernels, effects, strict=True) if e.verdict in _CHANGED]
     power = []
-    for level in sorted({level for k in kernels for level in k.truth} if injected else ()):
+    for level in sorted({level for k in kernels for level in k.truth}):
         verdicts = _slowed(name, kernels, level, rules)
         for size in SIZES:
-            mine = [n for n in verdicts if size_class(kernels[n].ms) == size]
+            mine = {n: v for n, v in verdicts.items() if record.size_class(kernels[n].ms) == size}
             if mine:
-                power.append(_power(kernels, verdicts, mine, size, level))
+                counts = Counter(mine.values())
+                found = share(counts[Verdict.SLOWER], len(mine))
+                seen = [kernels[n].truth[level] for n in mine if level in kernels[n].truth]
+                effect = float(np.median(seen)) if seen else None
+                power.append(record.Power(size, level, found, counts[Verdict.FASTER], effect))
     return Mode(
         name,
         max(len(k.times[PLAIN].ms) for k in kernels),
         share(len(alarmed), len(kernels)),
         tuple(f"{one.graph}: {one.name}" for one in alarmed),
         tuple(power),
-    )
-
-
-def _power(
-    kernels: Sequence[_Kernel],
-    verdicts: Mapping[int, Verdict],
-    mine: Sequence[int],
-    size: str,
-    level: float,
-) -> Power:
-    seen = [kernels[n].truth[level] for n in mine if level in kernels[n].truth]
-    return Power(
-        size,
-        level,
-        share(sum(verdicts[n] is Verdict.SLOWER for n in mine), len(mine)),
-        sum(verdicts[n] is Verdict.FASTER for n in mine),
-        float(np.median(seen)) if seen else None,
     )
 
 
@@ -189,22 +144,14 @@ def _slowed(
     found: dict[int, Verdict] = {}
     for group in range(GROUPS):
         chosen = able[group::GROUPS]
-        effects = _table(name, kernels, dict.fromkeys(chosen, level), rules).effects
+        effects, _ = _table(name, kernels, dict.fromkeys(chosen, level), rules)
         found.update((n, effects[n].verdict) for n in chosen)
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """One comparison of all kernels."""
-
-    effects: Sequence[Effect]
-    noise: Noise
-
-
 def _table(
     name: str, kernels: Sequence[_Kernel], levels: Mapping[int, float], rules: Rules
-) -> _Table:
+) -> tuple[list[Effect], Noise]:
     """One comparison of all kernels, those in ``levels`` slowed down."""
     pairs = []
     for n, kernel in enumerate(kernels):
@@ -215,7 +162,7 @@ def _table(
             one, other = _every_other(one, 0), _every_other(other, 1)
         pairs.append(Pair(one, other, identical=level is None))
     found, noise = estimate(pairs, paired=name == IN_TURNS)
-    return _Table(judge(found, rules), noise)
+    return judge(found, rules), noise
 
 
 def _every_other(times: Times, first: int) -> Times:
@@ -230,17 +177,17 @@ def share(found: int, of: int) -> Share:
     return Share(found, of, float(interval.low), float(interval.high))
 
 
-def _model(noise: Noise) -> NoiseModel:
+def _model(noise: Noise) -> record.NoiseModel:
     p, session = noise.prior, noise.session
     parts = (session.variance, session.absolute)
-    return NoiseModel(p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest, *parts)
+    return record.NoiseModel(p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest, *parts)
 
 
-def detectable(model: NoiseModel, ms: float, processes: int, family: int, rules: Rules) -> float:
+def detectable(
+    model: record.NoiseModel, ms: float, processes: int, family: int, rules: Rules
+) -> float:
     """The smallest slowdown of a kernel of ``ms`` that comparing two runs of ``processes`` each
     finds with 95 % probability in a table of ``family`` kernels."""
-    from harness.measure.noise.variance import Prior
-
     prior = Prior(model.df, model.kernels, model.trend, model.centre, model.shortest, model.longest)
     between = model.session + model.absolute / ms**2
     variance = float(prior.variance(np.array([ms]))[0]) * 2 / max(1, processes) + between
@@ -255,7 +202,7 @@ class Detector:
     of the machine. A kernel that was calibrated with keeps what it showed itself; others get what
     kernels of their duration show."""
 
-    calibration: Calibration
+    calibration: record.Calibration
     _own: dict[str, float] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -7,16 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.calibration import record
 from harness.calibration.judging import judged
-from harness.calibration.record import (
-    CALIBRATION_METHOD,
-    Calibration,
-    Cell,
-    CellJob,
-    DurationJob,
-    Subject,
-    levels_for,
-)
+from harness.calibration.record import Calibration, Cell, CellJob, DurationJob, Subject
 from harness.calibration.store import CalibrationJournal
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice, UsageError
@@ -78,7 +71,7 @@ def header(
         created=now.isoformat(),
         machine=machine,
         method=method,
-        injection=CALIBRATION_METHOD,
+        injection=record.CALIBRATION_METHOD,
         suite=suite,
         commit=commit,
         processes=effort.processes,
@@ -136,7 +129,7 @@ def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
         process,
         one.subject.key,
         one.module_text,
-        levels_for(ms) if one.slowed else (),
+        record.levels_for(ms) if one.slowed else (),
         ms,
         effort.seed + process,
         effort.budget_ms,

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from harness.calibration import store as calibrations
 from harness.calibration.judging import GROUPS, share
 from harness.calibration.record import Share
@@ -24,7 +22,6 @@ from harness.history import lookup, store
 from harness.measure.noise.controls import LEAST
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Rules, Verdict, judge
-from harness.measure.noise.variance import median_error
 from harness.records.run import Check, Machine, Run
 
 _FEWEST = 2 * LEAST
@@ -149,10 +146,8 @@ def _of_run(run: Run) -> dict[tuple[str, ...], Times]:
             if len(sets) < 2 or kernel.check is Check.FAILED or kernel.reason:
                 continue
             config = json.dumps(kernel.config, sort_keys=True)
-            found[graph.name, kernel.name, kernel.code_hash, config] = Times(
-                tuple(float(np.median(s.ms)) for s in sets),
-                tuple(median_error(s.ms) for s in sets),
-                processes=tuple(s.process for s in sets),
+            found[graph.name, kernel.name, kernel.code_hash, config] = Times.of(
+                [s.ms for s in sets], processes=tuple(s.process for s in sets)
             )
     return found
 

@@ -5,6 +5,7 @@ Everything is read, nothing is set. What cannot be found out is empty or ``None`
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
@@ -37,7 +38,7 @@ def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
         key=gpu.key if gpu else slug(cpu or platform.machine()),
         cpu=cpu,
         cores=os.cpu_count(),
-        memory_bytes=memory_bytes(),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         system=platform.platform(),
         python=platform.python_version(),
         torch=str(torch.__version__),
@@ -85,22 +86,13 @@ def _with_driver(known: Machine, under_load: Callable[[], None] | None) -> Machi
         )
 
 
-def cpu_name(source: Path = Path("/proc/cpuinfo")) -> str:
+def cpu_name() -> str:
     """The processor's model name."""
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", source.read_text(), re.MULTILINE)
-    except OSError:
-        found = None
+    found = None
+    with contextlib.suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found.group(1).strip() if found else platform.processor()
-
-
-def memory_bytes(source: Path = Path("/proc/meminfo")) -> int | None:
-    """Host memory in bytes."""
-    try:
-        found = re.search(r"^MemTotal:\s*(\d+) kB$", source.read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found.group(1)) * 1024 if found else None
 
 
 def _triton_version() -> str:
@@ -132,14 +124,9 @@ def commit_of(folder: Path, given: str = "") -> Commit:
     package, where they would be imported. Raises ``UsageError`` as ``given_commit`` does."""
     if given:
         return given_commit(given)
-    name = _git(folder, "rev-parse", "HEAD")
+    name, _ = git.ask(folder, "rev-parse", "HEAD")
     if not name:
         return Commit()
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    untracked = _git(folder, "status", "--porcelain", "--", "harness")
-    return Commit(name, bool(changed or untracked))
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    text, _ = git.ask(folder, *arguments)
-    return text.strip()
+    changed, _ = git.ask(folder, "status", "--porcelain", "--untracked-files=no")
+    untracked, _ = git.ask(folder, "status", "--porcelain", "--", "harness")
+    return Commit(name.strip(), bool(changed or untracked))

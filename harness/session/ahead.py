@@ -1,5 +1,6 @@
-"""Compiling ahead, in blocks of graphs, by as many processes as there are: while the device checks
-and times one block, the next one's kernels are compiled.
+"""Code generation of many graphs at once, and compiling ahead, in blocks of graphs, by as many
+processes as there are: while the device checks and times one block, the next one's kernels are
+compiled.
 
 Other compilers load what they compile onto the device. For seconds after another process had it,
 the device launches kernels at another interval, and what is timed then has to wait; so those
@@ -10,24 +11,58 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
+from harness.devices.job import Context, Job, cores
+from harness.devices.pool import Pool
 from harness.errors import HarnessError
+from harness.session.entries import Entry, FileEntry
 from harness.session.model import Compiled, CompiledKernel
 
 if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
     from harness.session.cuda import CudaDevice
-    from harness.session.entries import Entry
 
+SECONDS = 300.0
+"""What generating the code of one graph may take."""
+FEW = 64
+"""So many graphs are generated sooner than processes have started: 60 ms each on average, of the
+corpus, and 2 s for a process (measured on two cores)."""
 _KERNELS = 32
 """In a block: enough that a slow compilation at its end keeps few processes waiting, few enough
 that the device, which waits for the first block, starts soon."""
 _KERNELS_COMPARED = 128
 """In a block with other compilers: about two minutes of timing to some ten seconds of waiting."""
 
-Made = tuple["Entry", "Compiled | HarnessError"]
+Made = tuple[Entry, Compiled | HarnessError]
 """A graph and its kernels, or why there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate(Job):
+    """Generate a graph's code. Answers ``Compiled``, without what other compilers are given."""
+
+    handler: ClassVar[str] = "harness.session.ahead:generate"
+    entry: FileEntry
+
+
+def generate(_: Context, job: Generate) -> Compiled:
+    """The handler of ``Generate``."""
+    return replace(job.entry.compile(), regions=())
+
+
+def all_generated(entries: Sequence[Entry], jobs: int, cache: Path | None) -> Iterator[Made]:
+    """Every entry with what is made of it; if there are many by ``jobs`` processes, which leave the
+    GPU alone, as they end."""
+    files = [entry for entry in entries if isinstance(entry, FileEntry)]
+    if jobs < 2 or len(files) < max(FEW, len(entries)):
+        yield from map(generated, entries)
+        return
+    with Pool(cores(jobs), SECONDS, cache) as pool:
+        for index, answer in pool.each([Generate(entry=entry) for entry in files]):
+            yield entries[index], answer
 
 
 def compiled_ahead(

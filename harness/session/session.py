@@ -27,19 +27,9 @@ from harness.records.timing import Samples
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import config_dict, config_from_dict
+from harness.session import model
 from harness.session.ahead import Made, compiled_ahead, generated
-from harness.session.model import (
-    Compiled,
-    CompiledKernel,
-    Event,
-    GraphCompiled,
-    GraphDone,
-    GraphStarted,
-    KernelDone,
-    ProcessStarted,
-    RegionDone,
-    TimedAgain,
-)
+from harness.session.model import Compiled, CompiledKernel, Event, GraphDone
 from harness.target import Target
 
 if TYPE_CHECKING:
@@ -107,7 +97,7 @@ class Session:
             positions = itertools.count(1)
             for block in self._compiled():
                 for entry, compiled in block:
-                    yield GraphStarted(entry.name, next(positions), len(self.entries))
+                    yield model.GraphStarted(entry.name, next(positions), len(self.entries))
                     yield from self._start(entry, compiled)
                     yield from self._arrived(wait=False)
                 if self.device is not None:
@@ -135,9 +125,9 @@ class Session:
         )
         record = replace(record, kernels=compiled.failures, choices=compiled.choices)
         progress = _Progress(record, kernels, [2] * len(kernels))
-        yield GraphCompiled(entry.name, len(kernels) + len(compiled.failures))
+        yield model.GraphCompiled(entry.name, len(kernels) + len(compiled.failures))
         for failure in compiled.failures:
-            yield KernelDone(entry.name, failure)
+            yield model.KernelDone(entry.name, failure)
         if not kernels:
             yield GraphDone(record)
             return
@@ -211,7 +201,7 @@ class Session:
             rows = peers.compare(one, configs)
             regions = (*progress.record.regions, *rows)
             progress.record = replace(progress.record, regions=regions)
-            yield RegionDone(name, rows, position, total)
+            yield model.RegionDone(name, rows, position, total)
             yield from self._arrived(wait=False)
         progress.comparing = False
 
@@ -238,7 +228,7 @@ class Session:
     def _part_known(self, progress: _Progress, number: int) -> Iterator[Event]:
         progress.missing[number] -= 1
         if progress.missing[number] == 0:
-            yield KernelDone(progress.record.name, progress.kernels[number])
+            yield model.KernelDone(progress.record.name, progress.kernels[number])
 
     def _landed(self, name: str) -> Iterator[Event]:
         progress = self._flight.get(name)
@@ -337,7 +327,7 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
     timed = sum(_is_timed(k) for g in current for k in g.kernels)
     for process in range(1, processes if timed else 0):
         device.restart()
-        yield ProcessStarted(process, processes, timed)
+        yield model.ProcessStarted(process, processes, timed)
         known: dict[tuple[str, str], tuple[Samples, Limit | None] | HarnessError] = {}
         for position, graph in enumerate(current):
             kernels = []
@@ -393,10 +383,10 @@ def _again(
 
 def _joined(
     graph: str, kernel: KernelRecord, found: tuple[Samples, Limit | None] | HarnessError
-) -> tuple[KernelRecord, TimedAgain]:
+) -> tuple[KernelRecord, model.TimedAgain]:
     if isinstance(found, HarnessError):
-        return kernel, TimedAgain(graph, kernel.name, found.what)
-    return _with_samples(kernel, *found), TimedAgain(graph, kernel.name)
+        return kernel, model.TimedAgain(graph, kernel.name, found.what)
+    return _with_samples(kernel, *found), model.TimedAgain(graph, kernel.name)
 
 
 Origins = tuple[str, ...]

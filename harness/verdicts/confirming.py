@@ -15,7 +15,6 @@ from harness.heuristics.facts import Config
 from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules
-from harness.measure.noise.variance import median_error
 from harness.measure.pairs import Kept, KernelPair, time_pairs
 from harness.measure.peers.names import OURS
 from harness.measure.peers.pool import PeerPool
@@ -24,7 +23,6 @@ from harness.measure.timer.graph_timer import METHOD
 from harness.pipeline import compile_graph
 from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
-from harness.records.timing import Samples
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
@@ -286,11 +284,7 @@ def _measured(outcomes: Sequence[PairSamples]) -> Measured:
     kept = [o for o in outcomes if not (o.a.disturbed or o.b.disturbed)]
     if not kept:
         return "throttled, or at another launch interval, most of the time in every process"
-    return Pair(_times([o.a for o in kept]), _times([o.b for o in kept]))
-
-
-def _times(found: Sequence[Samples]) -> Times:
-    return Times(tuple(s.median for s in found), tuple(median_error(s.ms) for s in found))
+    return Pair(Times.of([o.a.ms for o in kept]), Times.of([o.b.ms for o in kept]))
 
 
 Open = Callable[[Sequence[str]], AbstractContextManager[PeerPool]]

@@ -24,8 +24,8 @@ from harness.records import night as records
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.module import config_from_dict
+from harness.session.ahead import all_generated
 from harness.session.entries import MadeEntry
-from harness.session.generate import generated
 from harness.session.model import BoardLost, GraphDone, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
@@ -178,7 +178,7 @@ class _Night:
         graphs, made = [], {}
         entries = plan.session.entries
         jobs = self.ask.request.jobs or self.options.jobs
-        every = generated(entries, jobs, self.options.kept_cache)
+        every = all_generated(entries, jobs, self.options.kept_cache)
         for number, (entry, done) in enumerate(every):
             self.follow(f"generating {entry.name}", number, len(entries))
             if isinstance(done, HarnessError):

@@ -42,7 +42,7 @@ def test_false_alarms_keep_to_the_stated_rate() -> None:
     tables = 0
     for seed in range(20):
         subjects, cells = measured(Machine(0.006, 0.002), kernels=40, processes=4, seed=seed)
-        found = judged(subjects, cells, Rules(), power=False)
+        found = judged(subjects, cells, Rules())
         tables += sum(m.false_alarms.found > 0 for m in found.modes)
     assert tables <= 7
 
@@ -115,8 +115,8 @@ def test_levels_between_processes_bound_what_two_runs_can_tell() -> None:
         samples = {n: tuple(up * x for x in s) for n, s in cell.samples.items()}
         return dataclasses.replace(cell, samples=samples)
 
-    plain = judged(subjects, cells, Rules(), power=False)
-    levels = judged(subjects, [jumped(cell) for cell in cells], Rules(), power=False)
+    plain = judged(subjects, cells, Rules())
+    levels = judged(subjects, [jumped(cell) for cell in cells], Rules())
     assert all(k.blind is None for k in plain.kernels)
     near = [k for k in levels.kernels if k.key in ("k15", "k35")]
     for kernel in near:

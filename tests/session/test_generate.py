@@ -11,7 +11,7 @@ from harness.measure.jobs import DeviceFacts
 from harness.options import Options
 from harness.records.run import Machine
 from harness.runtime import device as devices
-from harness.session import cuda, generate, plan
+from harness.session import ahead, cuda, plan
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
 from harness.target import H100
@@ -34,10 +34,10 @@ def entries(tmp_path: Path) -> list[Entry]:
 def test_many_graphs_are_generated_in_parallel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = list(generate.generated(entries(tmp_path), 2, tmp_path))
-    monkeypatch.setattr(generate, "FEW", 2)
+    alone = list(ahead.all_generated(entries(tmp_path), 2, tmp_path))
+    monkeypatch.setattr(ahead, "FEW", 2)
     work = entries(tmp_path)
-    found = sorted(generate.generated(work, 2, tmp_path), key=lambda one: work.index(one[0]))
+    found = sorted(ahead.all_generated(work, 2, tmp_path), key=lambda one: work.index(one[0]))
     assert [entry for entry, _ in found] == work
     assert isinstance(found[1][1], DamagedGraph)
     for (_, one), (_, other) in zip(alone, found, strict=True):
@@ -49,7 +49,7 @@ def test_many_graphs_are_generated_in_parallel(
 def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> None:
     (entry,) = (e for e in entries(tmp_path) if e.name == "fp8_rowwise_forward")
     assert isinstance(entry, FileEntry)
-    elsewhere = generate.generate(None, generate.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
+    elsewhere = ahead.generate(None, ahead.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
     assert not entry.is_decided
     assert MadeEntry(entry, elsewhere).compile_small() is not None
 

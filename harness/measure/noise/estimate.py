@@ -33,6 +33,12 @@ class Times:
     runs: tuple[int, ...] = ()
     processes: tuple[int, ...] = ()
 
+    @classmethod
+    def of(cls, series: Sequence[Sequence[float]], **more: tuple[int, ...]) -> Times:
+        """What the samples of each process say: their medians with the errors of those."""
+        medians = (float(np.median(samples)) for samples in series)
+        return cls(tuple(medians), tuple(map(variance.median_error, series)), **more)
+
     def by_run(self) -> list[Floats]:
         """Logarithms of the medians, an array for each run."""
         logs, runs = np.log(self.ms), np.array(self.runs or (0,) * len(self.ms))
