@@ -12,23 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from harness.calibration import store as calibrations
-from harness.cli.arguments import (
-    Commit,
-    Devices,
-    Graphs,
-    Jobs,
-    KernelSeconds,
-    Minutes,
-    Processes,
-    Sample,
-    Seed,
-    Suite,
-    TargetName,
-    Timing,
-    Where,
-    Workers,
-    queried,
-)
+from harness.cli import arguments
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.corpus import selecting
 from harness.corpus.store import load as load_corpus
@@ -68,24 +52,24 @@ _Decide: TypeAlias = Annotated[
 @command(table=True, only=True, cases=True)
 def run(
     answer: Answer,
-    graphs: Graphs = None,
-    suite: Suite = "default",
-    where: Where = None,
-    sample: Sample = None,
-    seed: Seed = 0,
-    minutes: Minutes = None,
-    target: TargetName = None,
-    jobs: Jobs = None,
+    graphs: arguments.Graphs = None,
+    suite: arguments.Suite = "default",
+    where: arguments.Where = None,
+    sample: arguments.Sample = None,
+    seed: arguments.Seed = 0,
+    minutes: arguments.Minutes = None,
+    target: arguments.TargetName = None,
+    jobs: arguments.Jobs = None,
     record: Annotated[
         bool, typer.Option("--record/--no-record", help="Keep the run below the results folder.")
     ] = True,
-    timing: Timing = None,
-    commit: Commit = None,
+    timing: arguments.Timing = None,
+    commit: arguments.Commit = None,
     against: _Against = None,
-    processes: Processes = 3,
-    kernel_seconds: KernelSeconds = 180.0,
-    devices: Devices = "",
-    workers: Workers = "",
+    processes: arguments.Processes = 3,
+    kernel_seconds: arguments.KernelSeconds = 180.0,
+    devices: arguments.Devices = "",
+    workers: arguments.Workers = "",
     decide: _Decide = False,
 ) -> int:
     """Compile, check and, with a GPU, time the kernels of graphs.
@@ -114,7 +98,7 @@ def run(
     options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
-    suite = queried(suite, where, sample, seed)
+    suite = arguments.queried(suite, where, sample, seed)
     names = names if minutes is None else _within(options, suite, minutes, processes)
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
     request = Request(*asked, answer.only, devices, workers, decide=decide)

@@ -99,8 +99,7 @@ def chosen_before(run: Run | None) -> dict[str, dict[str, int]]:
     """The configuration of every kernel of a run that was timed, by the kernel's name."""
     if run is None:
         return {}
-    kernels = (k for graph in run.graphs for k in graph.kernels)
-    return {k.name: dict(k.config) for k in kernels if k.config and k.ms is not None}
+    return {k.name: dict(k.config) for k in run.kernels if k.config and k.ms is not None}
 
 
 def fitting(config: Mapping[str, int] | None, candidates: Sequence[Config]) -> tuple[Config, ...]:

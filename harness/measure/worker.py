@@ -19,21 +19,8 @@ from harness import options
 from harness.devices.job import Context, Unusable
 from harness.errors import CheckFailed, CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.measure import roofline
-from harness.measure.jobs import (
-    CheckKernel,
-    ChooseWay,
-    DeviceFacts,
-    KnownConfigs,
-    OpenDevice,
-    PairJob,
-    PairSamples,
-    StartCompilers,
-    TimedKernel,
-    TimeKernel,
-    Timing,
-    TuneKernel,
-)
+from harness.measure import jobs, roofline
+from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
 from harness.measure.measurer import Measurer, release
 from harness.measure.timer.graph_timer import METHOD, CudaTimer
 from harness.records.machine import fingerprint
@@ -161,7 +148,7 @@ def _judged(error: HarnessError) -> HarnessError | Unusable:
     return error
 
 
-def open_device(context: Context, job: OpenDevice) -> DeviceFacts:
+def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
     """The handler of ``OpenDevice``."""
     try:
         return context.once(Gpu).facts(job.bandwidths)
@@ -169,18 +156,18 @@ def open_device(context: Context, job: OpenDevice) -> DeviceFacts:
         raise Unusable(no_device(error)) from error
 
 
-def check(context: Context, job: CheckKernel) -> CheckResult:
+def check(context: Context, job: jobs.CheckKernel) -> CheckResult:
     """The handler of ``CheckKernel``."""
-    return surviving(lambda: check_on_device(job.module_text, cache=context.cache))
+    return surviving(lambda: check_on_device(job.module_text, context.cache))
 
 
-def time(context: Context, job: TimeKernel) -> Timing:
+def time(context: Context, job: jobs.TimeKernel) -> Timing:
     """The handler of ``TimeKernel``."""
     measurer = context.once(Gpu).measurer
     return surviving(lambda: measurer.measure(job.module_text, job.config, job.launches))
 
 
-def known(context: Context, job: KnownConfigs) -> tuple[list[Config | None], list[str]]:
+def known(context: Context, job: jobs.KnownConfigs) -> tuple[list[Config | None], list[str]]:
     """The handler of ``KnownConfigs``."""
     gpu = context.once(Gpu)
     found = [gpu.measurer.tuner(text).known() for text in job.module_texts]
@@ -189,21 +176,21 @@ def known(context: Context, job: KnownConfigs) -> tuple[list[Config | None], lis
     return [None if tuned is None else tuned.config for tuned in found], notes
 
 
-def choose(context: Context, job: ChooseWay) -> Outcome:
+def choose(context: Context, job: jobs.ChooseWay) -> Outcome:
     """The handler of ``ChooseWay``."""
     gpu = context.once(Gpu)
     if gpu.chooser is None:
         known, number = gpu.measurer.tuning_cache, torch.cuda.current_device()
         assert known is not None, "a run has a cache"
         settings = Settings(room=free_room)
-        jobs = options.current().jobs
-        places = (gpu.target, gpu.timer, context.cache, number, jobs, known, settings, _table())
+        count = options.current().jobs
+        places = (gpu.target, gpu.timer, context.cache, number, count, known, settings, _table())
         gpu.chooser = Chooser(SelectedKernels(*places), gpu.timer, known)
     chooser = gpu.chooser
     return surviving(lambda: chooser.choose(job.ways))
 
 
-def start_compilers(context: Context, job: StartCompilers) -> None:
+def start_compilers(context: Context, job: jobs.StartCompilers) -> None:
     """The handler of ``StartCompilers``."""
     gpu = context.once(Gpu)
     if job.count > 1 and gpu.compilers is None:
@@ -211,9 +198,9 @@ def start_compilers(context: Context, job: StartCompilers) -> None:
         gpu.compilers.start()
 
 
-def tune(context: Context, job: TuneKernel) -> Tuned:
+def tune(context: Context, job: jobs.TuneKernel) -> Tuned:
     """The handler of ``TuneKernel``."""
-    start_compilers(context, StartCompilers(job.jobs))
+    start_compilers(context, jobs.StartCompilers(job.jobs))
     gpu = context.once(Gpu)
     settings = Settings(
         search_named(job.search),
@@ -232,20 +219,14 @@ def time_pair(context: Context, job: PairJob) -> PairSamples:
     return surviving(lambda: paired(job, gpu.timer, gpu.target, context.cache))
 
 
-def check_on_device(
-    module_text: str,
-    config: Config | None = None,
-    seed: int = 0,
-    cache: Path | None = None,
-    device: str = "cuda",
-) -> CheckResult:
-    """The module's own check on ``device``: fresh inputs, poisoned outputs, float64 reference.
+def check_on_device(module_text: str, cache: Path | None = None) -> CheckResult:
+    """The module's own check on the GPU: fresh inputs, poisoned outputs, float64 reference.
     Raises ``HarnessError`` where the kernel cannot be run."""
     began = clock.perf_counter()
     loaded = modules.load(module_text, cache)
     try:
         with triton_cache(cache):
-            found = loaded.check(loaded.get_args(device=device, seed=seed), config)
+            found = loaded.check(loaded.get_args(device="cuda", seed=0), None)
     except HarnessError:
         raise
     except Exception as error:
@@ -276,7 +257,7 @@ def paired(
 
 
 def _launch(
-    side: Sequence[TimedKernel],
+    side: Sequence[jobs.TimedKernel],
     shared: dict[str, modules.Arguments],
     seed: int,
     target: Target,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -232,18 +232,29 @@ class Run:
         """Whether anything in it failed."""
         return any(graph.failed for graph in self.graphs)
 
+    @property
+    def kernels(self) -> list[KernelRecord]:
+        """Those of all graphs."""
+        return [kernel for graph in self.graphs for kernel in graph.kernels]
+
+    def mapped(self, change: Callable[[str, KernelRecord], KernelRecord]) -> Run:
+        """The run with each kernel as ``change`` makes it, which is given its graph's name, too."""
+        graphs = (
+            replace(graph, kernels=tuple(change(graph.name, kernel) for kernel in graph.kernels))
+            for graph in self.graphs
+        )
+        return replace(self, graphs=tuple(graphs))
+
     def counts(self) -> Counter[str]:
         """Kernels by the outcome of their check, ``total`` and ``distinct`` (by code) beside."""
-        kernels = [kernel for graph in self.graphs for kernel in graph.kernels]
-        counts = Counter(kernel.check.value for kernel in kernels)
-        counts["total"] = len(kernels)
-        counts["distinct"] = len({kernel.code_hash for kernel in kernels})
+        counts = Counter(kernel.check.value for kernel in self.kernels)
+        counts["total"] = len(self.kernels)
+        counts["distinct"] = len({kernel.code_hash for kernel in self.kernels})
         return counts
 
     def __repr__(self) -> str:
-        kernels = sum(len(graph.kernels) for graph in self.graphs)
         where = self.machine.gpu or self.machine.key
-        return f"<run {self.id}: {len(self.graphs)} graphs, {kernels} kernels, {where}>"
+        return f"<run {self.id}: {len(self.graphs)} graphs, {len(self.kernels)} kernels, {where}>"
 
     def _repr_html_(self) -> str:
         return kernels_html([(graph.name, graph.kernels) for graph in self.graphs])

@@ -319,12 +319,8 @@ def confirm_compilers(
             expected="a graph with regions",
             remedy="name other graphs: harness list",
         )
-    configs = {
-        kernel.module: config_from_dict(kernel.config)
-        for graph in run.graphs
-        for kernel in graph.kernels
-        if kernel.module and kernel.config
-    }
+    timed = [kernel for kernel in run.kernels if kernel.module and kernel.config]
+    configs = {kernel.module: config_from_dict(kernel.config or {}) for kernel in timed}
     regions = _measured_regions(work, names, configs, place, open_peers)
     found = replace(run, graphs=_region_graphs(work, regions, names))
     sides = [as_of_today(compiler_side(found, name), device, effort.processes) for name in names]

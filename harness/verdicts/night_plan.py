@@ -92,11 +92,7 @@ def carried_over(a: Run, b: Run) -> Run:
                 kept = {name: getattr(old, name) for name in names}
                 found = replace(found, check_note=old.check_note or note, **kept)
             known[id(new)] = found
-    graphs = (
-        replace(graph, kernels=tuple(known.get(id(k), k) for k in graph.kernels))
-        for graph in b.graphs
-    )
-    return replace(b, graphs=tuple(graphs))
+    return b.mapped(lambda _, kernel: known.get(id(kernel), kernel))
 
 
 def to_examine(sorting: Sorting, *, timed: bool) -> list[tuple[str, KernelRecord]]:
@@ -160,12 +156,11 @@ def with_known_times(run: Run, results: Path) -> Run:
     newest = frame.sort_values("run").drop_duplicates(["code", "config"], keep="last")
     times = {(code, config): ms for _, code, config, ms in newest.itertuples(index=False)}
 
-    def timed(kernel: KernelRecord) -> KernelRecord:
+    def timed(_: str, kernel: KernelRecord) -> KernelRecord:
         key = (kernel.code_hash, json.dumps(kernel.config))
         return kernel if kernel.ms else replace(kernel, ms=times.get(key))
 
-    graphs = (replace(g, kernels=tuple(map(timed, g.kernels))) for g in run.graphs)
-    return replace(run, graphs=tuple(graphs))
+    return run.mapped(timed)
 
 
 def key_of(match: Match) -> str:

@@ -161,41 +161,14 @@ def _lone(graph: str, kernel: KernelRecord, change: Change, names: Names) -> Fin
     """A kernel that one of the runs alone has."""
     us = None if kernel.ms is None else 1000 * kernel.ms
     cost = None if us is None else us * kernel.launches
-    place, name, code = (graph, *names.of(graph, kernel), change), kernel.name, kernel.code_hash
+    found = Finding(graph, *names.of(graph, kernel), change, region=kernel.region)
+    name, code, launches = kernel.name, kernel.code_hash, kernel.launches
     if change is Change.NEW:
-        return Finding(
-            *place,
-            name,
-            "",
-            kernel.region,
-            code,
-            "",
-            None,
-            us,
-            None,
-            None,
-            None,
-            kernel.launches,
-            0,
-            cost,
-        )
-    cost = None if cost is None else -cost
-    return Finding(
-        *place,
-        "",
-        name,
-        kernel.region,
-        "",
-        code,
-        us,
-        None,
-        None,
-        None,
-        None,
-        0,
-        kernel.launches,
-        cost,
-    )
+        new = replace(found, kernel=name, module=code, new_us=us, change_us=cost)
+        return replace(new, launches=launches, old_launches=0)
+    saved = None if cost is None else -cost
+    old = replace(found, old_kernel=name, old_module=code, old_us=us, change_us=saved)
+    return replace(old, launches=0, old_launches=launches)
 
 
 def sum_finding(one: Rollup) -> Finding:
@@ -239,5 +212,5 @@ def _new_spills(matches: Iterable[Match]) -> Iterator[Count]:
 
 def suite_us(run: Run) -> float | None:
     """Microseconds of all kernels that were timed, launches counted; None if none was."""
-    timed = [k.ms * k.launches for graph in run.graphs for k in graph.kernels if k.ms is not None]
+    timed = [kernel.ms * kernel.launches for kernel in run.kernels if kernel.ms is not None]
     return 1000 * sum(timed) if timed else None

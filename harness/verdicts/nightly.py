@@ -30,24 +30,10 @@ from harness.session.model import BoardLost, GraphDone, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
 from harness.session.spread import MOVED
-from harness.verdicts import generating
+from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
-from harness.verdicts.night_plan import (
-    CONFIRM,
-    DETECT,
-    Sorting,
-    after_confirming,
-    carried_over,
-    doubted,
-    estimate_seconds,
-    key_of,
-    sort,
-    to_examine,
-    to_time,
-    with_known_times,
-    within,
-)
+from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, estimate_seconds, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
@@ -134,14 +120,14 @@ class _Night:
                 _require_modules(base)
                 with self._phase("generate"):
                     run, made = self._generated(plan)
-                a = with_known_times(base, results)
-                sorting = sort(a, carried_over(base, run), timed=plan.timed)
+                a = night_plan.with_known_times(base, results)
+                sorting = night_plan.sort(a, night_plan.carried_over(base, run), timed=plan.timed)
                 sink = stack.enter_context(Journal(results, run, self.say))
                 with self._phase("examine"):
                     run = self._examined(sorting, made, plan, sink)
                 if plan.timed:
                     self.kept = stack.enter_context(nights.kept_pairs(folder, run, toolchain(run)))
-                found = self._judged(sort(a, run, timed=plan.timed), plan, sink, stack)
+                found = self._judged(night_plan.sort(a, run, timed=plan.timed), plan, sink, stack)
                 if self.kept and not self.trouble:
                     self.kept.remove()
                 return found
@@ -197,7 +183,7 @@ class _Night:
     ) -> Run:
         """Tonight's run, what is new checked, tuned and compiled for its static metrics. What an
         interrupted night of the commit found out about the same text is known."""
-        wanted = to_examine(sorting, timed=plan.timed)
+        wanted = night_plan.to_examine(sorting, timed=plan.timed)
         known = self._before(sorting.b)
         found = {
             (graph, k.name): known[graph, k.name, k.module]
@@ -231,11 +217,7 @@ class _Night:
         except NoDevice as error:
             self.trouble.append(f"{LOST} while new kernels were examined: {one_line(error)}")
         self.left += [f"{graph}/{k.name}" for graph, k in wanted if (graph, k.name) not in found]
-        graphs = (
-            replace(g, kernels=tuple(found.get((g.name, k.name), k) for k in g.kernels))
-            for g in sorting.b.graphs
-        )
-        return replace(sorting.b, graphs=tuple(graphs))
+        return sorting.b.mapped(lambda graph, k: found.get((graph, k.name), k))
 
     def _before(self, run: Run) -> dict[tuple[str, str, str], KernelRecord]:
         """What interrupted nights of the same commit found out on this machine."""
@@ -258,25 +240,25 @@ class _Night:
         triton = old if old != sorting.b.machine.triton else ""
         here = Workplace(self.options.cache, self.options.jobs, triton=triton, kept=self.kept)
         place = replace(here, target=plan.session.target, places=plan.places)
-        controls, wanted = to_time(sorting)
+        controls, wanted = night_plan.to_time(sorting)
         matches = sorting.pairing.matches
         if triton:  # what the earlier Triton compiled is known by its binary alone
             wanted = [n for n in wanted if all(map(place.keeps, matches[n].a))]
-        fits = within(len(controls) + len(wanted), self._remaining(_DETECTING))
+        fits = night_plan.within(len(controls) + len(wanted), self._remaining(_DETECTING))
         wanted = wanted[: max(0, fits - len(controls))]
         if not wanted:
             return None
         self.estimated += estimate_seconds(0, len(controls) + len(wanted), 0)
         effort = Effort(DETECT, seconds=self._remaining(_DETECTING), seed=DETECT)
         first = self._interleaved("time", sorting, controls + wanted, place, effort, Rules())
-        suspects = first and doubted(sorting, first, wanted)
+        suspects = first and night_plan.doubted(sorting, first, wanted)
         if first is None or not suspects:
             return first
         self.estimated += estimate_seconds(0, 0, len(suspects))
         effort = Effort(CONFIRM, seconds=self._remaining(), seed=CONFIRM)
         chosen = controls[: (len(controls) + 1) // 2] + suspects
         again = self._interleaved("confirm", sorting, chosen, place, effort, CONFIRMING)
-        found, self.confirmed = after_confirming(first, again, sorting.restructured)
+        found, self.confirmed = night_plan.after_confirming(first, again, sorting.restructured)
         return found
 
     def _interleaved(
@@ -326,10 +308,7 @@ class _Night:
         waived = list(self._waived(findings, [c.sha for c in commits] or [b.run.commit]))
         same = sum(change is None for change in sorting.changes)
         known = {id(m.b[0]): m.a[0].ms for m in sorting.pairing.matches if len(m.b) == 1}
-        graphs = (
-            replace(g, kernels=tuple(replace(k, ms=k.ms or known.get(id(k))) for k in g.kernels))
-            for g in sorting.b.graphs
-        )
+        timed_before = sorting.b.mapped(lambda _, k: replace(k, ms=k.ms or known.get(id(k))))
         left = tuple(dict.fromkeys(self.left))
         counts = {**night.counts, "same": same, "not measured": len(left)}
         new = (
@@ -347,7 +326,7 @@ class _Night:
             notes=(*self.notes, *self.trouble),
             seconds=self.seconds,
             estimated_seconds=round(self.estimated, 1),
-            suite_us=suite_us(replace(sorting.b, graphs=tuple(graphs))),
+            suite_us=suite_us(timed_before),
             static=not plan.timed,
             complete=not self.trouble,
         )
@@ -436,7 +415,7 @@ def _at(name: str, plan: Plan) -> Plan:
 
 
 def _require_modules(base: Run) -> None:
-    if base.graphs and not any(k.module for graph in base.graphs for k in graph.kernels):
+    if base.graphs and not any(kernel.module for kernel in base.kernels):
         raise UsageError(
             "the baseline has no modules: nothing can be compared with it",
             where=base.id,

@@ -151,12 +151,12 @@ def limits(label: str, run: Run) -> Iterator[str]:
 
 def is_timed(run: Run) -> bool:
     """Whether anything in it was timed."""
-    return any(kernel.sets for graph in run.graphs for kernel in graph.kernels)
+    return any(kernel.sets for kernel in run.kernels)
 
 
 def has_modules(run: Run) -> bool:
     """Whether it says what its kernels are."""
-    return any(kernel.module for graph in run.graphs for kernel in graph.kernels)
+    return any(kernel.module for kernel in run.kernels)
 
 
 def unlike_reason(a: Run, b: Run) -> str:

@@ -20,7 +20,15 @@ from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
 from harness.measure.peers.names import SUBJECTS, parse
 from harness.records import git, modules
-from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
+from harness.records.run import (
+    Check,
+    GraphRecord,
+    KernelRecord,
+    Machine,
+    RegionRecord,
+    Run,
+    from_json,
+)
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Pool, Side
 from harness.verdicts.pairing import region_of
@@ -255,20 +263,10 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
 
 
 def _region(found: RegionRecord) -> KernelRecord:
+    names = ("check", "max_error", "ms", "low", "high", "sets", "reason")
+    same: dict[str, Any] = {name: getattr(found, name) for name in names}
     return KernelRecord(
-        name=found.region,
-        kind="region",
-        bytes=0,
-        origins=(found.region,),
-        region=found.region,
-        check=found.check,
-        max_error=found.max_error,
-        ms=found.ms,
-        low=found.low,
-        high=found.high,
-        sets=found.sets,
-        reason=found.reason,
-        launches=found.count,
+        found.region, "region", 0, found.count, (found.region,), region=found.region, **same
     )
 
 
@@ -284,14 +282,12 @@ def pool(newest: Run, older: Sequence[Run]) -> tuple[Run, Pool]:
         if why:
             left_out.append(f"{run.id} ({why})")
             continue
-        start = 1 + max((s.process for k in _kernels_of(merged) for s in k.sets), default=-1)
+        start = 1 + max((s.process for k in merged.kernels for s in k.sets), default=-1)
         merged = _merge(merged, run, start)
         runs.append(run.id)
         starts.append(start)
     if len(runs) > 1:
-        merged = replace(
-            merged, processes=len({s.process for k in _kernels_of(merged) for s in k.sets})
-        )
+        merged = replace(merged, processes=len({s.process for k in merged.kernels for s in k.sets}))
     return merged, Pool(tuple(runs), tuple(starts), tuple(left_out))
 
 
@@ -309,33 +305,14 @@ def _unlike(newest: Run, run: Run) -> str:
         ("another target", newest.target, run.target),
     )
     found = [why for why, ours, theirs in differs if ours != theirs]
-    timed = any(kernel.sets for kernel in _kernels_of(run))
+    timed = any(kernel.sets for kernel in run.kernels)
     return ", ".join(found) if found or timed else "without times"
 
 
-def _kernels_of(run: Run) -> list[KernelRecord]:
-    return [kernel for graph in run.graphs for kernel in graph.kernels]
-
-
 def _merge(newest: Run, run: Run, start: int) -> Run:
-    graphs = {graph.name: graph for graph in run.graphs}
-    return replace(
-        newest,
-        graphs=tuple(
-            _merge_graph(graph, graphs[graph.name], start) if graph.name in graphs else graph
-            for graph in newest.graphs
-        ),
-    )
-
-
-def _merge_graph(graph: GraphRecord, older: GraphRecord, start: int) -> GraphRecord:
-    known = {(kernel.name, kernel.region): kernel for kernel in older.kernels}
-    return replace(
-        graph,
-        kernels=tuple(
-            _merge_kernel(kernel, known.get((kernel.name, kernel.region)), start)
-            for kernel in graph.kernels
-        ),
+    known = {(graph.name, k.name, k.region): k for graph in run.graphs for k in graph.kernels}
+    return newest.mapped(
+        lambda graph, k: _merge_kernel(k, known.get((graph, k.name, k.region)), start)
     )
 
 
@@ -383,17 +360,6 @@ def commit_side(
 
 
 def _exported_graph(name: str, found: dict[str, Any]) -> GraphRecord:
-    kernels = tuple(
-        KernelRecord(
-            name=kernel["name"],
-            kind=kernel["kind"],
-            bytes=kernel["bytes"],
-            launches=kernel["launches"],
-            region=kernel["region"],
-            origins=tuple(kernel["origins"]),
-            module=kernel["text"],
-        )
-        for kernel in found.get("kernels", ())
-    )
+    rows = [{**kernel, "module": kernel["text"]} for kernel in found.get("kernels", ())]
     reason = found["reason"] or "; ".join(found.get("failures", ()))[:500]
-    return GraphRecord(name, kernels=kernels, reason=reason)
+    return GraphRecord(name, kernels=from_json(tuple[KernelRecord, ...], rows, name), reason=reason)

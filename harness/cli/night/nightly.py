@@ -10,16 +10,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from harness.cli.arguments import (
-    AckFile,
-    Devices,
-    Graphs,
-    Jobs,
-    KernelSeconds,
-    Suite,
-    Timing,
-    Workers,
-)
+from harness.cli import arguments
 from harness.cli.changes import waivers_of
 from harness.cli.command import Answer, command
 from harness.errors import UsageError
@@ -52,18 +43,18 @@ _Metrics: TypeAlias = Annotated[
 @command(table=True, cases=True, gate=True)
 def nightly(
     answer: Answer,
-    graphs: Graphs = None,
-    suite: Suite = "default",
+    graphs: arguments.Graphs = None,
+    suite: arguments.Suite = "default",
     baseline: _Baseline = None,
     budget: _Budget = None,
     accept_green: _Green = False,
     metrics: _Metrics = None,
-    ack: AckFile = None,
-    timing: Timing = None,
-    jobs: Jobs = None,
-    kernel_seconds: KernelSeconds = 180.0,
-    devices: Devices = "",
-    workers: Workers = "",
+    ack: arguments.AckFile = None,
+    timing: arguments.Timing = None,
+    jobs: arguments.Jobs = None,
+    kernel_seconds: arguments.KernelSeconds = 180.0,
+    devices: arguments.Devices = "",
+    workers: arguments.Workers = "",
     at: _At = "",
 ) -> int:
     """Time what changed since the accepted run, old against new, and say what became slower.
