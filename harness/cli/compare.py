@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from harness.cli.arguments import Alpha, Everything, Margin
-from harness.cli.command import (
-    BROKEN,
-    FAILED,
-    FINE,
-    NOTHING_JUDGED,
-    REGRESSED,
-    UNUSABLE,
-    Answer,
-    command,
-)
+from harness.cli.command import BROKEN, FINE, NOTHING_JUDGED, REGRESSED, UNUSABLE, Answer, command
 from harness.history import lookup, store
 from harness.history.between import learn
 from harness.measure.jobs import Effort
@@ -246,7 +237,7 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
             found = compare_static(a, b, target, triton.__version__, pool.metrics)
     found = chosen(found, answer.only)
     answer.tell(static_report(found, everything=everything))
-    return FAILED if found.worse else FINE
+    return REGRESSED if found.worse else FINE
 
 
 def _static_sides(options: Options, names: Sequence[str]) -> list[Side]:

@@ -51,10 +51,6 @@ class _Place:
     gone: HarnessError | None = None
 
     @property
-    def is_ready(self) -> bool:
-        return self.worker is not None and self.worker.ready
-
-    @property
     def is_active(self) -> bool:
         return self.worker is not None and (self.worker.busy or not self.worker.ready)
 
@@ -270,7 +266,7 @@ class Pool(Closing):
         failures: list[Answer] = []
         claimed: set[int] = set()
         now = time.monotonic()
-        for place in sorted(self._places, key=lambda p: not p.is_ready):
+        for place in sorted(self._places, key=lambda p: p.worker is None or not p.worker.ready):
             if place.gone is not None or now < place.paused_until:
                 continue
             if place.worker is not None and place.worker.busy:

@@ -12,17 +12,8 @@ from harness.devices.closing import Closing
 from harness.devices.job import BESIDE_TIMING, Device
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
-from harness.measure.jobs import (
-    CheckKernel,
-    ChooseWay,
-    DeviceFacts,
-    KnownConfigs,
-    StartCompilers,
-    TimeKernel,
-    Timing,
-    TuneKernel,
-    gpu,
-)
+from harness.measure import jobs as asked
+from harness.measure.jobs import DeviceFacts, TimeKernel, Timing, TuneKernel, gpu
 from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
 from harness.records.run import StateSummary
@@ -56,7 +47,8 @@ class CudaDevice(Closing):
         seen: DeviceFacts | None = None,
     ) -> None:
         self._cache = cache
-        self._readings: list[Reading] = []
+        self.readings: list[Reading] = []
+        """The GPU's state while kernels were timed, in all processes so far."""
         self._process = 0
         self.worker = Pool([where or gpu(bandwidths=True)], seconds, cache, handlers)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING)
@@ -98,14 +90,9 @@ class CudaDevice(Closing):
         return self.facts.roofline.copy_gbps
 
     @property
-    def readings(self) -> Sequence[Reading]:
-        """The GPU's state while kernels were timed, in all processes so far."""
-        return self._readings
-
-    @property
     def state(self) -> StateSummary | None:
-        """The same summed up."""
-        return summary(self._readings)
+        """What ``readings`` come to."""
+        return summary(self.readings)
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile in parallel what checking and timing ``modules`` needs. What fails here fails
@@ -118,13 +105,15 @@ class CudaDevice(Closing):
         """What ``compile`` has to do for ``modules``: every candidate, of a module that was tuned
         before its winner alone, of a text with a ``given`` configuration that one."""
         texts = [m.text for m in modules if m.text not in given]
-        known, notes = self.worker.run(KnownConfigs(tuple(texts)))
+        known, notes = self.worker.run(asked.KnownConfigs(tuple(texts)))
         for note in notes:
             warn_once(note)
-        known_jobs = [CompileJob(t, self.target, c) for t, c in zip(texts, known, strict=True) if c]
-        rest = [t for t, c in zip(texts, known, strict=True) if c is None]
-        known_jobs += [CompileJob(text, self.target, c) for text, c in given.items()]
-        return [*known_jobs, *warm_jobs(rest, self.target, self._cache)]
+        wanted: dict[str, Sequence[Config]]
+        wanted = {text: [config] for text, config in zip(texts, known, strict=True) if config}
+        wanted |= {text: [config] for text, config in given.items()}
+        rest = dict.fromkeys(text for text in texts if text not in wanted)
+        wanted |= {text: load(text, self._cache).configs for text in rest}
+        return [CompileJob(text, self.target, c) for text, each in wanted.items() for c in each]
 
     def compile(self, jobs: Sequence[CompileJob]) -> None:
         """Do ``jobs`` in parallel, in whichever thread."""
@@ -132,7 +121,7 @@ class CudaDevice(Closing):
 
     def check(self, module: EmittedModule) -> CheckResult:
         """Run with poisoned outputs and compare with plain torch in float64."""
-        return cast(CheckResult, self.worker.run(CheckKernel(module.text)))
+        return cast(CheckResult, self.worker.run(asked.CheckKernel(module.text)))
 
     def time(self, module: EmittedModule) -> Timing:
         """Time every candidate and keep the fastest. Raises ``HarnessError`` with the reason
@@ -156,27 +145,18 @@ class CudaDevice(Closing):
         self._process += 1
 
     def _timing(self, found: Timing) -> Timing:
-        self._readings.extend(found.readings)
+        self.readings.extend(found.readings)
         return replace(found, samples=found.samples.recorded(self._process, METHOD), readings=())
 
     def choose(self, ways: Sequence[Way]) -> Outcome:
         """The fastest of several ways to do the same work."""
-        return cast(Outcome, self.worker.run(ChooseWay(tuple(ways))))
+        return cast(Outcome, self.worker.run(asked.ChooseWay(tuple(ways))))
 
     def compilers(self, jobs: int) -> None:
         """Have the worker start ``jobs`` processes of its own, which compile what a search asks
         for; they take seconds to start, so say it early."""
-        self.worker.run(StartCompilers(jobs))
+        self.worker.run(asked.StartCompilers(jobs))
 
     def tune(self, job: TuneKernel) -> Tuned:
         """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
         return cast(Tuned, self.worker.run(job))
-
-
-def warm_jobs(module_texts: Sequence[str], target: Target, cache: Path | None) -> list[CompileJob]:
-    """One compile job for each distinct module and candidate."""
-    return [
-        CompileJob(text, target, config)
-        for text in dict.fromkeys(module_texts)
-        for config in load(text, cache).configs
-    ]

@@ -12,7 +12,7 @@ import itertools
 import queue
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from harness.devices.queue import Answer, Inbox, Queue
@@ -354,9 +354,7 @@ def _with_samples(record: KernelRecord, measured: Samples, limit: Limit | None) 
         fraction = (before + limit.fraction) / len(sets)
     return replace(
         record,
-        ms=found.ms,
-        low=found.low,
-        high=found.high,
+        **asdict(found),
         sets=sets,
         gbps=record.bytes / found.ms / 1e6 if found.ms else None,
         fraction=fraction,

@@ -24,30 +24,10 @@ from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import medians
 from harness.records.run import KernelRecord, Run
 from harness.records.timing import Samples
+from harness.verdicts import problems, totals
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
-from harness.verdicts.problems import (
-    broken_in,
-    has_modules,
-    is_timed,
-    limits,
-    problems_of,
-    unlike_reason,
-    untimed,
-    without_duplicates,
-)
-from harness.verdicts.totals import (
-    TUNING_KEY,
-    UNCHANGED,
-    Key,
-    Rollup,
-    Timed,
-    rollups,
-    totals,
-    tuning,
-    tuning_rollup,
-)
-from harness.verdicts.totals import estimates as sum_estimates
+from harness.verdicts.totals import TUNING_KEY, UNCHANGED, Key, Rollup, Timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +170,14 @@ class Comparison:
 def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> Comparison:
     """Compare by the times that both sides recorded. Two compilers of one run were interleaved
     in each of its processes. ``between`` is what earlier runs say of this machine."""
-    found = problems_of(a, b)
-    pairing = pair(*(without_duplicates(side.run.graphs) for side in (a, b)))
-    unlike = unlike_reason(a.run, b.run)
+    pairing = pair(*(problems.without_duplicates(side.run.graphs) for side in (a, b)))
+    unlike = problems.unlike_reason(a.run, b.run)
     together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
     measured: Sequence[Measured] = [unlike] * len(pairing.matches)
     if not unlike:
         measured = recorded_times(pairing.matches, together=together, pools=(a.pool, b.pool))
     made = assemble(a, b, pairing, measured, rules, paired=together, between=between)
-    return replace(made, problems=found)
+    return replace(made, problems=problems.problems_of(a, b))
 
 
 def recorded_times(
@@ -211,7 +190,7 @@ def recorded_times(
     sides, in the same order. ``pools``: whose runs the processes are.
     """
     kernels = {id(kernel): kernel for match in matches for kernel in (*match.a, *match.b)}
-    usable = {key: [] if untimed(k) else _usable(k) for key, k in kernels.items()}
+    usable = {key: [] if problems.untimed(k) else _usable(k) for key, k in kernels.items()}
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)
     known = {key: {s.process: next(each) for s in several} for key, several in usable.items()}
@@ -304,10 +283,10 @@ def assemble(
         for n, one in zip(pairs, estimates, strict=True)
     }
     timed = _timed(pairing, pairs, relation, found)
-    held = totals(a.run, b.run, pairing, timed)
-    sums = sum_estimates(held, pairing, timed, noise)
+    held = totals.totals(a.run, b.run, pairing, timed)
+    sums = totals.estimates(held, pairing, timed, noise)
     retuned = [timed[n] for n in timed if relation[n].retuned and not paired]
-    together = tuning(retuned, noise)
+    together = totals.tuning(retuned, noise)
     sums |= {TUNING_KEY: together} if together else {}
     by_row, by_sum = _judged(found, [one.identical for one in relation], sums, rules)
     rows = tuple(
@@ -323,15 +302,15 @@ def assemble(
         rules,
         rows,
         (
-            *rollups(a.run, b.run, pairing, timed, held, by_sum),
-            *([tuning_rollup(retuned, by_sum[TUNING_KEY])] if together else ()),
+            *totals.rollups(a.run, b.run, pairing, timed, held, by_sum),
+            *([totals.tuning_rollup(retuned, by_sum[TUNING_KEY])] if together else ()),
         ),
         pairing.vanished,
         pairing.appeared,
         known,
         remarks,
         paired,
-        broken=broken_in(a, b, pairing.matches),
+        broken=problems.broken_in(a, b, pairing.matches),
     )
 
 
@@ -382,10 +361,8 @@ class _Relation:
 
 
 def _relation(match: Match, a: Run, b: Run) -> _Relation:
-    identical = is_identical(match, a, b)
-    return _Relation(
-        identical, identical or is_alike(match), not identical and is_retuned(match, a, b)
-    )
+    same = is_identical(match, a, b)
+    return _Relation(same, same or is_alike(match), not same and is_retuned(match, a, b))
 
 
 def _row(
@@ -426,13 +403,13 @@ def _pooled(a: Side, b: Side) -> list[str]:
 
 def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
-    notes = [note for label, run in (("A", a), ("B", b)) for note in limits(label, run)]
+    notes = [note for label, run in (("A", a), ("B", b)) for note in problems.limits(label, run)]
     if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
         notes.append(
             "another GPU of the same kind: compare with harness confirm before blaming code"
         )
     if noise is None:
-        bare = [label for label, run in (("A", a), ("B", b)) if not is_timed(run)]
+        bare = [label for label, run in (("A", a), ("B", b)) if not problems.is_timed(run)]
         if bare:
             notes.append(
                 f"{' and '.join(bare)} without times: compare binaries with --static, or time "
@@ -453,7 +430,7 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
         )
     for reason in dict.fromkeys(one.unknown for one in effects if one.unknown):
         notes.append(f"what differs is UNSURE at most: {reason}. {_REMEDIES[reason]}")
-    if any(one.unknown for one in effects) and has_modules(a) and has_modules(b):
+    if any(one.unknown for one in effects) and all(map(problems.has_modules, (a, b))):
         notes.append("harness confirm times both now, interleaved, and needs neither")
     return notes
 

@@ -8,6 +8,7 @@ of the instruction mix) never do.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,14 +23,8 @@ from harness.runtime.module import config_from_dict
 from harness.runtime.tune.scaling import resident
 from harness.session.session import with_metrics
 from harness.target import Target
-from harness.verdicts.causes import (
-    code_diff,
-    configuration,
-    default_configuration,
-    figure,
-    settings,
-    static_differences,
-)
+from harness.verdicts import causes
+from harness.verdicts.causes import figure, settings
 from harness.verdicts.comparing import Side
 from harness.verdicts.pairing import Match, pair
 
@@ -83,14 +78,13 @@ def rules() -> list[Rule]:
         if metric.name == "instructions":
             found.append(Rule("resident warps", resident_warps, False, _RESIDENT))
         if metric.threshold is not None:
-            found.append(_rule(metric, metric.threshold))
+            of = functools.partial(_figure, metric)
+            found.append(Rule(metric.title, of, metric.lower_is_better, metric.threshold))
     return found
 
 
-def _rule(metric: Metric, threshold: float) -> Rule:
-    return Rule(
-        metric.title, lambda kernels, _: figure(kernels, metric), metric.lower_is_better, threshold
-    )
+def _figure(metric: Metric, kernels: Sequence[KernelRecord], _: Target) -> int | None:
+    return figure(kernels, metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +159,7 @@ def compare_static(
         b,
         target,
         tuple(
-            _row(match, target, default_configuration(given))
+            _row(match, target, causes.default_configuration(given))
             for match, given in zip(matches, pairing.matches, strict=True)
         ),
         _graph_sums(a.run, b.run),
@@ -184,7 +178,7 @@ def _is_known(run: Run, target: Target, triton: str) -> bool:
         made_for is not None
         and made_for.capability == target.capability
         and run.machine.triton == triton
-        and all(k.mix is not None or k.reason for g in run.graphs for k in g.kernels)
+        and all(kernel.mix is not None or kernel.reason for kernel in run.kernels)
     )
 
 
@@ -248,8 +242,8 @@ def with_figures(
 
 def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:
     change, decided = _decided(match, target)
-    differences = [*static_differences(match.a, match.b), *configuration(match)]
-    diff = code_diff(match)
+    differences = [*causes.static_differences(match.a, match.b), *causes.configuration(match)]
+    diff = causes.code_diff(match)
     if diff:
         differences.append("code")
     if change is Change.SAME and (differences or defaults):
@@ -292,25 +286,20 @@ def _graph_sums(a: Run, b: Run) -> tuple[GraphSum, ...]:
 
 
 def _graph_sum(a: GraphRecord, b: GraphRecord) -> GraphSum:
-    kernels = len(a.kernels), len(b.kernels)
-    launches = a.launches, b.launches
-    moved = _total_bytes(a), _total_bytes(b)
+    before, after = (sum(k.bytes * k.launches for k in graph.kernels) for graph in (a, b))
     instructions = _total_instructions(a), _total_instructions(b)
     change, decided = Change.SAME, ""
     if bool(a.reason) != bool(b.reason):
         change = Change.WORSE if b.reason else Change.BETTER
         decided = f"does not compile: {b.reason}" if b.reason else "compiles again"
-    elif _differs(*moved, 0.001):
-        change = Change.WORSE if moved[1] > moved[0] else Change.BETTER
-        decided = f"bytes {moved[0]} → {moved[1]}"
-    elif launches[0] != launches[1]:
-        change = Change.WORSE if launches[1] > launches[0] else Change.BETTER
-        decided = f"launches {launches[0]} → {launches[1]}"
-    return GraphSum(a.name, kernels, launches, moved, instructions, change, decided)
-
-
-def _total_bytes(graph: GraphRecord) -> int:
-    return sum(kernel.bytes * kernel.launches for kernel in graph.kernels)
+    elif _differs(before, after, 0.001):
+        change = Change.WORSE if after > before else Change.BETTER
+        decided = f"bytes {before} → {after}"
+    elif a.launches != b.launches:
+        change = Change.WORSE if b.launches > a.launches else Change.BETTER
+        decided = f"launches {a.launches} → {b.launches}"
+    counts = (len(a.kernels), len(b.kernels)), (a.launches, b.launches)
+    return GraphSum(a.name, *counts, (before, after), instructions, change, decided)
 
 
 def _total_instructions(graph: GraphRecord) -> int | None:

@@ -40,8 +40,12 @@ class _Replay:
 class CudaEngine:
     """The current CUDA device. Holds a buffer several times the size of the L2 cache, which
     reading clears the cache: the lines left are clean, so that the launch under test does not
-    pay for writing back somebody else's."""
+    pay for writing back somebody else's. ``floor_ms`` is what a sample shows when a recording of
+    one empty kernel is replayed, the median of some tens; ``launch_ms`` what each further empty
+    kernel of a recording adds."""
 
+    floor_ms: float = 0.0
+    launch_ms: float = 0.0
     _device: torch.device = field(init=False)
     _source: torch.Tensor = field(init=False)
     _sums: torch.Tensor = field(init=False)
@@ -52,8 +56,6 @@ class CudaEngine:
     _read: list[list[int]] = field(default_factory=list)
     _flush: Launch = field(init=False)
     _many: Launch = field(init=False)
-    _floor_ms: float = 0.0
-    _launch_ms: float = 0.0
 
     def __post_init__(self) -> None:
         from harness.measure.timer import probes
@@ -70,19 +72,8 @@ class CudaEngine:
         self._flush = graph_of(self._flush_once)
         self._counter.zero_()
         self._many = self._empties(_MANY)
-        self._floor_ms = self._median(self._empties(1))
-        self._launch_ms = max(0.0, (self._median(self._many) - self._floor_ms) / (_MANY - 1))
-
-    @property
-    def floor_ms(self) -> float:
-        """What a sample shows when a recording of one empty kernel is replayed: the median of
-        some tens."""
-        return self._floor_ms
-
-    @property
-    def launch_ms(self) -> float:
-        """What each further empty kernel of a recording adds."""
-        return self._launch_ms
+        self.floor_ms = self._median(self._empties(1))
+        self.launch_ms = max(0.0, (self._median(self._many) - self.floor_ms) / (_MANY - 1))
 
     def probe(self) -> None:
         """Enqueue a recording of some tens of empty kernels: how long it takes shows the interval
@@ -103,8 +94,9 @@ class CudaEngine:
 
     def mark(self, number: int) -> None:
         """Enqueue event ``number``, counted from 0 since the last ``wait``."""
+        cuda: Any = torch.cuda
         while number >= len(self._events):
-            self._events.append(_event())
+            self._events.append(cuda.Event(enable_timing=True))
         self._events[number].record()
 
     def wait(self) -> None:
@@ -202,8 +194,3 @@ def _recorded(enqueue: Launch, device: torch.device) -> Launch:
             remedy="take copies to the host and synchronisation out of what is timed",
         ) from error
     return _Replay(graph, (enqueue, kept))
-
-
-def _event() -> Any:
-    cuda: Any = torch.cuda
-    return cuda.Event(enable_timing=True)
