@@ -20,6 +20,7 @@ import signal
 import statistics
 import sys
 import tempfile
+from collections import UserDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,16 +131,14 @@ def _with_dead_code(kernel: KernelRecord) -> KernelRecord:
     return replace(kernel, module="\n".join(lines).replace(known, known[::-1]))
 
 
-@dataclass(slots=True)
-class _File:
+class _File(UserDict[str, PairSamples]):
     """Every measurement as a line, written at once."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
 
-    def get(self, _: str) -> PairSamples | None:
-        return None
-
-    def put(self, asked: str, found: PairSamples) -> None:
+    def __setitem__(self, asked: str, found: PairSamples) -> None:
         with self.path.open("a") as out:
             out.write(json.dumps([asked, *(msgspec.to_builtins(s) for s in (found.a, found.b))]))
             out.write("\n")

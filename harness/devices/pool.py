@@ -418,11 +418,10 @@ class Pool(Closing):
         index = worker.job
         place.drop()
         code = worker.process.returncode
+        job = "" if index is None else f": {type(batch.jobs[index]).__name__}"
         error = WorkerDied(
             f"a worker process was lost: {why}",
-            where=place.device.name
-            if index is None
-            else f"{place.device.name}: {type(batch.jobs[index]).__name__}",
+            where=f"{place.device.name}{job}",
             got=f"exit status {code}" + (f"; {tail}" if tail else ""),
             expected="an answer",
             remedy="the other jobs go on; run this one alone to see why",

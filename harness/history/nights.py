@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import socket
+from collections import UserDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,26 +125,21 @@ def kept_pairs(folder: Path, run: Run, made_by: Toolchain) -> KeptPairs:
     return KeptPairs(folder / FOLDER / f"pairs-{hashlib.sha256(said).hexdigest()[:16]}.jsonl")
 
 
-class KeptPairs(Closing):
+class KeptPairs(UserDict[str, PairSamples], Closing):
     """What a night has measured of its pairs, in the file ``path`` until the night is over: one
     that was killed goes on from there. What cannot be read or written is measured again."""
 
     def __init__(self, path: Path) -> None:
-        self._known: dict[str, PairSamples] = {}
+        super().__init__()
         self._lines: LineWriter | None = None
         with contextlib.suppress(OSError, RecordError):
             for where, line in read_lines(path) if path.exists() else ():
-                self._known[str(line.get("asked"))] = from_json(PairSamples, line["found"], where)
+                self.data[str(line.get("asked"))] = from_json(PairSamples, line["found"], where)
         with contextlib.suppress(OSError):
             self._lines = LineWriter.resume(path)
 
-    def get(self, asked: str) -> PairSamples | None:
-        """What was measured; None if it was not."""
-        return self._known.get(asked)
-
-    def put(self, asked: str, found: PairSamples) -> None:
-        """Keep what was measured."""
-        self._known[asked] = found
+    def __setitem__(self, asked: str, found: PairSamples) -> None:
+        super().__setitem__(asked, found)
         if self._lines is not None:
             with contextlib.suppress(OSError):  # a full disk: the night goes on
                 self._lines.append({"asked": asked, "found": to_json(found)})

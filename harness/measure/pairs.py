@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from harness.devices.job import Device
 from harness.devices.pool import Pool
@@ -48,16 +47,8 @@ class PairResults:
     notes: tuple[str, ...] = ()
 
 
-class Kept(Protocol):
-    """What an interrupted measurement left, by what was asked of a pair in a process."""
-
-    def get(self, asked: str) -> PairSamples | None:
-        """What was measured; None if it was not."""
-        ...
-
-    def put(self, asked: str, found: PairSamples) -> None:
-        """Keep what was measured."""
-        ...
+Kept = MutableMapping[str, PairSamples]
+"""What an interrupted measurement left, by what was asked of a pair in a process."""
 
 
 def time_pairs(
@@ -74,9 +65,9 @@ def time_pairs(
     or fails is a reason and is not tried in later processes; the others go on. Ctrl-C and a GPU
     that gives out end it early. What is ``kept`` is not measured again. Raises ``NoDevice`` where
     nothing could be measured."""
+    kept = {} if kept is None else kept
     asked = [[_asked(pair, effort, n) for n in range(effort.processes)] for pair in pairs]
-    known = [[None if kept is None else kept.get(one) for one in each] for each in asked]
-    outcomes = [{n: one for n, one in enumerate(each) if one is not None} for each in known]
+    outcomes = [{n: kept[one] for n, one in enumerate(each) if one in kept} for each in asked]
     reasons = [""] * len(pairs)
     interrupted, lost = False, ""
 
@@ -95,9 +86,7 @@ def time_pairs(
                 limits = (effort.budget_ms, effort.width)
                 try:
                     found = pool.run(PairJob(pair.a, pair.b, a_first, seed, *limits))
-                    outcomes[number][process] = found
-                    if kept is not None:
-                        kept.put(asked[number][process], found)
+                    outcomes[number][process] = kept[asked[number][process]] = found
                 except NoDevice:
                     raise
                 except HarnessError as error:

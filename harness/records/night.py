@@ -7,7 +7,6 @@ one launch, µs of all launches say so, seconds are wall clock; what was not mea
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -193,12 +192,8 @@ class Night:
     @property
     def regressions(self) -> tuple[Finding, ...]:
         """Confirmed slowdowns that nobody waived, what costs most first."""
-        return _by_cost(f for f in self.findings if f.regressed)
-
-    @property
-    def improvements(self) -> tuple[Finding, ...]:
-        """What became faster, what gained most first."""
-        return _by_cost(f for f in self.findings if f.verdict == "FASTER")
+        found = (finding for finding in self.findings if finding.regressed)
+        return tuple(sorted(found, key=lambda f: (-abs(f.change_us or 0.0), f.graph, f.label)))
 
     @property
     def unjudged(self) -> tuple[Finding, ...]:
@@ -219,10 +214,6 @@ class Night:
             return Light.RED
         whole = self.complete and not self.not_measured and not self.unjudged
         return Light.GREEN if whole else Light.AMBER
-
-
-def _by_cost(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda f: (-abs(f.change_us or 0.0), f.graph, f.label)))
 
 
 def path_of(results: Path, machine: str, name: str) -> Path:

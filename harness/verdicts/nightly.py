@@ -128,7 +128,7 @@ class _Night:
                 if plan.timed:
                     self.kept = stack.enter_context(nights.kept_pairs(folder, run, toolchain(run)))
                 found = self._judged(night_plan.sort(a, run, timed=plan.timed), plan, sink, stack)
-                if self.kept and not self.trouble:
+                if self.kept is not None and not self.trouble:
                     self.kept.remove()
                 return found
 

@@ -66,12 +66,12 @@ def test_pairs_of_a_night_that_was_killed_are_kept(tmp_path: Path) -> None:
     run = Run("20260101-000000-a", "", MACHINE, "sm_90", commit="a" * 40)
     with nights.kept_pairs(tmp_path, run, made_by) as kept:
         assert kept.get("x") is None
-        kept.put("x", one)
+        kept["x"] = one
     (path,) = tmp_path.glob("nights/pairs-*.jsonl")
     path.write_text(path.read_text() + '{"asked": "torn')
     with nights.kept_pairs(tmp_path, run, made_by) as kept:
         assert kept.get("x") == one
-        kept.put("y", one)
+        kept["y"] = one
     assert nights.kept_pairs(tmp_path, run, replace(made_by, triton="4")).get("x") is None
     assert nights.kept_pairs(tmp_path, replace(run, commit="b" * 40), made_by).get("x") is None
     again = nights.kept_pairs(tmp_path, run, made_by)

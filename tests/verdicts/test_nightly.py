@@ -117,7 +117,7 @@ def test_a_faster_kernel_is_green(world: World) -> None:
     night = world.night()
     assert night.status == 0
     assert night.light is Light.GREEN
-    assert [f.label for f in night.improvements] == ["n3"]
+    assert [f.label for f in night.findings if f.verdict == "FASTER"] == ["n3"]
     assert len(world.timed) == 1
 
 

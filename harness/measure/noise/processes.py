@@ -29,12 +29,6 @@ class Components:
     between: float
     kernels: int = 1
 
-    @property
-    def share(self) -> float:
-        """How much of the variance of a process's median is between processes (0 to 1)."""
-        total = self.within**2 + self.between**2
-        return self.between**2 / total if total else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Combined:

@@ -152,10 +152,6 @@ class GraphTimer:
         """The timer's own share of a sample, in milliseconds."""
         return self.engine.floor_ms
 
-    def floor_of(self, samples: Samples) -> float:
-        """The timer's own share of a sample (0.01: 1 %)."""
-        return self.engine.floor_ms / (samples.median * samples.launches)
-
     def flush(self) -> None:
         """Enqueue what leaves nothing of use in the L2 cache."""
         self.engine.flush()

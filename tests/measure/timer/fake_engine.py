@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 from harness.measure.timer.engine import NotRecordable
-from harness.records.timing import Launch
+from harness.measure.timer.graph_timer import GraphTimer
+from harness.records.timing import Launch, Samples
 
 
 @dataclass
@@ -120,3 +121,8 @@ class FakeEngine:
 
     def room(self) -> int:
         return self.room_bytes
+
+
+def floor_of(timer: GraphTimer, samples: Samples) -> float:
+    """The timer's own share of a sample (0.01: 1 %)."""
+    return timer.floor_ms / (samples.median * samples.launches)

@@ -13,7 +13,7 @@ from harness.measure.timer import coldness
 from harness.measure.timer import graph_timer as timers
 from harness.measure.timer.graph_timer import METHOD, METHOD_DIRECT, GraphTimer
 from harness.records.timing import Work
-from tests.measure.timer.fake_engine import FakeEngine
+from tests.measure.timer.fake_engine import FakeEngine, floor_of
 
 
 def reader(engine: FakeEngine) -> Any:
@@ -29,7 +29,7 @@ def test_the_floor_is_under_one_percent_and_the_time_is_right(size: int) -> None
     engine = FakeEngine(room_bytes=1 << 26)
     timer = GraphTimer(engine)
     found = timer.measure(work(engine, size), 1e9)
-    assert timer.floor_of(found) < 0.005
+    assert floor_of(timer, found) < 0.005
     assert found.median == pytest.approx(0.001 + size / 3e6, rel=0.01)
     assert found.method == METHOD
     assert math.log2(found.launches).is_integer()
@@ -41,7 +41,7 @@ def test_memory_bounds_the_copies_and_the_floor_says_so() -> None:
     timer = GraphTimer(engine)
     found = timer.measure(work(engine, 3_000), 1e9)
     assert found.launches == 4
-    assert timer.floor_of(found) > 0.1
+    assert floor_of(timer, found) > 0.1
     engine = FakeEngine(room_bytes=2_000)
     found = GraphTimer(engine).measure(work(engine, 3_000), 1e9)  # no room for any copy
     assert found.launches == 1
@@ -61,7 +61,7 @@ def test_copies_take_more_of_the_memory_where_else_the_floor_is_above_one_percen
         works = {str(n): Work(run, args) for n in range(1 + others)}
         timer = GraphTimer(engine)
         found = timer.compare(works, 1e9)["0"]
-        assert (timer.floor_of(found) < 0.01) == (found.launches > 8)
+        assert (floor_of(timer, found) < 0.01) == (found.launches > 8)
         return found.launches
 
     # 32 launches make the floor 0.3 %, 16 make it 0.6 %, 8 make it 1.2 %.
@@ -262,7 +262,7 @@ def test_what_takes_much_longer_gets_fewer_launches_than_what_it_is_compared_wit
     alone = timer.measure(touching(0), 1e9)
     assert found["short"].launches == found["near"].launches == 128
     assert found["long"].launches == alone.launches == 8
-    assert timer.floor_of(found["long"]) == pytest.approx(timer.floor_of(alone))
+    assert floor_of(timer, found["long"]) == pytest.approx(floor_of(timer, alone))
     assert {s.stopped for s in found.values()} == {"width"}
     # A host that takes its time is not taken for a kernel that does.
     slow_host = Work(lambda args: _delayed(engine, 5.0, args[1]), args)
