@@ -11,6 +11,7 @@ from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import HarnessError, NoDevice, UsageError, unknown
 from harness.history import lookup, store
+from harness.measure.jobs import TuneKernel
 from harness.measure.tuning import KernelTuning, chosen_before, tunings_of
 from harness.options import Options
 from harness.records import modules
@@ -22,7 +23,7 @@ from harness.runtime.tune.tuning_cache import LookupTable
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
-    from harness.session.tune_session import TuneRequest  # whose module imports torch
+    from harness.session.plan import Request  # whose module imports torch
 
 NO_TIMES = (
     "no GPU here: candidates are compiled for {target}, with registers, spills, shared memory and "
@@ -70,12 +71,11 @@ def tune(
     wanted = Wanted(answer.only, plot, save_table)
     if run is not None:
         return _recorded(answer, graph, suite, run, wanted)
-    from harness.session.tune_session import TuneRequest
+    from harness.session.plan import Request
 
-    request = TuneRequest(
-        graph, suite, target, jobs, timing, search, fresh, deterministic, check_writes
-    )
-    return _live(answer, request, wanted)
+    request = Request(suite, (graph,), target, jobs, timing)
+    how = TuneKernel("", search, fresh=fresh, debug=check_writes, deterministic=deterministic)
+    return _live(answer, request, how, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ class Wanted:
         return found
 
 
-def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
+def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> int:
     from harness.session.tune_session import open_session
 
-    options = answer.options
-    with open_session(options, request) as session:
+    options, (graph,) = answer.options, request.names
+    with open_session(options, request, how) as session:
         for note in session.notes:
             answer.note(note)
         chosen = wanted.chosen([module.name for module in session.modules])
@@ -130,7 +130,7 @@ def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
             try:
                 for tuning in session.tunings(chosen_before(earlier)):
                     found.append(tuning)
-                    bar.update(f"tuning {request.graph}", len(found), len(modules))
+                    bar.update(f"tuning {graph}", len(found), len(modules))
             except KeyboardInterrupt:
                 interrupted = True
         if interrupted:
@@ -141,7 +141,7 @@ def _live(answer: Answer, request: TuneRequest, wanted: Wanted) -> int:
         if wanted.table is not None:
             _save_table(wanted.table, found, {m.name: m.text for m in modules})
         status = "timed" if session.timed else "static"
-        _show(answer, request.graph, found, session.target, status, wanted, earlier)
+        _show(answer, graph, found, session.target, status, wanted, earlier)
         if interrupted:
             return INTERRUPTED
         failed = session.failures or any(t.reason for t in found)

@@ -7,7 +7,7 @@ candidates are compiled for the target and their registers, spills and shared me
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
+from harness.measure.jobs import TuneKernel
 from harness.measure.tuning import KernelTuning, fitting
 from harness.options import Options
 from harness.records.metrics import StaticMetrics
 from harness.records.run import one_line
 from harness.records.trials import Trial
 from harness.runtime.compile.cache import usable
-from harness.runtime.module import config_dict
+from harness.runtime.module import config_dict, load
 from harness.runtime.tune.search import search_named
 from harness.session.entries import find_graphs
 from harness.session.plan import Request, open_device
@@ -34,33 +35,16 @@ NO_GPU = "no GPU: not timed"
 
 
 @dataclass(frozen=True, slots=True)
-class TuneRequest:
-    """What to tune and how. ``earlier`` are configurations of an earlier run by kernel, tried
-    beside today's candidates. ``fresh``: tune what the cache has, too. ``check_writes``: catch
-    writes outside a kernel's outputs. The rest as ``plan.Request`` has it."""
-
-    graph: str
-    suite: str = "default"
-    target: str | None = None
-    jobs: int | None = None
-    timing: bool | None = None
-    search: str = "guided"
-    fresh: bool = False
-    deterministic: bool = False
-    check_writes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class TuneSession:
-    """Kernels ready to be tuned. ``device`` is None where there is no GPU to time on."""
+    """Kernels ready to be tuned, each by the job ``how`` with its own text and what an earlier run
+    had chosen. ``device`` is None where there is no GPU to time on."""
 
-    request: TuneRequest
+    how: TuneKernel
     modules: tuple[EmittedModule, ...]
     failures: tuple[str, ...]
     target: Target
     device: CudaDevice | None
     cache: Path | None
-    jobs: int
     notes: tuple[str, ...] = ()
 
     @property
@@ -76,39 +60,25 @@ class TuneSession:
             return
         lost: NoDevice | None = None
         try:
-            self.device.compilers(self.jobs)
+            self.device.compilers(self.how.jobs)
             self.device.prepare(self.modules)
         except NoDevice as error:
             lost = error
         for module in self.modules:
             before = earlier.get(module.name)
-            if lost is None:
-                try:
-                    yield self._tuned(self.device, module, before)
-                    continue
-                except NoDevice as error:
-                    lost = error
-                except HarnessError as error:
-                    yield KernelTuning(module.name, (), None, before, reason=one_line(error))
-                    continue
-            yield KernelTuning(module.name, (), None, before, reason=one_line(lost))
+            try:
+                if lost is not None:
+                    raise lost
+                yield self._tuned(self.device, module, before)
+            except HarnessError as error:
+                lost = error if isinstance(error, NoDevice) else None
+                yield KernelTuning(module.name, (), None, before, reason=one_line(error))
 
     def _tuned(
         self, device: CudaDevice, module: EmittedModule, earlier: Mapping[str, int] | None
     ) -> KernelTuning:
-        from harness.measure.jobs import TuneKernel
-
-        asked = self.request
-        job = TuneKernel(
-            module.text,
-            asked.search,
-            fitting(earlier, _candidates(module, self.cache)),
-            asked.fresh,
-            asked.check_writes,
-            asked.deterministic,
-            self.jobs,
-        )
-        found = device.tune(job)
+        pinned = fitting(earlier, load(module.text, self.cache).configs)
+        found = device.tune(replace(self.how, module_text=module.text, pinned=pinned))
         return KernelTuning(
             module.name,
             found.trials,
@@ -123,9 +93,9 @@ class TuneSession:
         """Every candidate compiled for the target."""
         from harness.runtime.compile.compiling import CompileJob, CompilePool
 
-        pairs = [(m, c) for m in self.modules for c in _candidates(m, self.cache)]
+        pairs = [(m, c) for m in self.modules for c in load(m.text, self.cache).configs]
         jobs = [CompileJob(m.text, self.target, c) for m, c in pairs]
-        with CompilePool(self.jobs, self.cache) as pool:
+        with CompilePool(self.how.jobs, self.cache) as pool:
             answers = pool.metrics(jobs) if jobs else []
         for module in self.modules:
             trials = tuple(
@@ -137,21 +107,20 @@ class TuneSession:
 
 
 @contextlib.contextmanager
-def open_session(options: Options, request: TuneRequest) -> Iterator[TuneSession]:
+def open_session(options: Options, request: Request, how: TuneKernel) -> Iterator[TuneSession]:
     """Generate the kernels and open the device. Raises ``UnknownName`` for a graph, target or
     search that does not exist, and ``NoDevice`` where a GPU is demanded, before anything is
     compiled."""
     from harness.combos.choosing import combined
     from harness.pipeline import compile_graph
 
-    search_named(request.search)
+    search_named(how.search)
     named = find_target(request.target or options.target)
-    files = find_graphs(options, request.suite, [request.graph])
-    jobs = request.jobs or options.jobs
+    files = find_graphs(options, request.suite, request.names)
+    how = replace(how, jobs=request.jobs or options.jobs)
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
-        asked = Request(request.suite, target=request.target, timing=request.timing)
-        device = open_device(replace(options, cache=cache), asked, jobs)
+        device = open_device(replace(options, cache=cache), request, how.jobs)
         if device is not None:
             stack.enter_context(device)
         target = named if device is None else device.target
@@ -161,15 +130,8 @@ def open_session(options: Options, request: TuneRequest) -> Iterator[TuneSession
             compiled = combined(compile_graph(file.load(), target), target)
             modules |= {m.name: m for m, _ in compiled.distinct()}
             failures += [f"{f.region} {f.stage}: {one_line(f.error)}" for f in compiled.failures]
-        notes = (note,) if note else ()
         made = (tuple(modules.values()), tuple(failures))
-        yield TuneSession(request, *made, target, device, cache, jobs, notes)
-
-
-def _candidates(module: EmittedModule, cache: Path | None) -> Sequence[Config]:
-    from harness.runtime.module import load
-
-    return load(module.text, cache).configs
+        yield TuneSession(how, *made, target, device, cache, (note,) if note else ())
 
 
 def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> Trial:

@@ -14,7 +14,7 @@ from harness.heuristics.facts import Config
 from harness.measure.jobs import TuneKernel
 from harness.records.trials import Trial, Tuned
 from harness.runtime.module import config_dict
-from harness.session.tune_session import NO_GPU, TuneRequest, TuneSession
+from harness.session.tune_session import NO_GPU, TuneSession
 from harness.target import H100
 from tests.measure.fakes import module
 from tests.runtime import emitted
@@ -54,13 +54,13 @@ def modules(*names: str) -> tuple[EmittedModule, ...]:
 
 
 def session(device: Any, cache: Path, *names: str, **asked: Any) -> TuneSession:
-    request = TuneRequest("g", **asked)
-    return TuneSession(request, modules(*names), (), H100, device, cache, 4)
+    how = TuneKernel("", jobs=4, **asked)
+    return TuneSession(how, modules(*names), (), H100, device, cache)
 
 
 def test_every_kernel_is_tuned_as_asked(tmp_path: Path) -> None:
     device = Device()
-    asked = session(device, tmp_path, "a", "b", search="descent", fresh=True, check_writes=True)
+    asked = session(device, tmp_path, "a", "b", search="descent", fresh=True, debug=True)
     found = list(asked.tunings({"b": LAST}))
     assert [t.name for t in found] == ["a", "b"]
     assert device.prepared == ["a", "b"]
@@ -106,5 +106,5 @@ def test_without_a_device_candidates_are_compiled(tmp_path: Path) -> None:
     assert [t.reason for t in found.trials] == [NO_GPU, NO_GPU]
     assert all(t.registers for t in found.trials)
     broken = module("x", text=emitted.BROKEN)
-    (row,) = TuneSession(TuneRequest("g"), (broken,), (), H100, None, tmp_path, 1).tunings({})
+    (row,) = TuneSession(TuneKernel(""), (broken,), (), H100, None, tmp_path).tunings({})
     assert all(t.registers is None and t.reason != NO_GPU for t in row.trials)
