@@ -39,7 +39,7 @@ def declares_kernels(text: str) -> bool:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return False
-    return bool(_harness_names(tree)[0] or _harness_names(tree)[1])
+    return any(_harness_names(tree))
 
 
 def cut(text: str, where: str) -> dict[str, KernelText]:

@@ -17,7 +17,6 @@ import importlib.util
 import shutil
 import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -127,7 +126,11 @@ if _HAS_BENCHMARK:
         from harness.runtime.device import is_available
 
         known = findings(request.config)
-        open_gpu = _opener(request, known)
+
+        def open_gpu() -> Gpu:
+            found: Gpu | str = request.getfixturevalue("gpu")
+            return known.skip(found) if isinstance(found, str) else found
+
         if not is_available() and not _SUITES_OWN.intersection(request.fixturenames):
             open_gpu()
         return GpuBenchmark(
@@ -145,16 +148,6 @@ else:
     def gpu_benchmark() -> GpuBenchmark:
         """Says what is missing."""
         pytest.fail("gpu_benchmark needs pytest-benchmark: pip install 'pytest-benchmark>=5.2'")
-
-
-def _opener(request: pytest.FixtureRequest, known: Findings) -> Callable[[], Gpu]:
-    def open_gpu() -> Gpu:
-        found: Gpu | str = request.getfixturevalue("gpu")
-        if isinstance(found, str):
-            known.skip(found)
-        return found
-
-    return open_gpu
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -17,8 +17,7 @@ from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.runtime.compile.cache import usable
 from harness.session.entries import ChosenKernels, FileEntry, corpus_notes, find_entries
-from harness.session.queues import new_session
-from harness.session.session import Session
+from harness.session.session import Session, new_session
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import queue
 from collections.abc import Generator, Iterator, Sequence
@@ -20,6 +21,7 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.noise.processes import combined
 from harness.measure.roofline import Limit
+from harness.options import Options
 from harness.records import metrics
 from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, GraphRecord, KernelRecord, one_line
@@ -236,6 +238,26 @@ class Session:
             del self._flight[name]
             kernels = (*progress.kernels, *progress.record.kernels)
             yield GraphDone(replace(progress.record, kernels=kernels))
+
+
+def new_session(
+    options: Options,
+    workers: int,
+    entries: Sequence[Entry],
+    target: Target,
+    device: CudaDevice | None,
+) -> Session:
+    """A session over ``entries`` on ``device``, with ``workers`` processes beside it: half of them
+    compile kernels and read their static metrics, because this process generates code meanwhile;
+    as many run small kernels in Triton's interpreter and compare. That is the longer queue once
+    static metrics are cached, but each of its workers takes a third of a GiB for torch."""
+    inbox: Inbox = queue.SimpleQueue()
+    compiling = functools.partial(CompilePool, max(1, workers // 2), options.kept_cache)
+    checking = min(workers, max(4, workers // 2))
+    interpreting = functools.partial(InterpreterPool, checking, options.kept_cache)
+    static = Queue("static metrics", inbox, compiling, CompilePool.metrics_each)
+    check = Queue("checks", inbox, interpreting, InterpreterPool.each)
+    return Session(entries, target, inbox, static, check, device)
 
 
 def _origins(compiled: Compiled) -> list[tuple[tuple[str, ...], ...]]:

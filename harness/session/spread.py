@@ -29,7 +29,7 @@ from harness.records.run import Machine, Run, one_line
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, MadeEntry
 from harness.session.model import BoardLost, Event, GraphDone, GraphStarted, ProcessStarted
-from harness.session.queues import new_session
+from harness.session.session import new_session
 from harness.target import Target
 
 BOARDS = "boards.json"
