@@ -57,6 +57,15 @@ class Column:
     style: Callable[[Row], str] | None = None
 
 
+def columns(*keys: str, right: bool = False, least: int = 0) -> tuple[Column, ...]:
+    """A column for each of ``keys``, which shows what a row has under it."""
+
+    def of(key: str) -> Callable[[Row], str]:
+        return lambda row: str(row[key])
+
+    return tuple(Column(key, of(key), right, least=least) for key in keys)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows under columns; tables that share ``columns`` are aligned with each other. ``notes``

@@ -20,7 +20,7 @@ from harness.records.run import Run
 from harness.report import output
 from harness.report.kernels import run_report
 from harness.report.output import Report
-from harness.table import Column, Fit, Row, Table, Text
+from harness.table import Column, Fit, Row, Table, Text, columns
 from harness.target import TARGETS
 
 
@@ -219,29 +219,25 @@ def _entry(declared: Entry) -> dict[str, Any]:
     return {**found, "dtype": declared.dtype.short, "tags": list(declared.tags)}
 
 
-def _column(key: str, right: bool = False, least: int = 0) -> Column:
-    fit = Fit.SHORTEN if key == "machine" else Fit.KEEP
-    return Column(key, lambda row: str(row[key]), right, fit, least)
-
-
 _RUN_COLUMNS = (
-    *(_column(key) for key in ("run", "machine")),
-    *(_column(key, right=True) for key in ("graphs", "kernels", "failed")),
-    _column("suite"),
+    *columns("run"),
+    Column("machine", lambda row: row["machine"], fit=Fit.SHORTEN),
+    *columns("graphs", "kernels", "failed", right=True),
+    *columns("suite"),
 )
 _TARGET_COLUMNS = (
-    *(_column(key, least=8) for key in ("name", "device")),
-    *(_column(key, right=True) for key in ("capability", "multiprocessors", "gbps")),
+    *columns("name", "device", least=8),
+    *columns("capability", "multiprocessors", "gbps", right=True),
 )
 
 
 def _table(
-    rows: Sequence[Row], only: Sequence[str], what: str, columns: tuple[Column, ...]
+    rows: Sequence[Row], only: Sequence[str], what: str, shown: tuple[Column, ...]
 ) -> Report:
     names = ("run", "machine", "suite", "name", "device")
     kept = [row for row in rows if is_chosen(only, *(row[n] for n in names if n in row))]
     return Report(
-        lambda: [Table(columns, kept) if kept else Text(f"no {what} yet")],
+        lambda: [Table(shown, kept) if kept else Text(f"no {what} yet")],
         lambda: {what: kept},
         lambda: kept,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.report.output import Report
-from harness.table import Column, Row, Table, Text
+from harness.table import Column, Row, Table, Text, columns
 
 if TYPE_CHECKING:
     from harness.corpus.model import Capture, Pattern
@@ -15,19 +15,28 @@ if TYPE_CHECKING:
     from harness.corpus.store import Corpus
 
 
-def _column(key: str, right: bool = False) -> Column:
-    return Column(key, lambda row: str(row[key]), right)
-
-
 _PATTERNS = (
-    *(_column(key) for key in ("name", "kind")),
-    *(_column(key, right=True) for key in ("nodes", "MB", "models", "calls", "weight")),
+    *columns("name", "kind"),
+    *columns("nodes", "MB", "models", "calls", "weight", right=True),
 )
 _CAPTURES = (
-    *(_column(key) for key in ("name", "family")),
-    *(_column(key, right=True) for key in ("regions", "calls", "GB")),
-    _column("reason"),
+    *columns("name", "family"),
+    *columns("regions", "calls", "GB", right=True),
+    *columns("reason"),
 )
+_COVERAGE = (*columns("what", "value"), *columns("patterns", "weight", right=True))
+_STANDINGS = (
+    *columns("group"),
+    *columns("patterns", "failed", "covered", "ms", "of peak", right=True),
+    *columns("mean", "score", "interval", right=True),
+    *columns("verdict"),
+)
+
+
+def _report(
+    shown: tuple[Column, ...], rows: Sequence[Row], total: str, document: dict[str, Any]
+) -> Report:
+    return Report(lambda: [Table(shown, rows), Text(), Text(total)], lambda: document, lambda: rows)
 
 
 def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
@@ -41,11 +50,8 @@ def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
         f"{sum(p.weight for p in patterns):.1%}; {small} with a small counterpart; "
         f"corpus {corpus.digest}"
     )
-    return Report(
-        lambda: [Table(_PATTERNS, rows), Text(), Text(total)],
-        lambda: {"corpus": corpus.digest, "of": whole, "patterns": rows},
-        lambda: rows,
-    )
+    document = {"corpus": corpus.digest, "of": whole, "patterns": rows}
+    return _report(_PATTERNS, rows, total, document)
 
 
 def _pattern(pattern: Pattern) -> dict[str, Any]:
@@ -72,11 +78,7 @@ def captures_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
     failed = sum(1 for one in shown if one.reason)
     models = len({one.model for one in shown if not one.reason})
     total = f"{models} models, {len(shown)} captures, of which {failed} failed"
-    return Report(
-        lambda: [Table(_CAPTURES, rows), Text(), Text(total)],
-        lambda: {"corpus": corpus.digest, "captures": rows},
-        lambda: rows,
-    )
+    return _report(_CAPTURES, rows, total, {"corpus": corpus.digest, "captures": rows})
 
 
 def _capture(one: Capture) -> Row:
@@ -92,12 +94,6 @@ def _capture(one: Capture) -> Row:
         "options": dict(one.options),
         "versions": one.versions,
     }
-
-
-_COVERAGE = (
-    *(_column(key) for key in ("what", "value")),
-    *(_column(key, right=True) for key in ("patterns", "weight")),
-)
 
 
 def coverage_report(patterns: Sequence[Pattern], supported: Iterable[str]) -> Report:
@@ -125,19 +121,7 @@ def coverage_report(patterns: Sequence[Pattern], supported: Iterable[str]) -> Re
     missing = sorted(set(supported) - set(found.get("operator", ())))
     rows += [{"what": "missing", "value": op, "patterns": 0, "weight": "–"} for op in missing]
     total = f"{len(found.get('operator', ()))} operators; {len(missing)} with a rule are missing"
-    return Report(
-        lambda: [Table(_COVERAGE, rows), Text(), Text(total)],
-        lambda: {"coverage": rows, "missing": missing},
-        lambda: rows,
-    )
-
-
-_STANDINGS = (
-    _column("group"),
-    *(_column(key, right=True) for key in ("patterns", "failed", "covered", "ms", "of peak")),
-    *(_column(key, right=True) for key in ("mean", "score", "interval")),
-    _column("verdict"),
-)
+    return _report(_COVERAGE, rows, total, {"coverage": rows, "missing": missing})
 
 
 def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report:
@@ -166,8 +150,5 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
         + ", over patterns and weighted by the models' bytes; the intervals of a table all hold "
         "with 95 %"
     )
-    return Report(
-        lambda: [Table(_STANDINGS, shown), Text(), Text(said)],
-        lambda: {"by": by, "baseline": baseline, "groups": shown},
-        lambda: shown,
-    )
+    document = {"by": by, "baseline": baseline, "groups": shown}
+    return _report(_STANDINGS, shown, said, document)

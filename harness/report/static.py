@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.records.names import is_chosen, short
+from harness.records.run import to_json
 from harness.report.comparison import by_graph, kernels_name, matches, sides, verdict_column
 from harness.report.documents import lone_document, match_document, side_document
 from harness.report.output import Report
@@ -104,7 +105,7 @@ def document(found: StaticComparison) -> dict[str, Any]:
         "worse": found.worse,
         "notes": list(found.notes),
         "kernels": [_row_document(row) for row in found.rows],
-        "graphs": [_graph_document(graph) for graph in found.graphs],
+        "graphs": to_json(found.graphs),
         "vanished": [lone_document(*item) for item in found.vanished],
         "appeared": [lone_document(*item) for item in found.appeared],
     }
@@ -118,14 +119,4 @@ def _row_document(row: StaticRow) -> dict[str, Any]:
         "differences": list(row.differences),
         "diff": row.diff,
         "default_configuration": list(row.defaults),
-    }
-
-
-def _graph_document(graph: GraphSum) -> dict[str, Any]:
-    pairs = ("kernels", "launches", "bytes", "instructions")
-    return {
-        "graph": graph.graph,
-        "change": graph.change.value,
-        "decided": graph.decided,
-        **{name: list(getattr(graph, name)) for name in pairs},
     }

@@ -107,12 +107,12 @@ class GraphSum:
     """A graph on both sides: kernels, launches, bytes and instructions (None: not known)."""
 
     graph: str
+    change: Change
+    decided: str
     kernels: tuple[int, int]
     launches: tuple[int, int]
     bytes: tuple[int, int]
     instructions: tuple[int | None, int | None]
-    change: Change
-    decided: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ def _graph_sum(a: GraphRecord, b: GraphRecord) -> GraphSum:
         change = Change.WORSE if b.launches > a.launches else Change.BETTER
         decided = f"launches {a.launches} → {b.launches}"
     counts = (len(a.kernels), len(b.kernels)), (a.launches, b.launches)
-    return GraphSum(a.name, *counts, (before, after), instructions, change, decided)
+    return GraphSum(a.name, change, decided, *counts, (before, after), instructions)
 
 
 def _total_instructions(graph: GraphRecord) -> int | None:
