@@ -255,8 +255,8 @@ def new_session(
     compiling = functools.partial(CompilePool, max(1, workers // 2), options.kept_cache)
     checking = min(workers, max(4, workers // 2))
     interpreting = functools.partial(InterpreterPool, checking, options.kept_cache)
-    static = Queue("static metrics", inbox, compiling, CompilePool.metrics_each)
-    check = Queue("checks", inbox, interpreting, InterpreterPool.each)
+    static: StaticQueue = Queue("static metrics", inbox, compiling, CompilePool.metrics_each)
+    check: CheckQueue = Queue("checks", inbox, interpreting, InterpreterPool.each)
     return Session(entries, target, inbox, static, check, device)
 
 
