@@ -130,11 +130,8 @@ class Spin:
 
     def truth(self, groups: int) -> list[Truth]:
         """Mean lengths since the last reset."""
-        found = []
-        for cycles, nanoseconds, launches, *_ in self._rows()[:groups]:
-            count = max(1, launches)
-            found.append(Truth(nanoseconds / count, cycles / count, launches))
-        return found
+        rows = self._rows()[:groups]
+        return [Truth(ns / max(1, n), cycles / max(1, n), n) for cycles, ns, n, *_ in rows]
 
     def _launch(self, cycles: int, group: int) -> None:
         self._kernel[(1,)](self._tally, cycles, GROUP=group, num_warps=1)

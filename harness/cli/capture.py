@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,23 +106,21 @@ def _dtype(text: str) -> DType:
 
 
 def _sizes(texts: list[str] | None, option: str) -> dict[str, Any]:
-    return dict(_size(text, option) for text in texts or ())
-
-
-def _size(text: str, option: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(
-            "a size is not NAME=VALUE",
-            where=option,
-            got=text,
-            expected="batch=8, for example",
-            remedy="name a parameter of the model or its inputs, and give it a value",
-        )
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return name, value
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(
+                "a size is not NAME=VALUE",
+                where=option,
+                got=text,
+                expected="batch=8, for example",
+                remedy="name a parameter of the model or its inputs, and give it a value",
+            )
+        found[name] = value
+        with contextlib.suppress(ValueError, SyntaxError):
+            found[name] = ast.literal_eval(value)
+    return found
 
 
 def _capture(

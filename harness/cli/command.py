@@ -34,7 +34,7 @@ from harness import options as settings
 from harness.errors import GraphError, HarnessError, UsageError
 from harness.options import Options
 from harness.report import output
-from harness.report.output import Form, Progress, Report
+from harness.report.output import Form, Progress, Report, Watch
 
 FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED = 1, 2, 3, 4
@@ -49,7 +49,7 @@ class Answer:
     form: Form = Form.TEXT
     only: tuple[str, ...] = ()
     whole: bool = False
-    watch: output.Watch = output.Watch.USUAL
+    watch: Watch = Watch.USUAL
 
     @property
     def quiet(self) -> bool:
@@ -62,13 +62,13 @@ class Answer:
 
     def progress(self, title: str) -> AbstractContextManager[Progress]:
         """A progress bar, where somebody watches, or what -q and -v make of it."""
-        usual = self.watch is output.Watch.USUAL
-        watch = output.Watch.QUIET if usual and self.quiet else self.watch
+        usual = self.watch is Watch.USUAL
+        watch = Watch.QUIET if usual and self.quiet else self.watch
         return output.progress(title, self.options, watch)
 
     def note(self, line: str) -> None:
         """Say something beside the answer, unless -q asks for the answer alone."""
-        if self.watch is not output.Watch.QUIET:
+        if self.watch is not Watch.QUIET:
             output.note(line)
 
     @contextlib.contextmanager
@@ -149,7 +149,8 @@ def command(
     def run(*args: Any, **given: Any) -> None:
         debug = given.pop("debug", False)
         chosen = {name: given.pop(name, False) for name in _FORMS}
-        watch = _watch(quiet=given.pop("quiet", False), verbose=given.pop("verbose", False))
+        quiet, verbose = (given.pop(name, False) for name in ("quiet", "verbose"))
+        watch = Watch.VERBOSE if verbose else Watch.QUIET if quiet else Watch.USUAL
         more = {"only": tuple(given.pop("only", None) or ()), "whole": given.pop("whole", False)}
         try:
             answer = Answer(settings.current(), _form(chosen), **more, watch=watch)
@@ -196,13 +197,6 @@ def _option(parameter: inspect.Parameter, hint: Any) -> Any:
         return hint
     switch = [f"--{parameter.name.replace('_', '-')}"] * (parameter.default is False)
     return Annotated[kind, typer.Option(*switch, help=said[0])]
-
-
-def _watch(*, quiet: bool, verbose: bool) -> output.Watch:
-    """What -q and -v ask for; of both the last word is that of -v."""
-    if verbose:
-        return output.Watch.VERBOSE
-    return output.Watch.QUIET if quiet else output.Watch.USUAL
 
 
 def _form(chosen: dict[str, bool]) -> Form:

@@ -266,6 +266,7 @@ def _region(name: str, schedule: Schedule, nodes: tuple[str, ...]) -> dict[str, 
     }
 
 
+_REDUCTION = "  {name}  [{numel} × {rnumel}]  "
 _STAGES = (
     Column("stage", lambda row: row["name"], least=12),
     Column("runs", lambda row: str(row["runs"]), right=True, least=6),
@@ -278,12 +279,8 @@ def _blocks(document: dict[str, Any]) -> list[Block]:
     for region in document["regions"]:
         lines += ["", f"{region['name']}: {len(region['kernels'])} kernels"]
         for kernel in region["kernels"]:
-            size = (
-                kernel["numel"]
-                if kernel["rnumel"] == "1"
-                else "{numel} × {rnumel}".format(**kernel)
-            )
-            lines.append(f"  {kernel['name']}  [{size}]  {', '.join(kernel['origins'])}")
+            form = "  {name}  [{numel}]  " if kernel["rnumel"] == "1" else _REDUCTION
+            lines.append(form.format(**kernel) + ", ".join(kernel["origins"]))
         if region["rejections"]:
             lines.append("  kept apart:")
         row = "    {first_group} ({first}) | {second_group} ({second}): {condition}: {reason}"

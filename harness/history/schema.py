@@ -114,14 +114,8 @@ def table(run: Run) -> pa.Table:
         names = labels((kernel.name, kernel.origins) for kernel in graph.kernels)
         for place, (kernel, label) in enumerate(zip(graph.kernels, names, strict=True)):
             packed = _converted(KernelRecord, metrics.spread(to_json(kernel)), json.dumps)
-            regions = (
-                []
-                if place
-                else [
-                    _converted(RegionRecord, to_json(region), json.dumps)
-                    for region in graph.regions
-                ]
-            )
+            mine = () if place else graph.regions
+            regions = [_converted(RegionRecord, to_json(one), json.dumps) for one in mine]
             more = {"graph": graph.name, "regions": regions, "label": label, **_derived(kernel)}
             rows.append({**key, **packed, **more})
     whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))

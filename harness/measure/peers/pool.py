@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness.compiled import CompiledRegion
@@ -135,15 +135,12 @@ def _joined(row: RegionRecord, one: Comparable, process: int, peer: Peer) -> Reg
     if peer.samples is None and row.sets:
         return row
     sets = row.sets if peer.samples is None else (*row.sets, peer.samples.recorded(process, METHOD))
-    known = combined(sets) if sets else None
     wrong = row.check is Check.FAILED or peer.passed is False
     right = Check.SKIPPED if peer.passed is None else Check.PASSED
     errors = [e for e in (row.max_error, peer.error) if e is not None]
     return replace(
         row,
-        ms=None if known is None else known.ms,
-        low=None if known is None else known.low,
-        high=None if known is None else known.high,
+        **(asdict(combined(sets)) if sets else {}),
         kernels=one.kernels if row.compiler in SUBJECTS else None,
         sets=sets,
         check=Check.FAILED if wrong else right,

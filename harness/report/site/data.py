@@ -150,11 +150,8 @@ class Kernel:
     @property
     def settings(self) -> list[str]:
         """What its configuration differs in from what it was before."""
-        return (
-            setting_changes(self.earlier[0].record.config, self.record.config)
-            if self.earlier
-            else []
-        )
+        before = self.earlier[0].record.config if self.earlier else None
+        return setting_changes(before, self.record.config)
 
     @property
     def figures(self) -> list[tuple[str, str, str]]:
