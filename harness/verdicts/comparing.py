@@ -201,7 +201,7 @@ def _recorded(
     match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
 ) -> Measured:
     for name, kernels in (("A", match.a), ("B", match.b)):
-        why = next(filter(None, map(untimed, kernels)), "")
+        why = next(filter(None, map(problems.untimed, kernels)), "")
         if why:
             return f"{why} in {name}"
     change = _clock_change(match)
