@@ -50,8 +50,7 @@ class IndexedRun:
     """A run file and the run as a whole. ``file`` is relative to the results folder, ``size`` and
     ``changed`` (nanoseconds) are the file's. ``unreadable`` says why there is nothing else.
     ``throttled`` is the share of state readings with the most frequent reason for throttling,
-    ``reasons`` why graphs could not be compiled.
-    """
+    ``reasons`` why graphs could not be compiled."""
 
     file: str
     size: int

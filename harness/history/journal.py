@@ -1,9 +1,8 @@
 """The journal: a run in progress, one line of JSON per thing learnt.
 
-The first line describes the run, each further one a graph or a kernel. A line is
-on disk before the next kernel starts, so that an interrupted run keeps what it
-had measured; the next command turns a journal whose writer is gone into a run
-file (``recover``).
+The first line describes the run, each further one a graph or a kernel. A line is on disk before the
+next kernel starts, so that an interrupted run keeps what it had measured; the next command turns a
+journal whose writer is gone into a run file (``recover``).
 
 A disk that fills up does not end a run: it goes on in memory, and what it measured goes
 to the temporary folder where the results folder still refuses it at the end.
@@ -90,17 +89,14 @@ class Journal(Memory):
     incomplete unless ``finish`` was called. What cannot be written after the first line ends
     nothing: ``refused`` becomes true, ``warn`` hears a sentence, and the run is kept in memory
     until, on leaving, its file is tried again, at last below the temporary folder. ``path``
-    is None if that failed too; the journal then stays with what it holds.
-    """
+    is None if that failed too; the journal then stays with what it holds."""
 
     def __init__(
         self, results: Path, run: Run, warn: Callable[[str], None] = lambda _: None
     ) -> None:
         """Start a journal for ``run`` (its ``graphs`` are ignored) below ``results``. A run that
-        was started in the same second as another has a number in its identifier.
-
-        Raises ``RecordError`` if the folder cannot be written.
-        """
+        was started in the same second as another has a number in its identifier. Raises
+        ``RecordError`` if the folder cannot be written."""
         super().__init__(run)
         self.results = results
         self._warn = warn
@@ -163,11 +159,9 @@ class Journal(Memory):
             self._lines.remove()
 
     def _rescue(self, failure: RecordError) -> None:
-        """Keep the run although its file could not be written where it belongs.
-
-        The journal is several times the size of the run file. Once a copy is safe elsewhere,
-        removing the journal often makes the room that was missing.
-        """
+        """Keep the run although its file could not be written where it belongs. The journal is
+        several times the size of the run file. Once a copy is safe elsewhere, removing the journal
+        often makes the room that was missing."""
         spare: Path | None = None
         try:
             spare = Path(tempfile.mkdtemp(prefix="harness-results-"))
@@ -209,10 +203,8 @@ def _nowhere(error: RecordError | OSError) -> str:
 
 
 def read(path: Path) -> Run:
-    """The run in the journal at ``path``; a torn last line is left out.
-
-    Raises ``RecordError`` for a damaged line before that or a later schema version.
-    """
+    """The run in the journal at ``path``; a torn last line is left out. Raises ``RecordError`` for
+    a damaged line before that or a later schema version."""
     found: Memory | None = None
     version = SCHEMA_VERSION
     for where, line in read_lines(path):
@@ -255,8 +247,7 @@ def recover(results: Path, warn: Callable[[RecordError], None] | None = None) ->
 
     Returns the new files, oldest first. A journal without a graph is removed. One that
     cannot be read or stored stays where it is, keeps no other from being recovered and is told
-    to ``warn``; without that the first such ``RecordError`` is raised in the end.
-    """
+    to ``warn``; without that the first such ``RecordError`` is raised in the end."""
     found: list[Path] = []
     failed: list[RecordError] = []
     for path in sorted(results.glob(f"*/*{SUFFIX}")):

@@ -65,10 +65,8 @@ class LineWriter(Closing):
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each whole line's place (``file:number``) and value; a torn last line is left out.
-
-    Raises ``RecordError`` for a damaged line before that, ``OSError`` for an unreadable file.
-    """
+    """Each whole line's place (``file:number``) and value; a torn last line is left out. Raises
+    ``RecordError`` for a damaged line before that, ``OSError`` for an unreadable file."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     for number, text in enumerate(lines, start=1):
         try:

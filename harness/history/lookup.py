@@ -23,10 +23,8 @@ def runs(results: Path) -> list[Path]:
 
 def find(results: Path, name: str = LATEST) -> Path:
     """The run file that ``name`` means: ``latest`` (an imported one only where there is no other),
-    a path, or the beginning of the identifier or of the commit of exactly one run.
-
-    Raises ``UnknownName`` if there is none, ``UsageError`` if there are several.
-    """
+    a path, or the beginning of the identifier or of the commit of exactly one run. Raises
+    ``UnknownName`` if there is none, ``UsageError`` if there are several."""
     if name.endswith(store.SUFFIX) or "/" in name:
         path = Path(name)
         if path.is_file():

@@ -4,9 +4,8 @@ Version 1: one row per kernel, ``samples_ms`` a list. Version 2: samples by proc
 every configuration that tuning tried (``trials``), regions of other compilers in the metadata.
 Version 3: those regions in a column, because their samples are most of a file.
 
-Columns only ever get added within a version; one that is renamed or changes its meaning makes a
-new version, with a step in ``UPGRADES`` and a file of the old version in
-``tests/history/fixtures``.
+Columns only ever get added within a version; one that is renamed or changes its meaning makes a new
+version, with a step in ``UPGRADES`` and a file of the old version in ``tests/history/fixtures``.
 """
 
 from __future__ import annotations
@@ -73,11 +72,9 @@ def code_hash(kernel: KernelRecord) -> str:
 
 
 def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
-    """What the kernels of a graph (name, origins) are called in the history, in order.
-
-    A kernel's own name says what was fused and counts kernels, so it changes with either. The last
-    graph node that it computes stays, whatever else comes to share the kernel.
-    """
+    """What the kernels of a graph (name, origins) are called in the history, in order. A kernel's
+    own name says what was fused and counts kernels, so it changes with either. The last graph node
+    that it computes stays, whatever else comes to share the kernel."""
     seen: Counter[str] = Counter()
     found = []
     for name, origins in kernels:
@@ -101,10 +98,8 @@ def series_keys(kernels: Iterable[tuple[str, str | None, Sequence[str] | None, s
 
 
 def table(run: Run) -> pa.Table:
-    """``run`` as a table of kernels, everything else in the table's metadata.
-
-    What other compilers made of a graph's regions is a list in the graph's first row.
-    """
+    """``run`` as a table of kernels, everything else in the table's metadata. What other compilers
+    made of a graph's regions is a list in the graph's first row."""
     import pyarrow as pa
 
     key = {name: getattr(run, name) for name in _OF_RUN}

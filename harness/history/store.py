@@ -1,9 +1,8 @@
 """The store: one immutable Parquet file per run, below ``<results>/<machine>/``.
 
-A row is a kernel; samples are a nested list, the emitted module's text is a
-column, and what belongs to the run as a whole is repeated in key columns and
-kept in full in the file's metadata. pandas, DuckDB and Spark read the files as
-they are.
+A row is a kernel; samples are a nested list, the emitted module's text is a column, and what
+belongs to the run as a whole is repeated in key columns and kept in full in the file's metadata.
+pandas, DuckDB and Spark read the files as they are.
 
 Writing is atomic and never replaces a file (``files.publish``). A run in progress is a journal
 beside it (``history.journal``).
@@ -32,10 +31,8 @@ UNRECORDED = ", or measure without recording: --no-record"
 
 
 def run_path(results: Path, run: Run) -> Path:
-    """Where ``run`` is stored below ``results`` (the name its identifier gives).
-
-    Raises ``RecordError`` for a machine or an identifier that names another place.
-    """
+    """Where ``run`` is stored below ``results`` (the name its identifier gives). Raises
+    ``RecordError`` for a machine or an identifier that names another place."""
     for name in (run.machine.key, run.id):
         if not name or name.startswith(".") or "/" in name or "\\" in name or "\0" in name:
             raise RecordError(
@@ -48,12 +45,9 @@ def run_path(results: Path, run: Run) -> Path:
 
 
 def save(results: Path, run: Run) -> Path:
-    """Write ``run`` and return the file's path; the folder is made if it is missing.
-
-    A file of that name is left alone: the new one gets a number behind its name.
-    Raises ``RecordError`` when the folder cannot be written or the disk is full; nothing
-    half-written stays behind.
-    """
+    """Write ``run`` and return the file's path; the folder is made if it is missing. A file of that
+    name is left alone: the new one gets a number behind its name. Raises ``RecordError`` when the
+    folder cannot be written or the disk is full; nothing half-written stays behind."""
     path = save_new(results, run, lambda _: False)
     assert path is not None
     return path
@@ -74,11 +68,8 @@ def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path |
 
 
 def load(path: str | os.PathLike[str]) -> Run:
-    """The run in the file at ``path``.
-
-    Raises ``RecordError`` for a file that is missing, torn, of another kind, or of a later
-    schema version. Loading executes nothing that the file holds.
-    """
+    """The run in the file at ``path``. Raises ``RecordError`` for a file that is missing, torn, of
+    another kind, or of a later schema version. Loading executes nothing that the file holds."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

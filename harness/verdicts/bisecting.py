@@ -84,11 +84,8 @@ class Bisected:
 
 def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None]) -> Bisected:
     """Find the first bad subject of ``kernel``'s, of which the first is good and the last bad;
-    without a ``judge``, only where the text changes.
-
-    Raises ``UsageError`` where the ends generate the same, where one cannot be used, or where the
-    last is not worse than the first.
-    """
+    without a ``judge``, only where the text changes. Raises ``UsageError`` where the ends generate
+    the same, where one cannot be used, or where the last is not worse than the first."""
     last = len(kernel.subjects) - 1
     found = _text_changes(kernel)
     places = [0, *(after for _, after in found)]

@@ -80,8 +80,7 @@ def confirm(
     ``kernels`` are names, patterns (``*softmax*``) or graphs; none means every kernel whose code or
     configuration differs, and some that do not as controls; ``everything`` all of them. Raises
     ``UnknownName`` for a kernel that neither side has, ``UsageError`` if nothing is left to time,
-    ``NoDevice`` without a GPU.
-    """
+    ``NoDevice`` without a GPU."""
     whole = pair(a.run.graphs, b.run.graphs)
     today = (a.run, replace(b.run, machine=a.run.machine, target=a.run.target))
     same = [is_identical(match, *today) for match in whole.matches]

@@ -48,10 +48,8 @@ class Subject:
 
 
 def commits(repository: Path, good: str, bad: str) -> list[Subject]:
-    """``good`` and every commit after it up to ``bad``, by first parents, oldest first.
-
-    Raises ``UsageError`` where ``bad`` does not come after ``good``.
-    """
+    """``good`` and every commit after it up to ``bad``, by first parents, oldest first. Raises
+    ``UsageError`` where ``bad`` does not come after ``good``."""
     behind, error = git.ask(repository, "rev-list", "--count", f"{bad}..{good}")
     if error or behind.strip() != "0" or good == bad:
         raise UsageError(
@@ -228,10 +226,8 @@ def of_nodes(record: GraphRecord, nodes: frozenset[str]) -> tuple[KernelRecord, 
 
 def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str]:
     """The nodes of the kernel ``name`` (a kernel of either side, or a node), and of whatever shares
-    a kernel with them on either side: they are the same work in both.
-
-    Raises ``UnknownName``, ``UsageError`` for a pattern of several kernels.
-    """
+    a kernel with them on either side: they are the same work in both. Raises ``UnknownName``,
+    ``UsageError`` for a pattern of several kernels."""
     known = {k.name: nodes_of(k) for record in (good, bad) for k in record.kernels}
     wanted = names.find(name, known)
     found = [known[one] for one in wanted] or [own for own in known.values() if name in own][-1:]
@@ -336,10 +332,8 @@ def first_change(
     generator: Generator, subjects: Sequence[Subject], name: str
 ) -> tuple[Subject, str] | None:
     """The first subject after which the kernel ``name`` has another text, and the first stage that
-    makes something else there (empty: not known); None where both ends write the same.
-
-    Raises ``CommitUnusable`` for an end that cannot be used.
-    """
+    makes something else there (empty: not known); None where both ends write the same. Raises
+    ``CommitUnusable`` for an end that cannot be used."""
     good, bad = (generator.at(subjects[end]) for end in (0, -1))
     kernel = Kernel(subjects, generator.at, nodes_named(name, good, bad))
     found = next(changes(0, len(subjects) - 1, kernel.version), None)

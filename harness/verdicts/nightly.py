@@ -80,8 +80,7 @@ def nightly(
     goes on.
 
     Raises ``UsageError`` for names that are not there, a baseline without modules and a night in
-    progress; ``RecordError`` where nothing can be recorded.
-    """
+    progress; ``RecordError`` where nothing can be recorded."""
     return _Night(options, ask, say, follow).run()
 
 

@@ -42,10 +42,8 @@ argument is the side's name."""
 
 
 def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) -> list[Side]:
-    """The sides called ``names``. Two compilers are taken from ``run``.
-
-    Raises ``UnknownName`` for a name that is nothing of what a side can be, and for a compiler
-    that the run has no regions of.
+    """The sides called ``names``. Two compilers are taken from ``run``. Raises ``UnknownName`` for
+    a name that is nothing of what a side can be, and for a compiler that the run has no regions of.
     """
     maybe = all(may_be_compiler(results, name) for name in names)
     sure = are_compilers(results, names)  # a checkout has a folder called harness, too
@@ -70,8 +68,7 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
 def find_side(results: Path, name: str) -> Side:
     """The side called ``name``: modules where it is a Python file or a folder of them, else a run
     by any name that ``lookup.find`` takes, else the runs of the commit that git knows by it: the
-    newest, and with it those that can be pooled with it.
-    """
+    newest, and with it those that can be pooled with it."""
     path = Path(name)
     if path.suffix == ".py" or path.is_dir():
         return modules_side(path)
@@ -90,9 +87,8 @@ WORKTREE = "worktree"
 
 
 def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
-    """The side called ``name`` for a comparison without times: modules, a run by its own name, or
-    a commit (or ``worktree``), compiled now with ``compile_at``.
-    """
+    """The side called ``name`` for a comparison without times: modules, a run by its own name, or a
+    commit (or ``worktree``), compiled now with ``compile_at``."""
     path = Path(name)
     by_run = name == lookup.LATEST or any(p.stem.startswith(name) for p in lookup.runs(results))
     if path.exists() or by_run:
@@ -184,11 +180,9 @@ def where_commits_are(folder: Path) -> str:
 
 
 def modules_side(path: Path) -> Side:
-    """Emitted modules as a run without times: one graph per graph named in their texts.
-
-    Read as text, never executed. Raises ``UsageError`` for a file that is no emitted module and
-    for a folder without one.
-    """
+    """Emitted modules as a run without times: one graph per graph named in their texts. Read as
+    text, never executed. Raises ``UsageError`` for a file that is no emitted module and for a
+    folder without one."""
     files = sorted(path.glob("*.py")) if path.is_dir() else [path]
     graphs: dict[str, list[KernelRecord]] = {}
     for file in files:
@@ -273,8 +267,7 @@ def _region(found: RegionRecord) -> KernelRecord:
 def pool(newest: Run, older: Sequence[Run]) -> tuple[Run, Pool]:
     """``newest`` with the samples of those ``older`` runs of its commit that can be pooled: clean,
     same machine, driver, method and versions; of a kernel, where code and configuration are the
-    same. Processes are numbered on. Nothing else of the older runs is used.
-    """
+    same. Processes are numbered on. Nothing else of the older runs is used."""
     runs, starts, left_out = [newest.id], [0], []
     merged = newest
     for run in older:
@@ -342,8 +335,7 @@ def commit_side(
     its stages make of a graph to the folder ``stages``, if it is one that can.
 
     A graph it cannot compile is a graph with a reason. Raises ``CommitUnusable`` for a commit that
-    cannot be exported or whose package does not import.
-    """
+    cannot be exported or whose package does not import."""
     files = {graph.name: graph.path.resolve() for graph in graphs}
     # Another interpreter has its own packages.
     path = [entry for entry in sys.path if entry] if python == sys.executable else []

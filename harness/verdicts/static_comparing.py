@@ -147,8 +147,7 @@ def compare_static(
     """Compare figures. Both kernels of a match are compiled under A's configuration (recorded,
     else its best guess) where B's kernel has the same block sizes, so that figures differ for the
     code's sake. What is equal on both sides is not compiled, nor anything where all is recorded
-    for ``target`` and this ``triton``.
-    """
+    for ``target`` and this ``triton``."""
     pairing = pair(a.run.graphs, b.run.graphs)
     matches, notes = list(pairing.matches), []
     if not all(_is_known(side.run, target, triton) for side in (a, b)):

@@ -64,8 +64,7 @@ class Why:
     its 95 % interval, without what moved every kernel (None: not judged). ``diff`` is the code's.
     ``commit`` is the first one between A and B with another text (identifier, subject, author) and
     ``stage`` the first stage of the compiler that makes something else there, where they were
-    looked for.
-    """
+    looked for."""
 
     graph: str
     kernel: str

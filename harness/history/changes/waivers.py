@@ -77,11 +77,8 @@ def _place(commit: str, places: Mapping[str, int]) -> int | None:
 
 
 def read(path: Path, metrics: Sequence[str]) -> tuple[Waiver, ...]:
-    """The waivers in the file at ``path``.
-
-    Raises ``UsageError`` with the line's number for one that cannot be understood, and for a file
-    that cannot be read or is not UTF-8.
-    """
+    """The waivers in the file at ``path``. Raises ``UsageError`` with the line's number for one
+    that cannot be understood, and for a file that cannot be read or is not UTF-8."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:

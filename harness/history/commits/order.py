@@ -33,8 +33,7 @@ class Order:
 
     ``by_history`` is false when only the runs' time can order them; ``elsewhere`` are commits that
     exist but are not on the line; ``notes`` are sentences about both. ``line`` names the commits
-    between two positions.
-    """
+    between two positions."""
 
     positions: dict[str, int]
     by_history: bool
@@ -58,8 +57,7 @@ def order(commits: Collection[str], repository: Path) -> Order:
     first-parent line of ``repository``.
 
     If some commit is unknown there (a shallow clone, a rewritten branch, another project), or none
-    is on the line, ``by_history`` is false and the caller orders all runs by time.
-    """
+    is on the line, ``by_history`` is false and the caller orders all runs by time."""
     line = read_line(repository)
     if not commits:
         return Order({}, not line.reason, line=line)

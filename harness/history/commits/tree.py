@@ -24,10 +24,8 @@ _SECONDS = 900.0
 
 
 def unpack(repository: Path, commit: str, package: str, folder: Path) -> Path:
-    """The tree that holds ``package`` as of ``commit``, below ``folder``.
-
-    Unpacked once. Raises ``CommitUnusable`` for a commit that is not there or has no such package.
-    """
+    """The tree that holds ``package`` as of ``commit``, below ``folder``. Unpacked once. Raises
+    ``CommitUnusable`` for a commit that is not there or has no such package."""
     tree = folder / commit[:16]
     if (tree / package).is_dir():
         return tree
@@ -65,10 +63,8 @@ def export(
     stages: Path | None = None,
 ) -> dict[str, Any]:
     """What ``export.py`` answers, run by ``python`` with ``tree``'s package and ``path`` after it;
-    with ``stages``, a folder, the compiler's stages write there what they make.
-
-    Raises ``CommitUnusable`` where the package cannot be imported or its process dies.
-    """
+    with ``stages``, a folder, the compiler's stages write there what they make. Raises
+    ``CommitUnusable`` where the package cannot be imported or its process dies."""
     request = {
         "tree": str(tree),
         "graphs": {name: str(file) for name, file in graphs.items()},
@@ -82,10 +78,8 @@ def export(
 def answered(
     script: str, request: Mapping[str, Any], path: Sequence[str], python: str, named: str
 ) -> dict[str, Any]:
-    """What ``script`` answers to ``request`` when ``python`` runs it with ``path``.
-
-    Raises ``CommitUnusable``, where ``named`` says of whom, for an error and a process that dies.
-    """
+    """What ``script`` answers to ``request`` when ``python`` runs it with ``path``. Raises
+    ``CommitUnusable``, where ``named`` says of whom, for an error and a process that dies."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.json"
         said = _run(script, json.dumps({**request, "out": str(out)}), path, python)

@@ -63,11 +63,9 @@ def require() -> None:
 
 
 def write(folder: Path, pages: Pages, step: Callable[[str], None]) -> Written:
-    """Write the site into ``folder``. A page that says what it said stays as it is; one that is
-    no longer made is removed, anything else in the folder is left alone.
-
-    Raises ``UsageError`` for a folder that holds something else, ``RecordError`` if it cannot be
-    written."""
+    """Write the site into ``folder``. A page that says what it said stays as it is; one that is no
+    longer made is removed, anything else in the folder is left alone. Raises ``UsageError`` for a
+    folder that holds something else, ``RecordError`` if it cannot be written."""
     known = _manifest(folder)
     environment = _environment()
     made: dict[str, str] = {}
