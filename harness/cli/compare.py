@@ -81,8 +81,8 @@ def compare(
 
     rules = Rules(alpha=alpha, margin=margin)
     if remeasure or configs_from:
-        asked = (rules, Effort(), everything, configs_from, run)
-        found = _remeasured(answer, (a, b), (), *asked)
+        asked = (everything, configs_from, run)
+        found = _remeasured(answer, (a, b), (), rules, Effort(), *asked)
     else:
         answer.recover()
         with answer.progress("reading both sides") as bar:
@@ -185,21 +185,15 @@ def _remeasured(
         def follow(done: int, total: int) -> None:
             bar.update("timing", done, total)
 
-        place = Workplace(cache, options.jobs, follow)
+        place = Workplace(cache, options.jobs, rules, effort, follow)
         if sides is None:
-            return _compilers(options, names, kernels, rules, effort, place, run)
-        found = confirm(sides[0], sides[1], kernels, rules, effort, place, everything=everything)
+            return _compilers(options, names, kernels, place, run)
+        found = confirm(sides[0], sides[1], kernels, place, everything=everything)
         return replace(found, notes=(*notes, *found.notes))
 
 
 def _compilers(
-    options: Options,
-    names: tuple[str, str],
-    graphs: Sequence[str],
-    rules: Rules,
-    effort: Effort,
-    place: Workplace,
-    run: str,
+    options: Options, names: tuple[str, str], graphs: Sequence[str], place: Workplace, run: str
 ) -> Comparison:
     """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
     from harness.measure.pairs import find_device
@@ -214,10 +208,10 @@ def _compilers(
     files = find_graphs(options, recorded.suite or "default", chosen)
 
     def open_peers(others: Sequence[str]) -> PeerPool:
-        return PeerPool(others, place.cache, place.jobs, processes=effort.processes)
+        return PeerPool(others, place.cache, place.jobs, processes=place.effort.processes)
 
     device = find_device(place.cache)
-    return confirm_compilers(recorded, names, files, rules, effort, place, device, open_peers)
+    return confirm_compilers(recorded, names, files, place, device, open_peers)
 
 
 def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) -> int:

@@ -7,7 +7,7 @@ import contextlib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
@@ -42,13 +42,15 @@ they say how far to trust the verdicts on the others."""
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where to measure: the cache folder, processes that compile, and who hears of progress.
-    ``triton`` is the version that compiled A's binaries, if it is another one; ``places`` are the
-    GPUs to spread pairs over (none: the current one); what is ``kept`` that one does not measure
-    again."""
+    """Where and how to measure: the cache folder, processes that compile, how much, by which rules
+    it is judged, and who hears of progress. ``triton`` is the version that compiled A's binaries,
+    if it is another one; ``places`` are the GPUs to spread pairs over (none: the current one); what
+    is ``kept`` that one does not measure again."""
 
     cache: Path
     jobs: int
+    rules: Rules = field(default_factory=Rules)
+    effort: Effort = field(default_factory=Effort)
     follow: Follow = lambda _done, _total: None
     triton: str = ""
     target: Target = H100
@@ -66,14 +68,7 @@ class Workplace:
 
 
 def confirm(
-    a: Side,
-    b: Side,
-    kernels: Sequence[str],
-    rules: Rules,
-    effort: Effort,
-    place: Workplace,
-    *,
-    everything: bool = False,
+    a: Side, b: Side, kernels: Sequence[str], place: Workplace, *, everything: bool = False
 ) -> Comparison:
     """Time the matched kernels of two sides interleaved, each with its recorded configuration.
 
@@ -84,7 +79,7 @@ def confirm(
     whole = pair(a.run.graphs, b.run.graphs)
     today = (a.run, replace(b.run, machine=a.run.machine, target=a.run.target))
     same = [is_identical(match, *today) for match in whole.matches]
-    matches, left_out = _chosen(whole, same, kernels, effort.seed, everything=everything)
+    matches, left_out = _chosen(whole, same, kernels, place.effort.seed, everything=everything)
     if not matches:
         raise UsageError(
             "there is nothing to time",
@@ -96,7 +91,7 @@ def confirm(
     notes = [f"{left_out} more kernels have the same code and configuration: not timed (--all)"]
     lone = () if kernels else whole.vanished, () if kernels else whole.appeared
     pairing = Pairing(tuple(matches), *lone)
-    return time_matches((a, b), pairing, rules, effort, place, notes if left_out else ())
+    return time_matches((a, b), pairing, place, notes if left_out else ())
 
 
 def in_configs_of(
@@ -139,16 +134,11 @@ LOST = "the GPU was lost"
 
 
 def time_matches(
-    both: tuple[Side, Side],
-    pairing: Pairing,
-    rules: Rules,
-    effort: Effort,
-    place: Workplace,
-    notes: Sequence[str] = (),
+    both: tuple[Side, Side], pairing: Pairing, place: Workplace, notes: Sequence[str] = ()
 ) -> Comparison:
     """Time every match of ``pairing`` interleaved. A GPU that gives out on the way is said in a
     note, and what had been measured is compared. Raises ``NoDevice`` where nothing could be."""
-    matches = list(pairing.matches)
+    matches, effort = list(pairing.matches), place.effort
     ready = [n for n, match in enumerate(matches) if all(k.module for k in _kernels(match))]
     pairs = [
         KernelPair(_timed_kernels(matches[n].a, place), _timed_kernels(matches[n].b)) for n in ready
@@ -182,7 +172,7 @@ def time_matches(
     if any(kernel.config is None for match in matches for kernel in _kernels(match)):
         notes.append("kernels without a recorded configuration run with their module's default")
     pairing = replace(pairing, matches=tuple(matches))
-    return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
+    return assemble(sides[0], sides[1], pairing, measured, place.rules, paired=True, notes=notes)
 
 
 def _without_samples(match: Match) -> Match:
@@ -295,8 +285,6 @@ def confirm_compilers(
     run: Run,
     names: tuple[str, str],
     files: Sequence[GraphFile],
-    rules: Rules,
-    effort: Effort,
     place: Workplace,
     device: DeviceFacts,
     open_peers: Open,
@@ -320,18 +308,21 @@ def confirm_compilers(
         )
     timed = [kernel for kernel in run.kernels if kernel.module and kernel.config]
     configs = {kernel.module: config_from_dict(kernel.config or {}) for kernel in timed}
-    regions = _measured_regions(work, names, configs, place, open_peers)
+    regions, processes = (
+        _measured_regions(work, names, configs, place, open_peers),
+        place.effort.processes,
+    )
     found = replace(run, graphs=_region_graphs(work, regions, names))
-    sides = [as_of_today(compiler_side(found, name), device, effort.processes) for name in names]
+    sides = [as_of_today(compiler_side(found, name), device, processes) for name in names]
     notes = [
         f"timed interleaved on {device.machine.gpu or device.machine.key}, "
-        f"{effort.processes} fresh processes, every region as a CUDA graph"
+        f"{processes} fresh processes, every region as a CUDA graph"
     ]
     if len(regions) < len(work):
         notes.append("interrupted: what had been measured is compared")
     pairing = pair(sides[0].run.graphs, sides[1].run.graphs)
     measured = recorded_times(pairing.matches, together=True)
-    return assemble(sides[0], sides[1], pairing, measured, rules, paired=True, notes=notes)
+    return assemble(sides[0], sides[1], pairing, measured, place.rules, paired=True, notes=notes)
 
 
 def _measured_regions(

@@ -249,32 +249,28 @@ class _Night:
             return None
         self.estimated += estimate_seconds(0, len(controls) + len(wanted), 0)
         effort = Effort(DETECT, seconds=self._remaining(_DETECTING), seed=DETECT)
-        first = self._interleaved("time", sorting, controls + wanted, place, effort, Rules())
+        detecting = replace(place, effort=effort)
+        first = self._interleaved("time", sorting, controls + wanted, detecting)
         suspects = first and night_plan.doubted(sorting, first, wanted)
         if first is None or not suspects:
             return first
         self.estimated += estimate_seconds(0, 0, len(suspects))
         effort = Effort(CONFIRM, seconds=self._remaining(), seed=CONFIRM)
         chosen = controls[: (len(controls) + 1) // 2] + suspects
-        again = self._interleaved("confirm", sorting, chosen, place, effort, CONFIRMING)
+        confirming = replace(place, effort=effort, rules=CONFIRMING)
+        again = self._interleaved("confirm", sorting, chosen, confirming)
         found, self.confirmed = night_plan.after_confirming(first, again, sorting.restructured)
         return found
 
     def _interleaved(
-        self,
-        phase: str,
-        sorting: Sorting,
-        chosen: Sequence[int],
-        place: Workplace,
-        effort: Effort,
-        rules: Rules,
+        self, phase: str, sorting: Sorting, chosen: Sequence[int], place: Workplace
     ) -> Comparison | None:
         place = replace(place, follow=lambda done, total: self.follow(phase, done, total))
         matches = tuple(sorting.pairing.matches[n] for n in chosen)
         pairing = replace(sorting.pairing, matches=matches)
         with self._phase(phase):
             try:
-                found = time_matches(_sides(sorting), pairing, rules, effort, place)
+                found = time_matches(_sides(sorting), pairing, place)
             except NoDevice as error:
                 self.trouble.append(f"{LOST} before anything was timed: {one_line(error)}")
                 return None

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import UnknownName, UsageError
 from harness.measure.jobs import Effort
-from harness.measure.noise.judge import Rules, Verdict
+from harness.measure.noise.judge import Verdict
 from harness.measure.pairs import PairResults
 from harness.records.timing import Samples
 from harness.verdicts import confirming
@@ -31,8 +31,8 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def measure(tmp_path: Path) -> Callable[..., Comparison]:
     def call(a: Side, b: Side, *kernels: str, everything: bool = False) -> Comparison:
-        place = Workplace(tmp_path, 1)
-        return confirm(a, b, kernels, Rules(), EFFORT, place, everything=everything)
+        place = Workplace(tmp_path, 1, effort=EFFORT)
+        return confirm(a, b, kernels, place, everything=everything)
 
     return call
 
@@ -101,7 +101,7 @@ def test_both_sides_run_in_the_configurations_of_one(
     kernels = (*fields, lone, *whole.kernels[7:])
     b = replace(b, run=replace(b.run, graphs=(replace(whole, kernels=kernels),)))
     both, notes = sides_in_configs_of(a, [a, b])
-    found = confirm(*both, (), Rules(), EFFORT, Workplace(tmp_path, 1))
+    found = confirm(*both, (), Workplace(tmp_path, 1, effort=EFFORT))
     assert seen[:6] == [(CONFIG, CONFIG)] * 6
     verdicts = {row.match.a[0].name: row.verdict for row in found.rows}
     assert verdicts["k3"] is Verdict.SLOWER, "the code alone"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.measure.jobs import DeviceFacts, Effort
-from harness.measure.noise.judge import Rules, Verdict
+from harness.measure.noise.judge import Verdict
 from harness.measure.peers.regions import Comparable
 from harness.records.run import Machine, RegionRecord, Run
 from harness.records.timing import Samples
@@ -60,9 +60,7 @@ def compared(peers: FakePeers) -> Comparison:
         Run("", "", Machine(""), ""),
         ("harness", "inductor"),
         files,
-        Rules(),
-        Effort(processes=4),
-        Workplace(Path("unused"), 1),
+        Workplace(Path("unused"), 1, effort=Effort(processes=4)),
         DEVICE,
         peers.open,
     )
