@@ -37,7 +37,7 @@ def is_retuned(match: Match, a: Run, b: Run) -> bool:
 def has_same_code(match: Match, a: Run, b: Run) -> bool:
     """Whether both sides are one kernel each, of the same code on the same kind of arguments, for
     the same target and Triton: in one configuration they are the same binary."""
-    if len(match.a) != 1 or len(match.b) != 1:
+    if not match.single:
         return False
     if a.machine.triton != b.machine.triton or _device(a) != _device(b):
         return False
@@ -58,17 +58,11 @@ def is_alike(match: Match) -> bool:
     """Whether both sides, one kernel each, run in one configuration and compiled to the same
     registers, memory and instructions by group, by whatever version of Triton: hardly ever another
     time, and no proof of it."""
-    if len(match.a) != 1 or len(match.b) != 1:
-        return False
     one, other = match.a[0], match.b[0]
-    if not one.mix or not one.metrics or one.config is None:
+    if not match.single or not one.mix or not one.metrics or one.config is None:
         return False
-    return (one.mix, one.metrics, one.config, one.bytes) == (
-        other.mix,
-        other.metrics,
-        other.config,
-        other.bytes,
-    )
+    alike = ("mix", "metrics", "config", "bytes")
+    return all(getattr(one, name) == getattr(other, name) for name in alike)
 
 
 def settings(kernel: KernelRecord) -> dict[str, int] | None:
@@ -101,7 +95,7 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     # A configuration is chosen: the figures of the binary follow from it.
     found += configuration(match)
     found += static_differences(match.a, match.b)
-    if len(match.a) == len(match.b) == 1:
+    if match.single:
         found += text_changes(match.a[0], match.b[0])
     found += version_changes(
         *({"triton": run.machine.triton, "torch": run.machine.torch} for run in (a, b))
@@ -114,9 +108,8 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
 
 def launch_change(match: Match) -> list[str]:
     """How often a kernel is launched, if that differs."""
-    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].launches == match.b[0].launches:
-        return []
-    return [f"launches {match.a[0].launches} → {match.b[0].launches}"]
+    before, after = match.launches
+    return [f"launches {before} → {after}"] if before != after else []
 
 
 def _kernels(number: int) -> str:
@@ -168,14 +161,12 @@ def _mix(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
 
 def configuration(match: Match) -> list[str]:
     """What differs between the launch configurations of one kernel and another."""
-    if len(match.a) != 1 or len(match.b) != 1:
-        return []
-    return setting_changes(settings(match.a[0]), settings(match.b[0]))
+    return setting_changes(*map(settings, (match.a[0], match.b[0]))) if match.single else []
 
 
 def default_configuration(match: Match) -> list[str]:
     """What differs between the configurations that both modules take untuned."""
-    if len(match.a) != 1 or len(match.b) != 1:
+    if not match.single:
         return []
     ours, theirs = (modules.facts(side[0].module).best for side in (match.a, match.b))
     return setting_changes(ours, theirs)
@@ -184,7 +175,7 @@ def default_configuration(match: Match) -> list[str]:
 def code_diff(match: Match) -> str:
     """The difference of the code as a unified diff; empty where it is the same, or where several
     kernels became several."""
-    if len(match.a) != 1 or len(match.b) != 1 or match.a[0].code_hash == match.b[0].code_hash:
+    if not match.single or match.a[0].code_hash == match.b[0].code_hash:
         return ""
     a, b = match.a[0], match.b[0]
     ours, theirs = (modules.code(kernel.module).split("\n") for kernel in (a, b))

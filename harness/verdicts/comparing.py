@@ -106,9 +106,7 @@ class Row:
         kernels between the runs; None if it was not timed."""
         if self.effect is None or self.a_ms is None:
             return None
-        before, after = 1, 1
-        if len(self.match.a) == len(self.match.b) == 1:
-            before, after = self.match.a[0].launches, self.match.b[0].launches
+        before, after = self.match.launches
         return 1000 * self.a_ms * (after * self.effect.ratio - before)
 
     @property

@@ -183,7 +183,7 @@ def _without_samples(match: Match) -> Match:
 
 def _with_samples(match: Match, outcomes: Sequence[PairSamples]) -> Match:
     """A pair of single kernels with what was measured of them now."""
-    if len(match.a) != 1 or len(match.b) != 1:
+    if not match.single:
         return match
     ours = tuple(outcome.a.recorded(n, METHOD) for n, outcome in enumerate(outcomes))
     theirs = tuple(outcome.b.recorded(n, METHOD) for n, outcome in enumerate(outcomes))

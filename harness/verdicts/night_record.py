@@ -122,8 +122,7 @@ class Names:
 
 def _finding(found: Comparison, row: Row, change: Change, names: Names) -> Finding:
     match, effect = row.match, row.effect
-    single = len(match.a) == len(match.b) == 1
-    old, new = match.a[0], match.b[0]
+    old, new, single = match.a[0], match.b[0], match.single
     suspicious = row.verdict is Verdict.UNSURE and effect is not None and effect.low > 1
     known = suspicious or (effect is not None and effect.low > 0 and not effect.unknown)
     cause, evidence = "; ".join(row.causes), row.causes
@@ -144,8 +143,8 @@ def _finding(found: Comparison, row: Row, change: Change, names: Names) -> Findi
         ratio=effect.ratio if effect else None,
         low=effect.low if effect and known else None,
         high=effect.high if effect and known else None,
-        launches=new.launches if single else 1,
-        old_launches=old.launches if single else 1,
+        launches=match.launches[1],
+        old_launches=match.launches[0],
         change_us=row.change_us,
         verdict=row.verdict.value,
         processes=min(row.processes),

@@ -41,6 +41,16 @@ class Match:
     how: str
 
     @property
+    def single(self) -> bool:
+        """Whether it is one kernel on each side."""
+        return len(self.a) == len(self.b) == 1
+
+    @property
+    def launches(self) -> tuple[int, int]:
+        """How often each side launches it; a group is timed with all of its launches."""
+        return (self.a[0].launches, self.b[0].launches) if self.single else (1, 1)
+
+    @property
     def region(self) -> str:
         """The region of the first kernel, by A's names."""
         return region_of(self.a[0]) or region_of(self.b[0])

@@ -72,13 +72,6 @@ class Timed:
     b_ms: float
     estimate: Estimate
 
-    @property
-    def launches(self) -> tuple[int, int]:
-        """How often each side launches it; a group is timed with all of its launches."""
-        if len(self.match.a) == len(self.match.b) == 1:
-            return self.match.a[0].launches, self.match.b[0].launches
-        return 1, 1
-
 
 @dataclass(slots=True)
 class Total:
@@ -149,7 +142,7 @@ def tuning(retuned: Sequence[Timed], noise: Noise) -> Estimate | None:
     """What tuning did to all kernels of the same code whose configurations differ; None if they are
     too few. A tuner's luck is a kernel's own, so it is the kernels' scatter that says how far their
     sum may be off; what none may lose is in no slack here: all of them together lose nothing."""
-    weights = np.array([one.launches[0] * one.a_ms for one in retuned])
+    weights = np.array([one.match.launches[0] * one.a_ms for one in retuned])
     if len(weights) < _FEWEST_TUNED:
         return None
     even = float(weights.sum() ** 2 / (weights**2).sum())
@@ -167,20 +160,20 @@ def tuning(retuned: Sequence[Timed], noise: Noise) -> Estimate | None:
 
 def tuning_rollup(retuned: Sequence[Timed], effect: Effect) -> Rollup:
     """The sum over ``retuned`` kernels."""
-    sides = zip(*((o.launches[0] * o.a_ms, o.launches[1] * o.b_ms) for o in retuned), strict=True)
-    before, after = (sum(side) for side in sides)
+    before = sum(one.match.launches[0] * one.a_ms for one in retuned)
+    after = sum(one.match.launches[1] * one.b_ms for one in retuned)
     return Rollup(TUNING, TUNED, len(retuned), before, after, (1.0, 1.0), effect)
 
 
 def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
     if len(total.timed) > 1 or total.vanished or total.appeared:
         return True
-    before, after = timed[total.timed[0]].launches
+    before, after = timed[total.timed[0]].match.launches
     return before != after
 
 
 def _part(one: Timed) -> Part:
-    before, after = one.launches
+    before, after = one.match.launches
     ratio = float(2.718281828459045**one.estimate.log_ratio)
     return Part(one.estimate, before * one.a_ms, after * one.a_ms * ratio)
 
@@ -215,8 +208,8 @@ def rollups(
         ours = [timed[n] for n in total.timed]
         gone = [pairing.vanished[n][1] for n in total.vanished]
         new = [pairing.appeared[n][1] for n in total.appeared]
-        before = sum(one.launches[0] * one.a_ms for one in ours) + _time(gone)
-        after = sum(one.launches[1] * one.b_ms for one in ours) + _time(new)
+        before = sum(one.match.launches[0] * one.a_ms for one in ours) + _time(gone)
+        after = sum(one.match.launches[1] * one.b_ms for one in ours) + _time(new)
         counted = ([k for one in ours for k in one.match.a], [k for o in ours for k in o.match.b])
         calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
         effect = effects[total.key]

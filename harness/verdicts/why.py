@@ -119,10 +119,9 @@ def _facts(found: Comparison, row: Row) -> dict[Label, list[str]]:
     """What differs, by what it would be called as a cause."""
     a, b, match = found.a.run, found.b.run, row.match
     facts: dict[Label, list[str]] = {}
-    alone = len(match.a) == len(match.b) == 1
     if match.how == "work":
         facts[Label.FUSION] = list(_fusion(match))
-    elif alone and not row.identical:
+    elif match.single and not row.identical:
         one, other = match.a[0], match.b[0]
         configured = causes.configuration(match)
         if one.module and other.module and not causes.has_same_source(one, other):
