@@ -343,6 +343,10 @@ def _signature(kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, 
     written = sorted(names.index(n) for n in (*declared.outputs, *declared.mutates))
     tensors = {n: args[n] for n in names if n not in numbers}
     outputs = [tensors[names[at]] for at in written]
+    known, nbytes = {**sizes, **kernel.constants, **args}, declared.bytes
+    if nbytes is None:  # every argument once, what is read and written twice
+        each = {n: t.numel() * t.element_size() for n, t in tensors.items()}
+        nbytes = sum(size * (2 if n in declared.mutates else 1) for n, size in each.items())
     largest = max(t.numel() for t in tensors.values())
     return Signature(
         dict(sizes),
@@ -352,8 +356,8 @@ def _signature(kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, 
         tuple(n for n in names if n in divisible),
         tuple(written),
         tuple(names.index(n) for n in names if n in declared.mutates),
-        _nbytes(kernel, args, tensors, sizes),
-        _asked_number(kernel, "flops", declared.flops or 0, args, sizes),
+        _number(kernel, "bytes", nbytes, known),
+        _number(kernel, "flops", declared.flops or 0, known),
         max(1, largest // max(1, min(t.numel() for t in outputs))),
         any(t.is_floating_point() for t in tensors.values()),
     )
@@ -379,32 +383,12 @@ def _type(kernel: UserKernel, name: str, value: Any) -> str:
     )
 
 
-def _nbytes(
-    kernel: UserKernel,
-    args: Mapping[str, Any],
-    tensors: Mapping[str, torch.Tensor],
-    sizes: Mapping[str, int],
+def _number(
+    kernel: UserKernel, part: str, given: int | Callable[..., int], known: Mapping[str, Any]
 ) -> int:
-    """Bytes one launch moves: as declared, else every argument once, read and written twice."""
-    declared = kernel.declaration
-    given = declared.bytes
-    if given is None:
-        twice = set(declared.mutates)
-        each = ((n, t.numel() * t.element_size()) for n, t in tensors.items())
-        return sum(size * (2 if name in twice else 1) for name, size in each)
-    return _asked_number(kernel, "bytes", given, args, sizes)
-
-
-def _asked_number(
-    kernel: UserKernel,
-    part: str,
-    given: int | Callable[..., int],
-    args: Mapping[str, Any],
-    sizes: Mapping[str, int],
-) -> int:
-    """A quantity of one launch: a number, or what a function of the declaration makes of it."""
+    """A quantity of one launch: a number, or what a function of the declaration makes of what is
+    ``known``."""
     if callable(given):
-        known = {**sizes, **kernel.constants, **args}
         asked = _asked(kernel.where, part, given, set(known))
         try:
             given = given(**{name: known[name] for name in asked or ()})

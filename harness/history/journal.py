@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from harness.errors import RecordError
@@ -140,12 +139,7 @@ class Journal(Memory):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lines.close()
         if not self._graphs and not self._run.complete:
             self._lines.remove()

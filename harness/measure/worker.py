@@ -248,29 +248,12 @@ def paired(
     difference between them. Groups of kernels are launched one after the other, as often as their
     graph launches them. Raises ``HarnessError`` where one of them cannot run."""
     shared: dict[str, modules.Arguments] = {}
-    launches: dict[str, Launch] = {}
-    for name in ("a", "b") if job.a_first else ("b", "a"):
-        side = job.a if name == "a" else job.b
-        launches[name] = _launch(side, shared, job.seed, target, cache, device)
-    found = timer.compare(launches, job.budget_ms, job.width)
-    return PairSamples(found["a"], found["b"])
 
-
-def _launch(
-    side: Sequence[jobs.TimedKernel],
-    shared: dict[str, modules.Arguments],
-    seed: int,
-    target: Target,
-    cache: Path | None,
-    device: str,
-) -> Launch:
-    """One side as a launch: a ``Work`` where it is a single kernel launched once."""
-    works = []
-    for kernel in side:
+    def work(kernel: jobs.TimedKernel) -> Work:
         loaded = modules.load(kernel.module_text, cache)
         key = repr((getattr(loaded.raw, "ARGS", None), loaded.outputs))
         if key not in shared or not hasattr(loaded.raw, "ARGS"):
-            shared[key] = loaded.get_args(device=device, seed=seed)
+            shared[key] = loaded.get_args(device=device, seed=job.seed)
         config = untuned(kernel.module_text, target, cache) or loaded.configs[0]
         if kernel.config is not None:
             config = modules.config_from_dict(kernel.config)
@@ -280,7 +263,18 @@ def _launch(
         except CompileFailed as error:
             error.where = error.where or loaded.name
             raise
-        works.append((Work(launcher, shared[key]), kernel.launches))
+        return Work(launcher, shared[key])
+
+    launches: dict[str, Launch] = {}
+    for name in ("a", "b") if job.a_first else ("b", "a"):
+        side = job.a if name == "a" else job.b
+        launches[name] = _together([(work(kernel), kernel.launches) for kernel in side])
+    found = timer.compare(launches, job.budget_ms, job.width)
+    return PairSamples(found["a"], found["b"])
+
+
+def _together(works: Sequence[tuple[Work, int]]) -> Launch:
+    """One side as a launch: the ``Work`` itself where it is a single kernel."""
     if len(works) == 1:
         return works[0][0]
 
