@@ -3,7 +3,8 @@
     python scripts/site_reach.py FOLDER [KERNELS] [COMMITS]
 
 Writes run files of copies of a recorded run's kernels into ``FOLDER/results``, if there are none,
-then makes the site in ``FOLDER/site``: at first, again, and with an index that is up to date. Five
+then makes the site in ``FOLDER/site``: at first, again, with an index that is up to date, and with
+a night beside the runs, whose newest is then not compared with the one before. Five
 in a hundred kernels change their text at some commit; one becomes slower. Figures: docs/report.md.
 """
 
@@ -26,6 +27,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.history import schema, store
+from harness.records import night
+from harness.records.night import Night
 from harness.records.run import GraphRecord, KernelRecord, Run
 
 RECORDED = "results/nvidia-h200-580.159.04/20261122-043256-fe055bcec26f.parquet"
@@ -109,14 +112,19 @@ def main() -> None:
         write_history(folder / "results", commits, kernels)
     given = ["report", str(folder / "results"), "-o", str(folder / "site")]
     given += ["--repository", str(folder / "repository")]
-    for what in ("index and pages made", "nothing changed", "index kept, pages made"):
-        if what.startswith("index kept"):
-            shutil.rmtree(folder / "site")
+    newest = store.load(str(max((folder / "results").glob("*/*.parquet"))))
+    beside = Night(newest.id[:15], newest.machine.key, newest.created, newest.id)
+    for what in ("index and pages made", "nothing changed", "pages made", "a night, pages made"):
+        if "pages made" in what:
+            shutil.rmtree(folder / "site", ignore_errors=True)
+        if what.startswith("a night"):
+            night.save(folder / "results", beside)
         wall, before = time.perf_counter(), os.times()
         start = "from harness.cli.main import main; main()"
         subprocess.run([sys.executable, "-c", start, *given], check=True)
         cpu = sum(os.times()[2:4]) - sum(before[2:4])
-        print(f"{what}: {time.perf_counter() - wall:.1f} s, of a processor {cpu:.1f} s")
+        seconds, load = time.perf_counter() - wall, os.getloadavg()[0]
+        print(f"{what}: {seconds:.1f} s, of a processor {cpu:.1f} s, load {load:.0f}", flush=True)
     pages = sorted((folder / "site").rglob("*.html"), key=lambda page: -page.stat().st_size)
     for page in (folder / "site/index.html", *pages[:3]):
         print(f"{page.relative_to(folder / 'site')}: {page.stat().st_size / 1000:.0f} kB")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,7 +56,7 @@ def report(
 
     require()
     gc.set_threshold(100_000)  # what is read is kept to the end: a second of 10 went into looking
-    from harness.report.site.gather import folders, gather
+    from harness.report.site.gather import earlier_of, folders, gather
 
     folder, place = results or answer.options.results, repository or Path.cwd()
     with answer.progress("reading the runs") as bar:
@@ -66,13 +67,15 @@ def report(
             bar.update(title, 0, 0)
 
         known = arrange(runs, place, by_time=order == "time")
-        step("judging the series")
-        found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
-        places = folders(known, machine)
-        made = []
-        for name, below in places.items():
-            pages = gather(folder, place, known, found, name, places, step)
-            made.append((pages.tonight, write(output / below, pages, step)))
+        places, made = folders(known, machine), []
+        with ThreadPoolExecutor(1) as reader:  # decoding leaves Python alone: judging goes on
+            earlier = {name: reader.submit(earlier_of, folder, known, name) for name in places}
+            step("judging the series")
+            found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
+            for name, below in places.items():
+                before = earlier[name].result()
+                pages = gather(folder, place, known, found, name, places, before, step)
+                made.append((pages.tonight, write(output / below, pages, step)))
         gone = remove_gone(output, list(places.values()))
     answer.tell(_told(output / "index.html", made[0][0], [done for _, done in made], gone))
 

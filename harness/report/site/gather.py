@@ -61,10 +61,12 @@ def gather(
     report: Report,
     machine: str,
     places: Mapping[str, str],
+    earlier: Mapping[tuple[str, str], tuple[Earlier, ...]],
     step: Callable[[str], None],
 ) -> Pages:
-    """Read what the pages of ``machine`` show; ``places`` are the folders of all machines' pages.
-    ``step`` is told what is being done. Raises ``UnknownName``, ``RecordError``."""
+    """Read what the pages of ``machine`` show; ``places`` are the folders of all machines' pages,
+    ``earlier`` what ``earlier_of`` says. ``step`` is told what is being done. Raises
+    ``UnknownName``, ``RecordError``."""
     machine, latest = data.choose_machine(known, machine)
     step("reading the newest runs")
     runs = {n: store.load(results / known.runs[n].file) for n in sorted(set(latest.values()))}
@@ -76,8 +78,6 @@ def gather(
         if latest.get(graph.name) == n
     }
     drawn = lines.lines_of(known, machine, report)
-    step("reading earlier modules")
-    earlier = _earlier(results, known, data.versions(known, machine, latest))
     bare = data.kernels_of(runs, latest, known)
     kernels = lines.with_history(bare, drawn, known, report, earlier)
     regions = lines.regions_of(known, machine, kernels)
@@ -144,10 +144,11 @@ def commits_called(repository: Path, names: Sequence[str]) -> tuple[Commit, ...]
     return tuple(Commit(*known[name]) if name in known else Commit(name) for name in names)
 
 
-def _earlier(
-    results: Path, known: History, found: Mapping[tuple[str, str], list[tuple[int, int]]]
+def earlier_of(
+    results: Path, known: History, machine: str
 ) -> dict[tuple[str, str], tuple[Earlier, ...]]:
-    frame = known.frame
+    """What each kernel of ``machine``, by graph and key, was before it last changed."""
+    found, frame = data.versions(known, *data.choose_machine(known, machine)), known.frame
     columns = ["run", "graph", "kernel", "kind", "code", "config"]
     columns += [metric.column for metric in metrics.by_rank()]
     chosen = sorted({row for pairs in found.values() for pair in pairs for row in pair})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from harness.report.site.charts import Segment
 from harness.report.site.data import Earlier, Kernel, Line, Region
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from harness.history.changes.changes import Change, Report
     from harness.history.changes.series import History, Series
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 def lines_of(known: History, machine: str, report: Report) -> dict[tuple[str, str], Line]:
     """The history of every kernel's time by graph and key, that of a graph as a whole under an
     empty key."""
-    keys = known.frame["key"].to_list()
+    keys = known.frame["key"]
     found: dict[tuple[str, str], list[Series]] = defaultdict(list)
     for series in series_of(known, metrics.named("ms")):
         if series.environment.machine == machine:
@@ -66,9 +68,9 @@ def regions_of(known: History, machine: str, kernels: Iterable[Kernel]) -> list[
     return regions
 
 
-def _key(series: Series, keys: Sequence[str]) -> str:
+def _key(series: Series, keys: pd.Series[Any]) -> str:
     row = int(series.rows[-1])
-    return "" if row < 0 else keys[row]
+    return "" if row < 0 else str(keys.cat.categories[keys.array.codes[row]])
 
 
 def with_history(
@@ -80,7 +82,7 @@ def with_history(
 ) -> tuple[Kernel, ...]:
     """The kernels with their histories and what they were before; what takes most time first."""
     exact: dict[tuple[str, str], list[Change]] = defaultdict(list)
-    keys = known.frame["key"].to_list()
+    keys = known.frame["key"]
     for change in report.changes:
         if change.series.metric.exact and change.series.kernel:
             key = _key(change.series, keys)
