@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from harness.records.night import Light, Night
+from harness.records.names import short
+from harness.records.night import Change, Light, Night
 from harness.report.comparison import View, comparison_report
 from harness.report.output import Report
-from harness.table import Block, Text, paragraphs, plural
+from harness.table import Block, Row, Text, paragraphs, plural
 from harness.verdicts.comparing import Comparison
 
 _STYLES = {Light.GREEN: "bold green", Light.AMBER: "bold yellow", Light.RED: "bold red"}
@@ -25,10 +26,30 @@ def night_report(night: Night, found: Comparison) -> Report:
     return Report(
         lambda: [*_blocks(night), *list(compared.blocks())[1:]],
         lambda: {**said, **msgspec.to_builtins(night)},
-        lambda: [msgspec.to_builtins(finding) for finding in night.findings],
+        lambda: [*_rows(night, found)],
         compared.cases,
         compared.most,
     )
+
+
+def _rows(night: Night, found: Comparison) -> Iterator[Row]:
+    """The findings, then the kernels that are none: what a green night consists of."""
+    yield from (msgspec.to_builtins(one) for one in night.findings)
+    said = {(one.graph, name) for one in night.findings for name in one.kernel.split(" + ")}
+    before = {(g.name, k.name): k.ms for g in found.a.run.graphs for k in g.kernels}
+    for graph, k in ((g, k) for g in found.b.run.graphs for k in g.kernels):
+        if (graph.name, k.name) not in said:
+            times = {"old": before.get((graph.name, k.name)), "new": k.ms}
+            yield {
+                "graph": graph.name,
+                "label": short(k.name),
+                "change": "same" if night.baseline else Change.NEW.value,
+                "kernel": k.name,
+                "region": k.region,
+                "module": k.code_hash,
+                **{f"{side}_us": ms and 1000 * ms for side, ms in times.items()},
+                "launches": k.launches,
+            }
 
 
 def headline(night: Night) -> str:

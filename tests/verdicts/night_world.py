@@ -24,7 +24,7 @@ from harness.report.output import Case
 from harness.session.model import Compiled, CompiledKernel, KernelDone
 from harness.session.plan import Plan, Request
 from harness.session.session import blank
-from harness.table import plain, text_lines
+from harness.table import Row, plain, text_lines
 from harness.target import H100, Target
 from harness.verdicts import confirming, nightly
 from tests.history.kernels import CONFIG, module
@@ -68,6 +68,7 @@ class World:
     triton: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
 
     def entries(self) -> list[FakeEntry]:
         return [
@@ -129,6 +130,7 @@ class World:
         report = night_report(night, found)
         self.lines = plain(text_lines(report.blocks(), 120))
         self.cases = list(report.cases())
+        self.rows = list(report.rows())
         return night
 
 

@@ -59,6 +59,19 @@ def test_an_unchanged_commit_is_green_and_times_nothing(world: World) -> None:
     assert kept.complete
 
 
+def test_a_row_for_every_kernel_whatever_became_of_it(world: World) -> None:
+    world.start()
+    world.night()
+    assert len(world.rows) == 12, "a green night's too"
+    assert {(row["change"], row["old_us"], row["new_us"]) for row in world.rows} == {
+        ("same", 20.0, None)
+    }
+    slow(world, 3, 0.0204)
+    world.night()
+    assert [row["change"] for row in world.rows] == ["changed", *["same"] * 11]
+    assert len({row["kernel"] for row in world.rows}) == 12
+
+
 def test_a_slower_kernel_is_red_after_it_was_confirmed(world: World) -> None:
     world.start()
     slow(world, 3, 0.0204, launches=1)

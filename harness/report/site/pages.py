@@ -70,6 +70,8 @@ def write(folder: Path, pages: Pages, step: Callable[[str], None]) -> Written:
     environment = _environment()
     made: dict[str, str] = {}
     written = 0
+    if not (folder / MANIFEST).is_file():  # ended halfway, it is a site of ours all the same
+        write_atomically(folder / MANIFEST, b"{}", mode=0o644)
     for name, content in _files(environment, pages, step):
         digest = hashlib.sha256(content).hexdigest()[:16]
         made[name] = digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
 import shutil
@@ -147,6 +148,31 @@ def test_made_again_only_what_changed_is_written(world: World, tmp_path: Path) -
     assert (again["written"], again["removed"]) == (1, 1)
     assert others.exists()
     assert not gone.exists()
+
+
+def test_a_disk_that_fills_up_in_the_middle(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence, and the next report goes on in the folder and leaves no half page."""
+    mine, real = replace(world, site=tmp_path / "site"), Path.open
+
+    def full(self: Path, *more: Any, **named: Any) -> Any:
+        if self.name.startswith("kernels"):
+            with real(self, "wb") as file:
+                file.write(b"<!doctype")
+            raise OSError(errno.ENOSPC, "No space left on device", str(self))
+        return real(self, *more, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        done = mine.report()
+    assert done.exit_code == 1
+    assert "the disk is full" in str(done.exception)
+    assert mine.text("kernels.html") == "<!doctype"
+    assert mine.report().exit_code == 0
+    assert {p.name: p.read_bytes() for p in mine.site.rglob("*") if p.is_file()} == {
+        p.name: p.read_bytes() for p in world.site.rglob("*") if p.is_file()
+    }
 
 
 def test_a_manifest_cannot_remove_what_lies_outside(world: World, tmp_path: Path) -> None:
