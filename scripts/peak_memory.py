@@ -167,14 +167,15 @@ class Row:
 def measured(
     name: str, mode: str, way: str, given: Iterable[Any], step: Callable[[], object], trace: bool
 ) -> Row:
-    """``step`` once to compile it, and once to count; ``given`` is in memory before."""
+    """``step`` twice to compile it, and once to count; ``given`` is in memory before."""
     start = time.monotonic()
     live = LiveBytes(trace)
     with live:
         for tensor in given:
             live.see(tensor, "given")
         step()
-        gc.collect()  # the first call leaves cycles behind, of whoever compiles
+        step()  # models that note something at their first call are compiled again
+        gc.collect()  # compiling leaves cycles behind
         before = live.restart()
         kept = step()
     row = Row(name, mode, way, before, live.peak, live.live, time.monotonic() - start)

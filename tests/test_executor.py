@@ -199,3 +199,88 @@ def test_a_traceback_shows_the_line_of_the_host_function() -> None:
         run(random_inputs(graph, "cpu", 1))
     lines = "".join(traceback.format_exception(caught.value))
     assert "triton_poi_fused_a_0(stream, x_here, a)" in lines
+
+
+# -- memory --------------------------------------------------------------------------------
+
+
+def products_graph(b: GraphBuilder) -> Graph:
+    """Two products, each with a kernel after it that reads its result as another shape."""
+    x, w = b.input("x", (8, 8)), b.input("w", (8, 8))
+    first = b.call("aten.mm.default", x, w, name="first")
+    wide = b.call("aten.view.default", first, (2, 4, 8), name="wide")
+    active = b.call("aten.sigmoid.default", wide, name="active")
+    again = b.call("aten.view.default", active, (8, 8), name="again")
+    second = b.call("aten.mm.default", again, w, name="second")
+    out = b.call("aten.add.Tensor", second, x, name="out")
+    return b.graph(out)
+
+
+def test_a_kernel_writes_into_the_memory_of_what_nobody_reads_again() -> None:
+    graph = products_graph(GraphBuilder())
+    compiled = compile_graph(graph, H100)
+    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    assert " empty(" not in run.text, "both kernels have the memory of a product"
+    tensors = random_inputs(graph, "cpu", 3)
+    kept = [tensor.clone() for tensor in tensors]
+    wanted = replay(graph, [tensor.clone() for tensor in tensors], "cpu")
+    (got,) = run(list(tensors))
+    torch.testing.assert_close(got, wanted[0])
+    assert all(map(torch.equal, tensors, kept)), "inputs are the caller's"
+    assert got.untyped_storage().nbytes() == 4 * 64
+
+
+def _beside(change: str) -> Graph:
+    """``out`` could be written into ``m``, if it were not for ``change``."""
+    b = GraphBuilder()
+    x, w = b.input("x", (8, 8)), b.input("w", (8, 8))
+    m = b.call("aten.mm.default", x, w, name="m")
+    if change == "an input":
+        m = x
+    if change == "read at another place":
+        turned = b.call("aten.permute.default", m, (1, 0), name="turned")
+        return b.graph(b.call("aten.add.Tensor", m, turned, name="sum"))
+    out = b.call("aten.exp.default", m, name="out")
+    if change == "a view of a library call":
+        parts = b.call("aten.split.Tensor", m, 4, name="parts")
+        part = b.call("getitem", parts, 1, name="part")
+        return b.graph(out, b.call("aten.mm.default", part, w, name="later"))
+    if change == "read later":
+        return b.graph(b.call("aten.mm.default", out, m, name="later"))
+    if change == "returned":
+        return b.graph(out, m)
+    if change == "a view returned":
+        return b.graph(out, b.call("aten.view.default", m, (64,), name="flat"))
+    if change == "another type":
+        return b.graph(b.call("aten._to_copy.default", m, dtype=DType.F16, name="half"))
+    return b.graph(out)
+
+
+CHANGES = [
+    "an input",
+    "read later",
+    "returned",
+    "a view returned",
+    "a view of a library call",
+    "another type",
+    "read at another place",
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_memory_that_something_else_reads_is_left_alone(change: str) -> None:
+    graph = _beside(change)
+    compiled = compile_graph(graph, H100)
+    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    assert " empty((8, 8)" in run.text
+    tensors = random_inputs(graph, "cpu", 3)
+    wanted = replay(graph, [tensor.clone() for tensor in tensors], "cpu")
+    for got, right in zip(run(list(tensors)), wanted, strict=True):
+        torch.testing.assert_close(got, right)
+    assert " empty(" not in _text(_beside("nothing"))
+
+
+def _text(graph: Graph) -> str:
+    compiled = compile_graph(graph, H100)
+    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    return str(run.text)

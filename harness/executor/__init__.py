@@ -19,6 +19,7 @@ from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host
 from harness.executor.regions import RegionWriter, Value, write_launches
 from harness.graph.model import Partition, Region
+from harness.ir.program import Role
 from harness.runtime.launch.host import allocator, no_stream, reinterpreter
 from harness.runtime.launch.selecting import LaunchOn
 
@@ -68,7 +69,7 @@ def prepare_graph(
     text, host = HostText(), _host(where)
     by_name = {region.region.name: region for region in compiled.regions}
     bundles = {name: bundle for bundle in compiled.bundles for name in bundle.regions}
-    written: dict[str, list[str]] = {}
+    written: dict[str, list[Value]] = {}
     # One callable per kernel, however often it is launched.
     made: dict[str, LaunchOn] = {}
 
@@ -90,7 +91,7 @@ def prepare_graph(
                 values = given(one.region)
                 writers[name] = RegionWriter(text, host, one, one.program, values, stream)
             written.update(write_launches(writers, bundle.combos, one_kernel))
-        return [Value(variable, sure=True) for variable in written[region.name]]
+        return written[region.name]
 
     stream = text.fresh("stream")
     text.fresh("fine")
@@ -98,8 +99,22 @@ def prepare_graph(
     after = []
     if launches.finished is not None:
         after.append(f"{text.bind(launches.finished, 'finished')}()")
-    GraphWriter(text, host, compiled.partition, write_region, sizes).write(before, after)
+    together = {name: bundle.regions for name, bundle in bundles.items()}
+    lent = {name for region in compiled.regions for name in _lent(region)}
+    writer = GraphWriter(text, host, compiled.partition, write_region, sizes, together, lent)
+    writer.write(before, after)
     return text.function("run", compiled.name)
+
+
+def _lent(compiled: CompiledRegion) -> list[str]:
+    """The inputs of a region of which its outputs may be views: any, if torch runs it."""
+    inputs = compiled.region.graph.inputs
+    if not compiled.complete or compiled.program is None:
+        return [item.name for item in inputs]
+    inside = {b.name for b in compiled.program.buffers if b.role is Role.INPUT}
+    passed = inside & {*compiled.program.outputs}
+    names = zip(inputs, compiled.compiled_as.inputs, strict=True)
+    return [own.name for own, known in names if known.name in passed]
 
 
 def _host(device: torch.device) -> Host:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeGuard
 
 import sympy
@@ -14,6 +14,7 @@ import torch
 from harness.dtypes import DType
 from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.layouts import Host, Layout
+from harness.executor.ownership import owns_memory, spare_inputs
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
@@ -83,14 +84,18 @@ NO_SIZES = Sizes()
 @dataclass(eq=False, slots=True)
 class GraphWriter:
     """Writes ``partition`` into ``text``: regions by ``region``, everything else as calls of
-    torch on ``host``'s device."""
+    torch on ``host``'s device. ``together`` and ``lent`` as of ``spare_inputs``."""
 
     text: HostText
     host: Host
     partition: Partition
     region: WriteRegion
     sizes: Sizes = NO_SIZES
+    together: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    lent: Iterable[str] = ()
     _plan: ViewPlan = field(init=False)
+    _spare: dict[str, set[str]] = field(init=False)
+    _ops: dict[str, str] = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
     _originals: dict[str, str] = field(default_factory=dict)
     _returned: dict[str, str] = field(default_factory=dict)
@@ -98,6 +103,8 @@ class GraphWriter:
 
     def __post_init__(self) -> None:
         self._plan = ViewPlan(self.partition)
+        self._ops = {node.name: node.op for node in self.partition.graph.nodes}
+        self._spare = spare_inputs(self.partition, self._plan, self.together, self.lent)
 
     def write(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> None:
         """Add all lines: ``before`` the first step, ``after`` the last."""
@@ -165,7 +172,9 @@ class GraphWriter:
             self._call(step.node)
 
     def _given(self, region: Region) -> list[Value]:
-        return [self._values[item.name] for item in region.graph.inputs]
+        spare = self._spare[region.name]
+        values = [(item.name, self._values[item.name]) for item in region.graph.inputs]
+        return [replace(v, spare=v.owned and name in spare) for name, v in values]
 
     def _by_torch(self, region: Region, names: Sequence[str]) -> None:
         """A region operator after operator. Its names are its own: a view may stand outside too."""
@@ -180,7 +189,8 @@ class GraphWriter:
         if graph.mutations:
             self._change(graph, names)
             self._drop(m.value for m in graph.mutations if m.value not in (*inputs, *names))
-        self._values = {**outside, **{name: self._values[name] for name in names}}
+        made = {name: replace(self._values[name], owned=False) for name in names}
+        self._values = {**outside, **made}
 
     def _change(self, graph: Graph, names: Sequence[str]) -> None:
         """A region's changes of its inputs; results that live there keep what they were."""
@@ -214,7 +224,7 @@ class GraphWriter:
                 chain = self._called(node, {next(node.refs()): chain})
             made = f"{made} if fine else {chain}"
         self.text.add(f"{result} = {made}")
-        self._values[name] = Value(result, root.sure)
+        self._values[name] = replace(root, variable=result)
 
     def _called(self, node: Node, given: Mapping[str, str]) -> str:
         """The text of a call, values being as ``given``."""
@@ -245,7 +255,8 @@ class GraphWriter:
                 self.text.add(f"{result} = {laid}")
             else:
                 self.text.add(f"if {odd}: {result} = {laid}")
-        self._values[node.name] = Value(result, sure=False)
+        owned = owns_memory(node, self._ops)
+        self._values[node.name] = Value(result, sure=False, owned=owned)
 
     def _is_returned(self, node: Node) -> bool:
         """Whether a value is an output that no other output and no changed input shares."""

@@ -49,6 +49,7 @@ class HostText:
     _sizes: dict[sympy.Expr, str] = field(default_factory=dict)
     _taken: dict[str, int] = field(default_factory=dict)
     _bound: dict[tuple[type, Hashable], str] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
 
     def add(self, *lines: str) -> None:
         """More lines of the function's body."""
@@ -122,10 +123,11 @@ class HostText:
         return self.bind(dtype, str(dtype).removeprefix("torch."))
 
     def drop(self, names: Iterable[str]) -> None:
-        """Forget variables, in one line; sizes stay."""
-        sizes = {*self._sizes.values()}
-        found = [name for name in dict.fromkeys(names) if name not in sizes]
+        """Forget variables, once, in one line; sizes stay."""
+        gone = {*self._sizes.values()} | self._gone
+        found = [name for name in dict.fromkeys(names) if name not in gone]
         if found:
+            self._gone.update(found)
             self.add(f"del {', '.join(found)}")
 
     def function(self, name: str, title: str) -> Callable[..., Any]:

@@ -13,16 +13,21 @@ from harness.executor.layouts import Host, Layout
 from harness.graph.replay import last_uses
 from harness.ir.program import Program, Role
 from harness.runtime.launch.selecting import LaunchOn
+from harness.schedule.memory import may_overwrite
+from harness.tiling.memory import shared_pairs
 from harness.tiling.plan import ArgumentKind
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """A tensor in a host function: its variable, and whether it certainly lies on the device
-    in the layout that the graph recorded (otherwise only if ``fine`` says so)."""
+    in the layout that the graph recorded (otherwise only if ``fine`` says so). ``owned``: its
+    memory is the graph's, and only its views share it; ``spare``: a region may overwrite it."""
 
     variable: str
     sure: bool
+    owned: bool = False
+    spare: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +44,8 @@ class RegionWriter:
     _layouts: dict[str, Layout] = field(default_factory=dict)
     _variables: dict[str, str] = field(default_factory=dict)
     _here: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _spare: dict[str, str] = field(default_factory=dict)
+    _overwritten: set[str] = field(default_factory=set)
     _made: list[str] = field(default_factory=list)
     _allocations: list[list[str]] = field(default_factory=list)
     arguments: list[list[str]] = field(default_factory=list)
@@ -59,24 +66,33 @@ class RegionWriter:
 
     @property
     def kept(self) -> set[str]:
-        """Variables that outlive the launches: inputs, which are the caller's, and outputs."""
-        given = {value.variable for value in self.inputs} | {
-            here for _, here in self._here.values()
-        }
-        return given | {self._tensor(name) for name in self.program.outputs}
+        """Variables that outlive the launches: inputs, if others may read them, and outputs."""
+        given = {value.variable for value in self.inputs if not value.spare}
+        here = {v for name, (_, v) in self._here.items() if name not in self._spare}
+        return given | here | {self._tensor(name) for name in self.program.outputs}
 
-    def end(self) -> list[str]:
-        """Add the lines after the last launch; the variables of the region's outputs."""
-        outputs = [self._tensor(name) for name in self.program.outputs]
+    @property
+    def twice(self) -> dict[str, str]:
+        """Variables of inputs that nobody else reads, by the one that kernels are given."""
+        return {self._variables[name]: variable for name, variable in self._spare.items()}
+
+    def end(self) -> list[Value]:
+        """Add the lines after the last launch; the region's outputs."""
+        names = self.program.outputs
+        outputs = [self._tensor(name) for name in names]
         self.text.add(*self._made)
         self._give_back(outputs)
-        return outputs
+        own = {b.name for b in self.program.buffers if b.role is not Role.INPUT}
+        owned = [name in own and names.count(name) == 1 for name in names]
+        return [Value(v, True, mine) for v, mine in zip(outputs, owned, strict=True)]
 
     def _take_inputs(self) -> None:
         places = {item.name: n for n, item in enumerate(self.compiled.compiled_as.inputs)}
         buffers = [b for b in self.program.buffers if b.role is Role.INPUT]
         for buffer in buffers:
             value = self.inputs[places[buffer.name]]
+            if value.spare:
+                self._spare[buffer.name] = value.variable
             self._variables[buffer.name] = self._usable(buffer.name, value)
 
     def _usable(self, name: str, value: Value) -> str:
@@ -112,9 +128,30 @@ class RegionWriter:
                 found.append(self._workspace(launch))
             elif len(names) == 2:
                 found.append(self._taken_over(*names))
+            elif argument.kind is ArgumentKind.OUTPUT and (old := self._dying(launch, names[0])):
+                found.append(self._taken_over(old, names[0]))
             else:
                 found.append(self._tensor(names[0]))
         return found
+
+    def _dying(self, launch: Launch, new: str) -> str | None:
+        """An input in whose memory ``launch``, which alone reads it, may write ``new``."""
+        if new in self._variables or launch.plan.workspace is not None:
+            return None
+        buffers = {b.name: b for b in self.program.buffers}
+        for old in self._spare:
+            readers = [la for la in self.compiled.launches if (old,) in la.arguments]
+            if (
+                old not in self._overwritten
+                and readers == [launch]
+                and buffers[old].dtype is buffers[new].dtype
+                and buffers[old].nbytes == buffers[new].nbytes
+                and may_overwrite(launch.group, new, old)
+                and shared_pairs([(new, old)], launch.plan.segments)
+            ):
+                self._overwritten.add(old)
+                return old
+        return None
 
     def _workspace(self, launch: Launch) -> str:
         """The variable of memory that holds zeros, for one launch."""
@@ -130,8 +167,11 @@ class RegionWriter:
         if self._buffer_layout(old) == self._buffer_layout(new):
             self._variables[new] = variable
         else:
-            made = self._variables[new] = self.text.fresh(new)
-            self._made.append(f"{made} = {self._layout(new)}.over({variable})")
+            made, layout = self.text.fresh(new), self._buffer_layout(new)
+            reinterpret = self.text.bind(self.host.reinterpret, "reinterpret")
+            shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
+            self._made.append(f"{made} = {reinterpret}({variable}, {shape}, {stride}, 0)")
+            self._variables[new] = made
         return self._variables[new]
 
     def _tensor(self, name: str) -> str:
@@ -163,12 +203,13 @@ def write_launches(
     writers: Mapping[str, RegionWriter],
     combos: Sequence[Combo],
     kernel: Callable[[EmittedModule], LaunchOn],
-) -> dict[str, list[str]]:
-    """Add the lines of regions that run together: ``combos`` in order. The variables of their
-    outputs, by region."""
+) -> dict[str, list[Value]]:
+    """Add the lines of regions that run together: ``combos`` in order. Their outputs, by
+    region."""
     for writer in writers.values():
         writer.begin()
     kept = set().union(*(writer.kept for writer in writers.values()))
+    given_as = {here: v for w in writers.values() for here, v in w.twice.items()}
     given = [
         [name for region, number in combo.launches for name in writers[region].arguments[number]]
         for combo in combos
@@ -179,5 +220,6 @@ def write_launches(
         first = writers[combo.launches[0][0]]
         run = first.text.bind(kernel(combo.module), combo.module.name)
         first.text.add(f"{run}({', '.join([first.stream, *arguments])})")
-        first.text.drop(name for name in dead if name not in kept)
+        gone = [name for name in dead if name not in kept]
+        first.text.drop(v for name in gone for v in (name, given_as.get(name, name)))
     return {name: writer.end() for name, writer in writers.items()}

@@ -165,7 +165,7 @@ def _pairs(
     free = list(dying)
     for output in born:
         for name in free:
-            if _same_storage(buffers[output], buffers[name]) and _safe(group, output, name):
+            if _same_storage(buffers[output], buffers[name]) and may_overwrite(group, output, name):
                 pairs.append((output, name))
                 free.remove(name)
                 break
@@ -180,8 +180,9 @@ def _same_storage(first: Buffer, second: Buffer) -> bool:
     )
 
 
-def _safe(group: FusedGroup, output: str, name: str) -> bool:
-    """Whether ``output`` may overwrite ``name`` while ``group`` runs."""
+def may_overwrite(group: FusedGroup, output: str, name: str) -> bool:
+    """Whether ``output`` may overwrite ``name``, of the same type and length, while ``group`` runs:
+    every element is read at the point where it is written, by no later nest."""
     written: list[tuple[int, sympy.Expr]] = []
     read: list[tuple[int, sympy.Expr]] = []
     for place, nest in enumerate(group.nests):

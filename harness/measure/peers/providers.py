@@ -100,7 +100,10 @@ def inductor_without_kernels(empty: Callable[..., Any], view: Callable[..., Any]
     from torch._inductor.async_compile import AsyncCompile
     from torch.utils import _triton
 
-    idle = mock.Mock(return_value=None)
+    def idle(*_given: Any, **_options: Any) -> None:
+        """A kernel, or a check."""
+
+    idle.run = idle  # type: ignore[attr-defined]
     patched: Any = mock.patch.multiple
     made = dict.fromkeys(("triton", "cpp_pybinding"), lambda *_given, **_options: idle)
     host = {"_empty_strided_cpu": empty, "_reinterpret_tensor": view, "assert_size_stride": idle}
