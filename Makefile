@@ -19,8 +19,10 @@ setup: $(STAMP)  ## create .venv
 bench: $(STAMP)  ## compile, check and (with a GPU) time the default suite
 	@.venv/bin/harness run $(ARGS)
 
+# What a test process compiles of this package's Python, the hundreds that follow load, even where
+# the user's own do not.
 test: $(STAMP)  ## run the tests
-	@.venv/bin/python -m pytest $(SPREAD) $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest $(SPREAD) $(ARGS)
 
 check: $(STAMP)  ## formatting, lint, types, layers, size budget
 	@scripts/check

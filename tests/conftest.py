@@ -32,7 +32,8 @@ for _signal in (signal.SIGHUP, signal.SIGINT):  # as under nohup, or behind a sh
     ):  # a handler is not inherited: children die of it
         signal.signal(_signal, lambda *_: None)
 if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the cores have a worker each
+    for _name in ("OMP_NUM_THREADS", "HARNESS_JOBS"):  # the cores have a worker each
+        os.environ.setdefault(_name, "1")
 
 _MOST_WORKERS = 8
 """Each worker and what it starts need about a GB."""
@@ -71,6 +72,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: no collection of garbage looks at it again."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """At the end it is garbage like any other."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,8 @@ def harness(tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> C
     """The command line, with folders of its own."""
     monkeypatch.setenv("HARNESS_RESULTS", str(results))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    for name in ("HARNESS_TARGET", "HARNESS_JOBS", "HARNESS_SUITES"):
+    monkeypatch.setenv("HARNESS_JOBS", "1")
+    for name in ("HARNESS_TARGET", "HARNESS_SUITES"):
         monkeypatch.delenv(name, raising=False)
 
     def call(*arguments: str | Path) -> Answer:

@@ -28,6 +28,7 @@ def start(tmp_path: Path, *arguments: str, first: str = "") -> subprocess.Popen[
         **os.environ,
         "HARNESS_RESULTS": str(tmp_path / "results"),
         "HARNESS_CACHE": str(tmp_path / "cache"),
+        "HARNESS_JOBS": "1",
         "PYTHONPATH": str(ROOT),
     }
     code = first + "from harness.cli.main import main; main()"

@@ -147,12 +147,6 @@ def expected(
     yield from (results[name] for name in columns)
 
 
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InterpreterPool]:
-    with InterpreterPool(1, tmp_path_factory.mktemp("mixed")) as made:
-        yield made
-
-
 _SHAPES = st.sampled_from(
     [
         (64, 24),
@@ -179,7 +173,7 @@ _SHAPES = st.sampled_from(
     seed=st.integers(0, 1000),
 )
 def test_both_ways_in_one_pass(
-    pool: InterpreterPool,
+    interpreter: InterpreterPool,
     rows: str,
     columns: list[str],
     shape: tuple[int, ...],
@@ -199,7 +193,7 @@ def test_both_ways_in_one_pass(
             most = next_power_of_two(loaded.points["x"])  # masks are left out for larger ones
             blocks = dict(loaded.configs[0].blocks) | {"XBLOCK": min(block, most)}
             config = dataclasses.replace(loaded.configs[0], blocks=tuple(blocks.items()))
-        pool.launch(module.text, args, config)
+        interpreter.launch(module.text, args, config)
 
     found = run_graph(made, [dy, x, w], launch, "cpu")
     for one, right in zip(found, expected(rows, tuple(columns), dy, x, w), strict=True):
@@ -208,7 +202,9 @@ def test_both_ways_in_one_pass(
 
 
 @pytest.mark.parametrize("rows", sorted(_ROWS))
-def test_one_kernel_walks_strips_and_one_adds_them_up(pool: InterpreterPool, rows: str) -> None:
+def test_one_kernel_walks_strips_and_one_adds_them_up(
+    interpreter: InterpreterPool, rows: str
+) -> None:
     made = compiled(text(rows, ("weight", "after"), (96, 40), "bf16"))
     first, second = made.kernels
     assert first.module.category == "mix" and second.module.category in ("red", "per")
@@ -218,7 +214,7 @@ def test_one_kernel_walks_strips_and_one_adds_them_up(pool: InterpreterPool, row
     weight = 0 if rows == "softmax" else 40 * 4
     assert first.module.bytes_moved == 3 * 96 * 40 * 2 + weight + 2 * strips * 40 * 4
     for kernel in made.kernels:
-        result = pool.check(kernel.module.text)
+        result = interpreter.check(kernel.module.text)
         assert result.passed, result
     (group, _) = made.regions[0].schedule.groups if made.regions[0].schedule else (None, None)
     assert group is not None and len(group.walked) == 1
@@ -255,7 +251,7 @@ def test_a_result_needed_before_the_end_is_not_joined() -> None:
 
 
 @pytest.mark.parametrize("columns", ["weight", "after"])
-def test_columns_see_what_an_input_held_before(pool: InterpreterPool, columns: str) -> None:
+def test_columns_see_what_an_input_held_before(interpreter: InterpreterPool, columns: str) -> None:
     source = text("norm", (columns,), (96, 40))
     made = compiled(source.replace("    return (", "    x[...] = out\n    return ("))
     torch.manual_seed(1)
@@ -263,7 +259,7 @@ def test_columns_see_what_an_input_held_before(pool: InterpreterPool, columns: s
     right = list(expected("norm", (columns,), dy, x, w))
 
     def launch(module: EmittedModule, args: list[Any]) -> None:
-        pool.launch(module.text, args)
+        interpreter.launch(module.text, args)
 
     found = run_graph(made, [dy, x, w], launch, "cpu")
     for one, wanted in zip((*found, x), (*right, right[0]), strict=True):

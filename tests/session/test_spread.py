@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,12 +14,10 @@ from typing import Any
 import pytest
 import torch
 
-from harness.devices.job import Context
 from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import DeviceFacts, Effort, PairSamples, TimedKernel
 from harness.measure.pairs import KernelPair, PairResults, time_pairs
-from harness.measure.peers.jobs import CompareJob, Peer
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import Comparable
 from harness.measure.timer.state import Reading
@@ -247,7 +244,7 @@ def test_a_run_over_the_boards_of_this_machine(
     monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
     monkeypatch.setattr(spread, "CudaDevice", fake)
     monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
-    options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 2)
+    options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 1)
     (tmp_path / "cache").mkdir()
     with plan.prepare(options, plan.Request(devices="all", processes=2)) as made:
         assert made.timed
@@ -270,9 +267,7 @@ def test_a_run_over_the_boards_of_this_machine(
 def test_boards_compare_compilers_each_on_its_own_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handlers = fake_device.HANDLERS | {
-        f"{fake_worker.REAL}:{name}": f"{__name__}:{name}" for name in ("compare_region", "warm")
-    }
+    handlers = fake_device.HANDLERS | fake_worker.ON_BOARDS
     monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     monkeypatch.setattr(spread, "CudaDevice", functools.partial(CudaDevice, handlers=handlers))
@@ -282,7 +277,7 @@ def test_boards_compare_compilers_each_on_its_own_device(
         for one in entries(4)
     ]
     monkeypatch.setattr(plan, "find_entries", lambda *_: graphs)
-    options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 2)
+    options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 1)
     (tmp_path / "cache").mkdir()
     asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"))
     with plan.prepare(options, asked) as made:
@@ -294,12 +289,6 @@ def test_boards_compare_compilers_each_on_its_own_device(
         for row in graph.regions:
             assert [s.process for s in row.sets] == [0, 1]
             assert {s.method for s in row.sets} == {homes[name]}, "timed on the graph's own board"
-
-
-def compare_region(_: Context, job: CompareJob) -> dict[str, Peer]:
-    board = os.environ["CUDA_VISIBLE_DEVICES"]
-    assert "inductor" in os.environ["TORCHINDUCTOR_CACHE_DIR"]
-    return {name: Peer(Samples((1.0,) * 3, method=board), 0.0, "", True) for name in job.names}
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,9 @@ def test_the_rule_is_eager_modes(operands: int) -> None:
         assert [found[n] for n in long] == [made.stride(n) for n in long]
 
 
-def test_what_a_caller_sees(tmp_path: Any) -> None:
+def test_what_a_caller_sees(devices: Devices) -> None:
     x, y = torch.randn(1, 2, 16, 2).transpose(0, -1), torch.randn(16, 2)
     z = torch.randn(2, 1, 3).transpose(0, -1)
-    devices = Devices(cache=tmp_path)
 
     def both(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
         both = torch.logical_and(y, x)
@@ -50,7 +49,6 @@ def test_what_a_caller_sees(tmp_path: Any) -> None:
         lines = differences(both, given, Compiler(devices=devices))
         assert set(lines) == set(torchs_own(both, given, lines))
         assert grad or not lines
-    devices.close()
 
 
 def test_what_is_indexed_lies_as_eager_mode_lays_it_out() -> None:

@@ -14,6 +14,7 @@ from harness.records.timing import Samples
 HERE, REAL = "tests.measure.peers.fake_worker", "harness.measure.peers.worker"
 HANDLERS = {f"{REAL}:{name}": f"{HERE}:{name}" for name in ("compare_region", "warm")}
 HANDLERS["harness.measure.worker:open_device"] = f"{HERE}:take"
+ON_BOARDS = {f"{REAL}:compare_region": f"{HERE}:compare_on_board", f"{REAL}:warm": f"{HERE}:warm"}
 
 
 def _note(context: Context, name: str, text: str) -> None:
@@ -37,6 +38,13 @@ def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
     if "ruins-timing" in job.names:
         os._exit(9)
     return peers
+
+
+def compare_on_board(_: Context, job: CompareJob) -> dict[str, Peer]:
+    """The method of every sample is the board."""
+    board = os.environ["CUDA_VISIBLE_DEVICES"]
+    assert "inductor" in os.environ["TORCHINDUCTOR_CACHE_DIR"]
+    return {name: Peer(Samples((1.0,) * 3, method=board), 0.0, "", True) for name in job.names}
 
 
 def warm(context: Context, job: WarmJob) -> str:
