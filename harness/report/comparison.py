@@ -7,6 +7,7 @@ import enum
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from harness.errors import unknown
@@ -68,11 +69,12 @@ class Sort(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class View:
     """How a comparison is looked at: with ``everything``, ``judged`` rows of which those shown may
-    be a choice."""
+    be a choice; ``more`` is said where rows are folded."""
 
     judged: int
     everything: bool = False
     sort: Sort = Sort.US
+    more: str = " (--all prints them, -k NAME some)"
 
 
 def comparison_report(found: Comparison, view: View) -> Report:
@@ -173,7 +175,7 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
     for verdict, what in _FOLDED.items():
         mine = [row for row in rest if row["verdict"] == verdict]
         more = " more" if len(mine) < by[verdict] else ""
-        summary = f"{len(mine)}{more} {what} (--all prints them, -k NAME some)"
+        summary = f"{len(mine)}{more} {what}{view.more}"
         if mine and verdict == "SAME":
             yield Text(summary)
         elif mine:
@@ -383,7 +385,8 @@ def _unmatched(
 def sides(a: Side, b: Side, notes: Sequence[str]) -> Iterator[Block]:
     """What is compared, and what a reader has to know first."""
     for name, side in (("A", a), ("B", b)):
-        origin = "" if side.origin in ("", side.label) else f"  {side.origin}"
+        origin = side.origin.removeprefix(f"{Path.cwd()}/")  # a line is narrow
+        origin = "" if origin in ("", side.label) else f"  {origin}"
         yield Text(f"{name}  {side.label}{origin}")
     yield from paragraphs([f"note: {note}" for note in notes])
 

@@ -21,10 +21,10 @@ _MOST = 20
 
 def night_report(night: Night, found: Comparison) -> Report:
     """The whole answer; ``found`` is what was not the same, as it was timed."""
-    compared = comparison_report(found, View(len(found.rows)))
+    compared = comparison_report(found, View(len(found.rows), more=""))
     said = {"light": night.light.value, "headline": headline(night)}
     return Report(
-        lambda: [*_blocks(night), *list(compared.blocks())[1:]],
+        lambda: [*_blocks(night), *(list(compared.blocks())[1:] if night.findings else [])],
         lambda: {**said, **msgspec.to_builtins(night)},
         lambda: [*_rows(night, found)],
         compared.cases,

@@ -432,7 +432,7 @@ def _part(made: MadeEntry, configs: dict[str, dict[str, int] | None]) -> MadeEnt
 
 def _sides(sorting: Sorting) -> tuple[Side, Side]:
     a, b = (replace(run, complete=True) for run in (sorting.a, sorting.b))
-    return Side("baseline", a), Side("tonight", b)
+    return Side("baseline", a, a.id), Side("tonight", b, b.id)
 
 
 def _untimed(match: Match, change: Change | None, timed: bool) -> str:

@@ -63,12 +63,14 @@ def test_a_row_for_every_kernel_whatever_became_of_it(world: World) -> None:
     world.start()
     world.night()
     assert len(world.rows) == 12, "a green night's too"
+    assert not any("could be timed" in line for line in world.lines)
     assert {(row["change"], row["old_us"], row["new_us"]) for row in world.rows} == {
         ("same", 20.0, None)
     }
     slow(world, 3, 0.0204)
     world.night()
     assert [row["change"] for row in world.rows] == ["changed", *["same"] * 11]
+    assert not any("--all" in line for line in world.lines), "compare has that, a night not"
     assert len({row["kernel"] for row in world.rows}) == 12
 
 

@@ -162,7 +162,8 @@ class Kernel:
             then = metric.of(self.earlier[0].record) if self.earlier else None
             if now is not None:
                 old = metric.text(then) if then is not None and then != now else ""
-                rows.append((metric.title, metric.text(now), old))
+                unit = f", {metric.unit}" if metric.unit not in ("", metric.title) else ""
+                rows.append((f"{metric.title}{unit}", metric.text(now), old))
         return rows
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ESCAPE = "\\u00"
 """How JSON begins a control character."""
-_ROOFS = {"copy": "copying", "read": "reading", "write": "writing", "compute": "computing"}
+_ROOFS = {"copy": "reads and writes", "read": "reads", "write": "writes", "compute": "arithmetic"}
 
 
 def script(value: Any) -> str:
@@ -80,7 +80,11 @@ def _tiles(kernel: Kernel, k: KernelRecord) -> Iterator[tuple[Any, ...]]:
     yield text["fraction"](k.fraction), "of peak", f"bound by {_ROOFS.get(k.roof, k.roof)}"
     yield text["gbps"](k.gbps), "GB/s", f"{text['bytes'](k.bytes)} bytes a launch"
     together = None if kernel.total_us is None else kernel.total_us / 1000
-    yield f"×{k.launches}", "launches", f"{microseconds(together)} µs together"
+    yield (
+        f"×{k.launches}",
+        "launch" if k.launches == 1 else "launches",
+        f"{microseconds(together)} µs together",
+    )
     said = k.check_note or "not checked"
     if k.max_error is not None:
         allowed = "" if k.allowed is None else f" of {k.allowed:.2g}"

@@ -128,7 +128,9 @@ def _changed(kernel: KernelRecord, size: float) -> KernelRecord:
     sets = tuple(replace(s, ms=tuple(ms * (1 + size) for ms in s.ms)) for s in kernel.sets)
     metrics = {**kernel.metrics, "registers": kernel.metrics["registers"] + 16}
     more = {"metrics": metrics, "config": config, "sets": sets}
-    return replace(kernel, module=text, ms=(kernel.ms or 0) * (1 + size), **more)
+    times = {name: (getattr(kernel, name) or 0) * (1 + size) for name in ("ms", "low", "high")}
+    rates = {name: (getattr(kernel, name) or 0) / (1 + size) for name in ("gbps", "fraction")}
+    return replace(kernel, module=text, **more, **times, **rates)
 
 
 def _regions(graph: str, kernels: Sequence[KernelRecord]) -> tuple[RegionRecord, ...]:
