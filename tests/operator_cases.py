@@ -91,7 +91,7 @@ def type_of(tensor: torch.Tensor) -> TensorType:
     )
 
 
-def _call(case: Case, tensors: list[torch.Tensor], device: str = "cpu") -> Any:
+def call(case: Case, tensors: list[torch.Tensor], device: str = "cpu") -> Any:
     rest = iter(tensors)
 
     def convert(arg: Any) -> Any:
@@ -137,7 +137,7 @@ def graph_of(case: Case) -> Graph:
 
     args = tuple(convert(a) for a in case.args)
     kwargs = tuple((k, convert(v)) for k, v in case.kwargs)
-    made = _call(case, metas, "meta")
+    made = call(case, metas, "meta")
     nodes, outputs = _result_nodes(case, args, kwargs, made)
     return Graph(case.name, tuple(inputs), nodes, outputs)
 
@@ -190,7 +190,7 @@ def inputs_of(case: Case, seed: int = 0) -> list[torch.Tensor]:
 def expected(case: Case, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     """What torch computes, floating inputs widened to float64."""
     wide = [t.double() if t.is_floating_point() else t for t in inputs]
-    made = _call(case, wide)
+    made = call(case, wide)
     return [made] if isinstance(made, torch.Tensor) else list(made)
 
 

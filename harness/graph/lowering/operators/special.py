@@ -43,7 +43,7 @@ def digamma(scalar: Scalar, x: Value) -> Value:
     tail = scalar.mul(square, _polynomial(scalar, square, terms))
     near = scalar.sub(scalar.op(Op.LOG, z), scalar.scale(inverse, 0.5))
     positive = scalar.sub(scalar.sub(near, tail), steps)
-    fraction = scalar.sub(x, scalar.op(Op.TRUNC, x))
+    fraction = scalar.sub(x, scalar.op(Op.ROUND, x))
     tangent = scalar.op(Op.TAN, scalar.scale(fraction, math.pi))
     reflected = scalar.sub(positive, scalar.div(scalar.like(math.pi, x), tangent))
     whole = scalar.compare(Op.EQ, fraction, scalar.like(0, x))
@@ -70,7 +70,7 @@ def bessel_i_scaled(order: int) -> Callable[[Scalar, Value], Value]:
         large = scalar.op(Op.MAXIMUM, size, scalar.like(50, x))
         signed = [a * (-1) ** k for k, a in enumerate(_hankel(order, 12))]
         series = _polynomial(scalar, scalar.op(Op.RECIPROCAL, large), signed)
-        root = scalar.op(Op.RSQRT, scalar.scale(large, 2 * math.pi))
+        root = scalar.scale(scalar.op(Op.RSQRT, large), 1 / math.sqrt(2 * math.pi))
         beyond = scalar.compare(Op.GT, size, scalar.like(50, x))
         found = scalar.where(beyond, scalar.mul(series, root), scaled)
         if not order:
@@ -97,7 +97,7 @@ def bessel_k(order: int, scaled: bool) -> Callable[[Scalar, Value], Value]:
             else:
                 terms.append((harmonic - _EULER) / math.factorial(k) ** 2)
             harmonic = following
-        log = scalar.op(Op.LOG, scalar.scale(x, 0.5))
+        log = scalar.shift(scalar.op(Op.LOG, x), -math.log(2))  # half of the least number is 0
         smooth = _polynomial(scalar, square, terms)
         if not order:
             return scalar.sub(smooth, scalar.mul(log, scalar.op(Op.BESSEL_I0, x)))
@@ -152,6 +152,9 @@ def polygamma(call: Call) -> Lowered:
     if n == 0:
         return call.result(digamma(scalar, value))
     found = scalar.op(Op.ZETA, scalar.like(n + 1, value), value)
+    if n == 1:  # eager mode's own, and the only one that ends in a number
+        ended = scalar.compare(Op.EQ, value, scalar.like(math.inf, value))
+        found = scalar.where(ended, scalar.like(0, value), found)
     return call.result(scalar.scale(found, (-1.0) ** (n + 1) * math.factorial(n)))
 
 
