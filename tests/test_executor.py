@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import sympy
 import torch
 
 from harness.codegen.source import EmittedModule
@@ -16,42 +15,14 @@ from harness.compiled import CompiledGraph
 from harness.dtypes import DType
 from harness.errors import GraphError
 from harness.executor import Launches, prepare_graph
-from harness.executor.layouts import Layout
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
-from harness.ir.program import Buffer, Role
 from harness.pipeline import compile_graph
 from harness.runtime import module as modules
 from harness.target import H100
 from tests.graph.building import GraphBuilder
 from tests.test_whole_graphs import GRAPHS
-
-
-def layout(dtype: DType, shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:
-    sizes = [tuple(map(sympy.Integer, numbers)) for numbers in (shape, stride)]
-    return Layout.of(Buffer("b", dtype, *sizes, Role.TEMPORARY, "b"))
-
-
-def test_memory_taken_over_is_the_same_tensor_only_if_it_looks_the_same() -> None:
-    old = torch.arange(12.0)[4:].view(2, 4)
-    assert layout(DType.F32, (2, 4), (4, 1)).over(old) is old
-    turned = layout(DType.F32, (4, 2), (1, 4)).over(old)
-    assert turned.tolist() == old.t().tolist()
-    assert turned.data_ptr() == old.data_ptr()
-    whole = layout(DType.I32, (8,), (1,)).over(old)
-    assert whole.dtype is torch.int32
-    assert whole.data_ptr() == old.data_ptr()
-    whole.fill_(0)
-    assert old.tolist() == [[0.0] * 4] * 2
-
-
-def test_memory_that_is_too_small_is_refused() -> None:
-    old = torch.zeros(8)
-    with pytest.raises(GraphError, match="does not fit the memory"):
-        layout(DType.F32, (3, 3), (3, 1)).over(old)
-    with pytest.raises(GraphError, match="does not fit the memory"):
-        layout(DType.I64, (8,), (1,)).over(old)
 
 
 def small(name: str) -> CompiledGraph:

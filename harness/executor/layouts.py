@@ -1,4 +1,4 @@
-"""Layouts of buffers on the host: allocating, taking memory over, telling what fits."""
+"""Layouts of buffers on the host: allocating, telling what fits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import sympy
 import torch
 
-from harness.errors import GraphError
 from harness.graph.model import TensorType
 from harness.graph.replay import same_layout, torch_dtype
 from harness.ir.program import Buffer
@@ -36,25 +35,6 @@ class Layout:
     def known(self) -> bool:
         """Whether shape and stride are integers."""
         return all(isinstance(n, int) for n in (*self.shape, *self.stride))
-
-    def over(self, old: torch.Tensor) -> torch.Tensor:
-        """A tensor of this layout in the memory of ``old``: ``old`` itself if it has it."""
-        shape: Any = self.shape
-        stride: Any = self.stride
-        if old.shape == shape and old.stride() == stride and old.dtype == self.dtype:
-            return old
-        first = old.storage_offset() * old.element_size()
-        needed = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-        end = first + (0 if 0 in shape else needed) * self.dtype.itemsize
-        if first % self.dtype.itemsize or end > old.untyped_storage().nbytes():
-            raise GraphError(
-                "a value does not fit the memory that it takes over",
-                got=f"{list(old.shape)} {old.dtype} at strides {list(old.stride())}",
-                expected=f"room for {list(shape)} {self.dtype} at strides {list(stride)}",
-                remedy="report this as a defect of the compiler, with the graph file",
-            )
-        made = torch.empty(0, dtype=self.dtype, device=old.device)
-        return made.set_(old.untyped_storage(), first // self.dtype.itemsize, shape, stride)
 
     def fits(self, tensor: torch.Tensor, device: torch.device) -> bool:
         """Whether kernels can read ``tensor`` where it is (single numbers, such as step
