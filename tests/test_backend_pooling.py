@@ -76,3 +76,24 @@ def test_the_largest_of_a_window_alone_takes_one_comparison_an_element(compiler:
     assert kernel.source.text.count("tl.maximum(") == 8
     assert "tl.where(" not in kernel.source.text
     assert kernel.source.plan.facts.strided == 9
+
+
+@pytest.mark.parametrize(("rank", "side", "kept"), [(2, 8, "i16"), (3, 6, "i16"), (2, 256, "i32")])
+def test_places_of_maxima_are_kept_in_few_bits(
+    compiler: Any, rank: int, side: int, kept: str
+) -> None:
+    x = torch.randn(1, 2, *[side] * rank)
+    pool = functional.max_pool2d if rank == 2 else functional.max_pool3d
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return pool(x * 2, 3, 2 if side < 256 else 64, 1).sin()
+
+    wanted = _gradients(run, x)
+    torch.compiler.reset()
+    torch.testing.assert_close(
+        _gradients(torch.compile(run, backend=compiler, dynamic=False), x), wanted
+    )
+    forward, backward = (made.partition.graph for made in compiler.compiled[-2:])
+    saved = {forward.types()[name].dtype.value for name in forward.outputs}
+    assert kept in saved and "i64" not in saved
+    assert kept in {item.type.dtype.value for item in backward.inputs}

@@ -30,6 +30,7 @@ from harness.graph.capture.attention import attention_rules, dense_masks, link_a
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.libraries.convolutions import as_images, channels_last, without_biases
 from harness.graph.capture.libraries.products import padded
+from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
 from harness.graph.capture.strides import follow_eager
@@ -230,6 +231,7 @@ def compile_joint(
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         relaid(joint)
         _recompute_random(joint)
+        narrow_places(joint)
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
         cut[0].meta[KEPT_OUTPUTS] = options["num_fwd_outputs"]
         return cut
@@ -243,7 +245,7 @@ def compile_joint(
 
         return compiled_part
 
-    compiler = through_autograd(
+    compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=part(backward),
         inference_compiler=part(inference, whole=True),
@@ -252,8 +254,7 @@ def compile_joint(
         keep_inference_input_mutations=True,
     )
     with _without_tokens():
-        compiled: Callable[..., Any] = compiler(gm, inputs)
-    return compiled
+        return compiler(gm, inputs)
 
 
 def _without_tokens() -> AbstractContextManager[Any]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 
 _aten = torch.ops.aten
 
@@ -26,6 +26,30 @@ def pooling_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.adaptive_max_pool2d_backward.default: partial(max_pool_backward, 2),
         _aten.adaptive_max_pool3d_backward.default: partial(max_pool_backward, 3),
     }
+
+
+def narrow_places(joint: fx.GraphModule) -> None:
+    """Have a backward graph read where the maxima of pooling stood from as few bits as a place in a
+    plane needs: only it reads them, and they are kept for it (64 bits beside values of 16)."""
+    for rank, op in (
+        (2, _aten.max_pool2d_with_indices_backward),
+        (3, _aten.max_pool3d_with_indices_backward),
+    ):
+        for node in joint.graph.find_nodes(op="call_function", target=op.default):
+            image, places = node.args[1].meta["val"], node.args[-1]
+            sizes = image.shape[-rank:]
+            if not _are_known(*sizes) or len(places.users) > 1:
+                continue
+            few = torch.int16 if math.prod(sizes) <= 1 << 15 else torch.int32
+            given = places
+            for dtype in (few, torch.int64):
+                with joint.graph.inserting_after(given):
+                    cast = joint.graph.call_function(
+                        _aten._to_copy.default, (given,), {"dtype": dtype}
+                    )
+                cast.meta = {**places.meta, "val": given.meta["val"].to(dtype)}
+                given = cast
+            node.replace_input_with(places, given)
 
 
 @dataclass(frozen=True)
