@@ -36,10 +36,13 @@ SEARCHED = "descent"
 
 
 @dataclass(frozen=True)
-class AtRandom:
+class AtRandom(Search):
     """Recorded configurations in a random order: what any search has to beat."""
 
-    name: str = "random"
+    @property
+    def name(self) -> str:
+        """``random``."""
+        return "random"
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """One at a time."""

@@ -87,6 +87,14 @@ class Body:
             text = f"tl.broadcast_to({text}, {self.block_shape})"
         return text
 
+    def line(self, scope: Scope, text: str, what: str = "tmp") -> str:
+        """A name for ``text`` in ``scope``: a new one, or the name it already is."""
+        if text.isidentifier():
+            return text
+        name = self.names.fresh(what)
+        scope.lines.append(f"{name} = {text}")
+        return name
+
     # where a value belongs
 
     def _context(self, value: Value, context: Context) -> Context:

@@ -12,7 +12,8 @@ from harness.heuristics.limits import block_name, largest_block, next_power_of_t
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Grid, Size, cooperative, split_scan, tiled
-from harness.tiling.plan import Category, Entry, KernelPlan, Tile
+from harness.tiling.plan import Category, KernelPlan, Tile
+from harness.tiling.ranges import Split
 from harness.tiling.workspace import SharedRows, Workspace
 
 PROGRAM = "tl.program_id(0)"
@@ -84,7 +85,7 @@ def build_frame(plan: KernelPlan) -> Frame:
     return Frame(plan, vector, masked, printer)
 
 
-def _is_root(tile: Tile, entry: Entry) -> bool:
+def _is_root(tile: Tile, entry: Split) -> bool:
     """Whether an index is the tile's own: nothing divides it, nothing wraps it around."""
     return entry.divisor == 1 and sympy.expand(entry.length - tile.numel) == 0
 

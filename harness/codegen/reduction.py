@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from harness.codegen.body import Body, remark
 from harness.codegen.exchange import Exchange, Part
-from harness.codegen.values import HIGHEST, KEYS, LOWEST, Scope, Var, materialised
+from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.heuristics.facts import Hint
@@ -48,19 +48,10 @@ class Reducer:
     def _mask(self) -> str | None:
         return f"{self.along}mask" if self.along in self.body.frame.masked else None
 
-    def _line(self, scope: Scope, text: str) -> str:
-        """A name for ``text``: a new one, or the name it already is."""
-        return text if text.isidentifier() else self._named("tmp", scope, text)
-
-    def _named(self, what: str, scope: Scope, text: str) -> str:
-        name = self.body.names.fresh(what)
-        scope.lines.append(f"{name} = {text}")
-        return name
-
     def _accumulator(self, what: str, start: str, kind: str) -> str:
         """A block of ``start`` ahead of the loop, named for ``what`` it accumulates."""
         text = f"tl.full({self.body.block_shape}, {start}, {kind})"
-        return self._named(f"{what}_", self.body.outer, text)
+        return self.body.line(self.body.outer, text, f"{what}_")
 
     def _kept(self, text: str) -> str:
         """A reduced value with the reduced dimension put back as 1."""
@@ -76,7 +67,7 @@ class Reducer:
 
     def _define(self, reduce: Reduce, text: str) -> None:
         node = remark(self.body.labels.get(id(reduce)))
-        name = self._line(self.body.outer, text if text.isidentifier() else text + node)
+        name = self.body.line(self.body.outer, text if text.isidentifier() else text + node)
         tiles = self.body.everything - {self.along}
         self.body.define(reduce, Var(name, reduce.dtype, tiles))
 
@@ -128,7 +119,7 @@ class Reducer:
     def _simple_block(self, reduce: Reduce, arg: Var) -> None:
         dtype = self._working_dtype(reduce, arg)
         text = self._guarded(self._argument(reduce, arg, dtype), neutral(reduce.kind, dtype))
-        name = self._line(self.body.outer, text)
+        name = self.body.line(self.body.outer, text)
         self._define(reduce, self._collapse(reduce, dtype, name))
 
     def _simple_loop(self, reduce: Reduce, arg: Var) -> None:
@@ -138,10 +129,10 @@ class Reducer:
         start = neutral(reduce.kind, dtype)
         value = self._argument(reduce, arg, dtype)
         if self.along != R and reduce.kind is ReduceKind.SUM:  # as few registers as columns
-            value = self._line(loop, self._guarded(value, "0"))
+            value = self.body.line(loop, self._guarded(value, "0"))
             rows = f"{value} if {block_name(self.along)} == 1 else {self._reduce('tl.sum', value)}"
             zeros = f"tl.full([1, {block_name(R)}], {start}, {triton_type(dtype)})"
-            acc = self._named("sum_", self.body.outer, zeros)
+            acc = self.body.line(self.body.outer, zeros, "sum_")
             loop.lines.append(f"{acc} = {acc} + ({rows})")
             self._finals.append(lambda: self._define(reduce, self._outcome(reduce, dtype, acc)))
             return
@@ -163,7 +154,7 @@ class Reducer:
         def define() -> None:
             self._define(reduce, self._outcome(reduce, dtype, own))
 
-        own = self._line(self.body.outer, self._across(reduce.kind, dtype, acc))
+        own = self.body.line(self.body.outer, self._across(reduce.kind, dtype, acc))
         self._parts.append(Part((own,), dtype, merge, define))
 
     def _collapse(self, reduce: Reduce, dtype: DType, name: str) -> str:
@@ -194,15 +185,15 @@ class Reducer:
         integer type."""
         integer, sign, mask = KEYS[dtype]
         scope = self.body.outer
-        bits = self._line(scope, f"{name}.to({integer}, bitcast=True)")
+        bits = self.body.line(scope, f"{name}.to({integer}, bitcast=True)")
         ordered = f"{bits} ^ (({bits} >> {sign}) & {mask})"
         worst = mask if kind in (ReduceKind.MAX, ReduceKind.ARGMAX) else f"(-{mask} - 1)"
-        return self._line(scope, f"tl.where({name} != {name}, {worst}, {ordered})"), integer
+        return self.body.line(scope, f"tl.where({name} != {name}, {worst}, {ordered})"), integer
 
     def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         key, _ = self._key(kind, dtype, name)
         _, sign, mask = KEYS[dtype]
-        best = self._line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
+        best = self.body.line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
         bits = f"({best} ^ (({best} >> {sign}) & {mask}))"
         return f"{bits}.to({triton_type(dtype)}, bitcast=True)"
 
@@ -210,7 +201,7 @@ class Reducer:
 
     def _arg_block(self, reduce: Reduce, arg: Var) -> None:
         name, dtype = self._comparable(arg)
-        value = self._line(self.body.outer, name)
+        value = self.body.line(self.body.outer, name)
         self._arg_collapse(reduce, dtype, value, f"{R}index", guard=True)
 
     def _comparable(self, arg: Var) -> tuple[str, DType]:
@@ -226,18 +217,18 @@ class Reducer:
         scope = self.body.outer
         biggest = reduce.kind is ReduceKind.ARGMAX
         if dtype.is_float:  # zeros of both signs are equal
-            value = self._line(scope, f"{value} + 0.0")
+            value = self.body.line(scope, f"{value} + 0.0")
         key = self._key(reduce.kind, dtype, value)[0] if dtype.is_float else value
         wide = dtype.itemsize == 8
         worst = LOWEST[wide] if biggest else HIGHEST[wide]
         if guard and self._mask:
-            key = self._line(scope, self._guarded(key, worst))
-        best = self._line(scope, self._reduce("tl.max" if biggest else "tl.min", key))
+            key = self.body.line(scope, self._guarded(key, worst))
+        best = self.body.line(scope, self._reduce("tl.max" if biggest else "tl.min", key))
         far = HIGHEST[self.body.frame.plan.index_dtype is DType.I64]
         hit = f"{key} == {best}"
         if guard and self._mask:
             hit = f"({hit}) & {self._mask}"
-        where = self._line(scope, f"tl.where({hit}, {index}, {far})")
+        where = self.body.line(scope, f"tl.where({hit}, {index}, {far})")
         first = self._reduce("tl.min", where)
         self._define(reduce, f"{first}.to({triton_type(reduce.dtype)})")
 
@@ -250,13 +241,13 @@ class Reducer:
         acc = self._accumulator(kind.value, neutral(kind, dtype), triton_type(dtype))
         wide = self.body.frame.plan.index_dtype is DType.I64
         at = self._accumulator("place", HIGHEST[wide], self.body.frame.index_type)
-        value = self._line(loop, text)
+        value = self.body.line(loop, text)
         better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {HIGHEST[wide]})"
         if dtype.is_float:
             better += f" | (({value} != {value}) & ({acc} == {acc}))"
         if self._mask:
             better = f"({better}) & {self._mask}"
-        test = self._line(loop, better)
+        test = self.body.line(loop, better)
         loop.lines.append(f"{acc} = tl.where({test}, {value}, {acc})")
         loop.lines.append(f"{at} = tl.where({test}, {R}index, {at})")
         self._finals.append(lambda: self._arg_collapse(reduce, dtype, acc, at, guard=False))
@@ -271,12 +262,12 @@ class Reducer:
 
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
-        value = self._line(scope, self.body.whole(arg, dtype))
-        total = self._line(scope, self._reduce("tl.sum", self._guarded(value, "0.0")))
-        mean = self._line(scope, f"{total} / {self._count()}")
-        off = self._line(scope, f"{value} - {mean}")
+        value = self.body.line(scope, self.body.whole(arg, dtype))
+        total = self.body.line(scope, self._reduce("tl.sum", self._guarded(value, "0.0")))
+        mean = self.body.line(scope, f"{total} / {self._count()}")
+        off = self.body.line(scope, f"{value} - {mean}")
         square = self._guarded(f"{off} * {off}", "0.0")
-        m2 = self._line(scope, self._reduce("tl.sum", square))
+        m2 = self.body.line(scope, self._reduce("tl.sum", square))
         self._components(group, (mean, m2))
 
     def _components(self, group: Sequence[Reduce], names: tuple[str, str]) -> None:
@@ -297,10 +288,10 @@ class Reducer:
         first, _ = self.body.frame.bounds(R)
         offset = f"{R}offset" if first == "0" else f"({R}offset - {first})"
         seen = f"tl.full([], {offset} // R0_BLOCK + 1, {triton_type(dtype)})"
-        step = self._line(loop, f"1.0 / {seen}")
-        value = self._line(loop, self.body.whole(arg, dtype))
-        off = self._line(loop, f"{value} - {mean}")
-        moved = self._line(loop, f"{mean} + {off} * {step}")
+        step = self.body.line(loop, f"1.0 / {seen}")
+        value = self.body.line(loop, self.body.whole(arg, dtype))
+        off = self.body.line(loop, f"{value} - {mean}")
+        moved = self.body.line(loop, f"{mean} + {off} * {step}")
         grown = f"{m2} + {off} * ({value} - {moved})"
         loop.lines.append(f"{m2} = {self._guarded(grown, m2)}")
         loop.lines.append(f"{mean} = {self._guarded(moved, mean)}")
@@ -311,7 +302,7 @@ class Reducer:
         first, stop = self.body.frame.bounds(R)
         extent = stop if first == "0" else f"{stop} - {first}"
         steps = f"({extent} - {R}base + (R0_BLOCK - 1)) // R0_BLOCK"
-        weight = self._line(scope, f"tl.maximum({steps}, 0).to({kind})")
+        weight = self.body.line(scope, f"tl.maximum({steps}, 0).to({kind})")
         if self.exchange is None:
             self._components(group, self._pooled(mean, m2, weight, self._count()))
             return
@@ -319,32 +310,34 @@ class Reducer:
         def merge(vectors: Sequence[str]) -> tuple[str, str]:
             parts = f"{R}numel - tl.arange(0, RSPLIT) * {R}part"
             seen = f"tl.minimum(tl.maximum({parts}, 0), {R}part).to({kind})"
-            return self._pooled(vectors[0], vectors[1], self._line(scope, seen), self._count())
+            return self._pooled(vectors[0], vectors[1], self.body.line(scope, seen), self._count())
 
         count = f"tl.maximum({extent}, 1).to({kind})"  # a program may have nothing left of a row
-        own = self._pooled(mean, m2, weight, self._line(scope, count))
+        own = self._pooled(mean, m2, weight, self.body.line(scope, count))
         define = functools.partial(self._components, group, own)
         self._parts.append(Part(own, group[0].dtype, merge, define))
 
     def _pooled(self, mean: str, m2: str, weight: str, count: str) -> tuple[str, str]:
         """Mean and sum of squares around it of ``count`` values, from those of disjoint parts."""
         scope = self.body.outer
-        total = self._line(scope, self._reduce("tl.sum", f"{mean} * {weight}"))
-        final = self._line(scope, f"{total} / {count}")
-        off = self._line(scope, f"{mean} - {final}")
-        return final, self._line(scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}"))
+        total = self.body.line(scope, self._reduce("tl.sum", f"{mean} * {weight}"))
+        final = self.body.line(scope, f"{total} / {count}")
+        off = self.body.line(scope, f"{mean} - {final}")
+        return final, self.body.line(
+            scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}")
+        )
 
     # online softmax
 
     def _softmax_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
-        value = self._line(scope, self.body.whole(arg, dtype))
+        value = self.body.line(scope, self.body.whole(arg, dtype))
         masked = value
         if self._mask:
-            masked = self._line(scope, self._guarded(value, 'float("-inf")'))
-        best = self._line(scope, self._float_extreme(ReduceKind.MAX, dtype, masked))
+            masked = self.body.line(scope, self._guarded(value, 'float("-inf")'))
+        best = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, masked))
         terms = self._guarded(f"tl.exp({value} - {best})", "0.0")
-        self._components(group, (best, self._line(scope, self._reduce("tl.sum", terms))))
+        self._components(group, (best, self.body.line(scope, self._reduce("tl.sum", terms))))
 
     def _softmax_loop(self, group: Sequence[Reduce], arg: Var) -> None:
         """One exponential an element, and one more for the elements that a thread folds at once:
@@ -360,17 +353,17 @@ class Reducer:
         fewer = [block_name(p) for p in self.body.frame.vector]
         fewer[self._axis] += f" // {side}"
         shape = ", ".join(fewer)
-        best = self._named("max_", self.body.outer, f'tl.full([{shape}], float("-inf"), {kind})')
-        total = self._named("sum_", self.body.outer, f"tl.full([{shape}], 0.0, {kind})")
+        best = self.body.line(self.body.outer, f'tl.full([{shape}], float("-inf"), {kind})', "max_")
+        total = self.body.line(self.body.outer, f"tl.full([{shape}], 0.0, {kind})", "sum_")
         # What is outside becomes e to the minus infinity, 0.
         value = self._guarded(self.body.whole(arg, group[0].dtype), 'float("-inf")')
         axis = len(fewer) if together else self._axis
         folded = [*fewer[:axis], side, *fewer[axis:]]
-        value = self._line(loop, f"tl.reshape({value}, [{', '.join(folded)}])")
-        most = self._line(loop, f"tl.reduce({value}, {axis}, _larger)")
-        most = self._line(loop, f"_larger({best}, {most})")
+        value = self.body.line(loop, f"tl.reshape({value}, [{', '.join(folded)}])")
+        most = self.body.line(loop, f"tl.reduce({value}, {axis}, _larger)")
+        most = self.body.line(loop, f"_larger({best}, {most})")
         # Where all is minus infinity so far, there is no distance to it.
-        near = self._line(loop, f'tl.where({most} == float("-inf"), 0.0, {most})')
+        near = self.body.line(loop, f'tl.where({most} == float("-inf"), 0.0, {most})')
         places = ["None" if at == axis else ":" for at in range(len(folded))]
         terms = f"tl.exp({value} - {near}[{', '.join(places)}])"
         scaled = f"{total} * tl.exp({best} - {near})"
@@ -398,10 +391,10 @@ class Reducer:
         dtype = group[0].dtype
         best = self._accumulator("max", 'float("-inf")', triton_type(dtype))
         total = self._accumulator("sum", "0.0", triton_type(dtype))
-        value = self._line(loop, self.body.whole(arg, dtype))
+        value = self.body.line(loop, self.body.whole(arg, dtype))
         # Equal infinities are at distance 0, which their difference does not say.
-        gap = self._line(loop, f"tl.where({value} == {best}, 0.0, {value} - {best})")
-        factor = self._line(loop, f"tl.exp(-tl.abs({gap}))")
+        gap = self.body.line(loop, f"tl.where({value} == {best}, 0.0, {value} - {best})")
+        factor = self.body.line(loop, f"tl.exp(-tl.abs({gap}))")
         scaled = f"tl.where({gap} > 0, {total} * {factor} + 1.0, {total} + {factor})"
         larger = f"tl.maximum({best}, {value}, propagate_nan=tl.PropagateNan.ALL)"
         loop.lines.append(f"{total} = {self._guarded(scaled, total)}")
@@ -427,11 +420,11 @@ class Reducer:
         """The largest of ``best``, and what ``total`` sums up below that; ``nothing``: where all
         is minus infinity the sum is 0, because others may have more."""
         scope = self.body.outer
-        top = near = self._line(scope, self._float_extreme(ReduceKind.MAX, dtype, best))
+        top = near = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, best))
         if nothing:
-            near = self._line(scope, f'tl.where({top} == float("-inf"), 0.0, {top})')
+            near = self.body.line(scope, f'tl.where({top} == float("-inf"), 0.0, {top})')
         terms = f"{total} * tl.exp({best} - {near})"
-        return top, self._line(scope, self._reduce("tl.sum", terms))
+        return top, self.body.line(scope, self._reduce("tl.sum", terms))
 
 
 _COMBINE = {

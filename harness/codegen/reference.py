@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import sympy
@@ -11,7 +11,7 @@ import sympy
 from harness.codegen.steps import computes_floats, is_inexact, jumps
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
+from harness.graph.calltext import float_names, local_name, needed, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType
 from harness.ir.affine import UNKNOWN_SIZE
 from harness.ir.index_text import size_text
@@ -56,18 +56,6 @@ def written_value(argument: Argument, buffers: dict[str, Buffer], graph: Graph) 
     raise InvalidProgram(
         "a kernel writes an input that the graph does not mutate", where=buffer.name
     )
-
-
-def missing_values(graph: Graph, given: Iterable[str], wanted: Sequence[str]) -> list[str]:
-    """Graph inputs that the calls from ``given`` to ``wanted`` mention although the kernel
-    does not read them: only their sizes can matter."""
-    have = set(given)
-    needed = {w for w in wanted if w not in have}
-    for node in reversed(graph.nodes):
-        if node.name in needed:
-            needed.discard(node.name)
-            needed.update(name for name in node.refs() if name not in have)
-    return [i.name for i in graph.inputs if i.name in needed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +103,9 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         if value is not None:
             given.setdefault(value, position)
     wanted = list(states.wanted.values())
-    absent = missing_values(states.graph, given, wanted)
+    # Inputs that the calls mention although the kernel does not read them: for their sizes.
+    mentioned = needed(states.graph, given, wanted)[1]
+    absent = [i.name for i in graph.inputs if i.name in mentioned]
     names = [*given, *absent]
     lines = _float_lines(float_names(states.graph, names, wanted))
     if given:
@@ -213,21 +203,9 @@ def sizes_text(sizes: Sequence[sympy.Expr]) -> str:
 
 
 def triton_signature(dtype: DType) -> str:
-    """Triton's name of a pointer to ``dtype`` in a signature."""
-    return "*" + _SIGNATURE[dtype]
+    """Triton's name of a pointer to ``dtype`` in a signature: ``*fp32``, ``*bf16``, ``*i1``."""
+    kind, digits = re.fullmatch(r"([a-z]+)(.*)", dtype.triton_name).groups()  # type: ignore[union-attr]
+    return f"*{_SHORT[kind]}{digits}"
 
 
-_SIGNATURE = {
-    DType.BOOL: "i1",
-    DType.U8: "u8",
-    DType.I8: "i8",
-    DType.I16: "i16",
-    DType.I32: "i32",
-    DType.I64: "i64",
-    DType.F8E4M3: "fp8e4nv",
-    DType.F8E5M2: "fp8e5",
-    DType.F16: "fp16",
-    DType.BF16: "bf16",
-    DType.F32: "fp32",
-    DType.F64: "fp64",
-}
+_SHORT = {"float": "fp", "bfloat": "bf", "int": "i", "uint": "u"}

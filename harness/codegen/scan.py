@@ -85,15 +85,8 @@ class Scanner:
             and not by_function
             and value.dtype is not self.body.frame.plan.index_dtype
         ):
-            name = self._line(scope, f"{name}.to({triton_type(value.dtype)})")
+            name = self.body.line(scope, f"{name}.to({triton_type(value.dtype)})")
         return Var(name, value.dtype, self.body.everything)
-
-    def _line(self, scope: Scope, text: str) -> str:
-        if text.isidentifier():
-            return text
-        name = self.body.names.fresh()
-        scope.lines.append(f"{name} = {text}")
-        return name
 
     @property
     def _axis(self) -> int:
@@ -106,12 +99,12 @@ class Scanner:
         where programs share rows, a number of each element says whether it is one."""
         assert isinstance(scan.kind, Combine)
         name = _combine_function(self.body, scan.kind, self.functions)
-        blocks = [self._line(scope, self.body.whole(arg, arg.dtype)) for arg in args]
+        blocks = [self.body.line(scope, self.body.whole(arg, arg.dtype)) for arg in args]
         parts = tuple((arg.dtype, "0") for arg in args)
         if not isinstance(self.body.frame.plan.workspace, Workspace):
             return self._combined(scope, _How(name, parts, starts=False), blocks)
         name = _where_any(name, len(args), self.functions)
-        there = self._line(scope, f"tl.full({self.body.block_shape}, 1, tl.int32)")
+        there = self.body.line(scope, f"tl.full({self.body.block_shape}, 1, tl.int32)")
         how = _How(name, ((DType.I32, "0"), *parts))
         return self._combined(scope, how, (there, *blocks))[1:]
 
@@ -121,13 +114,15 @@ class Scanner:
         if not dtype.is_float and dtype is not DType.I64:
             dtype = DType.I32
         parts: tuple[tuple[DType, str], ...] = ((dtype, _start(kind, dtype)),)
-        blocks: tuple[str, ...] = (self._line(scope, self.body.whole(arg, dtype)),)
+        blocks: tuple[str, ...] = (self.body.line(scope, self.body.whole(arg, dtype)),)
         if kind in (ScanKind.MAX, ScanKind.MIN):
             parts += ((self.body.frame.plan.index_dtype, "0"),)
-            blocks += (self._line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),)
+            blocks += (
+                self.body.line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),
+            )
         found = self._combined(scope, _How(_HELPER.get(kind, ""), parts), blocks)
         if scan.dtype is not dtype and not scan.component:
-            return (self._line(scope, f"{found[0]}.to({triton_type(scan.dtype)})"), *found[1:])
+            return (self.body.line(scope, f"{found[0]}.to({triton_type(scan.dtype)})"), *found[1:])
         return found
 
     def _combined(self, scope: Scope, how: _How, blocks: Sequence[str]) -> tuple[str, ...]:
@@ -142,7 +137,9 @@ class Scanner:
         found = self._lines(scope, how.join(carry, own), len(blocks))
         if not how.starts:
             pairs = zip(found, own, strict=True)
-            found = tuple(self._line(scope, f"tl.where({R}offset > 0, {a}, {b})") for a, b in pairs)
+            found = tuple(
+                self.body.line(scope, f"tl.where({R}offset > 0, {a}, {b})") for a, b in pairs
+            )
         # In the last block the last element may be outside of the range; nobody uses it then.
         end = f"{R}base == R0_BLOCK - 1"
         for name, last in zip(carry, self._last(scope, found, how.parts, end), strict=True):
@@ -168,7 +165,7 @@ class Scanner:
         if len(blocks) == 1:
             helper, (block,) = how.helper, blocks
             text = f"tl.reduce({block}, 0, {helper})" if helper else f"tl.sum({block}, 0)"
-            return (self._line(scope, text),)
+            return (self.body.line(scope, text),)
         own = self._lines(scope, how.across(blocks, 0), len(blocks))
         width = f"{own[0]}.shape[0]"
         end = f"tl.arange(0, {width}) == {width} - 1"
@@ -181,10 +178,8 @@ class Scanner:
 
     def _carry(self, start: str, kind: str) -> str:
         """What the blocks before come to, for every row, ahead of the first one."""
-        name = self.body.names.fresh("carry")
         shape = self.body.frame.shape(self.body.everything - {R})
-        self.body.outer.lines.append(f"{name} = tl.full({shape}, {start}, {kind})")
-        return name
+        return self.body.line(self.body.outer, f"tl.full({shape}, {start}, {kind})", "carry")
 
     def _last(
         self, scope: Scope, blocks: Sequence[str], parts: Sequence[tuple[DType, str]], end: str
@@ -195,11 +190,11 @@ class Scanner:
         for block, (dtype, _) in zip(blocks, parts, strict=True):
             bits = block
             if dtype.is_float:
-                bits = self._line(scope, f"{block}.to({KEYS[dtype][0]}, bitcast=True)")
+                bits = self.body.line(scope, f"{block}.to({KEYS[dtype][0]}, bitcast=True)")
             total = f"tl.sum(tl.where({end}, {bits}, 0), {self._axis}){kept}"
             if dtype.is_float:
-                total = f"{self._line(scope, total)}.to({triton_type(dtype)}, bitcast=True)"
-            yield self._line(scope, total)
+                total = f"{self.body.line(scope, total)}.to({triton_type(dtype)}, bitcast=True)"
+            yield self.body.line(scope, total)
 
     # sorts
 
@@ -208,10 +203,10 @@ class Scanner:
         descending = sort.descending
         wide = arg.dtype in (DType.I64, DType.F64)
         dtype = arg.dtype if arg.dtype.is_float or wide else DType.I32
-        value = self._line(scope, self.body.whole(arg, dtype))
+        value = self.body.line(scope, self.body.whole(arg, dtype))
         key = self._key(scope, dtype, value)
         if descending:
-            key = self._line(scope, f"~{key}")
+            key = self.body.line(scope, f"~{key}")
         if wide:
             found, place = self._by_halves(scope, key, value)
         else:
@@ -222,18 +217,18 @@ class Scanner:
                 if arg.dtype is DType.BOOL
                 else f"{found}.to({triton_type(arg.dtype)})"
             )
-            found = self._line(scope, to)
-        return found, self._line(scope, f"{place}.to({self.body.frame.index_type})")
+            found = self.body.line(scope, to)
+        return found, self.body.line(scope, f"{place}.to({self.body.frame.index_type})")
 
     def _key(self, scope: Scope, dtype: DType, value: str) -> str:
         """``value`` as integers in the same order, zeros equal and NaN last."""
         if not dtype.is_float:
             return value
         integer, sign, mask = KEYS[dtype]
-        zeros = self._line(scope, f"tl.where({value} == 0.0, 0.0, {value})")
-        bits = self._line(scope, f"{zeros}.to({integer}, bitcast=True)")
+        zeros = self.body.line(scope, f"tl.where({value} == 0.0, 0.0, {value})")
+        bits = self.body.line(scope, f"{zeros}.to({integer}, bitcast=True)")
         ordered = f"{bits} ^ (({bits} >> {sign}) & {mask})"
-        return self._line(scope, f"tl.where({value} != {value}, {mask}, {ordered})")
+        return self.body.line(scope, f"tl.where({value} != {value}, {mask}, {ordered})")
 
     def _inside(self, key: str) -> str:
         masked = R in self.body.frame.masked
@@ -244,21 +239,21 @@ class Scanner:
     ) -> tuple[str, str]:
         """One sort: the key in the upper half, the position and whether it is a negative zero in
         the lower one."""
-        key = self._line(scope, self._inside(key))
+        key = self.body.line(scope, self._inside(key))
         low = f"({R}index.to(tl.int64) << 1)"
         if dtype.is_float:
             bits = f"{value}.to(tl.int32, bitcast=True)"
             low = f"({low} | ({bits} == {_LEAST}).to(tl.int64))"
-        packed = self._line(scope, f"({key}.to(tl.int64) << 32) | {low}")
-        made = self._line(scope, self._in_order(scope, packed, sort.limit))
-        place = self._line(scope, f"({made} & {_LOW}) >> 1")
-        found = self._line(scope, f"({made} >> 32).to(tl.int32)")
+        packed = self.body.line(scope, f"({key}.to(tl.int64) << 32) | {low}")
+        made = self.body.line(scope, self._in_order(scope, packed, sort.limit))
+        place = self.body.line(scope, f"({made} & {_LOW}) >> 1")
+        found = self.body.line(scope, f"({made} >> 32).to(tl.int32)")
         if sort.descending:
-            found = self._line(scope, f"~{found}")
+            found = self.body.line(scope, f"~{found}")
         if dtype.is_float:
             bits = f"({found} ^ (({found} >> 31) & {_LAST}))"
-            number = self._line(scope, f"{bits}.to(tl.float32, bitcast=True)")
-            found = self._line(scope, f"tl.where(({made} & 1) == 1, -0.0, {number})")
+            number = self.body.line(scope, f"{bits}.to(tl.float32, bitcast=True)")
+            found = self.body.line(scope, f"tl.where(({made} & 1) == 1, -0.0, {number})")
         return found, place
 
     def _in_order(self, scope: Scope, packed: str, limit: int | None) -> str:
@@ -269,9 +264,9 @@ class Scanner:
         if 2 * few > block:
             return f"tl.sort({packed}, {self._axis})"
         if few == 1:  # Triton 3.6 cannot interpret its topk of one
-            least = self._line(scope, f"tl.min({packed}, {self._axis}, keep_dims=True)")
+            least = self.body.line(scope, f"tl.min({packed}, {self._axis}, keep_dims=True)")
             return f"tl.broadcast_to({least}, {self.body.block_shape})"
-        top = self._line(scope, f"~tl.topk(~{packed}, {few}, {self._axis})")
+        top = self.body.line(scope, f"~tl.topk(~{packed}, {few}, {self._axis})")
         rows = "XBLOCK, " if len(self.body.frame.vector) == 2 else ""
         shapes = [f"[{rows}{count}, {few}]" for count in (1, block // few)]
         repeated = f"tl.broadcast_to(tl.reshape({top}, {shapes[0]}), {shapes[1]})"
@@ -281,18 +276,18 @@ class Scanner:
         """Two sorts, by the lower half of the key (as a signed number) and by the upper one: the
         second keeps the order of the first among equals."""
         half = self._inside(f"{key}.to(tl.int32) ^ {_LEAST}")
-        first = self._ordered(scope, self._line(scope, half))
-        half = self._line(scope, self._inside(f"({key} >> 32).to(tl.int32)"))
-        moved = self._line(scope, f"tl.gather({half}, {first}, {self._axis})")
+        first = self._ordered(scope, self.body.line(scope, half))
+        half = self.body.line(scope, self._inside(f"({key} >> 32).to(tl.int32)"))
+        moved = self.body.line(scope, f"tl.gather({half}, {first}, {self._axis})")
         second = self._ordered(scope, moved)
-        place = self._line(scope, f"tl.gather({first}, {second}, {self._axis})")
-        return self._line(scope, f"tl.gather({value}, {place}, {self._axis})"), place
+        place = self.body.line(scope, f"tl.gather({first}, {second}, {self._axis})")
+        return self.body.line(scope, f"tl.gather({value}, {place}, {self._axis})"), place
 
     def _ordered(self, scope: Scope, half: str) -> str:
         """The positions that the elements of ``half`` have when they are in order."""
         packed = f"({half}.to(tl.int64) << 32) | {R}index.to(tl.int64)"
-        made = self._line(scope, f"tl.sort({packed}, {self._axis})")
-        return self._line(scope, f"({made} & {_LOW}).to(tl.int32)")
+        made = self.body.line(scope, f"tl.sort({packed}, {self._axis})")
+        return self.body.line(scope, f"({made} & {_LOW}).to(tl.int32)")
 
 
 _HELPER = {

@@ -48,19 +48,15 @@ and of other regions' that it runs together with; None if torch is to run it, op
 operator."""
 
 _QUICK: dict[str, Callable[..., Any]] = {
-    "aten.addmm.default": torch.addmm,
-    "aten.as_strided.default": torch.as_strided,
-    "aten.baddbmm.default": torch.baddbmm,
-    "aten.bmm.default": torch.bmm,
-    "aten.clone.default": torch.clone,
-    "aten.convolution.default": torch.convolution,
+    **{
+        f"aten.{name}": getattr(torch, name.split(".")[0])
+        for name in (
+            "addmm.default as_strided.default baddbmm.default bmm.default clone.default "
+            "convolution.default mm.default permute.default squeeze.dim t.default transpose.int "
+            "unsqueeze.default"
+        ).split()
+    },
     "aten.expand.default": torch.Tensor.expand,
-    "aten.mm.default": torch.mm,
-    "aten.permute.default": torch.permute,
-    "aten.squeeze.dim": torch.squeeze,
-    "aten.t.default": torch.t,
-    "aten.transpose.int": torch.transpose,
-    "aten.unsqueeze.default": torch.unsqueeze,
     "aten.view.default": torch.Tensor.view,
     "getitem": operator.getitem,
     "harness.seeds.default": draw_seeds,

@@ -48,9 +48,11 @@ def is_factory(node: Node) -> bool:
     return node.op != "getitem" and next(node.refs(), None) is None
 
 
-def needed_nodes(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[Node]:
-    """The nodes that compute ``outputs`` from ``inputs``, in graph order. Raises ``GraphError``
-    when a graph input that is not among ``inputs`` is needed."""
+def needed(
+    graph: Graph, inputs: Iterable[str], outputs: Iterable[str]
+) -> tuple[list[Node], set[str]]:
+    """The nodes that compute ``outputs`` from ``inputs``, in graph order, and what they need
+    besides."""
     given = set(inputs)
     wanted = set(outputs) - given
     found: list[Node] = []
@@ -59,14 +61,22 @@ def needed_nodes(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) ->
             found.append(node)
             wanted.discard(node.name)
             wanted.update(name for name in node.refs() if name not in given)
-    if wanted:
+    return found[::-1], wanted
+
+
+def needed_nodes(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[Node]:
+    """The nodes that compute ``outputs`` from ``inputs``, in graph order. Raises ``GraphError``
+    when a graph input that is not among ``inputs`` is needed."""
+    given = sorted(inputs)
+    found, missing = needed(graph, given, outputs)
+    if missing:
         raise GraphError(
             "values cannot be computed from the given ones",
             where=graph.name,
-            got=f"given {', '.join(sorted(given))}",
-            expected=f"also {', '.join(sorted(wanted))}",
+            got=f"given {', '.join(given)}",
+            expected=f"also {', '.join(sorted(missing))}",
         )
-    return found[::-1]
+    return found
 
 
 @functools.cache

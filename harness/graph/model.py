@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy
 
@@ -102,7 +102,7 @@ class Node:
         """The operator without namespace and overload: ``add`` of ``aten.add.Tensor``."""
         return self.op.split(".")[1] if "." in self.op else self.op
 
-    def argument(self, position: int, name: str, default: Arg = None) -> Arg:
+    def argument(self, position: int, name: str, default: Any = None) -> Arg:
         """An argument by position or by name, ``default`` if the call leaves it out."""
         if position < len(self.args):
             return self.args[position]

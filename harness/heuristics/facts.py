@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -93,13 +92,9 @@ class Facts:
     @property
     def parallel(self) -> int:
         """Points that are not reduced over, all tiles together."""
-        return _product(numel for prefix, numel in self.sizes if not prefix.startswith("r"))
+        return math.prod(max(1, n) for prefix, n in self.sizes if not prefix.startswith("r"))
 
     @property
     def reduced(self) -> int:
         """Points that every result reduces, all reduced tiles together."""
-        return _product(numel for prefix, numel in self.sizes if prefix.startswith("r"))
-
-
-def _product(numels: Iterable[int]) -> int:
-    return math.prod(max(1, numel) for numel in numels)
+        return math.prod(max(1, n) for prefix, n in self.sizes if prefix.startswith("r"))

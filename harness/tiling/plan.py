@@ -12,6 +12,7 @@ from harness.heuristics.facts import Facts
 from harness.ir.nodes import Store
 from harness.ir.program import Buffer
 from harness.schedule.group import SegmentKind
+from harness.tiling.ranges import Split
 from harness.tiling.workspace import SharedRows, Workspace
 
 
@@ -48,22 +49,12 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A derived index: ``var == (root // divisor) % length``. The modulo disappears
-    when divisor × length is the tile's numel."""
-
-    var: sympy.Symbol
-    divisor: sympy.Expr
-    length: sympy.Expr
-
-
-@dataclass(frozen=True, slots=True)
 class Tile:
     """One tiled dimension: prefix (``x``, ``y``, ``r0_``), numel, derived indices."""
 
     prefix: str
     numel: sympy.Expr
-    entries: tuple[Entry, ...]
+    entries: tuple[Split, ...]
 
     @property
     def is_reduction(self) -> bool:

@@ -17,7 +17,8 @@ from harness.ir.nodes import Axis
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """``var == (root // divisor) % length``."""
+    """``var == (root // divisor) % length``. The modulo disappears when divisor × length is the
+    numel of the root's tile."""
 
     var: sympy.Symbol
     divisor: sympy.Expr

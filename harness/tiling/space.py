@@ -10,13 +10,13 @@ import sympy
 from harness.heuristics.facts import Hint
 from harness.ir.affine import product
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Address, index_exprs, loads
+from harness.ir.nodes import Address, Axis, index_exprs, loads
 from harness.ir.program import Program
 from harness.ir.simplify import Simplifier
 from harness.schedule.group import FusedGroup
 from harness.tiling import choose
 from harness.tiling.choose import Access
-from harness.tiling.plan import Entry, Tile
+from harness.tiling.plan import Tile
 from harness.tiling.ranges import Split, merge, splits
 
 
@@ -28,7 +28,7 @@ class _TileSpace:
     prefix: str
     numel: sympy.Expr
     chain: list[Split]
-    entries: list[Entry]
+    entries: list[Split]
     joined: dict[tuple[sympy.Expr, sympy.Expr], sympy.Symbol] = field(default_factory=dict)
 
     def join(self, expr: sympy.Expr) -> sympy.Expr:
@@ -51,7 +51,7 @@ class _TileSpace:
         if key not in self.joined:
             var = axis_symbol(self.prefix, len(self.entries))
             self.joined[key] = var
-            self.entries.append(Entry(var, split.divisor, split.length))
+            self.entries.append(Split(var, split.divisor, split.length))
         return self.joined[key]
 
 
@@ -150,10 +150,7 @@ def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Ac
 
 def _tile(prefix: str, chain: Sequence[Split]) -> _TileSpace:
     """A tile over ``chain``, with entries named after it and divisors that start at 1."""
-    renamed: list[Split] = []
-    divisor: sympy.Expr = sympy.S.One
-    for number, split in enumerate(chain):
-        renamed.append(Split(axis_symbol(prefix, number), divisor, split.length))
-        divisor = divisor * split.length
-    entries = [Entry(s.var, s.divisor, s.length) for s in renamed]
-    return _TileSpace(prefix, sympy.sympify(product(s.length for s in chain)), renamed, entries)
+    axes = [Axis(axis_symbol(prefix, n), split.length) for n, split in enumerate(chain)]
+    named = splits(axes[::-1])
+    numel = sympy.sympify(product(s.length for s in chain))
+    return _TileSpace(prefix, numel, named, list(named))

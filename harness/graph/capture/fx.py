@@ -21,6 +21,7 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
+from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
@@ -252,9 +253,7 @@ class _Reader:
         self.constants.append(value)
 
     def _output(self, node: fx.Node) -> None:
-        flat: list[Any] = []
-        _flatten(node.args[0], flat)
-        for item in flat:
+        for item in tree_leaves(node.args[0]):
             value = self._values[item] if isinstance(item, fx.Node) else item
             self.outputs.append(value.name if isinstance(value, Ref) else None)
             if isinstance(value, (int, sympy.Expr)):
@@ -324,14 +323,6 @@ class _Reader:
     def _bound(self, node: fx.Node) -> sympy.Expr | None:
         bound = self.naming.bounds.get(node.name)
         return None if bound is None else sympy.Integer(bound)
-
-
-def _flatten(value: object, into: list[Any]) -> None:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            _flatten(item, into)
-    else:
-        into.append(value)
 
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:

@@ -179,6 +179,12 @@ class Context:
                 result = scalar.both(result, scalar.compare(op, here, there))
         return result
 
+    def within(self, expr: sympy.Expr, shape: Shape, size: sympy.Expr) -> Value:
+        """``inside`` of a dimension of ``size``, with nothing to ask where it is known."""
+        simplifier = self.simplifier(shape)
+        low = None if simplifier.is_nonnegative(expr) else sympy.S.Zero
+        return self.inside(expr, shape, low, None if simplifier.is_less(expr, size) else size)
+
     def position(self, value: Value, size: sympy.Expr, shape: Shape) -> Value:
         """An integer ``value`` over a tensor of ``shape`` as an index into a dimension of ``size``:
         negative ones count from the end, and nothing is out of range."""

@@ -64,14 +64,10 @@ class Call:
 
     def raw(self, position: int, name: str, default: object = MISSING) -> Arg:
         """An argument as the graph has it, by position or by name."""
-        if position < len(self.node.args):
-            return self.node.args[position]
-        for key, value in self.node.kwargs:
-            if key == name:
-                return value
-        if default is MISSING:
+        found = self.node.argument(position, name, default)
+        if found is MISSING:
             raise self.reject(f"argument {name!r} is missing")
-        return default
+        return found
 
     def tensor(self, position: int, name: str = "self") -> Tensor:
         """A tensor argument; a number becomes a tensor without dimensions."""

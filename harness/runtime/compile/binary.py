@@ -29,21 +29,9 @@ FORMAT = 2
 SUFFIX = ".kernel"
 _FACTS, _CUBIN = "launch.json", "kernel.cubin"
 _DATE = (1980, 1, 1, 0, 0, 0)
-_SCALARS = {
-    "i1": "?",
-    "u1": "?",
-    "i8": "b",
-    "i16": "h",
-    "i32": "i",
-    "i64": "q",
-    "u8": "B",
-    "u16": "H",
-    "u32": "I",
-    "u64": "Q",
-    "fp32": "f",
-    "f32": "f",
-    "fp64": "d",
-}
+_SCALARS = dict(
+    zip("i1 u1 i8 i16 i32 i64 u8 u16 u32 u64 fp32 f32 fp64".split(), "??bhiqBHIQffd", strict=True)
+)
 """Triton's scalar types as letters of ``launch.c``."""
 
 _log = logging.getLogger(__name__)

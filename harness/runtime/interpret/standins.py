@@ -84,56 +84,42 @@ _REAL: dict[str, Function] = {
     "y1": torch.special.bessel_y1,
 }
 
+_ROUNDED: dict[str, Function] = {
+    "add": torch.add,
+    "div": torch.div,
+    "fma": _REAL["fma"],
+    "mul": torch.mul,
+    "rcp": torch.reciprocal,
+    "rsqrt": torch.rsqrt,
+    "sqrt": torch.sqrt,
+    "sub": torch.sub,
+}
+
 # Single-precision approximations and functions with a rounding mode: nearest is close enough
 # for the former, and only nearest is offered for the latter.
 _SINGLE: dict[str, Function] = {
-    "fast_sinf": torch.sin,
-    "fast_cosf": torch.cos,
-    "fast_tanf": torch.tan,
-    "fast_expf": torch.exp,
-    "fast_exp10f": lambda x: torch.exp2(x * _LOG2_10),
-    "fast_logf": torch.log,
-    "fast_log2f": torch.log2,
-    "fast_log10f": torch.log10,
-    "fast_powf": torch.pow,
     "fast_fdividef": torch.div,
-    "fsqrt_rn": torch.sqrt,
-    "dsqrt_rn": torch.sqrt,
-    "frsqrt_rn": torch.rsqrt,
-    "frcp_rn": torch.reciprocal,
-    "drcp_rn": torch.reciprocal,
-    "fdiv_rn": torch.div,
-    "ddiv_rn": torch.div,
-    "fadd_rn": torch.add,
-    "dadd_rn": torch.add,
-    "fsub_rn": torch.sub,
-    "dsub_rn": torch.sub,
-    "fmul_rn": torch.mul,
-    "dmul_rn": torch.mul,
-    "fmaf_rn": lambda x, y, z: x * y + z,
-    "fma_rn": lambda x, y, z: x * y + z,
+    **{f"fast_{n}f": _REAL[n] for n in "sin cos tan exp exp10 log log2 log10 pow".split()},
+    **{f"{kind}{name}_rn": f for name, f in _ROUNDED.items() for kind in "fd"},
+    "fma_rn": _REAL["fma"],
+    "fmaf_rn": _REAL["fma"],
 }
 
-# Carried out on the arguments' own types: bit-level meaning, or an integer result.
+# Carried out on the arguments' own types: bit-level meaning, or an integer result. Names are of
+# float64, and with another ending of float32.
+_PAIRS: dict[tuple[str, str], Function] = {
+    ("nextafter", "nextafterf"): torch.nextafter,
+    ("isnand", "isnanf"): torch.isnan,
+    ("isinfd", "isinff"): torch.isinf,
+    ("isfinited", "finitef"): torch.isfinite,
+    ("signbitd", "signbitf"): torch.signbit,
+    ("llabs", "abs"): torch.abs,
+    ("llrint", "llrintf"): torch.round,
+    ("llround", "llroundf"): _round_half_away,
+    ("ilogb", "ilogbf"): lambda x: torch.frexp(x).exponent - 1,
+}
 _EXACT: dict[str, Function] = {
-    "nextafterf": torch.nextafter,
-    "nextafter": torch.nextafter,
-    "isnanf": torch.isnan,
-    "isnand": torch.isnan,
-    "isinff": torch.isinf,
-    "isinfd": torch.isinf,
-    "finitef": torch.isfinite,
-    "isfinited": torch.isfinite,
-    "signbitf": torch.signbit,
-    "signbitd": torch.signbit,
-    "abs": torch.abs,
-    "llabs": torch.abs,
-    "llrintf": torch.round,
-    "llrint": torch.round,
-    "llroundf": _round_half_away,
-    "llround": _round_half_away,
-    "ilogbf": lambda x: torch.frexp(x).exponent - 1,
-    "ilogb": lambda x: torch.frexp(x).exponent - 1,
+    **{name: function for names, function in _PAIRS.items() for name in names},
     "float_as_int": lambda x: x.view(torch.int32),
     "int_as_float": lambda x: x.view(torch.float32),
     "double_as_longlong": lambda x: x.view(torch.int64),

@@ -24,7 +24,7 @@ from harness.runtime.tune.race import Race, failure
 from harness.runtime.tune.sampling import EventSampler, sampler_of
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.scaling import scaled
-from harness.runtime.tune.search import Nothing, Search
+from harness.runtime.tune.search import Search
 from harness.runtime.tune.space import Space, is_given
 from harness.target import Target
 
@@ -38,7 +38,7 @@ class Settings:
     reductions, whose block shape decides the order of a sum. ``debug``: catch writes that
     the module does not list. ``earlier`` are configurations to try beside the candidates."""
 
-    search: Search = field(default_factory=Nothing)
+    search: Search = field(default_factory=Search)
     deterministic: bool = False
     debug: bool = False
     earlier: tuple[Config, ...] = ()
@@ -128,7 +128,7 @@ class _Tuning:
         space = Space.of(self.loaded, target)
         search = self._search(space)
         self._compile(race, space, target)
-        if isinstance(search, Nothing) and len(race.compiled) == 1:
+        if search.name == "none" and len(race.compiled) == 1:
             only = race.compiled[0]
             race.trials[only] = replace(race.trials[only], reason="only one")
             return self._answer(race, only, began, "only candidate")
@@ -162,7 +162,7 @@ class _Tuning:
     def _search(self, space: Space) -> Search:
         reduces = self.loaded.category in ("red", "per", "spl", "mix")
         if is_given(self.loaded) or (self.settings.deterministic and reduces) or not space.free:
-            return Nothing()
+            return Search()
         return self.settings.search
 
     def _compile(self, race: Race, space: Space, target: Target) -> None:
@@ -185,7 +185,7 @@ class _Tuning:
     def _likely(self, space: Space) -> list[Config]:
         """What a search will ask for first, as many as idle processes compile meanwhile."""
         parallel = self.prepare.parallel
-        if parallel < _MANY or isinstance(self._search(space), Nothing):
+        if parallel < _MANY or self._search(space).name == "none":
             return []
         return space.around(self.loaded.configs[0])[:parallel]
 

@@ -45,21 +45,23 @@ class View(Protocol):
         ...
 
 
-class Search(Protocol):
-    """Batches of configurations to try. ``name`` tells searches apart in records and caches."""
+@dataclass(frozen=True)
+class Search:
+    """Batches of configurations to try. Of itself it tries none: the given candidates are all."""
 
     @property
     def name(self) -> str:
-        """Its kind and its options."""
-        ...
+        """Its kind and its options, by which records and caches tell searches apart."""
+        return "none"
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """The next configurations, none of them tried before, until the search is done."""
-        ...
+        del space, view
+        return iter(())
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinateDescent:
+@dataclass(frozen=True)
+class CoordinateDescent(Search):
     """From the best known configuration, one field at a time: to a neighbour that is faster by
     more than noise, until no field has one.
 
@@ -95,8 +97,8 @@ class CoordinateDescent:
             moved = current != start
 
 
-@dataclass(frozen=True, slots=True)
-class GuidedSearch:
+@dataclass(frozen=True)
+class GuidedSearch(Search):
     """Asks a model of the times where an improvement is most to be expected.
 
     The model is a Gaussian process over the logarithms of the fields (and of the times, so that a
@@ -157,8 +159,8 @@ class GuidedSearch:
         return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class Exhaustive:
+@dataclass(frozen=True)
+class Exhaustive(Search):
     """Everything allowed, nearest to what was tried first, ``most`` configurations at the most:
     for a record that other searches can be replayed on."""
 
@@ -179,23 +181,8 @@ class Exhaustive:
                 yield batch
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """The given candidates are all."""
-
-    @property
-    def name(self) -> str:
-        """``none``."""
-        return "none"
-
-    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
-        """No batches."""
-        del space, view
-        return iter(())
-
-
 SEARCHES: dict[str, Callable[[], Search]] = {
-    "none": Nothing,
+    "none": Search,
     "descent": CoordinateDescent,
     "descent-all": lambda: CoordinateDescent(all_directions=True),
     "descent-2": lambda: CoordinateDescent(radius=2),

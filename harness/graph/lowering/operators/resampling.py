@@ -51,10 +51,7 @@ class Window:
                 size = self.tensor.shape[dim]
                 place = out[dim] * self.stride[axis] - self.padding[axis]
                 index[dim] = place = simplifier.simplify(place + offset * self.dilation[axis])
-                low = None if simplifier.is_nonnegative(place) else sympy.S.Zero
-                high = None if simplifier.is_less(place, size) else size
-                inside = context.inside(place, shape, low, high)
-                mask = call.scalar.both(mask, inside)
+                mask = call.scalar.both(mask, context.within(place, shape, size))
                 end = size + self.padding[axis]
                 if not simplifier.is_less(place, end):
                     padded = call.scalar.both(padded, context.inside(place, shape, None, end))
@@ -158,8 +155,8 @@ def average_pool_backward(call: Call) -> Lowered:
             place = index[dim] + padding[axis]
             window = simplifier.simplify(FloorDiv(place, sympy.Integer(stride[axis])) - steps)
             offset = simplifier.simplify(place - window * stride[axis])
-            mask = scalar.both(mask, _within(call, window, grad.shape[dim]))
-            mask = scalar.both(mask, _within(call, offset, sympy.Integer(kernel[axis])))
+            mask = scalar.both(mask, context.within(window, shape, grad.shape[dim]))
+            mask = scalar.both(mask, context.within(offset, shape, sympy.Integer(kernel[axis])))
             index[dim] = window
         value = call.read(grad, tuple(index), shape)
         value = context.masked(mask, scalar.cast(value, call.dtype), scalar.like(0, total))
@@ -167,14 +164,6 @@ def average_pool_backward(call: Call) -> Lowered:
     divisor = call.maybe_number(7, "divisor_override")
     count = kernel[0] * kernel[1] if divisor is None else divisor
     return call.result(scalar.div(total, scalar.like(count, total)))
-
-
-def _within(call: Call, place: sympy.Expr, size: sympy.Expr) -> Value:
-    """Whether a position over the node's variables is one of ``size``."""
-    simplifier = call.context.simplifier(call.shape)
-    low = None if simplifier.is_nonnegative(place) else sympy.S.Zero
-    high = None if simplifier.is_less(place, size) else size
-    return call.context.inside(place, call.shape, low, high)
 
 
 def adaptive_average_pool(call: Call) -> Lowered:
@@ -197,15 +186,13 @@ def adaptive_average_pool(call: Call) -> Lowered:
     return operand.finish(call.scalar.div(summed, count))
 
 
+_windows = functools.partial(Rule, rereads=True, partial=True)
+
 RULES: Rules = {
-    "aten.max_pool2d_with_indices.default": Rule(
-        functools.partial(max_pool, 2), rereads=True, partial=True
-    ),
-    "aten.max_pool3d_with_indices.default": Rule(
-        functools.partial(max_pool, 3), rereads=True, partial=True
-    ),
-    "aten.avg_pool2d.default": Rule(functools.partial(average_pool, 2), rereads=True, partial=True),
-    "aten.avg_pool3d.default": Rule(functools.partial(average_pool, 3), rereads=True, partial=True),
-    "aten.avg_pool2d_backward.default": Rule(average_pool_backward, rereads=True, partial=True),
+    "aten.max_pool2d_with_indices.default": _windows(functools.partial(max_pool, 2)),
+    "aten.max_pool3d_with_indices.default": _windows(functools.partial(max_pool, 3)),
+    "aten.avg_pool2d.default": _windows(functools.partial(average_pool, 2)),
+    "aten.avg_pool3d.default": _windows(functools.partial(average_pool, 3)),
+    "aten.avg_pool2d_backward.default": _windows(average_pool_backward),
     "aten._adaptive_avg_pool2d.default": Rule(adaptive_average_pool, partial=True),
 }
