@@ -38,10 +38,6 @@ Context = tuple[Value, ...]
 """Masks that a value is computed under, outermost first."""
 
 
-def _asserts(value: Value) -> bool:
-    return isinstance(value, Compute) and value.op is Op.IN_RANGE
-
-
 @dataclass(slots=True)
 class Body:
     """Writes values and stores. ``evictions`` gives the cache hint of a load, ``labels`` the graph
@@ -108,7 +104,7 @@ class Body:
                 if id(v) not in self._loads:
                     reads = (
                         isinstance(v, Load)
-                        or _asserts(v)
+                        or (isinstance(v, Compute) and v.op is Op.IN_RANGE)
                         or any(self._loads[id(o)] for o in operands(v))
                     )
                     # A scan has seen its whole row, whatever of it a mask leaves.

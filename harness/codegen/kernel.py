@@ -31,16 +31,9 @@ from harness.codegen.values import Scope
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.limits import block_name
 from harness.heuristics.mixed import STAGES
-from harness.ir.nodes import Load, Reduce, Store, store_roots
+from harness.ir.nodes import Load, Reduce, Store, store_roots, walk
 from harness.schedule.group import SegmentKind
-from harness.tiling.passes import (
-    Loaded,
-    ReductionKey,
-    components,
-    loaded_by_segment,
-    reduction_key,
-    walk_until,
-)
+from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan, PlanSegment
 from harness.tiling.workspace import SharedRows, Workspace
 
@@ -259,7 +252,7 @@ class _Kernel:
         """Reductions not computed yet, each with all components that the kernel uses,
         also those that only a later segment uses."""
         groups: list[list[Reduce]] = []
-        for value in walk_until(store_roots(stores), self._done):
+        for value in list(walk(store_roots(stores), self._done)):
             if isinstance(value, Reduce) and id(value) not in self._done:
                 group = self._components[reduction_key(value)]
                 self._done.update(id(r) for r in group)
@@ -268,7 +261,7 @@ class _Kernel:
 
     def _evictions(self, segment: PlanSegment, later: Loaded) -> dict[int, str]:
         table: dict[int, str] = {}
-        for value in walk_until(store_roots(segment.stores), self._done):
+        for value in walk(store_roots(segment.stores), self._done):
             if isinstance(value, Load):
                 again = (value.buffer, value.index) in later
                 table[id(value)] = "evict_last" if again else "evict_first"
@@ -282,5 +275,5 @@ def _spans(body: Body, store: Store) -> bool:
         return True
     if any(body.varies(v) for v in (store.value, *(v for _, v in store.indirect))):
         return True
-    reduced = any(isinstance(v, Reduce) for v in walk_until([store.value], set()))
+    reduced = any(isinstance(v, Reduce) for v in walk([store.value]))
     return store.mode.is_atomic and not reduced

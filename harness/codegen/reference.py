@@ -107,7 +107,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     mentioned = needed(states.graph, given, wanted)[1]
     absent = [i.name for i in graph.inputs if i.name in mentioned]
     names = [*given, *absent]
-    lines = _float_lines(float_names(states.graph, names, wanted))
+    floats = float_names(states.graph, names, wanted)
+    lines = [f"{name} = torch.float64 if wide else torch.{name}" for name in floats]
     if given:
         lines.append(_read({local_name(value): n for value, n in given.items()}))
     lines += [_stand_in(graph, name) for name in absent]
@@ -116,7 +117,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     rounded = _rounded(plan)
     kept_narrow = _narrowed(nodes, wanted, rounded)
     for node in nodes:
-        lines.append(_nudged(node) if steps else node_text(node))
+        # Where the result jumps, what implementations differ in is multiplied by ``nudge``.
+        lines.append(node_text(node) + (" * nudge" if steps and is_inexact(node) else ""))
         if node.name in kept_narrow:
             lines.append(_rounding(node.name, kept_narrow[node.name]))
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
@@ -174,15 +176,6 @@ def _read(given: dict[str, int]) -> str:
     if places != list(range(len(places))):
         taken = f"({', '.join(f'args[{n}]' for n in places)},)"
     return f"{listed} = (a.double() if wide and a.is_floating_point() else a for a in {taken})"
-
-
-def _nudged(node: Node) -> str:
-    """One call, its result multiplied by ``nudge`` if implementations differ in it."""
-    return f"{node_text(node)} * nudge" if is_inexact(node) else node_text(node)
-
-
-def _float_lines(names: Sequence[str]) -> list[str]:
-    return [f"{name} = torch.float64 if wide else torch.{name}" for name in names]
 
 
 def _stand_in(graph: Graph, name: str) -> str:

@@ -90,7 +90,7 @@ class Recorded:
         """The outputs; ``args`` is emptied."""
         if not self.refused and self.plain >= _WARM:
             made = self._fitting(args)
-            if made is not None and not self._is_used(made):
+            if made is not None and self._uses(made) == made.idle:
                 return self._replayed(made, args)
         self.plain += 1
         return self.run(args)
@@ -144,9 +144,6 @@ class Recorded:
 
     def _uses(self, made: _Recording) -> list[int]:
         return [storage_uses(o) for o in made.outputs if o is not None]
-
-    def _is_used(self, made: _Recording) -> bool:
-        return self._uses(made) != made.idle
 
     def _replayed(self, made: _Recording, args: list[Any]) -> list[Any]:
         for number, copy in made.copies.items():

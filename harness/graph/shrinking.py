@@ -127,15 +127,17 @@ class _Extents:
             dim = _number(node.args[1]) if len(node.args) > 1 else 0
             parts = tensors_of(*(types[one.name] for one in first if isinstance(one, Ref)))
             pieces, whole = tuple(int(part.shape[dim]) for part in parts), int(kind.shape[dim])
-            self._add((*pieces, whole), partial(_sums_up, pieces, whole))
+            self._add((*pieces, whole), lambda v: sum(v[n] for n in pieces) == v[whole])
         elif name == "constant_pad_nd" and isinstance(source, TensorType):
             self._pad(node, source, kind)
         elif name == "select" and isinstance(source, TensorType):
             whole, at = int(source.shape[_number(node.args[1])]), _number(node.args[2])
             if at > 0:
-                self._add((whole, at), partial(_is_below, at, whole))
+                self._add((whole, at), lambda v: v[at] < v[whole])
         elif name == "arange" and len(node.args) > 1 and kind.rank == 1:
-            start, end, *step = [_number(arg) for arg in node.args[:3] if _is_number(arg)]
+            start, end, *step = [
+                int(arg) for arg in node.args[:3] if isinstance(arg, int | sympy.Integer)
+            ]
             self._range(start, end, step[0] if step else 1, int(kind.shape[0]))
         elif name in ("slice", "slice_scatter") and isinstance(source, TensorType):
             self._slice(node, source)
@@ -150,7 +152,7 @@ class _Extents:
         length = max(0, -(-(end - start) // step))
 
         self._range(start, end, step, length)
-        self._add((whole, end), partial(_is_below, end, whole, most=True))
+        self._add((whole, end), lambda v: v[end] <= v[whole])
 
     def _range(self, start: int, end: int, step: int, length: int) -> None:
         if min(start, end, step) >= 0:
@@ -307,10 +309,6 @@ def _tuple(arg: Arg) -> tuple[Arg, ...]:
     return arg if isinstance(arg, tuple) else ()
 
 
-def _is_number(arg: Arg) -> bool:
-    return isinstance(arg, int | sympy.Integer)
-
-
 def _number(arg: Arg) -> int:
     return int(arg)  # type: ignore[arg-type]
 
@@ -319,14 +317,6 @@ def _same_product(one: Sequence[int], other: Sequence[int], value: Mapping[int, 
     return math.prod(value[n] for n in one) == math.prod(value[n] for n in other)
 
 
-def _sums_up(pieces: Sequence[int], whole: int, value: Mapping[int, int]) -> bool:
-    return sum(value[n] for n in pieces) == value[whole]
-
-
 def _padded(sizes: Sequence[int], value: Mapping[int, int]) -> bool:
     one, other, *pads = (value[n] if n >= 0 else -value[-n] for n in sizes)
     return one + sum(pads) == other
-
-
-def _is_below(one: int, other: int, value: Mapping[int, int], most: bool = False) -> bool:
-    return value[one] < value[other] or (most and value[one] == value[other])

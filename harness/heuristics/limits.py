@@ -238,13 +238,9 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
     warps = _within_threads(facts, blocks, warps, target)
     warps = enough_per_thread(facts, warps, _product(blocks), target)
-    named = tuple((block_name(p), blocks[p]) for p in sorted(blocks, key=_name_order))
+    in_order = sorted(blocks, key=lambda prefix: (is_reduction(prefix), prefix))
+    named = tuple((block_name(prefix), blocks[prefix]) for prefix in in_order)
     return Config(named, warps, proposal.stages)
-
-
-def _name_order(prefix: str) -> tuple[int, str]:
-    """X, Y, then reductions: the order block sizes are written in."""
-    return (1 if is_reduction(prefix) else 0, prefix)
 
 
 def finish_all(facts: Facts, proposals: Iterable[Proposal], target: Target) -> tuple[Config, ...]:

@@ -146,15 +146,11 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         _proposal(1, 4096, 4),
         _proposal(1, 1024, 4),
     ]
-    if _register_intensive(facts):
+    if facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES:
+        # So much is loaded and summed up at once that a smaller block may keep more of it in
+        # registers; with few rows, large blocks are needed to keep the device busy.
         first.insert(1, _proposal(1, 1024, _MAX_WARPS // 2))
     return [*first, *rest]
-
-
-def _register_intensive(facts: Facts) -> bool:
-    """Whether so much is loaded and summed up at once that a smaller block may keep more of
-    them in registers; with few rows, large blocks are needed to keep the device busy."""
-    return facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES
 
 
 def _outer(facts: Facts, target: Target) -> list[Proposal]:

@@ -40,13 +40,9 @@ def is_nonnegative(value: Bound) -> bool:
     shifted = value.xreplace({s: s + 1 for s in sizes}).expand()
     for term in sympy.Add.make_args(shifted):
         coefficient, rest = term.as_coeff_Mul()
-        if coefficient < 0 or not all(_factor_nonnegative(f) for f in sympy.Mul.make_args(rest)):
+        if coefficient < 0 or not all(f.is_nonnegative for f in sympy.Mul.make_args(rest)):
             return False
     return True
-
-
-def _factor_nonnegative(factor: sympy.Expr) -> bool:
-    return bool(factor.is_nonnegative)
 
 
 def less(a: Bound, b: Bound) -> bool:
@@ -127,12 +123,8 @@ def extreme(parts: list[Interval], largest: bool) -> Interval:
         if len(known) == len(column) or (known and one_suffices):
             ends.append(pick(known))
         else:
-            ends.append(next((c for c in column if c is not None and _is_tight(column)), None))
+            ends.append(column[0] if len(set(map(str, column))) == 1 else None)
     return ends[0], ends[1]
-
-
-def _is_tight(column: list[Bound]) -> bool:
-    return len({str(c) for c in column}) == 1
 
 
 def numeric(bound: Bound, sizes: Mapping[sympy.Symbol, int]) -> int | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -272,8 +272,9 @@ def store_roots(stores: Iterable[Store]) -> list[Value]:
     return roots
 
 
-def walk(roots: Iterable[Value]) -> Iterator[Value]:
-    """Every value reachable from ``roots`` once, operands before users. Iterative."""
+def walk(roots: Iterable[Value], closed: Container[int] = ()) -> Iterator[Value]:
+    """Every value reachable from ``roots`` once, operands before users, without a look into those
+    whose identities are ``closed``. Iterative."""
     done: set[int] = set()
     stack: list[tuple[Value, bool]] = [(r, False) for r in reversed(list(roots))]
     while stack:
@@ -285,7 +286,8 @@ def walk(roots: Iterable[Value]) -> Iterator[Value]:
             yield value
             continue
         stack.append((value, True))
-        stack.extend((v, False) for v in reversed(operands(value)) if id(v) not in done)
+        if id(value) not in closed:
+            stack.extend((v, False) for v in reversed(operands(value)) if id(v) not in done)
 
 
 def values(stores: Iterable[Store]) -> list[Value]:

@@ -62,14 +62,11 @@ def _once(
         others = second if (number, access) in first else first
         if access.use is not Use.LOAD or any(access.matches(r) for r in counted):
             continue
-        if any(_provides(n, r, number) and access.matches(r) for n, r in others):
+        ahead = (r for n, r in others if r.use is Use.LOAD or n < number)
+        if any(map(access.matches, ahead)):
             counted.append(access)
             total += _footprint(access, joined, facts)
     return min(total, facts.nbytes(name))
-
-
-def _provides(number: int, access: AffineAccess, reader: int) -> bool:
-    return access.use is Use.LOAD or number < reader
 
 
 def _footprint(access: AffineAccess, joined: Candidate, facts: Facts) -> int:

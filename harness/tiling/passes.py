@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import sympy
 
-from harness.ir.nodes import Load, Reduce, ReduceKind, Store, Value, operands, store_roots, walk
+from harness.ir.nodes import Load, Reduce, ReduceKind, Store, store_roots, walk
 from harness.tiling.plan import PlanSegment
 
 Loaded = set[tuple[str, sympy.Expr]]
@@ -35,28 +35,8 @@ def loaded_by_segment(segments: Sequence[PlanSegment]) -> list[Loaded]:
     done: set[int] = set()
     loaded: list[Loaded] = []
     for segment in segments:
-        values = walk_until(store_roots(segment.stores), done)
+        values = list(walk(store_roots(segment.stores), done))
         loaded.append({(v.buffer, v.index) for v in values if isinstance(v, Load)})
         found = [v for v in values if isinstance(v, Reduce)]
         done.update(id(r) for v in found for r in parts[reduction_key(v)])
     return loaded
-
-
-def walk_until(roots: Sequence[Value], done: set[int]) -> list[Value]:
-    """Every value reachable from ``roots``, operands before users, not looking inside the
-    reductions whose identities are in ``done``."""
-    seen: set[int] = set()
-    order: list[Value] = []
-    stack: list[tuple[Value, bool]] = [(r, False) for r in reversed(roots)]
-    while stack:
-        value, ready = stack.pop()
-        if ready:
-            order.append(value)
-            continue
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        stack.append((value, True))
-        if id(value) not in done:
-            stack.extend((v, False) for v in reversed(operands(value)))
-    return order

@@ -137,7 +137,8 @@ class _Flat:
 
 
 def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Flat:
-    module = _as_module(example.function)
+    module = example.function
+    module = module if isinstance(module, torch.nn.Module) else _Wrapped(module)
     named = _leaves(example)
     try:
         exported = aot.export(module, example.args, example.kwargs, mode, training)
@@ -190,10 +191,6 @@ class _Wrapped(torch.nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         return self._function(*args, **kwargs)
-
-
-def _as_module(function: Callable[..., Any]) -> torch.nn.Module:
-    return function if isinstance(function, torch.nn.Module) else _Wrapped(function)
 
 
 def _leaves(example: Example) -> list[tuple[str, Any, str]]:

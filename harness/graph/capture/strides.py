@@ -46,20 +46,10 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
     for op, rule in table.items():
         if not isinstance(op, torch._ops.OpOverload):
             continue
-        name = op._schema.name.removeprefix("aten::")
-        if name in IN_ORDER:
-            rules[op] = functools.partial(_in_order, rule)
-        elif name == "diagonal_scatter":
-            rules[op] = functools.partial(_in_a_copy_of_the_first, rule)
-        elif name in ("index_fill", "put"):
-            made = _filled if name == "index_fill" else rule
-            rules[op] = functools.partial(_like_the_first, made)
-        elif name == "threshold_backward":
-            rules[op] = functools.partial(_second_first, rule)
-        elif name == "binary_cross_entropy_with_logits":
-            rules[op] = functools.partial(_of_one_type, rule)
-        elif torch.Tag.pointwise in op.tags or name == "floor_divide":  # not tagged
-            rules[op] = functools.partial(_elementwise, rule)
+        usual = _elementwise if torch.Tag.pointwise in op.tags else None
+        way = _WAYS.get(op._schema.name.removeprefix("aten::"), usual)
+        if way is not None:
+            rules[op] = functools.partial(way, rule)
     whole = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
     return rules | {op: _Whole(op) for op in whole}
 
@@ -133,6 +123,21 @@ def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     leaves = torch.utils._pytree.tree_leaves((args, kwargs))
     stride = _wanted(made, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
     return made if stride is None else laid_out(made, stride)
+
+
+def _filled_like_the_first(_: Callable[..., Any], *args: Any) -> Any:
+    return _like_the_first(_filled, *args)
+
+
+_WAYS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(IN_ORDER, _in_order),
+    "binary_cross_entropy_with_logits": _of_one_type,
+    "diagonal_scatter": _in_a_copy_of_the_first,
+    "floor_divide": _elementwise,  # not tagged as such
+    "index_fill": _filled_like_the_first,
+    "put": _like_the_first,
+    "threshold_backward": _second_first,
+}
 
 
 def follow_eager(gm: fx.GraphModule) -> None:

@@ -310,7 +310,8 @@ class Lowering:
         if found.loads and name in self.uses.reread and found.ops:
             return True
         own = size_hint(kind.numel)
-        if demand.users > 1 and own > 1 and self._is_mutation_value(name):
+        mutates = any(m.value == name for m in self.graph.mutations)
+        if demand.users > 1 and own > 1 and mutates:
             return True
         read = sum(
             min(self._extent(b), own) * self.buffers[b].dtype.itemsize
@@ -322,9 +323,6 @@ class Lowering:
         if buffer not in self.extents:
             self.extents[buffer] = size_hint(self.buffers[buffer].extent)
         return self.extents[buffer]
-
-    def _is_mutation_value(self, name: str) -> bool:
-        return any(m.value == name for m in self.graph.mutations)
 
     def _new_buffer(self, name: str, kind: TensorType) -> Buffer:
         role = Role.OUTPUT if self._wanted(name) else Role.TEMPORARY

@@ -22,41 +22,29 @@ class Unit:
     mutations: list[Mutation] = field(default_factory=list)
 
 
-class _Sets:
-    """Disjoint sets of names; the earliest name represents its set."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self._parent = {name: name for name in names}
-
-    def find(self, name: str) -> str:
-        while self._parent[name] != name:
-            self._parent[name] = self._parent[self._parent[name]]
-            name = self._parent[name]
-        return name
-
-    def join(self, a: str, b: str, order: dict[str, int]) -> None:
-        first, second = sorted((self.find(a), self.find(b)), key=order.__getitem__)
-        self._parent[second] = first
-
-
 def connect(layout: Layout, anchored: Iterable[str]) -> list[Unit]:
     """The regions in the order of their first nodes. ``anchored`` are free values that the host
     needs; each becomes a region of its own."""
     names = [n.name for n in layout.graph.nodes if layout.kind[n.name] is Kind.FUSIBLE]
-    sets = _Sets(names)
+    home = {name: [name] for name in names}
+
+    def join(one: str, other: str) -> None:
+        small, large = sorted((home[one], home[other]), key=len)
+        if small is not large:
+            large += small
+            home.update(dict.fromkeys(small, large))
+
     reader: dict[tuple[str, int], str] = {}
     for name in names:
         for value in layout.operands(name):
             level = layout.level[name]
             if layout.kind.get(value) is Kind.FUSIBLE and layout.level[value] == level:
-                sets.join(value, name, layout.order)
+                join(value, name)
             elif not _is_scalar(layout, value):
-                sets.join(reader.setdefault((value, level), name), name, layout.order)
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(sets.find(name), []).append(name)
-    groups.update((name, [name]) for name in anchored)
-    units = [Unit(tuple(members)) for members in groups.values()]
+                join(reader.setdefault((value, level), name), name)
+    groups = {id(home[name]): home[name] for name in names}
+    lists = (*groups.values(), *([name] for name in anchored))
+    units = [Unit(tuple(sorted(members, key=layout.order.__getitem__))) for members in lists]
     for unit in units:
         fill(layout, unit, ())
     return sorted(units, key=lambda unit: layout.order[unit.members[0]])

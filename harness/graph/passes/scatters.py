@@ -115,15 +115,10 @@ def _default(found: _Scatter) -> int:
     return math.gcd(1 << max(0, most.bit_length() - 1), max(found.points))
 
 
-def _along(found: _Scatter) -> int:
-    """The longest dimension of the indices, the first of several."""
-    return max(range(len(found.points)), key=lambda d: (found.points[d], -d))
-
-
 def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> None:
     """Points take copies in turns along the longest dimension of the indices, the first
     of several: programs that run at the same time mostly differ in it."""
-    along = _along(found)
+    along = max(range(len(found.points)), key=lambda d: (found.points[d], -d))
     size = found.points[along]
     index = emitter.type(found.indices[0]).dtype
     once = contiguous(index, (copies,))

@@ -264,8 +264,8 @@ def open_binary(
 
     def misaligned(stream: int, *args: Any) -> None:
         del stream
-        names = [name for name, _ in binary.signature]
-        odd = [n for n, a in zip(names, args, strict=True) if _odd(binary, n, a)]
+        given = {name: arg for (name, _), arg in zip(binary.signature, args, strict=True)}
+        odd = [name for name in binary.aligned if _address(given[name]) % 16]
         raise CompileFailed(
             "an argument of a saved kernel is not aligned",
             where=f"{where}: {', '.join(odd)}",
@@ -280,10 +280,6 @@ def open_binary(
     kernel = launching(cache).make(_not_bound, misaligned, failed)
     owner.bind(kernel, binary, device)
     return SavedKernel(binary, device, kernel, owner)
-
-
-def _odd(binary: KernelBinary, name: str, argument: Any) -> bool:
-    return name in binary.aligned and bool(_address(argument) % 16)
 
 
 def _not_bound(*_: Any) -> None:

@@ -72,7 +72,8 @@ class Space:
         if len(stages) > 1:
             stages = list(range(1, min(_MOST_STAGES, stages[-1] + 1) + 1))
         values.append((STAGES, tuple(stages)))
-        most = max([_MOST_PER_THREAD, *(_per_thread(c, target.warp_size) for c in configs)])
+        each = (-(-c.elements // (c.num_warps * target.warp_size)) for c in configs)
+        most = max(_MOST_PER_THREAD, *each)
         least, options = loaded.least_per_thread, configs[0].options
         return cls(tuple(values), target.warp_size, least, most, sizes, options)
 
@@ -175,15 +176,7 @@ def _reduces(name: str) -> bool:
     return name.startswith("R") and name.endswith("BLOCK")
 
 
-def _prefix(name: str) -> str:
-    return name.removesuffix("BLOCK").lower()
-
-
 def _largest(name: str, sizes: Mapping[str, int]) -> int:
-    prefix = _prefix(name)
+    prefix = name.removesuffix("BLOCK").lower()
     cap = MAX_REDUCTION_BLOCK if _reduces(name) else MAX_BLOCK.get(prefix, 1)
     return min(cap, next_power_of_two(sizes.get(prefix, 1)))
-
-
-def _per_thread(config: Config, warp_size: int) -> int:
-    return -(-config.elements // (config.num_warps * warp_size))
