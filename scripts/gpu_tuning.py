@@ -35,7 +35,7 @@ from harness.heuristics.facts import Config, Facts  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.records.trials import Resources, Trial, Tuned  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.compile.compiling import CompileJob, CompilePool, WarmJob  # noqa: E402
+from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
 from harness.runtime.tune.autotune import Compiler, Ready, Settings, tune  # noqa: E402
 from harness.runtime.tune.race import failure  # noqa: E402
 from harness.runtime.tune.saved import free_room  # noqa: E402
@@ -87,7 +87,7 @@ def compile_ahead(
     work = [CompileJob(k.text, target, c) for k, c in pairs]
     done = 0
     with CompilePool(jobs, cache) as pool:
-        for index, error in pool.each([WarmJob(job) for job in work]):
+        for index, error in pool.each(work):
             kernel, config = pairs[index]
             done += 1
             if error is None:

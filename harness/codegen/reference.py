@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import sympy
 
-from harness.codegen.steps import computes_floats, is_inexact, jumps
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed, needed_nodes, node_text
-from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.graph.model import Graph, Node, Ref, TensorType, tensors_of
 from harness.ir.affine import UNKNOWN_SIZE
 from harness.ir.index_text import size_text
 from harness.ir.nodes import Compute, Load, walk
@@ -20,12 +20,24 @@ from harness.ir.ops import Op
 from harness.ir.program import Buffer, Role
 from harness.tiling.plan import Argument, ArgumentKind, KernelPlan
 
+_INEXACT = frozenset(
+    "acos acosh asin asinh atan atan2 atanh cos cosh div erf erfc erfinv exp exp2 expm1 gelu"
+    " hypot lgamma log log10 log1p log2 logit logsumexp mish pow reciprocal rsqrt sigmoid silu"
+    " sin sinh softplus sqrt tan tanh xlogy _softmax _log_softmax".split()
+)
+"""Functions that are not correctly rounded everywhere, by ATen name."""
+
+_JUMPING = frozenset("ceil floor floor_divide fmod frac remainder round sgn sign trunc".split())
+"""Functions of floating values with floating results that jump."""
+
+_NARROW = (DType.F8E4M3, DType.F8E5M2)
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """``lines`` are the body of ``reference(args, wide, nudge)``. ``kept`` are positions of
     written arguments whose old contents matter; ``floating`` says whether floating-point
-    values take part, ``steps`` whether the result jumps somewhere (``codegen.steps``), so
+    values take part, ``steps`` whether the result jumps somewhere (``jumps``), so
     that ``nudge`` is used. ``rounded`` are the types of what the kernel rounds, or reads again
     once it is stored, and goes on with, by Triton's names."""
 
@@ -202,3 +214,49 @@ def triton_signature(dtype: DType) -> str:
 
 
 _SHORT = {"float": "fp", "bfloat": "bf", "int": "i", "uint": "u"}
+
+
+def is_inexact(node: Node) -> bool:
+    """Whether two correct implementations of this call may differ in the last places. Whole powers
+    and divisions by a power of two do not count: they are exact wherever their result is
+    representable, and steps over integers rely on that."""
+    if not isinstance(node.type, TensorType) or not node.type.dtype.is_float:
+        return False
+    name = node.packet
+    if name not in _INEXACT or node.op.startswith("aten.div.Tensor_mode"):
+        return False
+    operand = _number(node.args[1]) if len(node.args) > 1 else None
+    if operand is None:
+        return True
+    if name == "div":
+        return abs(math.frexp(operand)[0]) != 0.5
+    return name != "pow" or not operand.is_integer()
+
+
+def _number(arg: object) -> float | None:
+    if isinstance(arg, int | float):
+        return float(arg)
+    return float(arg) if isinstance(arg, sympy.Expr) and arg.is_number else None
+
+
+def computes_floats(nodes: Iterable[Node]) -> bool:
+    """Whether any of ``nodes`` has a floating-point result."""
+    return any(isinstance(n.type, TensorType) and n.type.dtype.is_float for n in nodes)
+
+
+def jumps(nodes: Iterable[Node], graph: Graph) -> bool:
+    """Whether the result of ``nodes``, calls of ``graph``, jumps somewhere (a floor, a comparison,
+    a conversion to an integer): next to it two correct programs may differ by a whole step, for a
+    logarithm or a division was rounded differently before. A module's check then also accepts what
+    the reference gives when such functions are a few units of the last place off."""
+    types = graph.types()
+    for node in nodes:
+        found = (types.get(name) for name in node.refs())
+        if not any(isinstance(t, TensorType) and t.dtype.is_float for t in found):
+            continue
+        if node.packet in _JUMPING or node.op.startswith("aten.div.Tensor_mode"):
+            return True
+        dtypes = [result.dtype for result in tensors_of(node.type)]
+        if any(not dtype.is_float or dtype in _NARROW for dtype in dtypes):
+            return True
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -30,12 +31,10 @@ from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
-from harness.tiling.copies import with_exact_copies
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.names import kernel_name
 from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
-from harness.tiling.rewrite import Inliner, contains_reduce
+from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
 from harness.tiling.softmax import online_softmax, side_by_side
 from harness.tiling.space import Space, iteration_space
@@ -51,6 +50,21 @@ _FAMILIES = {
     Category.MIXED: Family.MIXED,
 }
 _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
+
+
+MOST_OPS = 5
+LONGEST = 60
+_SILENT = frozenset(
+    "alias arange clone copy expand full getitem permute scalar_tensor select slice squeeze"
+    " t to_copy transpose unsqueeze view".split()
+)
+"""Operators that only rearrange, convert or fill: named only where there is nothing else."""
+
+_NUMBER = re.compile(
+    r"((_\d+)?_(chunks|results|total|within|across|partial(_var|_mean)?))?(_\d+)*$"
+)
+"""What follows the operator in a node's name: a number, and what splitting a reduction adds."""
+_UNFIT = re.compile(r"\W")
 
 
 def plan(
@@ -290,3 +304,19 @@ def _fixed_blocks(
     if category in (Category.PERSISTENT, Category.MIXED):
         pins.append(("R0_BLOCK", 1 << (size - 1).bit_length()))
     return tuple(pins)
+
+
+def kernel_name(category: str, origins: Sequence[str]) -> str:
+    """``triton_<category>_fused_<ops>``: the distinct operators of ``origins`` (node names
+    such as ``add_3``) in graph order, at most ``MOST_OPS`` of them and ``LONGEST``
+    characters."""
+    ops = list(
+        dict.fromkeys(_UNFIT.sub("_", _NUMBER.sub("", o, count=1)).strip("_") for o in origins)
+    )
+    ops = [o for o in ops if o not in _SILENT] or ops
+    kept: list[str] = []
+    for op in (o for o in ops if o):
+        if len(kept) == MOST_OPS or len("_".join((*kept, op))) > LONGEST:
+            break
+        kept.append(op)
+    return f"triton_{category}_fused_{'_'.join(kept) or 'nothing'}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from harness.codegen.reference import is_inexact, jumps
 from harness.codegen.source import EmittedModule
-from harness.codegen.steps import is_inexact, jumps
 from harness.graph.model import Graph
 from harness.graph.text import loads
 from harness.runtime.interpret.interpreter import CheckResult, InterpreterPool

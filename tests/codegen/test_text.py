@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.graph.text import dumps, loads
-from harness.tiling.names import kernel_name
+from harness.tiling.build import kernel_name
 from harness.tiling.plan import ArgumentKind, Category
 from tests.codegen import graphs
 from tests.codegen.kernels import modules, only, sources

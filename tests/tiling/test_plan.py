@@ -8,9 +8,8 @@ from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Family, Hint
 from harness.target import H100
-from harness.tiling.build import plan
+from harness.tiling.build import LONGEST, kernel_name, plan
 from harness.tiling.choose import Access, is_persistent, reduction_hint, tile_boundary
-from harness.tiling.names import LONGEST, kernel_name
 from harness.tiling.plan import Category, KernelPlan
 from harness.tiling.ranges import Split
 from tests.codegen import graphs

@@ -71,7 +71,6 @@ class Naming:
 
     names: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
-    bounds: Mapping[str, int] = field(default_factory=dict)
     prefix: str = ""
     """Attribute path that is left out of module paths."""
 
@@ -137,7 +136,7 @@ class _Reader:
                 self.sizes.setdefault(known, number)
             return
         name = self._name(node)
-        self.inputs.append(Input(name, tensor_type(value), self._role(node), self._bound(node)))
+        self.inputs.append(Input(name, tensor_type(value), self._role(node)))
         self.positions.append(number)
         self._values[node] = Ref(name)
 
@@ -319,10 +318,6 @@ class _Reader:
         if "tangents" in str(node.target):
             return "gradient"
         return "saved" if self._is_backward else "data"
-
-    def _bound(self, node: fx.Node) -> sympy.Expr | None:
-        bound = self.naming.bounds.get(node.name)
-        return None if bound is None else sympy.Integer(bound)
 
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:

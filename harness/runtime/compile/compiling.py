@@ -29,14 +29,6 @@ class MetricsJob(Job):
     kernels: tuple[CompileJob, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WarmJob(Job):
-    """Compile ``kernel`` into the cache."""
-
-    handler: ClassVar[str] = "harness.runtime.compile.compiling:warm"
-    kernel: CompileJob
-
-
 class CompilePool(Pool):
     """Compiles kernels in ``workers`` processes (``niceness``: as of ``Device``). Answers are
     ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
@@ -88,7 +80,7 @@ class CompilePool(Pool):
     def warm(self, jobs: Sequence[CompileJob]) -> list[HarnessError | None]:
         """Only compile, so that a later launch in another process finds the binary; None for
         each kernel that compiled."""
-        return self.all([WarmJob(job) for job in jobs])
+        return self.all(jobs)
 
 
 def compile_ahead(jobs: Sequence[CompileJob], workers: int, cache: Path) -> None:
@@ -105,11 +97,10 @@ def measure(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessEr
     return static.measure(job.kernels, context.cache)
 
 
-def warm(context: Context, job: WarmJob) -> None:
-    """The handler of ``WarmJob``."""
+def warm(context: Context, job: CompileJob) -> None:
+    """The handler of ``CompileJob``."""
     from harness.runtime import module as modules
     from harness.runtime.launch.launcher import compiled_binary
 
-    kernel = job.kernel
-    loaded = modules.load(kernel.module_text, context.cache)
-    compiled_binary(loaded, kernel.target, kernel.config or loaded.configs[0], cache=context.cache)
+    loaded = modules.load(job.module_text, context.cache)
+    compiled_binary(loaded, job.target, job.config or loaded.configs[0], cache=context.cache)

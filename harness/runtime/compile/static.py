@@ -12,10 +12,11 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
+from harness.devices.job import Job
 from harness.errors import CompileFailed, HarnessError, RecordError
 from harness.files import write_atomically
 from harness.heuristics.facts import Config
@@ -33,10 +34,12 @@ _BYTES_A_REGISTER = 4
 
 
 @dataclass(frozen=True, slots=True)
-class CompileJob:
+class CompileJob(Job):
     """One kernel under one configuration for one target. None: the module's first candidate that
-    compiles and does not spill much (a hand-written kernel's first, whatever it does)."""
+    compiles and does not spill much (a hand-written kernel's first, whatever it does). As a job of
+    a pool it is compiled into the cache (the first candidate for None)."""
 
+    handler: ClassVar[str] = "harness.runtime.compile.compiling:warm"
     module_text: str
     target: Target
     config: Config | None = None

@@ -21,7 +21,7 @@ from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
 from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
-from harness.runtime.compile.compiling import CompileJob, CompilePool, WarmJob
+from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.static import reason, untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import Launcher
@@ -156,7 +156,7 @@ class SelectedKernels:
 
     def _compile(self, pool: CompilePool, jobs: Sequence[CompileJob]) -> None:
         try:
-            for index, error in pool.each([WarmJob(job) for job in jobs]):
+            for index, error in pool.each(jobs):
                 if error is not None:
                     _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
                 if self._closed:

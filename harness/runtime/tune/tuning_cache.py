@@ -103,13 +103,6 @@ class TuningCache:
     warn: Warn = warn_once
     _told: set[str] = field(default_factory=set)
 
-    def __getstate__(self) -> tuple[Path, tuple[tuple[str, str], ...]]:
-        return (self.folder, self.device)
-
-    def __setstate__(self, state: tuple[Path, tuple[tuple[str, str], ...]]) -> None:
-        self.folder, self.device = state
-        self.warn, self._told = warn_once, set()
-
     def key(self, loaded: modules.LoadedModule, deterministic: bool = False) -> dict[str, Any]:
         """What decides the configuration of ``loaded``."""
         return {
