@@ -1,8 +1,5 @@
-"""Element types: one line each, with the facts every package needs.
-
-No torch and no triton here: both are named by string, so that reading a graph
-or printing a table does not import either.
-"""
+"""Element types: one line each, with the facts every package needs. No torch and no triton here:
+both are named by string, so that reading a graph or printing a table does not import either."""
 
 from __future__ import annotations
 
@@ -97,8 +94,6 @@ _BY_TORCH = {dtype.torch_name: dtype for dtype in DType}
 
 
 def from_torch_name(name: str) -> DType:
-    """The type torch calls ``name`` (``"float32"`` or ``"torch.float32"``).
-
-    Raises ``KeyError`` for a type the compiler does not know (quantised).
-    """
+    """The type torch calls ``name`` (``"float32"`` or ``"torch.float32"``). Raises ``KeyError`` for
+    a type the compiler does not know (quantised)."""
     return _BY_TORCH[name.removeprefix("torch.")]

@@ -22,11 +22,9 @@ from harness.errors import unknown
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One device kind.
-
-    ``capability`` is compute capability × 10 (90 for Hopper; gfx number on AMD), memory sizes are
-    bytes, ``memory_gbps`` the board's nominal bandwidth in GB/s (0 if unknown).
-    """
+    """One device kind. ``capability`` is compute capability × 10 (90 for Hopper; gfx number on
+    AMD), memory sizes are bytes, ``memory_gbps`` the board's nominal bandwidth in GB/s (0 if
+    unknown)."""
 
     name: str
     backend: str

@@ -444,8 +444,7 @@ _ACROSS = {
 
 
 def neutral(kind: ReduceKind, dtype: DType) -> str:
-    """The element that changes nothing, as text. Integers other than int64 are reduced as
-    int32."""
+    """The element that changes nothing, as text. Integers other than int64 are reduced as int32."""
     zero, one = ("0.0", "1.0") if dtype.is_float else ("0", "1")
     match kind:
         case ReduceKind.SUM | ReduceKind.ANY:

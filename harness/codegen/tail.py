@@ -1,9 +1,8 @@
 """The part of emitted modules that is not about one kernel, as text.
 
-It is written into every module: modules are kept for years and must run where this package is
-not installed. It reads the constants above it and nothing else. What a module has no use for
-(scatters' indices, sizes that only a launch knows, types that the interpreter converts wrongly)
-is left out.
+It is written into every module: modules are kept for years and must run where this package is not
+installed. It reads the constants above it and nothing else. What a module has no use for (scatters'
+indices, sizes that only a launch knows, types that the interpreter converts wrongly) is left out.
 """
 
 from __future__ import annotations

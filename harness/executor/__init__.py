@@ -1,8 +1,6 @@
 """Running a compiled graph: regions through their kernels, library calls with torch.
-
-``prepare_graph`` and ``prepare_region`` write a host function once (``hosttext``), so that a
-run costs the host little more than its launches. Its text is the function's ``text``.
-"""
+``prepare_graph`` and ``prepare_region`` write a host function once (``hosttext``), so that a run
+costs the host little more than its launches. Its text is the function's ``text``."""
 
 from __future__ import annotations
 

@@ -204,8 +204,7 @@ def write_launches(
     combos: Sequence[Combo],
     kernel: Callable[[EmittedModule], LaunchOn],
 ) -> dict[str, list[Value]]:
-    """Add the lines of regions that run together: ``combos`` in order. Their outputs, by
-    region."""
+    """Add the lines of regions that run together: ``combos`` in order. Their outputs, by region."""
     for writer in writers.values():
         writer.begin()
     kept = set().union(*(writer.kept for writer in writers.values()))

@@ -1,8 +1,6 @@
-"""Views between steps: chains of them as one, and those that nobody needs left out.
-
-What a chain of views does to a tensor whose layout is known is found by making it of a
-tensor without memory; the host function then makes the last view of a chain directly.
-"""
+"""Views between steps: chains of them as one, and those that nobody needs left out. What a chain of
+views does to a tensor whose layout is known is found by making it of a tensor without memory; the
+host function then makes the last view of a chain directly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""A graph's calls as Python source lines, for the reference inside emitted modules.
-
-No torch here: code generation writes these lines without importing it.
-"""
+"""A graph's calls as Python source lines, for the reference inside emitted modules. No torch here:
+code generation writes these lines without importing it."""
 
 from __future__ import annotations
 

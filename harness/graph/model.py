@@ -82,11 +82,10 @@ Arg: TypeAlias = (
 class Node:
     """One operator call.
 
-    ``op`` is the full overload name (``aten.add.Tensor``); the element access of
-    a node with several results is ``getitem`` with ``(Ref, int)`` as arguments.
-    ``source`` is the model's source line (``modeling_llama.py:73 in forward: x * w``),
-    ``module`` the path of the module it came from; both may be empty.
-    Device arguments are left out.
+    ``op`` is the full overload name (``aten.add.Tensor``); the element access of a node with
+    several results is ``getitem`` with ``(Ref, int)`` as arguments. ``source`` is the model's
+    source line (``modeling_llama.py:73 in forward: x * w``), ``module`` the path of the module it
+    came from; both may be empty. Device arguments are left out.
     """
 
     name: str

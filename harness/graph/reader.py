@@ -1,9 +1,6 @@
-"""Reading graph files: text to ``Graph``, with ``ast`` only, nothing executed.
-
-Needs neither torch nor the library the model came from. Whatever is wrong with a
-file ends in ``DamagedGraph`` with the file, the line, what was found and what
-belongs there.
-"""
+"""Reading graph files: text to ``Graph``, with ``ast`` only, nothing executed. Needs neither torch
+nor the library the model came from. Whatever is wrong with a file ends in ``DamagedGraph`` with the
+file, the line, what was found and what belongs there."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Running a graph with torch, and writing the same calls down as Python text.
-
-This is the meaning of a graph: every kernel is compared with it. ``float64`` means
-that everything floating is computed in float64, which serves as the reference for
-rounding errors.
-"""
+"""Running a graph with torch, and writing the same calls down as Python text. This is the meaning
+of a graph: every kernel is compared with it. ``float64`` means that everything floating is computed
+in float64, which serves as the reference for rounding errors."""
 
 from __future__ import annotations
 
@@ -220,9 +217,8 @@ def replay(
     """The graph's outputs, computed node by node with torch on ``tensors`` (one per
     graph input, on ``device``).
 
-    Mutations are applied to ``tensors`` at the end (with ``float64``, to float64 copies,
-    so that the caller's tensors stay as they are). Intermediate values are freed after
-    their last use.
+    Mutations are applied to ``tensors`` at the end (with ``float64``, to float64 copies, so that
+    the caller's tensors stay as they are). Intermediate values are freed after their last use.
     """
     where = torch.device(device)
     check_inputs(graph, tensors)

@@ -1,8 +1,6 @@
-"""Size expressions and tensor types as text: ``2*s0 + 1``, ``bf16[4, s0]{1, 4}``.
-
-Expressions are Python, read with ``ast`` and never evaluated: ``+ - *``, ``//`` and ``%`` (floor
-semantics), ``max(a, b)`` and ``min(a, b)``; read are integer powers, ``Max`` and ``Min`` too.
-"""
+"""Size expressions and tensor types as text: ``2*s0 + 1``, ``bf16[4, s0]{1, 4}``. Expressions are
+Python, read with ``ast`` and never evaluated: ``+ - *``, ``//`` and ``%`` (floor semantics),
+``max(a, b)`` and ``min(a, b)``; read are integer powers, ``Max`` and ``Min`` too."""
 
 from __future__ import annotations
 

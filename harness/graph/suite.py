@@ -30,10 +30,9 @@ _PARTS = {"inference": ("forward",), "training": ("forward", "backward"), "optim
 class Entry:
     """One declaration of a suite: what is captured, how, and at which sizes.
 
-    ``target`` and ``mode`` are those of ``harness.graph.capture.capture``; ``real`` and
-    ``small`` are the target's options at either size; ``origin`` says where the code
-    and the sizes come from, ``libraries`` which packages besides torch and the target's
-    provider the code is from.
+    ``target`` and ``mode`` are those of ``harness.graph.capture.capture``; ``real`` and ``small``
+    are the target's options at either size; ``origin`` says where the code and the sizes come from,
+    ``libraries`` which packages besides torch and the target's provider the code is from.
     """
 
     name: str

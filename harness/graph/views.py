@@ -70,11 +70,9 @@ def root_name(name: str, nodes: Mapping[str, Node]) -> str:
 
 
 def inputs_shared(graph: Graph) -> list[tuple[int, sympy.Expr]]:
-    """Places and lengths of the inputs that stand for memory which several tensors share.
-
-    The caller's tensors are picked out of them by strides; ``capture.scattering`` takes writing
-    them apart where sizes are known.
-    """
+    """Places and lengths of the inputs that stand for memory which several tensors share. The
+    caller's tensors are picked out of them by strides; ``capture.scattering`` takes writing them
+    apart where sizes are known."""
     readers: dict[str, set[str]] = {item.name: set() for item in graph.inputs}
     for node in graph.nodes:
         for name in node.refs():

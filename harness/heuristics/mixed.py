@@ -1,8 +1,6 @@
-"""Mixed-order kernels: how many strips of rows, what fits a program, and candidates.
-
-A program walks a strip of rows, a few at a time, reduces each of them, and keeps what the columns
-come to in registers; at the end it stores that, for a second kernel to add up over strips.
-"""
+"""Mixed-order kernels: how many strips of rows, what fits a program, and candidates. A program
+walks a strip of rows, a few at a time, reduces each of them, and keeps what the columns come to in
+registers; at the end it stores that, for a second kernel to add up over strips."""
 
 from __future__ import annotations
 

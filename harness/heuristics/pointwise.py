@@ -1,10 +1,9 @@
 """Candidates of pointwise kernels.
 
 A memory-bound kernel on a Hopper-class device wants some 40 kB of loads in flight per
-multiprocessor and 16-byte accesses: 8 elements per thread are one such load of a 16-bit
-type and two of a 32-bit type, and 128 threads a block leave 16 blocks per
-multiprocessor. With many operands the same bytes come from fewer elements, and 8 of
-each would only cost registers.
+multiprocessor and 16-byte accesses: 8 elements per thread are one such load of a 16-bit type and
+two of a 32-bit type, and 128 threads a block leave 16 blocks per multiprocessor. With many operands
+the same bytes come from fewer elements, and 8 of each would only cost registers.
 """
 
 from __future__ import annotations

@@ -26,9 +26,8 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Launch configurations worth trying for ``facts`` on ``target``, the default first: those
     that were fast on kernels like it, then those of the family's rules.
 
-    Never empty, no repeats, the same for the same arguments. Every block is a power of
-    two no larger than its numel rounded up to one, and one block of a kernel holds at
-    most 2**20 elements.
+    Never empty, no repeats, the same for the same arguments. Every block is a power of two no
+    larger than its numel rounded up to one, and one block of a kernel holds at most 2**20 elements.
     """
     known, rules = learnt(facts, target), by_rules(facts, target)
     return tuple(dict.fromkeys((*known, *rules[:BESIDE]))) if known else rules

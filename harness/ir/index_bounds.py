@@ -1,7 +1,5 @@
-"""Bounds of index expressions, and the one question asked of them: is this negative?
-
-A bound is an ``int`` or a sympy expression over sizes (symbols that are positive).
-"""
+"""Bounds of index expressions, and the one question asked of them: is this negative? A bound is an
+``int`` or a sympy expression over sizes (symbols that are positive)."""
 
 from __future__ import annotations
 

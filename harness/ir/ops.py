@@ -1,6 +1,5 @@
 """Scalar operations: everything the compiler knows about each is its line in ``Op``. What it means,
-and on which operands it is tested, is for tests to say (``tests/ir/meanings.py``).
-"""
+and on which operands it is tested, is for tests to say (``tests/ir/meanings.py``)."""
 
 from __future__ import annotations
 

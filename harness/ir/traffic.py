@@ -1,8 +1,6 @@
-"""Bytes a kernel moves: each distinct element read once, each written once.
-
-The count is a model: never more than the storage, and rather under than over. An
-element that is read and written counts twice.
-"""
+"""Bytes a kernel moves: each distinct element read once, each written once. The count is a model:
+never more than the storage, and rather under than over. An element that is read and written counts
+twice."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The verifier: a program that passes can be scheduled, rendered and interpreted.
-
-What it finds is a bug in the compiler, so every message names the nest, the store
-and both sides of the contradiction.
-"""
+"""The verifier: a program that passes can be scheduled, rendered and interpreted. What it finds is
+a bug in the compiler, so every message names the nest, the store and both sides of the
+contradiction."""
 
 from __future__ import annotations
 

@@ -52,10 +52,8 @@ def boards(asked: str) -> list[str]:
 
 def current_target(device: torch.device | None = None) -> Target:
     """The target of ``device`` (the current one if None): the row of its model, with
-    multiprocessors and cache size as the driver reports them.
-
-    Bandwidth stays the model's nominal one; 0 for a board that is not in the table.
-    """
+    multiprocessors and cache size as the driver reports them. Bandwidth stays the model's nominal
+    one; 0 for a board that is not in the table."""
     where = require() if device is None else device
     found = torch.cuda.get_device_properties(where)
     name = str(found.name).lower()

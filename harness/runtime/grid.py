@@ -54,10 +54,7 @@ def split_scan(scanned: Size, name: str, rows: Size) -> Grid:
 
 
 def checked(counts: Sequence[int], where: str) -> Counts:
-    """``counts`` as three integers, if a launch takes them.
-
-    Raises ``GridTooLarge`` if not.
-    """
+    """``counts`` as three integers, if a launch takes them. Raises ``GridTooLarge`` if not."""
     x, y, z = (int(n) for n in counts)
     if not (0 <= x <= MAX_GRID_X and 0 <= y <= MAX_GRID_YZ and 0 <= z <= MAX_GRID_YZ):
         raise GridTooLarge(

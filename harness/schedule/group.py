@@ -48,15 +48,14 @@ class Segment:
 class FusedGroup:
     """One kernel to be: its iteration space and its nests in order.
 
-    ``axes`` and ``raxes`` are the loops that all of its nests share (a flat nest runs over
-    ``axes`` alone); ``raxes`` is empty for a pointwise kernel, whose only segment is flat.
-    ``internal`` are buffers that exist
-    only inside the kernel: stored nowhere, their loads are the stored value.
+    ``axes`` and ``raxes`` are the loops that all of its nests share (a flat nest runs over ``axes``
+    alone); ``raxes`` is empty for a pointwise kernel, whose only segment is flat. ``internal`` are
+    buffers that exist only inside the kernel: stored nowhere, their loads are the stored value.
     ``walked``, of a kernel of mixed order, are those of ``axes`` that a program walks, reducing
-    over them for each of the others and of ``raxes``.
-    ``in_place`` pairs (output buffer, input buffer whose memory it reuses).
-    ``origins`` are graph node names in graph order. ``last_joined`` are the buffers that one of the
-    two kernels writes whose fusion was the last; empty for a single nest.
+    over them for each of the others and of ``raxes``. ``in_place`` pairs (output buffer, input
+    buffer whose memory it reuses). ``origins`` are graph node names in graph order. ``last_joined``
+    are the buffers that one of the two kernels writes whose fusion was the last; empty for a single
+    nest.
     """
 
     name: str

@@ -1,9 +1,8 @@
 """Finding common dimensions: which point of one kernel is which point of another.
 
-Two accesses of one buffer touch the same element at the same point only if their
-strides pair up. Walking both lists of (stride, size) from the smallest stride, and
-splitting the larger loop where sizes differ, either pairs everything, which is a
-bijection of points, or shows that there is none.
+Two accesses of one buffer touch the same element at the same point only if their strides pair up.
+Walking both lists of (stride, size) from the smallest stride, and splitting the larger loop where
+sizes differ, either pairs everything, which is a bijection of points, or shows that there is none.
 """
 
 from __future__ import annotations

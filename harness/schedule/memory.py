@@ -1,8 +1,6 @@
-"""Memory of a schedule: launch order, buffers reused in place, the peak.
-
-Sizes are likely values where a size is unknown (``affine.size_hint``); they steer choices and
-are reported as estimates, nothing depends on them for being right.
-"""
+"""Memory of a schedule: launch order, buffers reused in place, the peak. Sizes are likely values
+where a size is unknown (``affine.size_hint``); they steer choices and are reported as estimates,
+nothing depends on them for being right."""
 
 from __future__ import annotations
 

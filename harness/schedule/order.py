@@ -1,9 +1,8 @@
 """Segments of a kernel: where reduction loops are closed and opened again.
 
-Levels alternate: -1 flat, 0 looped, 1 flat, 2 looped, … What needs a finished
-reduction is above it. Pointwise nests sit as close to what uses them as they can, so
-that no loop computes what only a later one needs; a full-size value that two loops need
-and no buffer keeps is computed in both.
+Levels alternate: -1 flat, 0 looped, 1 flat, 2 looped, … What needs a finished reduction is above
+it. Pointwise nests sit as close to what uses them as they can, so that no loop computes what only a
+later one needs; a full-size value that two loops need and no buffer keeps is computed in both.
 """
 
 from __future__ import annotations

@@ -53,9 +53,8 @@ def saved(first: Candidate, joined: Candidate, facts: Facts) -> int:
 def _once(
     name: str, first: list[_Touch], second: list[_Touch], joined: Candidate, facts: Facts
 ) -> int:
-    """Bytes of one buffer that one side need not read, because the other reads or has
-    written the same elements at the same points. Reading what the other side overwrites
-    later saves nothing."""
+    """Bytes of one buffer that one side need not read, because the other reads or has written the
+    same elements at the same points. Reading what the other side overwrites later saves nothing."""
     total = 0
     counted: list[AffineAccess] = []
     for number, access in (*first, *second):

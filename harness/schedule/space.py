@@ -1,12 +1,11 @@
 """Nests over dimensions: the form in which loops of different shapes are compared.
 
-A **dimension** is one loop variable with a size. A loop may be split into several dimensions
-(24 into 4 × 6) and contiguous dimensions merged into one, without changing what is
-computed. An **affine access** says of one address how far it moves per step of each
-dimension. A **candidate** is a kernel in the making: dimensions shared by all its nests,
-each either parallel or reduced, and a **view** of every nest: its accesses over them. In
-this form fusing is choosing common dimensions, and two accesses touch the same element at
-the same point exactly if they are equal.
+A **dimension** is one loop variable with a size. A loop may be split into several dimensions (24
+into 4 × 6) and contiguous dimensions merged into one, without changing what is computed. An
+**affine access** says of one address how far it moves per step of each dimension. A **candidate**
+is a kernel in the making: dimensions shared by all its nests, each either parallel or reduced, and
+a **view** of every nest: its accesses over them. In this form fusing is choosing common dimensions,
+and two accesses touch the same element at the same point exactly if they are equal.
 """
 
 from __future__ import annotations

@@ -307,9 +307,8 @@ def _fixed_blocks(
 
 
 def kernel_name(category: str, origins: Sequence[str]) -> str:
-    """``triton_<category>_fused_<ops>``: the distinct operators of ``origins`` (node names
-    such as ``add_3``) in graph order, at most ``MOST_OPS`` of them and ``LONGEST``
-    characters."""
+    """``triton_<category>_fused_<ops>``: the distinct operators of ``origins`` (node names such as
+    ``add_3``) in graph order, at most ``MOST_OPS`` of them and ``LONGEST`` characters."""
     ops = list(
         dict.fromkeys(_UNFIT.sub("_", _NUMBER.sub("", o, count=1)).strip("_") for o in origins)
     )

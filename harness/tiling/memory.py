@@ -143,9 +143,8 @@ def accesses(
 
 
 def _axes(index: sympy.Expr, indirect: Indirect, tiles: Sequence[Tile]) -> tuple[Axis, ...]:
-    """What an access runs over: the entries that its index uses. Where an index comes from
-    memory every point may touch another element; entries of one tile overlap, so the tile
-    counts once."""
+    """What an access runs over: the entries that its index uses. Where an index comes from memory
+    every point may touch another element; entries of one tile overlap, so the tile counts once."""
     if not indirect:
         used = index.free_symbols
         return tuple(Axis(e.var, e.length) for t in tiles for e in t.entries if e.var in used)

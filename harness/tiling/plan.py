@@ -73,14 +73,13 @@ class PlanSegment:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelPlan:
-    """A kernel, decided. ``name`` lacks the running number. ``buffers`` holds every
-    buffer named by the stores, internal ones included; ``internal`` are never stored.
-    ``sizes`` are the unknown size symbols, arguments in this order after the pointers.
-    ``bytes_moved`` counts each distinct element read or written once (unknown sizes taken to be
-    ``UNKNOWN_SIZE``). ``initial`` are
+    """A kernel, decided. ``name`` lacks the running number. ``buffers`` holds every buffer named by
+    the stores, internal ones included; ``internal`` are never stored. ``sizes`` are the unknown
+    size symbols, arguments in this order after the pointers. ``bytes_moved`` counts each distinct
+    element read or written once (unknown sizes taken to be ``UNKNOWN_SIZE``). ``initial`` are
     written buffers that hold the state before a scatter which another kernel does, ``kept`` those
-    that this one scatters into over what they hold.
-    ``workspace``: several programs share a row, or may, and tell each other through it."""
+    that this one scatters into over what they hold. ``workspace``: several programs share a row, or
+    may, and tell each other through it."""
 
     name: str
     category: Category

@@ -1,8 +1,6 @@
-"""Iteration ranges: the loops of a kernel as splits of one root, and which of them may merge.
-
-The nests of a kernel share their loops, and row-major linearisation says which points are
-the same, so every loop variable is ``(root // divisor) % length`` of one root per tile.
-"""
+"""Iteration ranges: the loops of a kernel as splits of one root, and which of them may merge. The
+nests of a kernel share their loops, and row-major linearisation says which points are the same, so
+every loop variable is ``(root // divisor) % length`` of one root per tile."""
 
 from __future__ import annotations
 
@@ -38,8 +36,7 @@ def splits(axes: Sequence[Axis]) -> list[Split]:
 def mergeable(
     expr: sympy.Expr, high: sympy.Symbol, low: sympy.Symbol, low_length: sympy.Expr
 ) -> bool:
-    """Whether ``expr`` depends on ``high`` and ``low`` only through
-    ``high * low_length + low``."""
+    """Whether ``expr`` depends on ``high`` and ``low`` only through ``high * low_length + low``."""
     pair = {high: 0, low: 1}
     pending = [expr]
     while pending:

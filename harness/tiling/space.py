@@ -57,11 +57,10 @@ class _TileSpace:
 
 @dataclass(eq=False, slots=True)
 class Space:
-    """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is
-    None for a kernel without a reduction; ``full_loads`` counts loads along the reduction,
-    ``held`` those of them that differ between results,
-    ``widths`` is the ratio of the widest to the narrowest element accessed along it.
-    Entries are added as ``index`` meets accesses that need them."""
+    """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is None for
+    a kernel without a reduction; ``full_loads`` counts loads along the reduction, ``held`` those of
+    them that differ between results, ``widths`` is the ratio of the widest to the narrowest element
+    accessed along it. Entries are added as ``index`` meets accesses that need them."""
 
     hint: Hint | None
     full_loads: int

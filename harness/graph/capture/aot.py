@@ -146,10 +146,9 @@ def trace(
 ) -> Traced:
     """Trace ``function`` on fake tensors into functional ATen graphs.
 
-    With ``training``, the joint graph is cut by the min-cut partitioner; ``saved``
-    (names after ``rename``) fixes which values the forward graph keeps for the
-    backward one instead, so that two captures of one model at different sizes are
-    cut at the same places.
+    With ``training``, the joint graph is cut by the min-cut partitioner; ``saved`` (names after
+    ``rename``) fixes which values the forward graph keeps for the backward one instead, so that two
+    captures of one model at different sizes are cut at the same places.
     """
     traced = Traced()
 

@@ -28,13 +28,12 @@ Mode = Literal["inference", "training", "optimizer"]
 class CaptureOptions:
     """How to capture.
 
-    ``mode``: ``inference`` gives one graph, ``training`` a forward and a backward
-    graph, ``optimizer`` one AdamW step over the model's parameters. ``dtype`` is the
-    type the model's parameters and floating inputs are built in. ``options`` are
-    passed to the provider on top of those in the target, sizes among them. ``saved``
-    fixes what the forward graph keeps for the backward one (names of values), so
-    that a small capture is cut where the full-size one was. The versions of
-    ``libraries`` are noted in the graphs, besides torch's and the provider's.
+    ``mode``: ``inference`` gives one graph, ``training`` a forward and a backward graph,
+    ``optimizer`` one AdamW step over the model's parameters. ``dtype`` is the type the model's
+    parameters and floating inputs are built in. ``options`` are passed to the provider on top of
+    those in the target, sizes among them. ``saved`` fixes what the forward graph keeps for the
+    backward one (names of values), so that a small capture is cut where the full-size one was. The
+    versions of ``libraries`` are noted in the graphs, besides torch's and the provider's.
     """
 
     mode: Mode = "inference"

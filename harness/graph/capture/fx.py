@@ -1,9 +1,8 @@
 """From torch.fx to the harness's own graph.
 
-The input is what AOTAutograd hands to a compiler: a functional ATen graph whose
-nodes carry fake tensors. Everything about devices is dropped; writes into inputs,
-which such a graph has only as ``copy_`` at its end, become ``Mutation``s; size
-arithmetic is folded into expressions.
+The input is what AOTAutograd hands to a compiler: a functional ATen graph whose nodes carry fake
+tensors. Everything about devices is dropped; writes into inputs, which such a graph has only as
+``copy_`` at its end, become ``Mutation``s; size arithmetic is folded into expressions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Our own decompositions, where torch's say it in a way that is bad to compile.
-
-Each is a function of tensors with the signature of the operator it stands for.
-"""
+"""Our own decompositions, where torch's say it in a way that is bad to compile. Each is a function
+of tensors with the signature of the operator it stands for."""
 
 from __future__ import annotations
 

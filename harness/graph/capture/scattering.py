@@ -1,7 +1,5 @@
-"""Writing at computed positions, and extremes, means and products of what meets in one place.
-
-A kernel adds up atomically or finds the largest of integers; everything else is made of these.
-"""
+"""Writing at computed positions, and extremes, means and products of what meets in one place. A
+kernel adds up atomically or finds the largest of integers; everything else is made of these."""
 
 from __future__ import annotations
 

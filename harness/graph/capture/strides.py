@@ -39,9 +39,8 @@ MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "lo
 
 
 def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """The decompositions of ``table`` whose results have to be laid out as the operators
-    themselves do it: elementwise ones, those in ``IN_ORDER``, and those like their first
-    operand."""
+    """The decompositions of ``table`` whose results have to be laid out as the operators themselves
+    do it: elementwise ones, those in ``IN_ORDER``, and those like their first operand."""
     rules: dict[Any, Callable[..., Any]] = {torch.ops.prims.copy_strided.default: laid_out}
     for op, rule in table.items():
         if not isinstance(op, torch._ops.OpOverload):

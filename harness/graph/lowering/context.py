@@ -1,8 +1,6 @@
-"""What every lowering rule may use: reading tensors at indices, making loads.
-
-The context owns the value builder of one program, the numbering of indirect indices
-and the caches. It knows nothing of nodes and buffers beyond their strides.
-"""
+"""What every lowering rule may use: reading tensors at indices, making loads. The context owns the
+value builder of one program, the numbering of indirect indices and the caches. It knows nothing of
+nodes and buffers beyond their strides."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""From a region's graph to a program: which values get buffers, and the nests that fill
-them."""
+"""From a region's graph to a program: which values get buffers, and the nests that fill them."""
 
 from __future__ import annotations
 

@@ -239,11 +239,10 @@ def unsupported(node: Node, got: str, expected: str = "") -> UnsupportedOperator
 class Rule:
     """How one operator is lowered.
 
-    ``view``: only rearranges indices, so using the result is using the operand.
-    ``fresh``: what torch returns never shares memory with the operand.
-    ``rereads``: reads an element of its operand several times, so that the operand
-    should be computed beforehand.
-    ``partial``: some forms of the operator are rejected, which depends on the call.
+    ``view``: only rearranges indices, so using the result is using the operand. ``fresh``: what
+    torch returns never shares memory with the operand. ``rereads``: reads an element of its operand
+    several times, so that the operand should be computed beforehand. ``partial``: some forms of the
+    operator are rejected, which depends on the call.
     """
 
     lower: Callable[[Call], Lowered]

@@ -1,9 +1,6 @@
-"""Scalar arithmetic on program values: type rules in one place.
-
-``Scalar`` is a thin layer over ``Builder`` that picks result types, folds casts of
-constants and gives bool arithmetic its meaning (torch adds bools with *or* and
-multiplies them with *and*).
-"""
+"""Scalar arithmetic on program values: type rules in one place. ``Scalar`` is a thin layer over
+``Builder`` that picks result types, folds casts of constants and gives bool arithmetic its meaning
+(torch adds bools with *or* and multiplies them with *and*)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Lowered tensors: what a graph value is while its region is being lowered.
 
-A lowered tensor is a value over the canonical variables ``i0`` … ``i{rank-1}``, one per
-dimension; a dimension of size one never occurs in it. A tensor that has been given a
-buffer is simply the load of that buffer, so views need no case of their own: they read
-another tensor at other indices.
+A lowered tensor is a value over the canonical variables ``i0`` … ``i{rank-1}``, one per dimension;
+a dimension of size one never occurs in it. A tensor that has been given a buffer is simply the load
+of that buffer, so views need no case of their own: they read another tensor at other indices.
 """
 
 from __future__ import annotations

@@ -45,11 +45,10 @@ def partition(
 ) -> Partition:
     """Cut ``graph`` into regions and host calls; see the module's text for the rules.
 
-    ``supports`` says which operators have a lowering (default: ``graph.lowering``, which
-    also refuses some calls of an operator for their arguments). ``decisions`` say what shares
-    a region wherever they know all that is to be moved. Region names are
-    ``<graph>.r0``, ``.r1`` … in an order in which they can run. Equal graphs give equal
-    partitions.
+    ``supports`` says which operators have a lowering (default: ``graph.lowering``, which also
+    refuses some calls of an operator for their arguments). ``decisions`` say what shares a region
+    wherever they know all that is to be moved. Region names are ``<graph>.r0``, ``.r1`` … in an
+    order in which they can run. Equal graphs give equal partitions.
     """
     cleaned = clean(graph)
     layout = analyse(cleaned, _supporting(cleaned, supports))

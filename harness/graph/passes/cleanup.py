@@ -1,8 +1,6 @@
-"""Passes that make a graph smaller without changing what it computes.
-
-Each pass is a function from graph to graph and keeps the names of all outputs
-and mutated values, so that they can be run in any order.
-"""
+"""Passes that make a graph smaller without changing what it computes. Each pass is a function from
+graph to graph and keeps the names of all outputs and mutated values, so that they can be run in any
+order."""
 
 from __future__ import annotations
 
@@ -211,11 +209,8 @@ def structure_key(graph: Graph) -> object:
 
 
 def argument_key(arg: Arg | Iterable[object]) -> object:
-    """A hashable key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0.
-
-    >>> argument_key((0.0, 1)) == argument_key((-0.0, True))
-    False
-    """
+    """A hashable key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0. >>>
+    argument_key((0.0, 1)) == argument_key((-0.0, True)) False"""
     match arg:
         case tuple():
             return tuple(argument_key(item) for item in arg)

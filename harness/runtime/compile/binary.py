@@ -142,11 +142,9 @@ def _three(values: list[int]) -> tuple[int, int, int]:
 def of_compiled(
     compiled: Any, loaded: modules.LoadedModule, config: Config, unaligned: Collection[str]
 ) -> KernelBinary:
-    """Triton's compiled kernel of ``loaded`` under ``config`` as a binary of its own.
-
-    Raises ``CompileFailed`` for one that cannot be launched so: scratch memory, clusters,
-    arguments other than addresses and numbers.
-    """
+    """Triton's compiled kernel of ``loaded`` under ``config`` as a binary of its own. Raises
+    ``CompileFailed`` for one that cannot be launched so: scratch memory, clusters, arguments other
+    than addresses and numbers."""
     facts = compiled.metadata
     target = facts.target
     signature = tuple((n, k) for n, k in loaded.signature.items() if k != "constexpr")
@@ -224,8 +222,7 @@ def path(cache: Path, name: str) -> Path:
 
 
 def find(cache: Path, name: str) -> KernelBinary | None:
-    """The kept binary called ``name``; None if there is none, or, with a warning, a damaged
-    one."""
+    """The kept binary called ``name``; None if there is none, or, with a warning, a damaged one."""
     where = path(cache, name)
     try:
         data = where.read_bytes()

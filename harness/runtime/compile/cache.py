@@ -1,7 +1,5 @@
-"""The cache folder: what lies in it can be made again, so a run must not fail for want of it.
-
-Files in it are executed (kernels, the launcher), so it must be nobody else's to write in.
-"""
+"""The cache folder: what lies in it can be made again, so a run must not fail for want of it. Files
+in it are executed (kernels, the launcher), so it must be nobody else's to write in."""
 
 from __future__ import annotations
 
@@ -27,10 +25,9 @@ _FOLDERS = ("binaries", "modules", "native", "static", "triton", "tuned")
 
 @contextlib.contextmanager
 def usable(folder: Path | None) -> Iterator[tuple[Path, str]]:
-    """``folder`` if it can be used, else a temporary one that goes away afterwards; and, for
-    the latter, a sentence that says why. None asks for a temporary one: nothing found, nothing
-    kept (HARNESS_NO_CACHE).
-    """
+    """``folder`` if it can be used, else a temporary one that goes away afterwards; and, for the
+    latter, a sentence that says why. None asks for a temporary one: nothing found, nothing kept
+    (HARNESS_NO_CACHE)."""
     reason = "" if folder is None else refusal(folder)
     if folder is not None and not reason:
         yield folder, ""

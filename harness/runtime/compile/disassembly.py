@@ -1,9 +1,6 @@
-"""What a compiled kernel's binary says: resources, instructions, spills, what it executes.
-
-The tools that Triton's wheel ships read it. The disassembler takes a third of a second to
-start and next to nothing per kernel, so many kernels are given to it at once, as one piece
-of raw code.
-"""
+"""What a compiled kernel's binary says: resources, instructions, spills, what it executes. The
+tools that Triton's wheel ships read it. The disassembler takes a third of a second to start and
+next to nothing per kernel, so many kernels are given to it at once, as one piece of raw code."""
 
 from __future__ import annotations
 
@@ -239,10 +236,8 @@ def width(modifiers: Iterable[str]) -> int:
 
 
 def parse(lines: Iterable[str]) -> SassFacts:
-    """Facts from the lines of a raw disassembly (``nvdisasm -b``) of one kernel.
-
-    The padding after the last ``EXIT`` (a branch to itself and ``NOP``) is not counted.
-    """
+    """Facts from the lines of a raw disassembly (``nvdisasm -b``) of one kernel. The padding after
+    the last ``EXIT`` (a branch to itself and ``NOP``) is not counted."""
     counts: Counter[str] = Counter()
     load = store = 0
     for line in lines:

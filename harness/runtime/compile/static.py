@@ -1,8 +1,6 @@
-"""Static metrics: what a kernel costs as compiled, exact and without a GPU.
-
-Triton compiles the kernel for the target; the disassembler and the resource reader that
-its wheel ships read the binary. Two runs give the same numbers.
-"""
+"""Static metrics: what a kernel costs as compiled, exact and without a GPU. Triton compiles the
+kernel for the target; the disassembler and the resource reader that its wheel ships read the
+binary. Two runs give the same numbers."""
 
 from __future__ import annotations
 

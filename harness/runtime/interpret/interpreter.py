@@ -1,8 +1,6 @@
-"""Run kernels without a GPU, in worker processes with Triton's interpreter.
-
-Triton decides when it is imported whether kernels are compiled or interpreted, so the
-interpreter lives in processes of its own and the parent's Triton stays a compiler.
-"""
+"""Run kernels without a GPU, in worker processes with Triton's interpreter. Triton decides when it
+is imported whether kernels are compiled or interpreted, so the interpreter lives in processes of
+its own and the parent's Triton stays a compiler."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Tensors handed to another process in memory that both see, without a file.
-
-Storages are kept, not tensors, so arguments that share memory still share it on the
-other side. Works for CPU tensors only.
-"""
+"""Tensors handed to another process in memory that both see, without a file. Storages are kept, not
+tensors, so arguments that share memory still share it on the other side. Works for CPU tensors
+only."""
 
 from __future__ import annotations
 

@@ -165,11 +165,9 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def round_to(data: np.ndarray[Any, Any], source: str, target: str) -> np.ndarray[Any, Any]:
-    """``data``, the values or bits of Triton type ``source``, as the bits of ``target``.
-
-    To nearest, ties to even, as the device does (the interpreter's own conversion cuts bits
-    off); 8-bit types saturate instead of overflowing, as the device's instruction does.
-    """
+    """``data``, the values or bits of Triton type ``source``, as the bits of ``target``. To
+    nearest, ties to even, as the device does (the interpreter's own conversion cuts bits off);
+    8-bit types saturate instead of overflowing, as the device's instruction does."""
     given, wanted = _FLOATS[source], _FLOATS[target]
     raw = np.ascontiguousarray(data).view(f"i{given.itemsize}" if given.itemsize > 1 else "u1")
     values = torch.from_numpy(raw.reshape(-1).copy()).view(given).to(torch.float64)
@@ -210,10 +208,8 @@ def install_splat() -> None:
 
 
 def install_index() -> None:
-    """Have the interpreter in this process take a tensor of one element as a loop's bound.
-
-    Triton before 3.7 converts an array of one dimension, which numpy from 2.5 on refuses.
-    """
+    """Have the interpreter in this process take a tensor of one element as a loop's bound. Triton
+    before 3.7 converts an array of one dimension, which numpy from 2.5 on refuses."""
     from triton.runtime import interpreter
 
     original = interpreter._patch_lang_tensor

@@ -1,8 +1,6 @@
-"""CUDA's driver: binaries loaded and unloaded, launches, errors.
-
-Called through ctypes, so that a saved binary needs neither Triton nor a C compiler to run.
-Launching has a quicker way (``native``), which takes only the addresses from here.
-"""
+"""CUDA's driver: binaries loaded and unloaded, launches, errors. Called through ctypes, so that a
+saved binary needs neither Triton nor a C compiler to run. Launching has a quicker way (``native``),
+which takes only the addresses from here."""
 
 from __future__ import annotations
 
@@ -65,10 +63,9 @@ class Driver:
     library: Any
 
     def load(self, cubin: bytes, name: str, shared: int, threads: int, device: int) -> Loaded:
-        """The kernel ``name`` of ``cubin`` on ``device``, ready for blocks of ``threads``
-        threads with ``shared`` bytes; makes the device's context current if the thread has none.
-        Raises ``CompileFailed`` if it does not fit, and ``NoDevice`` if the device does not
-        answer."""
+        """The kernel ``name`` of ``cubin`` on ``device``, ready for blocks of ``threads`` threads
+        with ``shared`` bytes; makes the device's context current if the thread has none. Raises
+        ``CompileFailed`` if it does not fit, and ``NoDevice`` if the device does not answer."""
         self.ensure_context(device)
         limit = self._device_attribute(_DEVICE_SHARED_OPTIN, device)
         if shared > limit:

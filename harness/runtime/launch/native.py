@@ -1,8 +1,6 @@
-"""The quick way to launch: ``launch.c``, compiled once and kept in the cache folder.
-
-It is built with the compiler that Triton builds its own parts with. Where that fails,
-kernels are launched through ctypes, and ``Launching.reason`` says why.
-"""
+"""The quick way to launch: ``launch.c``, compiled once and kept in the cache folder. It is built
+with the compiler that Triton builds its own parts with. Where that fails, kernels are launched
+through ctypes, and ``Launching.reason`` says why."""
 
 from __future__ import annotations
 

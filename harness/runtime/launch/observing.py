@@ -1,8 +1,6 @@
-"""Watching kernels inside real programs: marks for torch's profiler, and bandwidth.
-
-Both are chosen when a graph is compiled. What is not watched is launched directly, so that
-watching costs nothing when it is off.
-"""
+"""Watching kernels inside real programs: marks for torch's profiler, and bandwidth. Both are chosen
+when a graph is compiled. What is not watched is launched directly, so that watching costs nothing
+when it is off."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Kernels ready to launch on a CUDA device, each in one chosen configuration.
-
-The choice is the first candidate that compiles and does not spill much; with a timer, the
-candidate that is fastest on the arguments of the kernel's first call.
-"""
+"""Kernels ready to launch on a CUDA device, each in one chosen configuration. The choice is the
+first candidate that compiles and does not spill much; with a timer, the candidate that is fastest
+on the arguments of the kernel's first call."""
 
 from __future__ import annotations
 

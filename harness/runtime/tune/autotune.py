@@ -1,8 +1,6 @@
-"""Choose a launch configuration by timing configurations on real arguments.
-
-What the kernel writes is put back after every batch, so that all configurations see the same
-inputs and the caller's tensors end up bit for bit what they were.
-"""
+"""Choose a launch configuration by timing configurations on real arguments. What the kernel writes
+is put back after every batch, so that all configurations see the same inputs and the caller's
+tensors end up bit for bit what they were."""
 
 from __future__ import annotations
 
@@ -97,12 +95,11 @@ def tune(
     settings' search visits from the best of those. ``timer`` is an ``EventSampler``, or one
     that can ``flush`` the L2 cache.
 
-    A candidate that does not compile, does not fit the device or spills heavily is dropped
-    with its reason; a single candidate is taken without timing unless there is a search. Where
-    the device fails in the middle, what was timed until then decides and ``Tuned.partial`` says
-    why. In Triton's interpreter the first candidate is taken. Raises ``NoTritonConfigsError``
-    with each candidate's reason when none is left, ``CheckFailed`` for a stray write in debug
-    mode.
+    A candidate that does not compile, does not fit the device or spills heavily is dropped with its
+    reason; a single candidate is taken without timing unless there is a search. Where the device
+    fails in the middle, what was timed until then decides and ``Tuned.partial`` says why. In
+    Triton's interpreter the first candidate is taken. Raises ``NoTritonConfigsError`` with each
+    candidate's reason when none is left, ``CheckFailed`` for a stray write in debug mode.
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")

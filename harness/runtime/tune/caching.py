@@ -1,8 +1,6 @@
-"""The caching autotuner: one kernel, from its text to the configuration to launch.
-
-A configuration comes from the first that knows one: Triton's interpreter (the first
-candidate), the lookup table, the tuning cache, a tuning.
-"""
+"""The caching autotuner: one kernel, from its text to the configuration to launch. A configuration
+comes from the first that knows one: Triton's interpreter (the first candidate), the lookup table,
+the tuning cache, a tuning."""
 
 from __future__ import annotations
 

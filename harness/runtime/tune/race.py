@@ -1,10 +1,9 @@
 """Times configurations against the best one known, as many rounds as it takes and no more.
 
-A batch is run in rounds; after each stage the configurations that are behind beyond doubt
-leave it. The best one known runs in every batch, which takes slow drift out of comparisons
-across batches; and it runs there twice, under two names: the difference between two timings
-of one binary (an A/A control) is the noise, and nothing counts as faster unless it is by more
-than that.
+A batch is run in rounds; after each stage the configurations that are behind beyond doubt leave it.
+The best one known runs in every batch, which takes slow drift out of comparisons across batches;
+and it runs there twice, under two names: the difference between two timings of one binary (an A/A
+control) is the noise, and nothing counts as faster unless it is by more than that.
 
 In some thousand trials on an H100 a handful of medians were 7 to 42 times off, mostly the
 first launch of a kernel's; a configuration that is far behind is therefore timed again,

@@ -1,8 +1,6 @@
-"""Samples of several launches, interleaved and a few at a time.
-
-A tuning wants few samples of many configurations: rounds, in which every launch has its turn,
-so that a change of clocks or a busy moment of the host meets all of them alike.
-"""
+"""Samples of several launches, interleaved and a few at a time. A tuning wants few samples of many
+configurations: rounds, in which every launch has its turn, so that a change of clocks or a busy
+moment of the host meets all of them alike."""
 
 from __future__ import annotations
 

@@ -95,11 +95,9 @@ def reset_zeros(args: Sequence[Any], zeroed: Sequence[int]) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WriteGuard:
-    """Catches a kernel that writes where it does not say it writes (debug mode).
-
-    Holds copies of every tensor argument. ``names`` are the arguments' names, ``outputs`` the
-    positions that the kernel may write.
-    """
+    """Catches a kernel that writes where it does not say it writes (debug mode). Holds copies of
+    every tensor argument. ``names`` are the arguments' names, ``outputs`` the positions that the
+    kernel may write."""
 
     args: Sequence[Any]
     names: Sequence[str]

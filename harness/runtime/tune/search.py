@@ -105,12 +105,11 @@ class GuidedSearch(Search):
     factor counts the same at every scale): what lies a factor of two away, in one field or in
     several at once, is likely about as fast as its neighbours. Its kernel is a squared exponential
     with one length; length, variance and nugget are chosen by likelihood over a small grid. Asked
-    about are configurations one step (in any number of fields) from one of the ``fronts``
-    fastest that are within ``close`` of the best; farther out the model knows nothing, and
-    exploring there was measured to be worse than chance. ``together`` are chosen at a time, as
-    many as compile in parallel. Ends after ``patience`` batches without an improvement, or
-    ``most`` measurements. The constants are from replays on recorded tunings
-    (docs/measurements/tuning.md).
+    about are configurations one step (in any number of fields) from one of the ``fronts`` fastest
+    that are within ``close`` of the best; farther out the model knows nothing, and exploring there
+    was measured to be worse than chance. ``together`` are chosen at a time, as many as compile in
+    parallel. Ends after ``patience`` batches without an improvement, or ``most`` measurements. The
+    constants are from replays on recorded tunings (docs/measurements/tuning.md).
     """
 
     together: int = 4

@@ -48,8 +48,7 @@ def index_select(call: Call, tensor: Tensor) -> Index:
 
 
 def index_tensors(call: Call) -> list[Tensor | None]:
-    """The list of index tensors of ``index`` and ``index_put``; None takes a dimension
-    whole."""
+    """The list of index tensors of ``index`` and ``index_put``; None takes a dimension whole."""
     arg = call.raw(1, "indices")
     if not isinstance(arg, tuple):
         raise call.reject(f"indices {arg!r}", "a list of tensors")
