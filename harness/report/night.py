@@ -98,7 +98,8 @@ def _lines(night: Night) -> Iterator[str]:
     if differs:
         yield f"another toolchain, so that everything counts as changed: {', '.join(differs)}"
     spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())
-    yield f"{spent}; {night.estimated_seconds or 0:.0f} s of GPU by estimate"
+    estimate = f"; {night.estimated_seconds or 0:.0f} s of GPU by estimate"
+    yield spent if night.static else f"{spent}{estimate}"
     yield from (f"note: {note}" for note in night.notes)
     if night.regressions:
         worst = night.regressions[0]

@@ -188,6 +188,19 @@ def test_changes_without_runs(harness: Command) -> None:
     assert "no runs yet" in answer.err
 
 
+def test_a_history_of_one_run_is_too_short_and_says_what_to_do(
+    harness: Command, results: Path, tmp_path: Path
+) -> None:
+    store.save(results, run())
+    answer = harness("changes", "--repository", tmp_path)
+    assert answer.status == 0
+    assert "0 series judged over 1" in answer.out
+    assert "too short to be judged" in answer.out
+    other = harness("compare", "latest~1", "latest")
+    assert other.status == 2
+    assert run().id in other.err, "the one that there is"
+
+
 def test_unreadable_runs_are_named_and_the_rest_is_judged(
     harness: Command, regression: str, commits: tuple[Path, list[str]], results: Path
 ) -> None:
