@@ -82,6 +82,21 @@ def _two(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.T
     return first
 
 
+def _a_slice(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    held[:, 3:5] = keys
+    return held.sum(1)
+
+
+def _every_third(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    held[:, 1:7:3] += keys
+    return keys @ held.transpose(1, 2)
+
+
+def _one_of_them(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    held[1] = 0.5
+    return keys.exp()
+
+
 @pytest.mark.parametrize(
     ("change", "launches"),
     [
@@ -92,6 +107,9 @@ def _two(held: torch.Tensor, place: torch.Tensor, keys: torch.Tensor) -> torch.T
         (_from_itself, 3),
         (_returned, 4),
         (_two, 3),
+        (_a_slice, 1),
+        (_every_third, 1),
+        (_one_of_them, 1),
     ],
 )
 def test_an_input_is_scattered_into_in_place(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import sympy
@@ -25,7 +26,7 @@ from harness.graph.model import (
 )
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
-from harness.ir.nodes import Load, walk
+from harness.ir.nodes import Load, StoreMode, walk
 from harness.ir.program import Buffer, Program, Role
 
 
@@ -211,6 +212,9 @@ class Lowering:
         """Keep a result as an expression, or give it a buffer."""
         name = node.name
         self.types[name] = kind
+        written = result.over if isinstance(result, Tensor) else result
+        if isinstance(written, Scattered) and self._changes_an_input(name, written):
+            return
         if isinstance(result, Tensor):
             if self._is_same(node, result, kind, rule):
                 self._become(name, next(node.refs()))
@@ -220,8 +224,6 @@ class Lowering:
                 self.tensors[name] = result
             return
         if isinstance(result, Scanned) and self._is_picked(name, result):
-            return
-        if isinstance(result, Scattered) and self._changes_an_input(name, result):
             return
         self._settle_buffer(name, kind, result)
 
@@ -236,7 +238,7 @@ class Lowering:
         if (
             start.value is not self.tensors[own.name].value
             or (own.shape, own.dtype) != (start.shape, start.dtype)
-            or own.name in self._read_by(result)
+            or self._reads_elsewhere(own, result)
         ):
             return False
         if self.uses.demand[own.name].users == 1:
@@ -249,10 +251,19 @@ class Lowering:
             return False
         return True
 
-    def _read_by(self, result: Scattered) -> set[str]:
-        """Names of the buffers that what is scattered, and where to, is computed from."""
+    def _read_by(self, result: Scattered) -> Iterator[Load]:
+        """What is read for the values that are scattered, and for where to."""
         places = [v for i in result.target for _, v in self.context.bindings(i)]
-        return {part.buffer for part in walk([result.value, *places]) if isinstance(part, Load)}
+        return (part for part in walk([result.value, *places]) if isinstance(part, Load))
+
+    def _reads_elsewhere(self, own: Buffer, result: Scattered) -> bool:
+        """Whether a scatter into ``own`` reads it at another place than it writes to."""
+        place = self.maker.place(own, result)
+        plain = result.mode is StoreMode.PLAIN and not self.context.bindings(place)
+        return any(
+            load.buffer == own.name and not (plain and sympy.expand(load.index - place) == 0)
+            for load in self._read_by(result)
+        )
 
     def _settle_buffer(
         self, name: str, kind: TensorType, result: Reduced | Scanned | Scattered
@@ -402,7 +413,7 @@ class Lowering:
     def _inputs_read(self, root: str) -> set[str]:
         """Names of the buffers that the value ``root`` is computed from."""
         if root in self.in_place:
-            return self._read_by(self.in_place[root])
+            return {load.buffer for load in self._read_by(self.in_place[root])}
         parts = walk([self.tensors[root].value])
         return {part.buffer for part in parts if isinstance(part, Load)}
 

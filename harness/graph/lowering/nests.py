@@ -159,8 +159,8 @@ class NestMaker:
             return True
         return False
 
-    def scatter(self, buffer: Buffer, result: Scattered, origins: frozenset[str]) -> None:
-        """Store the scattered values over the initial contents."""
+    def place(self, buffer: Buffer, result: Scattered) -> sympy.Expr:
+        """The offset in ``buffer`` of a scattered point."""
         # What is written into a dimension of one element keeps its index: it is asserted, and
         # several points may meet there.
         one, shape, stride = sympy.S.One, buffer.shape, buffer.stride
@@ -169,6 +169,10 @@ class NestMaker:
             for i, n, s in zip(result.target, shape or (one,), stride or (one,), strict=True)
         ]
         offset = sympy.Add(*(i * s for i, s in target))
-        index = self.context.simplifier(result.points).simplify(offset)
+        return self.context.simplifier(result.points).simplify(offset)
+
+    def scatter(self, buffer: Buffer, result: Scattered, origins: frozenset[str]) -> None:
+        """Store the scattered values over the initial contents."""
+        index = self.place(buffer, result)
         store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
         self._add(_axes(outer_variable, result.points), (), [store], origins)

@@ -129,25 +129,40 @@ def _small(size: sympy.Expr) -> sympy.Expr:
 
 def remove_no_ops(graph: Graph) -> Graph:
     """Without calls that return their argument as it is (a view to the same shape,
-    a conversion to the same type, a copy in the same layout)."""
+    a conversion to the same type, a copy in the same layout, a slice put where it was). ``x[:3] += y``
+    is traced as two writes, of which the second is such a call: its name takes the first one."""
     types = graph.types()
     keep = _with_own_memory(graph)
     renamed: dict[str, str] = {}
-    nodes: list[Node] = []
+    made: dict[str, Node] = {}
     for node in graph.nodes:
         node = rename_refs(node, renamed)
-        first = node.args[0] if node.args else None
-        if (
-            node.name not in keep
-            and node.packet in _SAME_TYPE_MEANS_SAME_VALUE
-            and isinstance(first, Ref)
-            and isinstance(node.type, TensorType)
-            and types[first.name] == node.type
-        ):
-            renamed[node.name] = first.name
-            continue
-        nodes.append(node)
-    return dataclasses.replace(graph, nodes=tuple(nodes))
+        same = _unchanged(node, made)
+        if same is not None and types[same] == node.type:
+            if node.name not in keep:
+                renamed[node.name] = same
+                continue
+            if same in made and made[same].packet == node.packet == "slice_scatter":
+                node = dataclasses.replace(made[same], name=node.name)
+        made[node.name] = node
+    return dataclasses.replace(graph, nodes=tuple(made.values()))
+
+
+def _unchanged(node: Node, made: Mapping[str, Node]) -> str | None:
+    """The argument that ``node`` returns if the types are the same."""
+    first = node.args[0] if node.args else None
+    if not isinstance(first, Ref):
+        return None
+    if node.packet in _SAME_TYPE_MEANS_SAME_VALUE:
+        return first.name
+    second = node.args[1] if len(node.args) > 1 else None
+    if node.packet == "copy":
+        return first.name if second == first else None
+    if node.packet == "slice_scatter" and isinstance(second, Ref) and second.name in made:
+        source = made[second.name]
+        if source.op == "aten.slice.Tensor" and source.args == (first, *node.args[2:]):
+            return first.name
+    return None
 
 
 def merge_common(graph: Graph) -> Graph:

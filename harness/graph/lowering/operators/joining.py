@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.operators.views import slice_start
 from harness.graph.lowering.rule import Call, Rule, Rules
-from harness.graph.lowering.tensor import Lowered, Tensor, canonical, is_one
+from harness.graph.lowering.tensor import Lowered, Scattered, Tensor, canonical, is_one
 from harness.ir.index import FloorDiv, Mod
-from harness.ir.nodes import Value
+from harness.ir.nodes import StoreMode, Value
 from harness.ir.ops import Op
 
 
@@ -96,7 +98,11 @@ def slice_scatter(call: Call) -> Lowered:
         )
         mask = scalar.both(mask, on_step)
     inner = context.masked(mask, inner, scalar.like(0, inner))
-    return call.result(scalar.where(mask, inner, call.operand(0)))
+    place = list(canonical(source.shape))
+    place[dim] = start + step * place[dim]
+    base, written = call.operand(0), scalar.cast(source.value, call.dtype)
+    over = Scattered(call.result(base), source.shape, tuple(place), written, StoreMode.PLAIN)
+    return replace(call.result(scalar.where(mask, inner, base)), over=over)
 
 
 RULES: Rules = {
