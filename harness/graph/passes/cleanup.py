@@ -128,9 +128,9 @@ def _small(size: sympy.Expr) -> sympy.Expr:
 
 
 def remove_no_ops(graph: Graph) -> Graph:
-    """Without calls that return their argument as it is (a view to the same shape,
-    a conversion to the same type, a copy in the same layout, a slice put where it was). ``x[:3] += y``
-    is traced as two writes, of which the second is such a call: its name takes the first one."""
+    """Without calls that return their argument as it is (a view to the same shape, a conversion to
+    the same type, a copy in the same layout, a slice put where it was). ``x[:3] += y`` is traced as
+    two writes, the second of which is such a call: its name is the first one's."""
     types = graph.types()
     keep = _with_own_memory(graph)
     renamed: dict[str, str] = {}
