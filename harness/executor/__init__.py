@@ -67,7 +67,7 @@ def prepare_graph(
     text, host = HostText(), _host(where)
     by_name = {region.region.name: region for region in compiled.regions}
     bundles = {name: bundle for bundle in compiled.bundles for name in bundle.regions}
-    written: dict[str, list[Value]] = {}
+    written: dict[str, list[str]] = {}
     # One callable per kernel, however often it is launched.
     made: dict[str, LaunchOn] = {}
 
@@ -89,7 +89,7 @@ def prepare_graph(
                 values = given(one.region)
                 writers[name] = RegionWriter(text, host, one, one.program, values, stream)
             written.update(write_launches(writers, bundle.combos, one_kernel))
-        return written[region.name]
+        return [Value(variable, sure=True) for variable in written[region.name]]
 
     stream = text.fresh("stream")
     text.fresh("fine")
@@ -98,21 +98,25 @@ def prepare_graph(
     if launches.finished is not None:
         after.append(f"{text.bind(launches.finished, 'finished')}()")
     together = {name: bundle.regions for name, bundle in bundles.items()}
-    lent = {name for region in compiled.regions for name in _lent(region)}
+    regions = [step for step in compiled.partition.steps if isinstance(step, Region)]
+    lent = {name for one in regions for name in _lent(one, by_name.get(one.name))}
     writer = GraphWriter(text, host, compiled.partition, write_region, sizes, together, lent)
     writer.write(before, after)
     return text.function("run", compiled.name)
 
 
-def _lent(compiled: CompiledRegion) -> list[str]:
-    """The inputs of a region of which its outputs may be views: any, if torch runs it."""
-    inputs = compiled.region.graph.inputs
-    if not compiled.complete or compiled.program is None:
-        return [item.name for item in inputs]
-    inside = {b.name for b in compiled.program.buffers if b.role is Role.INPUT}
-    passed = inside & {*compiled.program.outputs}
-    names = zip(inputs, compiled.compiled_as.inputs, strict=True)
-    return [own.name for own, known in names if known.name in passed]
+def _lent(region: Region, found: CompiledRegion | None) -> list[str]:
+    """The inputs and outputs of a region that share memory: any may, if torch runs it."""
+    inputs = [item.name for item in region.graph.inputs]
+    outputs = [name for name in region.graph.outputs if name is not None]
+    if found is None or not found.complete or found.program is None:
+        return [*inputs, *outputs]
+    made = found.program.outputs
+    passed = {b.name for b in found.program.buffers if b.role is Role.INPUT} & {*made}
+    known = [item.name for item in found.compiled_as.inputs]
+    given = [own for own, name in zip(inputs, known, strict=True) if name in passed]
+    named = zip(outputs, made, strict=True)
+    return [*given, *(own for own, n in named if n in passed or made.count(n) > 1)]
 
 
 def _host(device: torch.device) -> Host:

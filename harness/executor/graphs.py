@@ -14,7 +14,7 @@ import torch
 from harness.dtypes import DType
 from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.layouts import Host, Layout
-from harness.executor.ownership import owns_memory, spare_inputs
+from harness.executor.ownership import spare_inputs
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
@@ -91,7 +91,6 @@ class GraphWriter:
     lent: Iterable[str] = ()
     _plan: ViewPlan = field(init=False)
     _spare: dict[str, set[str]] = field(init=False)
-    _ops: dict[str, str] = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
     _originals: dict[str, str] = field(default_factory=dict)
     _returned: dict[str, str] = field(default_factory=dict)
@@ -99,7 +98,6 @@ class GraphWriter:
 
     def __post_init__(self) -> None:
         self._plan = ViewPlan(self.partition)
-        self._ops = {node.name: node.op for node in self.partition.graph.nodes}
         self._spare = spare_inputs(self.partition, self._plan, self.together, self.lent)
 
     def write(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> None:
@@ -170,7 +168,7 @@ class GraphWriter:
     def _given(self, region: Region) -> list[Value]:
         spare = self._spare[region.name]
         values = [(item.name, self._values[item.name]) for item in region.graph.inputs]
-        return [replace(v, spare=v.owned and name in spare) for name, v in values]
+        return [replace(v, spare=name in spare) for name, v in values]
 
     def _by_torch(self, region: Region, names: Sequence[str]) -> None:
         """A region operator after operator. Its names are its own: a view may stand outside too."""
@@ -185,8 +183,7 @@ class GraphWriter:
         if graph.mutations:
             self._change(graph, names)
             self._drop(m.value for m in graph.mutations if m.value not in (*inputs, *names))
-        made = {name: replace(self._values[name], owned=False) for name in names}
-        self._values = {**outside, **made}
+        self._values = {**outside, **{name: self._values[name] for name in names}}
 
     def _change(self, graph: Graph, names: Sequence[str]) -> None:
         """A region's changes of its inputs; results that live there keep what they were."""
@@ -220,7 +217,7 @@ class GraphWriter:
                 chain = self._called(node, {next(node.refs()): chain})
             made = f"{made} if fine else {chain}"
         self.text.add(f"{result} = {made}")
-        self._values[name] = replace(root, variable=result)
+        self._values[name] = Value(result, root.sure)
 
     def _called(self, node: Node, given: Mapping[str, str]) -> str:
         """The text of a call, values being as ``given``."""
@@ -251,8 +248,7 @@ class GraphWriter:
                 self.text.add(f"{result} = {laid}")
             else:
                 self.text.add(f"if {odd}: {result} = {laid}")
-        owned = owns_memory(node, self._ops)
-        self._values[node.name] = Value(result, sure=False, owned=owned)
+        self._values[node.name] = Value(result, sure=False)
 
     def _is_returned(self, node: Node) -> bool:
         """Whether a value is an output that no other output and no changed input shares."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from math import prod
 
-from harness.executor.views import ViewPlan, known_layout
-from harness.graph.model import Node, Partition, Region
+from harness.executor.views import ViewPlan
+from harness.graph.model import Partition, Region, TensorType
 from harness.graph.views import GETITEM
 
 _OWN_RESULT = frozenset(
@@ -20,14 +19,6 @@ _OWN_RESULT = frozenset(
 
 _OWN_RESULTS = frozenset({"aten.convolution_backward.default"})
 """Those of which that holds for each of several results."""
-
-
-def owns_memory(node: Node, ops: Mapping[str, str]) -> bool:
-    """Whether the result of a call lies in memory of its own. ``ops`` are the operators of values
-    by name."""
-    if node.op == GETITEM:
-        return ops.get(next(node.refs())) in _OWN_RESULTS
-    return node.op in _OWN_RESULT
 
 
 def spare_inputs(
@@ -44,7 +35,8 @@ def spare_inputs(
     kept = {*lent, *graph.outputs, *(m.value for m in graph.mutations)}
     shared.update(roots[name] for name in kept if name in roots)
     regions = {s.name: (n, s) for n, s in enumerate(partition.steps) if isinstance(s, Region)}
-    types, found = graph.types(), {}
+    elements = {n: t.numel for n, t in graph.types().items() if isinstance(t, TensorType)}
+    found = {}
     for name, (at, region) in regions.items():
         before = min(regions[other][0] for other in together.get(name, (name,)))
         given = [item.name for item in region.graph.inputs if item.name in roots]
@@ -55,7 +47,7 @@ def spare_inputs(
             if roots[value] not in shared
             and read[roots[value]] == 1
             and all(other == at or other < before for other in readers[roots[value]])
-            and _elements(types[value]) == _elements(types[roots[value]])
+            and elements[value] == elements[roots[value]]
         }
     return found
 
@@ -81,8 +73,9 @@ def _followed(
             read = [item.name for item in step.graph.inputs]
         else:
             read = list(step.node.refs())
-            owns = owns_memory(step.node, ops)
-            made = [step.node.name] if owns and parts[step.node.args] < 2 else []
+            part = step.node.op == GETITEM and ops.get(read[0]) in _OWN_RESULTS
+            owns = step.node.op in _OWN_RESULT or (part and parts[step.node.args] == 1)
+            made = [step.node.name] if owns else []
             if not owns and step.node.op not in _OWN_RESULTS:
                 shared.update(roots[name] for name in read if name in roots)
         for name in read:
@@ -91,8 +84,3 @@ def _followed(
         for name in made:
             roots[name], readers[name] = name, set()
     return roots, readers, shared
-
-
-def _elements(kind: object) -> int | None:
-    known = known_layout(kind)
-    return None if known is None else prod(known[0])

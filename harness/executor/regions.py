@@ -21,12 +21,11 @@ from harness.tiling.plan import ArgumentKind
 @dataclass(frozen=True, slots=True)
 class Value:
     """A tensor in a host function: its variable, and whether it certainly lies on the device
-    in the layout that the graph recorded (otherwise only if ``fine`` says so). ``owned``: its
-    memory is the graph's, and only its views share it; ``spare``: a region may overwrite it."""
+    in the layout that the graph recorded (otherwise only if ``fine`` says so); ``spare``: the
+    region that is given it may overwrite it, and nothing else reads it any more."""
 
     variable: str
     sure: bool
-    owned: bool = False
     spare: bool = False
 
 
@@ -44,7 +43,7 @@ class RegionWriter:
     _layouts: dict[str, Layout] = field(default_factory=dict)
     _variables: dict[str, str] = field(default_factory=dict)
     _here: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _spare: dict[str, str] = field(default_factory=dict)
+    _spare: list[str] = field(default_factory=list)
     _overwritten: set[str] = field(default_factory=set)
     _made: list[str] = field(default_factory=list)
     _allocations: list[list[str]] = field(default_factory=list)
@@ -71,29 +70,22 @@ class RegionWriter:
         here = {v for name, (_, v) in self._here.items() if name not in self._spare}
         return given | here | {self._tensor(name) for name in self.program.outputs}
 
-    @property
-    def twice(self) -> dict[str, str]:
-        """Variables of inputs that nobody else reads, by the one that kernels are given."""
-        return {self._variables[name]: variable for name, variable in self._spare.items()}
-
-    def end(self) -> list[Value]:
-        """Add the lines after the last launch; the region's outputs."""
-        names = self.program.outputs
-        outputs = [self._tensor(name) for name in names]
+    def end(self) -> list[str]:
+        """Add the lines after the last launch; the variables of the region's outputs."""
+        outputs = [self._tensor(name) for name in self.program.outputs]
         self.text.add(*self._made)
         self._give_back(outputs)
-        own = {b.name for b in self.program.buffers if b.role is not Role.INPUT}
-        owned = [name in own and names.count(name) == 1 for name in names]
-        return [Value(v, True, mine) for v, mine in zip(outputs, owned, strict=True)]
+        return outputs
 
     def _take_inputs(self) -> None:
         places = {item.name: n for n, item in enumerate(self.compiled.compiled_as.inputs)}
         buffers = [b for b in self.program.buffers if b.role is Role.INPUT]
         for buffer in buffers:
             value = self.inputs[places[buffer.name]]
-            if value.spare:
-                self._spare[buffer.name] = value.variable
             self._variables[buffer.name] = self._usable(buffer.name, value)
+            if value.spare:
+                self._spare.append(buffer.name)
+                self.text.drop({value.variable} - {self._variables[buffer.name]})
 
     def _usable(self, name: str, value: Value) -> str:
         """The variable of an input where kernels can read it: a copy if it is elsewhere."""
@@ -203,12 +195,12 @@ def write_launches(
     writers: Mapping[str, RegionWriter],
     combos: Sequence[Combo],
     kernel: Callable[[EmittedModule], LaunchOn],
-) -> dict[str, list[Value]]:
-    """Add the lines of regions that run together: ``combos`` in order. Their outputs, by region."""
+) -> dict[str, list[str]]:
+    """Add the lines of regions that run together: ``combos`` in order. The variables of their
+    outputs, by region."""
     for writer in writers.values():
         writer.begin()
     kept = set().union(*(writer.kept for writer in writers.values()))
-    given_as = {here: v for w in writers.values() for here, v in w.twice.items()}
     given = [
         [name for region, number in combo.launches for name in writers[region].arguments[number]]
         for combo in combos
@@ -219,6 +211,5 @@ def write_launches(
         first = writers[combo.launches[0][0]]
         run = first.text.bind(kernel(combo.module), combo.module.name)
         first.text.add(f"{run}({', '.join([first.stream, *arguments])})")
-        gone = [name for name in dead if name not in kept]
-        first.text.drop(v for name in gone for v in (name, given_as.get(name, name)))
+        first.text.drop(name for name in dead if name not in kept)
     return {name: writer.end() for name, writer in writers.items()}
