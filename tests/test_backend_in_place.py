@@ -1,0 +1,103 @@
+"""Inputs that change in place and are read by others than who writes: in the interpreter, where one
+program runs after the other, each read must see what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    yield Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
+
+
+def by_first_of_row(x: torch.Tensor) -> torch.Tensor:
+    x.sub_(x[:, :1].exp())
+    return x + 1
+
+
+def by_first_row(x: torch.Tensor) -> torch.Tensor:
+    x.mul_(x[:1].sin())
+    return x.relu()
+
+
+def by_reverse(x: torch.Tensor) -> torch.Tensor:
+    x.add_(x.flip(1))
+    return x * 2
+
+
+def by_total(x: torch.Tensor) -> torch.Tensor:
+    total = x.sum(1, keepdim=True)
+    x.div_(total)
+    return x[:, 3] * total.squeeze(1)
+
+
+def first_of_row_besides(x: torch.Tensor) -> torch.Tensor:
+    """The first element of a row is read once its sum is known, and the row changes."""
+    found = x[:, 0] * x.sum(1)
+    x.sub_(1)
+    return found
+
+
+def first_row_besides(x: torch.Tensor) -> torch.Tensor:
+    found = x[0].sin() + x[1]
+    x.mul_(2)
+    return found
+
+
+def spread_besides(x: torch.Tensor) -> torch.Tensor:
+    """A copy reads a row where the row itself changes."""
+    found = x[2].expand(6, -1) * 3
+    x.neg_()
+    return found
+
+
+def by_computed_places(x: torch.Tensor) -> torch.Tensor:
+    x.copy_(x[:, x[0].argsort()])
+    return x + 1
+
+
+def by_running_sum(x: torch.Tensor) -> torch.Tensor:
+    x.sub_(x.cumsum(1)[:, 5:6] + x[:, :1])
+    return x
+
+
+def alone(x: torch.Tensor) -> torch.Tensor:
+    """Nobody but the input wants the values, which have no memory of their own otherwise."""
+    x.sub_(x[:, :1].exp())
+    return x.new_zeros(1)
+
+
+def alone_reversed(x: torch.Tensor) -> torch.Tensor:
+    x.add_(x.flip(0))
+    return x.new_zeros(1)
+
+
+FUNCTIONS = (
+    alone,
+    alone_reversed,
+    by_first_of_row, by_first_row, by_reverse, by_total, first_of_row_besides, first_row_besides,
+    spread_besides, by_computed_places, by_running_sum,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [7, 5000], ids=["block", "loop"])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_what_is_read_by_others_is_read_before_it_changes(
+    compiler: Compiler, function: Function, columns: int
+) -> None:
+    ours = torch.randn(6, columns) + 2
+    theirs = ours.clone()
+    found = torch.compile(function, backend=compiler, fullgraph=True)(ours)
+    torch.testing.assert_close(found, function(theirs))
+    torch.testing.assert_close(ours, theirs)
