@@ -29,7 +29,7 @@ from torch import fx
 from harness import dump
 from harness import options as settings
 from harness.codegen.source import EmittedModule
-from harness.combos.choosing import combined
+from harness.combos.choosing import Partition, combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import (
     FallbackWarning,
@@ -259,7 +259,7 @@ class Compiler:
     captured. ``warn_layouts`` gives a ``LayoutWarning`` for a kernel whose inputs of one shape
     lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself;
     with ``timed_combos`` those on CUDA that are not surely faster as one, which is timed while
-    compiling.
+    compiling. ``combo_partition`` shares launches out among combos (``combos.choosing``).
 
     With ``multi_kernel`` reductions that may be faster in a loop or in one block are compiled and
     timed both ways, with ``timed_fusion`` fused kernels against their halves, on CUDA, before the
@@ -282,6 +282,7 @@ class Compiler:
     warn_layouts: bool = False
     combo_kernels: bool = True
     timed_combos: bool = False
+    combo_partition: Partition | None = None
     reduce_overhead: bool = False
     multi_kernel: bool = False
     timed_fusion: bool = False
@@ -375,7 +376,7 @@ class Compiler:
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
             faster = faster_joined(chooser) if self.timed_combos and chooser else None
-            compiled = combined(compiled, target, faster)
+            compiled = combined(compiled, target, faster, self.combo_partition)
         failures = compiled.report().failures
         if failures and converted.sizes and kind != "backward":
             raise NotForEverySize(failures[0])

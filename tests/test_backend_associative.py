@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 import torch
-from torch._higher_order_ops.associative_scan import associative_scan_op
+from torch import fx
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch._higher_order_ops.associative_scan import associative_scan, associative_scan_op
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from harness.backend import Compiler, Devices
+from harness.graph.capture.aot import normalise
+from harness.graph.capture.fx import convert
+from harness.graph.text import dumps, loads
+from harness.pipeline import compile_graph
+from harness.target import TARGETS
 
 Tensors = list[torch.Tensor]
 
@@ -104,3 +112,36 @@ def test_a_function_that_reads_more_than_its_operands_stays_control(compiler: Co
     found = torch.compile(model, backend=compiler, fullgraph=True)(x, ones)
     torch.testing.assert_close(found, (x * 2).cumsum(0) + 1)
     assert [report.library_calls[0][0] for report in compiler.eager] == ["associative_scan"]
+
+
+def test_what_torch_makes_of_nested_operands_on_a_gpu_goes_into_a_graph() -> None:
+    """Traced with tensors that claim to be on one: the public function takes no others."""
+    found: list[fx.GraphModule] = []
+
+    def combine(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+        (early,), (late,) = a["x"], b["x"]
+        return {"rate": a["rate"] * b["rate"], "x": (early * b["rate"] + late,)}
+
+    def model(rate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        xs = {"rate": rate.sigmoid(), "x": (x,)}
+        result = associative_scan(combine, xs, 1, reverse=True, combine_mode="pointwise")
+        return result["x"][0].relu()
+
+    def keep(gm: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        normalise(gm)
+        found.append(gm)
+        return gm.forward
+
+    def backend(gm: fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        return aot_module_simplified(gm, inputs, fw_compiler=keep)
+
+    torch.compiler.reset()
+    with FakeTensorMode():
+        given = [torch.empty(3, 40, device="cuda") for _ in range(2)]
+        torch.compile(model, backend=backend, fullgraph=True)(*given)
+    torch.compiler.reset()
+    graph = convert(found[0], None, "traced").graph
+    (scan,) = [node for node in graph.nodes if node.op == "harness.associative_scan.default"]
+    assert loads(dumps(graph)) == graph and "aten.mul.Tensor" in str(scan.args[1])
+    compiled = compile_graph(graph, TARGETS["sm_90"])
+    assert not compiled.report().library_calls and not compiled.report().failures

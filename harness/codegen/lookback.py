@@ -46,26 +46,19 @@ def closing_lines(workspace: Workspace) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """How a scan combines: ``join`` two tuples of values, the earlier one first, as text;
-    ``total`` the names of what blocks along one axis come to. ``parts`` are the components' types
-    and what changes nothing."""
-
-    join: Callable[[Sequence[str], Sequence[str]], str]
-    total: Callable[[Sequence[str]], tuple[str, ...]]
-    parts: tuple[tuple[DType, str], ...]
-
-
 @dataclass(slots=True)
 class LookBack:
-    """Writes one scan's look back into ``scope``; ``number`` counts the kernel's scans."""
+    """Writes one scan's look back into ``scope``; ``number`` counts the kernel's scans. ``join``
+    combines two tuples of values, the earlier one first, as text; ``total`` names what blocks along
+    one axis come to; ``parts`` are the components' types and what changes nothing."""
 
     scope: Scope
     names: Names
     workspace: Workspace
     number: int
-    combine: Combination
+    join: Callable[[Sequence[str], Sequence[str]], str]
+    total: Callable[[Sequence[str]], tuple[str, ...]]
+    parts: tuple[tuple[DType, str], ...]
 
     def publish(self, totals: Sequence[str]) -> None:
         """Tell the blocks behind what this one comes to."""
@@ -80,7 +73,7 @@ class LookBack:
         before = self._before_group(within)
         flags, groups = self.workspace.group_flags(self.number), self.workspace.groups
         last = self._line(f"r0_block % {WINDOW} == {WINDOW - 1}")
-        so_far = self._lines(self.combine.join(before, totals))
+        so_far = self._lines(self.join(before, totals))
         self._publish(flags, groups, f"r0_block // {WINDOW}", so_far, last)
         return before
 
@@ -89,7 +82,7 @@ class LookBack:
 
     def _lines(self, text: str, count: int | None = None) -> tuple[str, ...]:
         """Names for the values of ``text``, one for each component."""
-        count = len(self.combine.parts) if count is None else count
+        count = len(self.parts) if count is None else count
         found = tuple(self.names.fresh() for _ in range(count))
         self.scope.lines.append(f"{', '.join(found)} = {text}")
         return found
@@ -98,7 +91,7 @@ class LookBack:
         self, flags: int, size: int, place: str, values: Sequence[str], where: str = ""
     ) -> None:
         """Values first, then the flag that says they are there."""
-        pairs = enumerate(zip(values, self.combine.parts, strict=True), start=1)
+        pairs = enumerate(zip(values, self.parts, strict=True), start=1)
         lines = [
             f"tl.store(row + {flags + n * size} + {place}, {_word(value, dtype)})"
             for n, (value, (dtype, _)) in pairs
@@ -116,7 +109,7 @@ class LookBack:
         lane = self._line(f"r0_block // {WINDOW} * {WINDOW} + tl.arange(0, {width})")
         there = self._line(f"{lane} < r0_block")
         self._wait(f"{flags} + {lane}", f"tl.zeros([{width}], tl.int64)", there)
-        return self.combine.total(self._words(flags, size, lane, there))
+        return self.total(self._words(flags, size, lane, there))
 
     def _before_group(self, within: Sequence[str]) -> tuple[str, ...]:
         """``within`` after what the row comes to before the group."""
@@ -125,12 +118,12 @@ class LookBack:
         there = self._line(f"{group} >= 0")
         self._wait(f"{flags} + {group}", "0", there)
         before = self._words(flags, size, group, there)
-        return self._lines(self.combine.join(before, within))
+        return self._lines(self.join(before, within))
 
     def _words(self, flags: int, size: int, at: str, there: str) -> list[str]:
         """Names for the components that lie ``at`` their places where ``there`` holds."""
         found = []
-        for n, (dtype, start) in enumerate(self.combine.parts, start=1):
+        for n, (dtype, start) in enumerate(self.parts, start=1):
             place = f"row + {flags + n * size} + {at}"
             word = self._line(f"tl.load({place}, {there}, other=0, volatile=True)")
             found.append(self._line(f"tl.where({there}, {_value(word, dtype)}, {start})"))

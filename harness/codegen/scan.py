@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from harness.codegen.body import Body
-from harness.codegen.lookback import Combination, LookBack
+from harness.codegen.lookback import LookBack
 from harness.codegen.reduction import R, neutral
 from harness.codegen.values import KEYS, Scope, Var, materialised
 from harness.dtypes import DType
@@ -98,12 +98,12 @@ class Scanner:
         """The results of a scan by a user's function, which has no element that changes nothing:
         where programs share rows, a number of each element says whether it is one."""
         assert isinstance(scan.kind, Combine)
-        name = _combine_function(self.body, scan.kind, self.functions)
+        name = self._combine_function(scan.kind)
         blocks = [self.body.line(scope, self.body.whole(arg, arg.dtype)) for arg in args]
         parts = tuple((arg.dtype, "0") for arg in args)
         if not isinstance(self.body.frame.plan.workspace, Workspace):
             return self._combined(scope, _How(name, parts, starts=False), blocks)
-        name = _where_any(name, len(args), self.functions)
+        name = self._where_any(name, len(args))
         there = self.body.line(scope, f"tl.full({self.body.block_shape}, 1, tl.int32)")
         how = _How(name, ((DType.I32, "0"), *parts))
         return self._combined(scope, how, (there, *blocks))[1:]
@@ -151,8 +151,8 @@ class Scanner:
     ) -> tuple[str, ...]:
         """The block's scan, after what other programs found in the blocks before it."""
         total = partial(self._total, scope, how)
-        combine = Combination(how.join, total, how.parts)
-        look = LookBack(scope, self.body.names, workspace, self._looks, combine)
+        known = scope, self.body.names, workspace, self._looks
+        look = LookBack(*known, how.join, total, how.parts)
         self._looks += 1
         totals = total(blocks)
         look.publish(totals)
@@ -195,6 +195,35 @@ class Scanner:
             if dtype.is_float:
                 total = f"{self.body.line(scope, total)}.to({triton_type(dtype)}, bitcast=True)"
             yield self.body.line(scope, total)
+
+    # users' functions
+
+    def _combine_function(self, combine: Combine) -> str:
+        """The name of ``combine`` in ``functions``, where its text is from now on."""
+        inner = Body(self.body.frame, {}, {}, {}, {})
+        names = [f"{letter}{n}" for letter in "ab" for n in range(len(combine.results))]
+        for name, parameter in zip(names, combine.parameters, strict=True):
+            inner.define(parameter, Var(name, parameter.dtype, self.body.everything))
+        results = [inner.value(result) for result in combine.results]
+        texts = [materialised(v) if v.literal else v.text for v in results]
+        return self._function("_combine", names, inner.outer.lines, texts)
+
+    def _where_any(self, name: str, count: int) -> str:
+        """The name of the function ``name`` of ``count`` operands where a number, ahead of each
+        side's elements, says whether there are any: nothing and something come to the latter."""
+        before, after, both = ([f"{c}{n}" for n in range(count)] for c in "abc")
+        lines = [f"{', '.join(both)} = {name}({', '.join((*before, *after))})"]
+        chosen = "tl.where(b == 0, {}, tl.where(a == 0, {}, {}))"
+        results = [chosen.format(*three) for three in zip(before, after, both, strict=True)]
+        return self._function("_if_any", ["a", *before, "b", *after], lines, ["a | b", *results])
+
+    def _function(self, kind: str, names: list[str], lines: list[str], results: list[str]) -> str:
+        # The name follows from the text: equal functions of kernels that share a module are one.
+        rest = "".join(f"    {line}\n" for line in (*lines, f"return {', '.join(results)}"))
+        rest = f"({', '.join(names)}):\n{rest}"
+        name = f"{kind}_{hashlib.sha256(rest.encode()).hexdigest()[:8]}"
+        self.functions[name] = f"@triton.jit\ndef {name}{rest}"
+        return name
 
     # sorts
 
@@ -305,41 +334,3 @@ def _start(kind: ScanKind, dtype: DType) -> str:
             return neutral(ReduceKind[kind.name], dtype)
         case ScanKind.LOGSUMEXP:
             return 'float("-inf")'
-
-
-def _combine_function(body: Body, combine: Combine, functions: dict[str, str]) -> str:
-    """The name of ``combine`` in ``functions``, where its text is from now on."""
-    inner = Body(body.frame, {}, {}, {}, {})
-    count = len(combine.results)
-    names = [f"{letter}{n}" for letter in "ab" for n in range(count)]
-    for name, parameter in zip(names, combine.parameters, strict=True):
-        inner.define(parameter, Var(name, parameter.dtype, body.everything))
-    results = [inner.value(result) for result in combine.results]
-    texts = [materialised(v) if v.literal else v.text for v in results]
-    return _function("_combine", names, inner.outer.lines, texts, functions)
-
-
-def _where_any(name: str, count: int, functions: dict[str, str]) -> str:
-    """The name of the function ``name`` of ``count`` operands where a number, ahead of each side's
-    elements, says whether there are any: nothing and something come to the latter."""
-    before, after, both = ([f"{c}{n}" for n in range(count)] for c in "abc")
-    lines = [f"{', '.join(both)} = {name}({', '.join((*before, *after))})"]
-    chosen = "tl.where(b == 0, {}, tl.where(a == 0, {}, {}))"
-    results = [chosen.format(*three) for three in zip(before, after, both, strict=True)]
-    return _function("_if_any", ["a", *before, "b", *after], lines, ["a | b", *results], functions)
-
-
-def _function(
-    kind: str,
-    parameters: list[str],
-    lines: list[str],
-    results: list[str],
-    functions: dict[str, str],
-) -> str:
-    """Adds a function, whose name follows from its text: equal ones of kernels that share a module
-    are one."""
-    rest = "".join(f"    {line}\n" for line in (*lines, f"return {', '.join(results)}"))
-    rest = f"({', '.join(parameters)}):\n{rest}"
-    name = f"{kind}_{hashlib.sha256(rest.encode()).hexdigest()[:8]}"
-    functions[name] = f"@triton.jit\ndef {name}{rest}"
-    return name

@@ -9,13 +9,13 @@ bundle allocates lives until its end, so regions that allocate much stay alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.compiled import Bundle, Combo, CompiledGraph, CompiledRegion, Launch
-from harness.errors import HarnessError
+from harness.errors import HarnessError, InvalidProgram
 from harness.graph.model import Graph, Region
 from harness.graph.views import root_name
 from harness.ir.affine import size_hint
@@ -37,17 +37,24 @@ _Found = dict[_Place, Launch]
 
 Faster: TypeAlias = "Callable[[Combo, Sequence[Launch]], bool]"
 """Whether a combo is faster than the launches that it joins, in the order of its arguments."""
+Partition: TypeAlias = "Callable[[Mapping[_Place, Launch]], Iterable[Sequence[_Place]]]"
+"""Launches of one kind, by region and number, that nothing orders → those that become one each."""
 
 
 def combined(
-    compiled: CompiledGraph, target: Target, faster: Faster | None = None
+    compiled: CompiledGraph,
+    target: Target,
+    faster: Faster | None = None,
+    partition: Partition | None = None,
 ) -> CompiledGraph:
-    """``compiled`` with the bundles that save launches; of the combos those that are ``faster``."""
+    """``compiled`` with the bundles that save launches; of the combos those that are ``faster``.
+    ``partition`` is asked how launches are shared out among combos. Raises ``InvalidProgram`` if
+    it leaves one out, has one twice, or too many arguments together."""
     by_name = {region.region.name: region for region in compiled.regions}
     bundles, made = [], 0
     for regions in _side_by_side(compiled, by_name):
         combos: list[Combo] = []
-        for places, launches in _chosen(regions):
+        for places, launches in _chosen(regions, partition or _packed):
             combo = _combo(places, launches, by_name, made, target)
             made += combo is not None
             if combo is not None and faster is not None and not faster(combo, launches):
@@ -103,7 +110,9 @@ def _allocated(region: CompiledRegion) -> int:
     )
 
 
-def _chosen(regions: Sequence[CompiledRegion]) -> Iterator[tuple[list[_Place], list[Launch]]]:
+def _chosen(
+    regions: Sequence[CompiledRegion], partition: Partition
+) -> Iterator[tuple[list[_Place], list[Launch]]]:
     """All launches in an order in which they can run: those that become one together."""
     levels: dict[int, dict[str, _Found]] = {}
     for region in regions:
@@ -114,8 +123,17 @@ def _chosen(regions: Sequence[CompiledRegion]) -> Iterator[tuple[list[_Place], l
             kinds.setdefault(_kind(launch), {})[region.region.name, number] = launch
     for level in sorted(levels):
         for kind, found in levels[level].items():
-            for places in _packed(found) if kind else ([place] for place in found):
-                yield places, [found[place] for place in places]
+            shared = [list(p) for p in (partition(found) if kind else ([one] for one in found))]
+            if sorted(place for places in shared for place in places) != sorted(found):
+                what = "a partition into combos does not have every launch once"
+                raise InvalidProgram(what, kind, f"{shared}", f"{list(found)}")
+            for places in shared:
+                launches = [found[place] for place in places]
+                width = sum(len(launch.arguments) for launch in launches)
+                if width > MOST_ARGUMENTS:
+                    what = "a combo of the partition has too many arguments"
+                    raise InvalidProgram(what, kind, f"{width}", f"at most {MOST_ARGUMENTS}")
+                yield places, launches
 
 
 def _kind(launch: Launch) -> str:
@@ -152,7 +170,7 @@ def _levels(region: CompiledRegion) -> list[int]:
     return found
 
 
-def _packed(found: _Found) -> Iterator[list[_Place]]:
+def _packed(found: Mapping[_Place, Launch]) -> Iterator[list[_Place]]:
     """Launches in as few combos as their arguments and kernels allow, equal kernels together."""
     order: dict[str, list[_Place]] = {}
     for place, launch in found.items():

@@ -126,9 +126,8 @@ def call_node(
 
 
 def associative_scan(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Tensor]:
-    """Tensors of one shape scanned along their first dimension by a function that is the text of a
-    graph of numbers: of an element of every tensor, and of one that comes later, to what they come
-    to. Each result is laid out as its operand is."""
+    """Tensors of one shape scanned along their first dimension, laid out as they are, by the text
+    of a graph: from an element of each, and then a later one of each, to what they come to."""
     function = combine_graph(combine)
     names = [item.name for item in function.inputs]
 
@@ -143,13 +142,11 @@ def associative_scan(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Ten
     return [torch.empty_like(x).copy_(one) for x, one in zip(xs, found, strict=True)]
 
 
-def _fake(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Tensor]:
-    return [torch.empty_like(x) for x in xs] if combine else []
-
-
 LIBRARY.define("associative_scan(Tensor[] xs, str combine) -> Tensor[]")
 LIBRARY.impl("associative_scan", associative_scan, "CompositeExplicitAutograd")
-torch.library.register_fake("harness::associative_scan", _fake, lib=LIBRARY)
+torch.library.register_fake(
+    "harness::associative_scan", lambda xs, _: [torch.empty_like(x) for x in xs], lib=LIBRARY
+)
 
 META = torch.device("meta")
 """Where tensors have sizes, strides and types, and no data."""

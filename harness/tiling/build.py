@@ -156,9 +156,7 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
 
 def _workspace(group: FusedGroup, stores: Sequence[Store]) -> Workspace:
     blocks = cdiv(int(group.rnumel), LEAST_SCAN_BLOCK)
-    found = scans(stores)
-    # A user's function has a component more: whether there is anything.
-    arrays = max((3, *(len(s.args) + 2 for s in found)))
+    arrays = max((3, *(len(s.args) + 2 for s in scans(stores))))  # a flag, whether any, components
     return Workspace(int(group.numel), blocks, len(_combined(stores)), arrays)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from harness.backend import Compiler, Devices
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import MOST_ARGUMENTS, combined
 from harness.compiled import Combo, CompiledGraph, Launch
+from harness.errors import InvalidProgram
 from harness.executor import Launches, prepare_graph
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
@@ -193,6 +194,35 @@ def test_a_combo_is_kept_if_it_is_timed_faster(faster: bool) -> None:
     assert asked == [(6, 6)]
     assert bool(compiled.bundles) == faster
     assert compiled.report().launches == (1 if faster else 3)
+
+
+def test_a_partition_of_ones_own_takes_the_place_of_ours() -> None:
+    compiled = compile_graph(states([(4, 3)] * 6), H100)
+    kinds: list[int] = []
+
+    def pairs(found: Mapping[tuple[str, int], Launch]) -> list[list[tuple[str, int]]]:
+        kinds.append(len(found))
+        return [list(found)[n : n + 2] for n in range(0, len(found), 2)]
+
+    made = combined(compiled, H100, partition=pairs)
+    assert kinds == [6] and made.report().launches == 3
+    compiler = Compiler(fail_on_fallback=True, combo_partition=lambda found: [[p] for p in found])
+    try:
+        run: Any = torch.compile(lambda x, y: (x + 1, y * 2), backend=compiler)
+        torch.testing.assert_close(run(torch.ones(5), torch.ones(9))[1], torch.full((9,), 2.0))
+        assert compiler.reports[-1].launches == 2
+    finally:
+        compiler.close()
+
+
+def test_a_partition_that_is_none_is_refused() -> None:
+    compiled = compile_graph(states([(4, 3)] * 3), H100)
+    for wrong in (lambda f: [list(f)[1:]], lambda f: [[p] for p in f] + [list(f)[:1]]):
+        with pytest.raises(InvalidProgram, match="every launch once"):
+            combined(compiled, H100, partition=wrong)
+    many = compile_graph(states([(4, 3)] * 250), H100)
+    with pytest.raises(InvalidProgram, match="too many arguments"):
+        combined(many, H100, partition=lambda found: [list(found)])
 
 
 @pytest.mark.parametrize("joined", [0.5, 2.0])

@@ -114,9 +114,8 @@ def associative(call: Call) -> Lowered:
 
 def _carried(dtype: DType) -> DType:
     """The type that elements of ``dtype`` have between two calls of a function."""
-    if dtype.is_float:
-        return dtype.compute
-    return DType.I64 if dtype is DType.I64 else DType.I32
+    whole = DType.I64 if dtype is DType.I64 else DType.I32
+    return dtype.compute if dtype.is_float else whole
 
 
 def _combine(call: Call, function: Graph) -> Combine:
