@@ -16,25 +16,12 @@ from harness.codegen.frame import Frame, tile_of
 from harness.codegen.values import Names, Scope, Var, constant_var, literal_text, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.ir.nodes import (
-    Compute,
-    Constant,
-    IndexValue,
-    Indirect,
-    Load,
-    Masked,
-    Reduce,
-    Scan,
-    Sort,
-    Store,
-    Value,
-    operands,
-    walk,
-)
+from harness.ir import nodes as ir
+from harness.ir.nodes import walk
 from harness.ir.op_triton import E5M2_LARGEST, e5m2_text, triton_type
 from harness.ir.ops import Op, triton_text
 
-Context = tuple[Value, ...]
+Context = tuple[ir.Value, ...]
 """Masks that a value is computed under, outermost first."""
 
 
@@ -57,10 +44,10 @@ class Body:
     walk: str = "r"
     evictions: dict[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
-    along: Callable[[Scan | Sort, Sequence[Var]], Var] | None = None
+    along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
     _loads: dict[int, bool] = field(default_factory=dict)
     _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
-    _keep: list[Value] = field(default_factory=list)
+    _keep: list[ir.Value] = field(default_factory=list)
 
     # whole blocks
 
@@ -93,26 +80,26 @@ class Body:
 
     # where a value belongs
 
-    def _context(self, value: Value, context: Context) -> Context:
+    def _context(self, value: ir.Value, context: Context) -> Context:
         """Masks matter only to values that read memory."""
         return context if context and self._reads(value) else ()
 
-    def _reads(self, value: Value) -> bool:
+    def _reads(self, value: ir.Value) -> bool:
         found = self._loads.get(id(value))
         if found is None:
             for v in walk([value]):
                 if id(v) not in self._loads:
                     reads = (
-                        isinstance(v, Load)
-                        or (isinstance(v, Compute) and v.op is Op.IN_RANGE)
-                        or any(self._loads[id(o)] for o in operands(v))
+                        isinstance(v, ir.Load)
+                        or (isinstance(v, ir.Compute) and v.op is Op.IN_RANGE)
+                        or any(self._loads[id(o)] for o in ir.operands(v))
                     )
                     # A scan has seen its whole row, whatever of it a mask leaves.
-                    self._loads[id(v)] = reads and not isinstance(v, Scan | Sort)
+                    self._loads[id(v)] = reads and not isinstance(v, ir.Scan | ir.Sort)
             found = self._loads[id(value)]
         return found
 
-    def varies(self, value: Value, along: str = "r") -> bool:
+    def varies(self, value: ir.Value, along: str = "r") -> bool:
         """Whether ``value`` differs along the tiles that begin with ``along``: the reduction (a
         finished one does not), or the rows."""
         found = self._varying.get((id(value), along))
@@ -123,20 +110,20 @@ class Body:
             found = self._varying[id(value), along]
         return found
 
-    def _depends(self, value: Value, along: str) -> bool:
-        if isinstance(value, Reduce) and value.across is (along != "r"):
+    def _depends(self, value: ir.Value, along: str) -> bool:
+        if isinstance(value, ir.Reduce) and value.across is (along != "r"):
             return False
-        if isinstance(value, Reduce) and along != "r":
+        if isinstance(value, ir.Reduce) and along != "r":
             return True  # written for a block of rows, even where all of them come to the same
-        if along == "r" and isinstance(value, Scan | Sort):
+        if along == "r" and isinstance(value, ir.Scan | ir.Sort):
             return True
-        if isinstance(value, Load | IndexValue):
+        if isinstance(value, ir.Load | ir.IndexValue):
             tiles = (tile_of(self.frame.plan.tiles, s) for s in value.index.free_symbols)
             if any(t is not None and t.startswith(along) for t in tiles):
                 return True
-        return any(self._varying[id(o), along] for o in operands(value))
+        return any(self._varying[id(o), along] for o in ir.operands(value))
 
-    def _scope(self, value: Value, context: Context) -> Scope:
+    def _scope(self, value: ir.Value, context: Context) -> Scope:
         if self.loop is None and self.ahead is None:
             return self.outer
         along = any(self.varies(v, self.walk) for v in (value, *context))
@@ -144,7 +131,7 @@ class Body:
             return self.loop if along else self.outer
         return self.outer if along or self.ahead is None else self.ahead
 
-    def known(self, value: Value, context: Context = ()) -> Var | None:
+    def known(self, value: ir.Value, context: Context = ()) -> Var | None:
         """The variable that already holds ``value``, if one does in the open scopes."""
         keys = [(id(value), tuple(id(m) for m in context))]
         if context:
@@ -155,17 +142,17 @@ class Body:
                     return scope.known[key]
         return None
 
-    def define(self, value: Value, var: Var) -> None:
+    def define(self, value: ir.Value, var: Var) -> None:
         """From now on ``var`` holds ``value`` (a finished reduction) in the outer scope."""
         self.outer.known[id(value), ()] = var
         self._keep.append(value)
 
     # writing values
 
-    def value(self, root: Value, context: Context = ()) -> Var:
+    def value(self, root: ir.Value, context: Context = ()) -> Var:
         """The variable that holds ``root``, written now if it is not known yet."""
         context = self._context(root, context)
-        stack: list[tuple[Value, Context, bool]] = [(root, context, False)]
+        stack: list[tuple[ir.Value, Context, bool]] = [(root, context, False)]
         while stack:
             value, masks, ready = stack.pop()
             if self.known(value, masks) is not None:
@@ -183,53 +170,55 @@ class Body:
         assert found is not None
         return found
 
-    def _needs(self, value: Value, masks: Context) -> list[tuple[Value, Context]]:
+    def _needs(self, value: ir.Value, masks: Context) -> list[tuple[ir.Value, Context]]:
         match value:
-            case Masked(mask=mask, body=body):
+            case ir.Masked(mask=mask, body=body):
                 inner = (*masks, mask)
-                if isinstance(body, Load):
+                if isinstance(body, ir.Load):
                     return [(mask, masks), *((v, inner) for _, v in body.indirect)]
                 return [(mask, masks), (body, inner)]
-            case Reduce():
+            case ir.Reduce():
                 raise InvalidProgram(
                     "a reduction is used before the loop that computes it has closed",
                     where=self.frame.plan.name,
                     got=value.kind.value,
                     expected="the user in a later segment",
                 )
-            case Constant() | Load() | IndexValue() | Compute() | Scan() | Sort():
-                return [(o, masks) for o in operands(value)]
+            case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute() | ir.Scan() | ir.Sort():
+                return [(o, masks) for o in ir.operands(value)]
 
-    def _at(self, value: Value, context: Context) -> Var:
+    def _at(self, value: ir.Value, context: Context) -> Var:
         var = self.known(value, self._context(value, context))
         assert var is not None
         return var
 
-    def _assign(self, value: Value, context: Context, text: str, tiles: frozenset[str]) -> Var:
+    def _assign(self, value: ir.Value, context: Context, text: str, tiles: frozenset[str]) -> Var:
         name = self.names.fresh()
-        node = self.nodes[value.buffer] if isinstance(value, Load) else self.labels.get(id(value))
+        node = (
+            self.nodes[value.buffer] if isinstance(value, ir.Load) else self.labels.get(id(value))
+        )
         self._scope(value, context).lines.append(f"{name} = {text}{remark(node)}")
         return Var(name, value.dtype, tiles)
 
-    def _write(self, value: Value, context: Context) -> Var:
+    def _write(self, value: ir.Value, context: Context) -> Var:
         match value:
-            case Constant():
+            case ir.Constant():
                 return constant_var(value)
-            case IndexValue():
+            case ir.IndexValue():
                 return self._index_value(value, context)
-            case Load():
+            case ir.Load():
                 return self._load(value, value, context, None)
-            case Compute():
+            case ir.Compute():
                 return self._compute(value, context)
-            case Masked():
+            case ir.Masked():
                 return self._masked(value, context)
-            case Reduce():
+            case ir.Reduce():
                 raise InvalidProgram("a reduction is written by its loop", got=value.kind.value)
-            case Scan() | Sort():
+            case ir.Scan() | ir.Sort():
                 assert self.along is not None
                 return self.along(value, [self._at(a, context) for a in value.args])
 
-    def _index_value(self, value: IndexValue, context: Context) -> Var:
+    def _index_value(self, value: ir.IndexValue, context: Context) -> Var:
         if value.index.is_Integer and not value.indirect:
             return Var(str(int(value.index)), value.dtype, frozenset(), literal=True)
         text, tiles = self._index(value.index, value.indirect, context)
@@ -237,7 +226,7 @@ class Body:
             value, context, f"{_operand(text)}.to({triton_type(value.dtype)})", tiles
         )
 
-    def _compute(self, value: Compute, context: Context) -> Var:
+    def _compute(self, value: ir.Compute, context: Context) -> Var:
         args = [self._at(a, context) for a in value.args]
         if value.op is Op.IN_RANGE:
             return self._in_range(value, args[0], args[1], context)
@@ -258,7 +247,7 @@ class Body:
             return Var(text, value.dtype, tiles)
         return self._assign(value, context, text, tiles)
 
-    def _in_range(self, value: Value, index: Var, size: Var, context: Context) -> Var:
+    def _in_range(self, value: ir.Value, index: Var, size: Var, context: Context) -> Var:
         """``index`` itself, after a line that has the device stop where it is out of range."""
         at, end = (materialised(v) if v.literal else v.text for v in (index, size))
         mask, _ = self._mask_text(index.tiles, context)
@@ -268,18 +257,18 @@ class Body:
         self._scope(value, context).lines.append(line)
         return index
 
-    def _nonnegative(self, value: Value) -> bool:
+    def _nonnegative(self, value: ir.Value) -> bool:
         match value:
-            case Constant():
+            case ir.Constant():
                 return not value.dtype.is_float and value.bits >= 0
-            case IndexValue():
+            case ir.IndexValue():
                 return self.frame.printer.simplifier.is_nonnegative(value.index)
-            case Load() | Compute() | Masked() | Reduce() | Scan() | Sort():
+            case ir.Load() | ir.Compute() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
                 return False
 
-    def _masked(self, value: Masked, context: Context) -> Var:
+    def _masked(self, value: ir.Masked, context: Context) -> Var:
         inner = (*context, value.mask)
-        if isinstance(value.body, Load):
+        if isinstance(value.body, ir.Load):
             return self._load(value, value.body, inner, value.other)
         mask, body = self._at(value.mask, context), self._at(value.body, inner)
         tiles = mask.tiles | body.tiles
@@ -288,7 +277,7 @@ class Body:
         other = self._other(value.other)
         return self._assign(value, context, f"tl.where({condition}, {inside}, {other})", tiles)
 
-    def _other(self, constant: Constant) -> str:
+    def _other(self, constant: ir.Constant) -> str:
         if constant.dtype in (DType.F32, DType.BOOL):
             return literal_text(constant)
         return materialised(constant_var(constant))
@@ -296,7 +285,7 @@ class Body:
     # indices and memory
 
     def _index(
-        self, expr: sympy.Expr, indirect: Indirect, context: Context
+        self, expr: sympy.Expr, indirect: ir.Indirect, context: Context
     ) -> tuple[str, frozenset[str]]:
         """The text of an index and the tiles it varies over."""
         tiles: set[str] = set()
@@ -345,7 +334,9 @@ class Body:
             return pointer
         return f"{pointer} + ({index})" if " " in index else f"{pointer} + {index}"
 
-    def _load(self, value: Value, load: Load, context: Context, other: Constant | None) -> Var:
+    def _load(
+        self, value: ir.Value, load: ir.Load, context: Context, other: ir.Constant | None
+    ) -> Var:
         index, tiles = self._index(load.index, load.indirect, context)
         mask, covered = self._mask_text(tiles, context)
         spread = None if self.frame.same_shape(tiles, covered) else self.frame.shape(covered)
@@ -363,7 +354,7 @@ class Body:
             text += f".to({triton_type(load.dtype)})"
         return self._assign(value, context, text, covered)
 
-    def _eviction(self, load: Load, tiles: frozenset[str]) -> str:
+    def _eviction(self, load: ir.Load, tiles: frozenset[str]) -> str:
         """Data that other programs or later loops read again is kept, data read for the
         last time is dropped first."""
         level = {t.prefix for t in self.frame.plan.tiles if t.numel != 1}
@@ -373,7 +364,7 @@ class Body:
             return "evict_last"
         return self.evictions.get(id(load), "") if self.loop is not None else ""
 
-    def store(self, store: Store, tiles: Iterable[str]) -> None:
+    def store(self, store: ir.Store, tiles: Iterable[str]) -> None:
         """Write ``store``, which runs over ``tiles``, at the end of the open scope."""
         level = frozenset(tiles)
         var = self.value(store.value)
@@ -412,7 +403,7 @@ def _summand(text: str) -> str:
     return f"({text})" if " " in text else text
 
 
-def stored_text(text: str, value: Value, dtype: DType) -> str:
+def stored_text(text: str, value: ir.Value, dtype: DType) -> str:
     """The text of a value as it goes to memory of type ``dtype``. Beyond the largest number
     float8_e4m3fn, which has no infinity, saturates in torch (2.13 and later) as in Triton;
     float8_e5m2 becomes infinite in torch but saturates in Triton."""
@@ -421,14 +412,14 @@ def stored_text(text: str, value: Value, dtype: DType) -> str:
     return e5m2_text(text)
 
 
-def _within(value: Value, limit: float) -> bool:
+def _within(value: ir.Value, limit: float) -> bool:
     """Whether a clamp to ±``limit`` at most is the last thing done to ``value``."""
     below = above = False
     for _ in range(2):
-        if not (isinstance(value, Compute) and value.op in (Op.MINIMUM, Op.MAXIMUM)):
+        if not (isinstance(value, ir.Compute) and value.op in (Op.MINIMUM, Op.MAXIMUM)):
             break
-        bounds = [a for a in value.args if isinstance(a, Constant)]
-        others = [a for a in value.args if not isinstance(a, Constant)]
+        bounds = [a for a in value.args if isinstance(a, ir.Constant)]
+        others = [a for a in value.args if not isinstance(a, ir.Constant)]
         if len(bounds) != 1:
             break
         number = float(bounds[0].number)

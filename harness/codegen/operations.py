@@ -11,21 +11,7 @@ from collections.abc import Iterable
 
 import sympy
 
-from harness.ir.nodes import (
-    Compute,
-    Constant,
-    IndexValue,
-    Load,
-    Masked,
-    Reduce,
-    Scan,
-    Sort,
-    Store,
-    Value,
-    operands,
-    store_roots,
-    walk,
-)
+from harness.ir import nodes as ir
 from harness.ir.ops import Op
 from harness.tiling.plan import KernelPlan
 
@@ -48,37 +34,39 @@ def floating_operations(plan: KernelPlan) -> int:
     return total
 
 
-def _counts(stores: Iterable[Store], inner: frozenset[sympy.Symbol]) -> tuple[int, int]:
+def _counts(stores: Iterable[ir.Store], inner: frozenset[sympy.Symbol]) -> tuple[int, int]:
     """Operations for each point of the parallel axes, and for each reduced element."""
     changing: set[int] = set()
     per_row = per_element = 0
-    for value in walk(store_roots(stores)):
+    for value in ir.walk(ir.store_roots(stores)):
         if _changes(value, inner, changing):
             changing.add(id(value))
         if not value.dtype.is_float:
             continue
         match value:
-            case Reduce():
+            case ir.Reduce():
                 per_element += value.component == 0
-            case Scan():
+            case ir.Scan():
                 per_element += value.component == 0
-            case Compute() if value.op not in (Op.CAST, Op.BITCAST):
+            case ir.Compute() if value.op not in (Op.CAST, Op.BITCAST):
                 cost = 2 if value.op is Op.FMA else 1
                 if id(value) in changing:
                     per_element += cost
                 else:
                     per_row += cost
-            case Constant() | Load() | IndexValue() | Compute() | Masked() | Sort():
+            case (
+                ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute() | ir.Masked() | ir.Sort()
+            ):
                 pass
     return per_row, per_element
 
 
-def _changes(value: Value, inner: frozenset[sympy.Symbol], changing: set[int]) -> bool:
+def _changes(value: ir.Value, inner: frozenset[sympy.Symbol], changing: set[int]) -> bool:
     """Whether ``value`` has another value for every reduced element."""
-    if isinstance(value, Reduce):
+    if isinstance(value, ir.Reduce):
         return False
-    if isinstance(value, Scan | Sort):
+    if isinstance(value, ir.Scan | ir.Sort):
         return True
-    if isinstance(value, Load | IndexValue) and value.index.free_symbols & inner:
+    if isinstance(value, ir.Load | ir.IndexValue) and value.index.free_symbols & inner:
         return True
-    return any(id(v) in changing for v in operands(value))
+    return any(id(v) in changing for v in ir.operands(value))

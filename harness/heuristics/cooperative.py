@@ -13,16 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from harness.heuristics import limits
 from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import (
-    MAX_LONG_BLOCK,
-    MAX_RSPLIT,
-    Proposal,
-    cdiv,
-    finish,
-    last_power_of_two,
-    next_power_of_two,
-)
 from harness.target import Target
 
 RSPLIT, PROGRAMS = "RSPLIT", "PROGRAMS"
@@ -44,11 +36,11 @@ def shared(alone: Sequence[Config], facts: Facts, target: Target) -> tuple[Confi
     if split == 1:
         return tuple(dict.fromkeys(plain))
     wanted = [
-        (Proposal((("x", 1), ("r0_", block)), warps=warps, max_warps=_WARPS), n)
+        (limits.Proposal((("x", 1), ("r0_", block)), warps=warps, max_warps=_WARPS), n)
         for block, warps, n in _sharings(facts, split)
-        if 1 < n <= MAX_RSPLIT
+        if 1 < n <= limits.MAX_RSPLIT
     ]
-    together = [_with(finish(facts, proposal, target), n, target) for proposal, n in wanted]
+    together = [_with(limits.finish(facts, proposal, target), n, target) for proposal, n in wanted]
     ahead = _is_better_shared(facts, target)
     first, second = (together, plain) if ahead else (plain, together)
     return tuple(dict.fromkeys((*first[:1], *second[:1], *first[1:], *second[1:])))
@@ -57,8 +49,8 @@ def shared(alone: Sequence[Config], facts: Facts, target: Target) -> tuple[Confi
 def _sharings(facts: Facts, split: int) -> list[tuple[int, int, int]]:
     """Block, warps and RSPLIT as they were fastest on an H200 (docs/measurements/long-rows.md).
     Programs of an online softmax wait for the barrier long enough to want others beside them."""
-    blocks = last_power_of_two(facts.reduced // MAX_LONG_BLOCK)
-    half = MAX_LONG_BLOCK // 2
+    blocks = limits.last_power_of_two(facts.reduced // limits.MAX_LONG_BLOCK)
+    half = limits.MAX_LONG_BLOCK // 2
     if facts.side:
         return [(2 * half, 8, blocks), (half, 8, blocks), (half, 16, 2 * split), (half, 4, blocks)]
     usual = [(2 * half, 32, split), (2 * half, 32, 2 * split), (half, 32, split)]
@@ -82,10 +74,10 @@ def rsplit(facts: Facts, target: Target) -> int:
     """Programs of 32 warps a row, a power of two: enough for the cache to hold what runs at once,
     and for every multiprocessor to have one; each has a quarter of a block or more."""
     held = _IN_CACHE * target.l2_bytes / target.multiprocessors
-    cached = next_power_of_two(int(facts.again / held + 0.999))
-    filling = last_power_of_two(target.multiprocessors // facts.parallel)
-    most = last_power_of_two(cdiv(facts.reduced, MAX_LONG_BLOCK // 4))
-    return min(max(cached, filling), MAX_RSPLIT, most)
+    cached = limits.next_power_of_two(int(facts.again / held + 0.999))
+    filling = limits.last_power_of_two(target.multiprocessors // facts.parallel)
+    most = limits.last_power_of_two(limits.cdiv(facts.reduced, limits.MAX_LONG_BLOCK // 4))
+    return min(max(cached, filling), limits.MAX_RSPLIT, most)
 
 
 def _with(config: Config, split: int, target: Target) -> Config:

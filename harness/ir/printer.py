@@ -6,25 +6,8 @@ from collections.abc import Sequence
 
 import sympy
 
+from harness.ir import nodes as ir
 from harness.ir.index_text import IndexPrinter, Language
-from harness.ir.nodes import (
-    Compute,
-    Constant,
-    IndexValue,
-    Indirect,
-    Load,
-    Masked,
-    Nest,
-    Reduce,
-    Scan,
-    ScanKind,
-    Sort,
-    Store,
-    StoreMode,
-    Value,
-    store_roots,
-    walk,
-)
 from harness.ir.program import Buffer, Program
 from harness.ir.simplify import Simplifier
 
@@ -45,7 +28,7 @@ def dump(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _nest(nest: Nest, printer: IndexPrinter) -> list[str]:
+def _nest(nest: ir.Nest, printer: IndexPrinter) -> list[str]:
     """One nest as lines: its loops, its values, its stores."""
     lines = [f"nest {nest.name}  # {', '.join(nest.origins)}"]
     for word, axes in (("for", nest.axes), ("reduce", nest.raxes)):
@@ -55,12 +38,12 @@ def _nest(nest: Nest, printer: IndexPrinter) -> list[str]:
     return [*lines, *(f"  {line}" for line in dump_stores(nest.stores, printer))]
 
 
-def dump_stores(stores: Sequence[Store], printer: IndexPrinter | None = None) -> list[str]:
+def dump_stores(stores: Sequence[ir.Store], printer: IndexPrinter | None = None) -> list[str]:
     """Stores as lines, after the values that they need."""
     printer = printer or IndexPrinter(Language.PYTHON, Simplifier({}))
     lines: list[str] = []
     numbers: dict[int, str] = {}
-    for value in walk(store_roots(stores)):
+    for value in ir.walk(ir.store_roots(stores)):
         numbers[id(value)] = f"%{len(numbers)}"
         text = _value(value, numbers, printer)
         lines.append(f"{numbers[id(value)]} = {text} : {value.dtype.short}")
@@ -78,42 +61,46 @@ def _sequence(values: Sequence[sympy.Expr], printer: IndexPrinter) -> str:
     return ", ".join(printer.text(v) for v in values)
 
 
-def _where(indirect: Indirect, numbers: dict[int, str]) -> str:
+def _where(indirect: ir.Indirect, numbers: dict[int, str]) -> str:
     if not indirect:
         return ""
     return " with " + ", ".join(f"{s.name} = {numbers[id(v)]}" for s, v in indirect)
 
 
-def _value(value: Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
+def _value(value: ir.Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
     match value:
-        case Constant():
+        case ir.Constant():
             return f"constant {value.number!r}"
-        case Load():
+        case ir.Load():
             place = printer.text(value.index)
             return f"load {value.buffer}[{place}]{_where(value.indirect, numbers)}"
-        case IndexValue():
+        case ir.IndexValue():
             return f"index {printer.text(value.index)}{_where(value.indirect, numbers)}"
-        case Compute():
+        case ir.Compute():
             return f"{value.op.value} {_names(value.args, numbers)}"
-        case Masked(mask=mask, body=body, other=other):
+        case ir.Masked(mask=mask, body=body, other=other):
             return f"masked {numbers[id(mask)]} ? {numbers[id(body)]} : {numbers[id(other)]}"
-        case Reduce():
+        case ir.Reduce():
             return f"reduce.{value.kind.value}.{value.component} {_names(value.args, numbers)}"
-        case Scan():
-            kind = value.kind.value if isinstance(value.kind, ScanKind) else "by_function"
+        case ir.Scan():
+            kind = value.kind.value if isinstance(value.kind, ir.ScanKind) else "by_function"
             return f"scan.{kind}.{value.component} {_names(value.args, numbers)}"
-        case Sort():
+        case ir.Sort():
             order = "descending" if value.descending else "ascending"
             first = "" if value.limit is None else f" first {value.limit}"
             return f"sort.{order}.{value.component} {_names(value.args, numbers)}{first}"
 
 
-def _names(args: tuple[Value, ...], numbers: dict[int, str]) -> str:
+def _names(args: tuple[ir.Value, ...], numbers: dict[int, str]) -> str:
     return ", ".join(numbers[id(a)] for a in args)
 
 
-def _store(store: Store, numbers: dict[int, str], printer: IndexPrinter) -> str:
-    operators = {StoreMode.PLAIN: "=", StoreMode.ATOMIC_ADD: "+=", StoreMode.ATOMIC_MAX: "max="}
+def _store(store: ir.Store, numbers: dict[int, str], printer: IndexPrinter) -> str:
+    operators = {
+        ir.StoreMode.PLAIN: "=",
+        ir.StoreMode.ATOMIC_ADD: "+=",
+        ir.StoreMode.ATOMIC_MAX: "max=",
+    }
     operator = operators[store.mode]
     target = f"{store.buffer}[{printer.text(store.index)}]"
     mask = "" if store.mask is None else f" if {numbers[id(store.mask)]}"

@@ -12,30 +12,9 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
+from harness.ir import nodes as ir
 from harness.ir.affine import linear, positions
 from harness.ir.index import Number
-from harness.ir.nodes import (
-    Axis,
-    Combine,
-    Compute,
-    Constant,
-    IndexValue,
-    Indirect,
-    Load,
-    Masked,
-    Nest,
-    Reduce,
-    ReduceKind,
-    Scan,
-    ScanKind,
-    Sort,
-    Store,
-    StoreMode,
-    Value,
-    operands,
-    store_roots,
-    walk,
-)
 from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype
 from harness.ir.program import Buffer, Program, Role
 from harness.ir.simplify import Simplifier
@@ -44,16 +23,16 @@ _ROUNDED_TO = (DType.F8E4M3, DType.F8E5M2, DType.F16, DType.BF16)
 """Types that values are converted to and back, which rounds them: nothing is computed in them."""
 
 ATOMIC = {
-    StoreMode.ATOMIC_ADD: (DType.F32, DType.F64, DType.I32, DType.I64),
-    StoreMode.ATOMIC_MAX: (DType.I32, DType.I64),
+    ir.StoreMode.ATOMIC_ADD: (DType.F32, DType.F64, DType.I32, DType.I64),
+    ir.StoreMode.ATOMIC_MAX: (DType.I32, DType.I64),
 }
 """Types that every supported GPU does this in: 16-bit floats would round after every addition,
 truth values have none, and the largest float depends on how NaN and zeros are ordered."""
 
-SHAPES: dict[ReduceKind, tuple[tuple[int, ...], int]] = {
-    **dict.fromkeys(ReduceKind, ((1,), 1)),
-    ReduceKind.WELFORD: ((1, 3), 3),
-    ReduceKind.SOFTMAX: ((1, 2), 2),
+SHAPES: dict[ir.ReduceKind, tuple[tuple[int, ...], int]] = {
+    **dict.fromkeys(ir.ReduceKind, ((1,), 1)),
+    ir.ReduceKind.WELFORD: ((1, 3), 3),
+    ir.ReduceKind.SOFTMAX: ((1, 2), 2),
 }
 """Per kind: the operand counts it takes and how many components it has."""
 
@@ -140,7 +119,7 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
                 first_store.setdefault(store.buffer, number)
     old: set[str] = set()
     for number, nest in enumerate(program.nests):
-        read = {v.buffer for v in walk(store_roots(nest.stores)) if isinstance(v, Load)}
+        read = {v.buffer for v in ir.walk(ir.store_roots(nest.stores)) if isinstance(v, ir.Load)}
         for name in sorted(read & first_store.keys()):
             if first_store[name] >= number:
                 old.add(name)
@@ -157,7 +136,7 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
 class _NestChecker:
     """Checks one nest. A value is keyed with whether it stands inside a reduction."""
 
-    nest: Nest
+    nest: ir.Nest
     buffers: Mapping[str, Buffer]
     simplifier: Simplifier = field(init=False)
     _where: str = field(init=False)
@@ -178,9 +157,9 @@ class _NestChecker:
         for store in self.nest.stores:
             self._where = f"{self.nest.name}: store to {store.buffer}"
             self._check_store(store)
-            for value in walk(store_roots([store])):
+            for value in ir.walk(ir.store_roots([store])):
                 self._check_value(value, written)
-                reductions = reductions or isinstance(value, Reduce | Scan | Sort)
+                reductions = reductions or isinstance(value, ir.Reduce | ir.Scan | ir.Sort)
             self._check_scopes(store)
         self._where = self.nest.name
         if self.nest.is_reduction != reductions:
@@ -202,7 +181,7 @@ class _NestChecker:
         if self.nest.raxes and self.nest.rnumel == 1:
             self._fail("a nest reduces over a single point", "1 point", "its value, unreduced")
 
-    def _check_store(self, store: Store) -> None:
+    def _check_store(self, store: ir.Store) -> None:
         buffer = self._buffer(store.buffer)
         along = self.nest.raxes if self.nest.is_scan else ()
         self._check_index(store.index, store.indirect, (*self.nest.axes, *along))
@@ -222,8 +201,8 @@ class _NestChecker:
             self._fail("an access names no buffer", name, ", ".join(self.buffers))
         return self.buffers[name]
 
-    def _check_value(self, value: Value, written: set[str]) -> None:
-        rounds = isinstance(value, Compute) and value.op in (Op.CAST, Op.BITCAST)
+    def _check_value(self, value: ir.Value, written: set[str]) -> None:
+        rounds = isinstance(value, ir.Compute) and value.op in (Op.CAST, Op.BITCAST)
         if value.dtype not in COMPUTE_TYPES and not (rounds and value.dtype in _ROUNDED_TO):
             self._fail(
                 "a value has a type that nothing is computed in",
@@ -231,22 +210,22 @@ class _NestChecker:
                 ", ".join(d.short for d in COMPUTE_TYPES),
             )
         match value:
-            case Load():
+            case ir.Load():
                 self._check_load(value, written)
-            case IndexValue():
+            case ir.IndexValue():
                 self._check_index(value.index, value.indirect, (*self.nest.axes, *self.nest.raxes))
-            case Compute():
+            case ir.Compute():
                 self._check_compute(value)
-            case Masked():
+            case ir.Masked():
                 self._check_masked(value)
-            case Reduce():
+            case ir.Reduce():
                 self._check_reduce(value)
-            case Scan() | Sort():
+            case ir.Scan() | ir.Sort():
                 self._check_scan(value)
-            case Constant():
+            case ir.Constant():
                 pass
 
-    def _check_load(self, load: Load, written: set[str]) -> None:
+    def _check_load(self, load: ir.Load, written: set[str]) -> None:
         buffer = self._buffer(load.buffer)
         if buffer.dtype.compute is not load.dtype:
             self._fail(
@@ -258,7 +237,7 @@ class _NestChecker:
             self._fail("a buffer is read before it is written", load.buffer, "an earlier store")
         self._check_index(load.index, load.indirect, (*self.nest.axes, *self.nest.raxes))
 
-    def _check_compute(self, value: Compute) -> None:
+    def _check_compute(self, value: ir.Compute) -> None:
         dtypes = tuple(a.dtype for a in value.args)
         if value.op.rule is Rule.CONVERT:
             if len(dtypes) != 1:
@@ -273,7 +252,7 @@ class _NestChecker:
         if value.dtype is not want:
             self._fail(f"{value.op.value} has the wrong result type", value.dtype.short, want.short)
 
-    def _check_masked(self, value: Masked) -> None:
+    def _check_masked(self, value: ir.Masked) -> None:
         if value.mask.dtype is not DType.BOOL:
             self._fail("a mask is not bool", value.mask.dtype.short, "b8")
         kinds = {value.body.dtype, value.other.dtype, value.dtype}
@@ -281,7 +260,7 @@ class _NestChecker:
             got = ", ".join(sorted(k.short for k in kinds))
             self._fail("the sides of a masked value differ in type", got, "one type")
 
-    def _check_reduce(self, value: Reduce) -> None:
+    def _check_reduce(self, value: ir.Reduce) -> None:
         counts, components = SHAPES[value.kind]
         if len(value.args) not in counts or not 0 <= value.component < components:
             self._fail(
@@ -297,13 +276,13 @@ class _NestChecker:
                 " or ".join(d.short for d in want),
             )
 
-    def _check_scan(self, value: Scan | Sort) -> None:
-        if isinstance(value, Scan) and isinstance(value.kind, Combine):
+    def _check_scan(self, value: ir.Scan | ir.Sort) -> None:
+        if isinstance(value, ir.Scan) and isinstance(value.kind, ir.Combine):
             types = [v.dtype for v in (*value.kind.parameters, *value.kind.results)]
             if types != 3 * [arg.dtype for arg in value.args]:
                 self._fail("a scan's function does not fit its operands", types, "types alike")
             return
-        pairs = isinstance(value, Sort) or value.kind in (ScanKind.MAX, ScanKind.MIN)
+        pairs = isinstance(value, ir.Sort) or value.kind in (ir.ScanKind.MAX, ir.ScanKind.MIN)
         if len(value.args) != 1 or not 0 <= value.component < 1 + pairs:
             self._fail(
                 "a scan or a sort is malformed",
@@ -312,12 +291,14 @@ class _NestChecker:
             )
         of = value.args[0].dtype
         want = DType.I64 if value.component else of
-        sums = isinstance(value, Scan) and value.kind in (ScanKind.SUM, ScanKind.PROD)
+        sums = isinstance(value, ir.Scan) and value.kind in (ir.ScanKind.SUM, ir.ScanKind.PROD)
         if value.dtype is not want or (sums and of not in (DType.I64, DType.F32, DType.F64)):
             got = f"{value.dtype.short} of {of.short}"
             self._fail("a scan or a sort has the wrong type", got, want.short)
 
-    def _check_index(self, index: sympy.Expr, indirect: Indirect, axes: Iterable[Axis]) -> None:
+    def _check_index(
+        self, index: sympy.Expr, indirect: ir.Indirect, axes: Iterable[ir.Axis]
+    ) -> None:
         """Variables are axes, sizes or bound; bound values are integers; ``index`` is whole."""
         known = {a.var for a in axes} | {s for s, _ in indirect}
         strange = [
@@ -341,7 +322,7 @@ class _NestChecker:
                     "an integer",
                 )
 
-    def _check_extent(self, index: sympy.Expr, indirect: Indirect, buffer: Buffer) -> None:
+    def _check_extent(self, index: sympy.Expr, indirect: ir.Indirect, buffer: Buffer) -> None:
         """Where bounds are numbers they must lie inside the storage."""
         if indirect or any(a.size == 0 for a in (*self.nest.axes, *self.nest.raxes)):
             return
@@ -359,12 +340,14 @@ class _NestChecker:
                 f"the index {index} leaves {buffer.name}", f"{low} to {high}", f"0 to {extent - 1}"
             )
 
-    def _check_scopes(self, store: Store) -> None:
+    def _check_scopes(self, store: ir.Store) -> None:
         """Reduction variables live only inside reductions, except in nests that scan or sort;
         loads outside of masks stay within their buffers."""
         raxes = set() if self.nest.is_scan else {a.var for a in self.nest.raxes}
         seen: set[tuple[int, bool, bool]] = set()
-        stack: list[tuple[Value, bool, bool]] = [(v, False, False) for v in store_roots([store])]
+        stack: list[tuple[ir.Value, bool, bool]] = [
+            (v, False, False) for v in ir.store_roots([store])
+        ]
         while stack:
             value, reduced, masked = stack.pop()
             key = (id(value), reduced, masked)
@@ -372,17 +355,17 @@ class _NestChecker:
                 continue
             seen.add(key)
             self._check_use(value, reduced, masked, raxes)
-            inside = reduced or isinstance(value, Reduce)
-            if isinstance(value, Masked):
+            inside = reduced or isinstance(value, ir.Reduce)
+            if isinstance(value, ir.Masked):
                 stack.append((value.mask, inside, masked))
                 stack.append((value.body, inside, True))
             else:
-                stack.extend((o, inside, masked) for o in operands(value))
+                stack.extend((o, inside, masked) for o in ir.operands(value))
 
     def _check_use(
-        self, value: Value, reduced: bool, masked: bool, raxes: set[sympy.Symbol]
+        self, value: ir.Value, reduced: bool, masked: bool, raxes: set[sympy.Symbol]
     ) -> None:
-        if isinstance(value, Load | IndexValue) and not reduced:
+        if isinstance(value, ir.Load | ir.IndexValue) and not reduced:
             outside = self.simplifier.free_symbols(value.index) & raxes
             if outside:
                 self._fail(
@@ -390,24 +373,24 @@ class _NestChecker:
                     ", ".join(sorted(s.name for s in outside)),
                     "parallel variables alone",
                 )
-        if isinstance(value, Scan | Sort) and not (reduced or self.nest.is_scan):
+        if isinstance(value, ir.Scan | ir.Sort) and not (reduced or self.nest.is_scan):
             self._fail("a scan stands beside a reduction", "both", "a nest for each")
-        if isinstance(value, Reduce) and reduced:
+        if isinstance(value, ir.Reduce) and reduced:
             self._fail("a reduction stands inside a reduction", value.kind.value, "one")
-        if isinstance(value, Load) and not masked:
+        if isinstance(value, ir.Load) and not masked:
             self._check_extent(value.index, value.indirect, self._buffer(value.buffer))
 
 
-def reduced_dtype(kind: ReduceKind, dtype: DType) -> tuple[DType, ...]:
+def reduced_dtype(kind: ir.ReduceKind, dtype: DType) -> tuple[DType, ...]:
     """The result types a reduction of operands of ``dtype`` may have."""
     match kind:
-        case ReduceKind.SUM | ReduceKind.PROD:
+        case ir.ReduceKind.SUM | ir.ReduceKind.PROD:
             return (dtype,) if dtype.is_float else (DType.I64, dtype)
-        case ReduceKind.MAX | ReduceKind.MIN:
+        case ir.ReduceKind.MAX | ir.ReduceKind.MIN:
             return (dtype,)
-        case ReduceKind.ANY:
+        case ir.ReduceKind.ANY:
             return (DType.BOOL,)
-        case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
+        case ir.ReduceKind.ARGMAX | ir.ReduceKind.ARGMIN:
             return (DType.I64,)
-        case ReduceKind.WELFORD | ReduceKind.SOFTMAX:
+        case ir.ReduceKind.WELFORD | ir.ReduceKind.SOFTMAX:
             return (dtype,) if dtype.is_float else (DType.F32,)

@@ -11,40 +11,32 @@ from harness.ir.affine import build, size_hint
 from harness.ir.index import axis_symbol
 from harness.ir.nodes import Axis, Builder, Made, Nest, Reduce, Value, rewrite_stores
 from harness.ir.simplify import Simplifier
-from harness.schedule.space import (
-    AffineAccess,
-    Candidate,
-    Level,
-    NestView,
-    Use,
-    merge_dimensions,
-    permute,
-)
+from harness.schedule import space
 
 
-def arrange(candidate: Candidate) -> Candidate:
+def arrange(candidate: space.Candidate) -> space.Candidate:
     """The candidate with its loops in the order its memory accesses want, parallel ones
     first, contiguous ones merged. An argmax keeps the order its positions count in."""
     order = [*_by_contiguity(candidate, False), *_by_contiguity(candidate, True)]
-    return merge_dimensions(permute(candidate, order))
+    return space.merge_dimensions(space.permute(candidate, order))
 
 
-def _by_contiguity(candidate: Candidate, reduced: bool) -> list[int]:
+def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
     """Dimensions of one class, outermost first."""
     dimensions = list(candidate.dimensions(reduced))
     accesses = [r for v in candidate.views for r in v.accesses]
     if reduced:
         for access in accesses:
-            if access.use is Use.REDUCED_POSITION:
+            if access.use is space.Use.REDUCED_POSITION:
                 return sorted(dimensions, key=lambda k: -size_hint(access.strides[k]))
     votes: dict[tuple[int, ...], int] = {}
     for access in dict.fromkeys(accesses):
-        if access.use not in (Use.LOAD, Use.STORE) or not access.exact:
+        if access.use not in (space.Use.LOAD, space.Use.STORE) or not access.exact:
             continue
         if not all(access.strides[k] != 0 for k in dimensions):
             continue
         order = _descending(access, dimensions)
-        weight = candidate.points(access) * (2 if access.use is Use.STORE else 1)
+        weight = candidate.points(access) * (2 if access.use is space.Use.STORE else 1)
         votes[order] = votes.get(order, 0) + weight
     if not votes:
         return dimensions
@@ -52,11 +44,11 @@ def _by_contiguity(candidate: Candidate, reduced: bool) -> list[int]:
     return list(best)
 
 
-def _descending(access: AffineAccess, dimensions: list[int]) -> tuple[int, ...]:
+def _descending(access: space.AffineAccess, dimensions: list[int]) -> tuple[int, ...]:
     return tuple(sorted(dimensions, key=lambda k: (-abs(size_hint(access.strides[k])), k)))
 
 
-def axes_of(candidate: Candidate, reduced: bool) -> tuple[Axis, ...]:
+def axes_of(candidate: space.Candidate, reduced: bool) -> tuple[Axis, ...]:
     """The loops of an arranged candidate: ``i0, i1, …`` parallel, ``r0, r1, …`` reduced."""
     prefix = "r" if reduced else "i"
     return tuple(
@@ -65,7 +57,7 @@ def axes_of(candidate: Candidate, reduced: bool) -> tuple[Axis, ...]:
     )
 
 
-def walked_axes(candidate: Candidate) -> tuple[Axis, ...]:
+def walked_axes(candidate: space.Candidate) -> tuple[Axis, ...]:
     """Those of the parallel loops that reductions across run over."""
     pairs = zip(candidate.dimensions(False), axes_of(candidate, False), strict=True)
     return tuple(axis for place, axis in pairs if place in candidate.walked)
@@ -75,7 +67,7 @@ class _Addresses:
     """Index expressions of one view, over the candidate's loop variables."""
 
     def __init__(
-        self, view: NestView, candidate: Candidate, variables: Sequence[sympy.Symbol]
+        self, view: space.NestView, candidate: space.Candidate, variables: Sequence[sympy.Symbol]
     ) -> None:
         self.view = view
         self.candidate = candidate
@@ -100,7 +92,7 @@ class _Addresses:
             self.simplifier = Simplifier(dict(sizes))
         return self.simplifier.simplify(expr.xreplace(self._loops()))
 
-    def _sum(self, access: AffineAccess) -> sympy.Expr:
+    def _sum(self, access: space.AffineAccess) -> sympy.Expr:
         return build(access.offset, access.strides, self.variables)
 
     def _loops(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -110,7 +102,7 @@ class _Addresses:
             nest = self.view.nest
             self.loops = {a.var: sympy.S.Zero for a in (*nest.axes, *nest.raxes)}
             for access in self.view.accesses:
-                if access.use is Use.AXIS:
+                if access.use is space.Use.AXIS:
                     var = next(a for a in self.loops if a.name == access.name)
                     self.loops[var] = self._sum(access)
         return self.loops
@@ -125,7 +117,7 @@ def _across(builder: Builder, value: Value, made: Made) -> Value | None:
     return builder.reduce(value.kind, *args, dtype=value.dtype, across=True)
 
 
-def write(candidate: Candidate) -> dict[int, Nest]:
+def write(candidate: space.Candidate) -> dict[int, Nest]:
     """Every nest of an arranged candidate over the candidate's loops, by nest number. Values
     are interned per candidate, so that what two nests share is one object."""
     builder = Builder()
@@ -136,8 +128,8 @@ def write(candidate: Candidate) -> dict[int, Nest]:
     for view in candidate.views:
         nest, addresses = view.nest, _Addresses(view, candidate, variables)
         stores = rewrite_stores(nest.stores, builder, addresses.of)
-        along, over = axes, () if view.level is Level.FLAT else raxes
-        if view.level is Level.ACROSS:
+        along, over = axes, () if view.level is space.Level.FLAT else raxes
+        if view.level is space.Level.ACROSS:
             over = walked_axes(candidate)
             along = (*(a for a in axes if a not in over), *raxes)
             stores = rewrite_stores(stores, builder, replace=partial(_across, builder))

@@ -16,23 +16,9 @@ from dataclasses import dataclass, replace
 
 import sympy
 
+from harness.ir import nodes as ir
 from harness.ir.affine import Size, divide, linear, positions, product, same, size_hint, size_of
 from harness.ir.index import FloorDiv, Mod
-from harness.ir.nodes import (
-    Compute,
-    Constant,
-    IndexValue,
-    Load,
-    Masked,
-    Nest,
-    Reduce,
-    ReduceKind,
-    Scan,
-    Sort,
-    Value,
-    buffers_written,
-    values,
-)
 from harness.ir.simplify import Simplifier
 
 
@@ -86,7 +72,7 @@ class NestView:
     have an AXIS access. ``reads`` and ``writes`` name the buffers."""
 
     number: int
-    nest: Nest
+    nest: ir.Nest
     level: Level
     accesses: tuple[AffineAccess, ...]
     of_index: dict[sympy.Expr, int]
@@ -198,14 +184,14 @@ def _mergeable(candidate: Candidate) -> tuple[int, int] | None:
     return None
 
 
-def candidate_of(number: int, nest: Nest) -> Candidate:
+def candidate_of(number: int, nest: ir.Nest) -> Candidate:
     """The candidate of one nest: loops of size 1 dropped, others split where an index
     divides them, contiguous ones merged."""
     loops = [
         (a.var, size_of(a.size), k >= len(nest.axes))
         for k, a in enumerate((*nest.axes, *nest.raxes))
     ]
-    every = values(nest.stores)
+    every = ir.values(nest.stores)
     simple = _simplified(nest, every)
     reader = _Reader(nest, _split_loops(list(simple.values()), loops), simple)
     view = reader.view(number, every)
@@ -268,27 +254,27 @@ def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) ->
     return dimensions[::-1]
 
 
-def _simplified(nest: Nest, every: list[Value]) -> dict[sympy.Expr, sympy.Expr]:
+def _simplified(nest: ir.Nest, every: list[ir.Value]) -> dict[sympy.Expr, sympy.Expr]:
     """The nest's addresses that divide, simplified by the ranges of its loops."""
-    found = [v.index for v in every if isinstance(v, Load | IndexValue)]
+    found = [v.index for v in every if isinstance(v, ir.Load | ir.IndexValue)]
     found += [s.index for s in nest.stores]
     dividing = [e for e in dict.fromkeys(found) if e.has(FloorDiv, Mod)]
     simplifier = Simplifier.of_axes((*nest.axes, *nest.raxes))
     return {e: simplifier.simplify(e) for e in dividing}
 
 
-def _is_ordered(value: Value) -> bool:
+def _is_ordered(value: ir.Value) -> bool:
     """Whether it matters in which order the reduced loops are run through."""
-    if isinstance(value, Reduce):
-        return value.kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN)
-    return isinstance(value, Scan | Sort)
+    if isinstance(value, ir.Reduce):
+        return value.kind in (ir.ReduceKind.ARGMAX, ir.ReduceKind.ARGMIN)
+    return isinstance(value, ir.Scan | ir.Sort)
 
 
 class _Reader:
     """Turns a nest's addresses into affine accesses over given dimensions."""
 
     def __init__(
-        self, nest: Nest, dimensions: list[_Dimension], simple: dict[sympy.Expr, sympy.Expr]
+        self, nest: ir.Nest, dimensions: list[_Dimension], simple: dict[sympy.Expr, sympy.Expr]
     ) -> None:
         self.nest = nest
         self.simple = simple
@@ -299,15 +285,17 @@ class _Reader:
         self.position = positions(self.variables)
         self.unmerged: dict[sympy.Symbol, None] = {}
 
-    def view(self, number: int, every: list[Value]) -> NestView:
+    def view(self, number: int, every: list[ir.Value]) -> NestView:
         """The nest's view."""
         for value in every:
             match value:
-                case Load():
+                case ir.Load():
                     self.add(Use.LOAD, value.buffer, value.index, bool(value.indirect))
-                case IndexValue():
+                case ir.IndexValue():
                     self.add(Use.INDEX, "", value.index, bool(value.indirect))
-                case Constant() | Masked() | Compute() | Reduce() | Scan() | Sort():
+                case (
+                    ir.Constant() | ir.Masked() | ir.Compute() | ir.Reduce() | ir.Scan() | ir.Sort()
+                ):
                     pass
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
@@ -327,9 +315,9 @@ class _Reader:
             level,
             tuple(self.accesses.values()),
             of_index,
-            sum(isinstance(v, Compute | Reduce | Scan | Sort) for v in every),
-            tuple(dict.fromkeys(v.buffer for v in every if isinstance(v, Load))),
-            buffers_written(self.nest),
+            sum(isinstance(v, ir.Compute | ir.Reduce | ir.Scan | ir.Sort) for v in every),
+            tuple(dict.fromkeys(v.buffer for v in every if isinstance(v, ir.Load))),
+            ir.buffers_written(self.nest),
         )
 
     def add(self, use: Use, name: str, index: sympy.Expr, indirect: bool) -> None:

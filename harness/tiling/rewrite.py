@@ -16,26 +16,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.ir.nodes import (
-    Address,
-    Builder,
-    Compute,
-    Constant,
-    IndexValue,
-    Load,
-    Made,
-    Masked,
-    Reduce,
-    Scan,
-    Sort,
-    Store,
-    StoreMode,
-    Value,
-    rebuild,
-    rewrite_stores,
-    values,
-    walk,
-)
+from harness.ir import nodes as ir
 from harness.ir.ops import Op
 
 
@@ -44,24 +25,24 @@ class Inliner:
     """Rewrites stores segment by segment and remembers what they stored. ``dtypes`` are the
     buffers' element types, ``internal`` the buffers without memory."""
 
-    builder: Builder
+    builder: ir.Builder
     dtypes: Mapping[str, DType]
     internal: frozenset[str]
-    stored: dict[tuple[str, sympy.Expr], Value] = field(default_factory=dict)
-    writes: dict[str, list[Value]] = field(default_factory=dict)
+    stored: dict[tuple[str, sympy.Expr], ir.Value] = field(default_factory=dict)
+    writes: dict[str, list[ir.Value]] = field(default_factory=dict)
     in_memory: set[str] = field(default_factory=set)
 
-    def rewrite(self, stores: Sequence[Store], index: Address) -> tuple[Store, ...]:
+    def rewrite(self, stores: Sequence[ir.Store], index: ir.Address) -> tuple[ir.Store, ...]:
         """``stores`` of one nest with ``index`` applied to every index expression."""
 
-        def resolved(value: Value, made: Made) -> Value | None:
-            if not isinstance(value, Load):
+        def resolved(value: ir.Value, made: ir.Made) -> ir.Value | None:
+            if not isinstance(value, ir.Load):
                 return None
-            new = rebuild(value, made, self.builder, index)
-            assert isinstance(new, Load)
+            new = ir.rebuild(value, made, self.builder, index)
+            assert isinstance(new, ir.Load)
             return self._resolve(new)
 
-        result = rewrite_stores(stores, self.builder, index, resolved)
+        result = ir.rewrite_stores(stores, self.builder, index, resolved)
         for store in result:
             self._remember(store)
         return result
@@ -70,15 +51,15 @@ class Inliner:
         """From now on loads of ``buffers`` come from memory (a loop was closed over them)."""
         self.in_memory.update(b for b in buffers if b not in self.internal)
 
-    def _remember(self, store: Store) -> None:
-        if store.mode is not StoreMode.PLAIN or store.indirect:
+    def _remember(self, store: ir.Store) -> None:
+        if store.mode is not ir.StoreMode.PLAIN or store.indirect:
             return
         self.in_memory.discard(store.buffer)
         seen = self._seen_by_readers(store.buffer, store.value)
         self.stored[store.buffer, store.index] = seen
         self.writes.setdefault(store.buffer, []).append(seen)
 
-    def _seen_by_readers(self, buffer: str, value: Value) -> Value:
+    def _seen_by_readers(self, buffer: str, value: ir.Value) -> ir.Value:
         """What a load of ``buffer`` yields: rounded where other kernels read it too, which compare
         it with what is computed from it here, or where rounding is the point (8 bits)."""
         dtype = self.dtypes[buffer]
@@ -90,7 +71,7 @@ class Inliner:
             return self.builder.compute(Op.CAST, value, dtype=dtype.compute)
         return value
 
-    def _resolve(self, load: Load) -> Value:
+    def _resolve(self, load: ir.Load) -> ir.Value:
         if load.buffer in self.in_memory:
             return load
         value = self.stored.get((load.buffer, load.index))
@@ -109,19 +90,19 @@ class Inliner:
         return writes[0]
 
 
-def contains_reduce(value: Value) -> bool:
+def contains_reduce(value: ir.Value) -> bool:
     """Whether ``value`` is a reduction or computed from one."""
-    return any(isinstance(v, Reduce) for v in walk([value]))
+    return any(isinstance(v, ir.Reduce) for v in ir.walk([value]))
 
 
 def with_exact_copies(
-    stores: Sequence[Store], dtypes: Mapping[str, DType], builder: Builder
-) -> Sequence[Store]:
+    stores: Sequence[ir.Store], dtypes: Mapping[str, DType], builder: ir.Builder
+) -> Sequence[ir.Store]:
     """``stores`` of a kernel, with 16-bit floats that it moves and does not compute with as they
     are: arithmetic is carried out in float32, and a NaN may lose its bits on the way there and
     back. What is only moved, or viewed as integers, stays in its own type. (Not beside a constant:
     the interpreter of Triton 3.6 has none of bfloat16.) ``dtypes``: of the buffers."""
-    used = {v.dtype for v in values(stores)} | {dtypes[s.buffer] for s in stores}
+    used = {v.dtype for v in ir.values(stores)} | {dtypes[s.buffer] for s in stores}
     for dtype in (DType.F16, DType.BF16):
         if dtype in used:
             stores = _moved(stores, dtype, dtypes, builder)
@@ -129,54 +110,64 @@ def with_exact_copies(
 
 
 def _moved(
-    stores: Sequence[Store], dtype: DType, dtypes: Mapping[str, DType], builder: Builder
-) -> Sequence[Store]:
-    copies: dict[int, Value] = {}
-    for value in values(stores):
+    stores: Sequence[ir.Store], dtype: DType, dtypes: Mapping[str, DType], builder: ir.Builder
+) -> Sequence[ir.Store]:
+    copies: dict[int, ir.Value] = {}
+    for value in ir.values(stores):
         copy = _copy(value, dtype, dtypes, copies, builder)
         if copy is not None:
             copies[id(value)] = copy
 
-    def viewed(value: Value, _: Made) -> Value | None:
+    def viewed(value: ir.Value, _: ir.Made) -> ir.Value | None:
         return copies.get(id(_narrowed(value, dtype)))
 
     result = []
-    for old, new in zip(stores, rewrite_stores(stores, builder, replace=viewed), strict=True):
-        moves = old.mode is StoreMode.PLAIN and dtypes[old.buffer] is dtype
+    for old, new in zip(stores, ir.rewrite_stores(stores, builder, replace=viewed), strict=True):
+        moves = old.mode is ir.StoreMode.PLAIN and dtypes[old.buffer] is dtype
         copy = copies.get(id(old.value)) if moves else None
         result.append(new if copy is None else replace(new, value=copy))
     return result
 
 
 def _copy(
-    value: Value,
+    value: ir.Value,
     dtype: DType,
     dtypes: Mapping[str, DType],
-    copies: Mapping[int, Value],
-    builder: Builder,
-) -> Value | None:
+    copies: Mapping[int, ir.Value],
+    builder: ir.Builder,
+) -> ir.Value | None:
     """A float32 ``value`` that is one of ``dtype``, widened, as the latter; ``copies`` are those of
     its operands."""
     match value:
-        case Load() if dtypes[value.buffer] is dtype:
+        case ir.Load() if dtypes[value.buffer] is dtype:
             return builder.load(value.buffer, value.index, dtype, value.indirect, stored=True)
-        case Compute(op=Op.CAST, dtype=DType.F32, args=(narrow,)) if narrow.dtype is dtype:
+        case ir.Compute(op=Op.CAST, dtype=DType.F32, args=(narrow,)) if narrow.dtype is dtype:
             wide = _narrowed(narrow, dtype)
             return narrow if wide is None else copies.get(id(wide), narrow)
-        case Compute(op=Op.WHERE, args=(condition, left, right)):
+        case ir.Compute(op=Op.WHERE, args=(condition, left, right)):
             pair = copies.get(id(left)), copies.get(id(right))
             if pair[0] is None or pair[1] is None:
                 return None
             return builder.compute(Op.WHERE, condition, pair[0], pair[1], dtype=dtype)
-        case Masked():
+        case ir.Masked():
             body = copies.get(id(value.body))
-            return builder.masked(value.mask, body, value.other) if isinstance(body, Load) else None
-        case Constant() | Load() | IndexValue() | Compute() | Reduce() | Scan() | Sort():
+            return (
+                builder.masked(value.mask, body, value.other) if isinstance(body, ir.Load) else None
+            )
+        case (
+            ir.Constant()
+            | ir.Load()
+            | ir.IndexValue()
+            | ir.Compute()
+            | ir.Reduce()
+            | ir.Scan()
+            | ir.Sort()
+        ):
             return None
 
 
-def _narrowed(value: Value, dtype: DType) -> Value | None:
+def _narrowed(value: ir.Value, dtype: DType) -> ir.Value | None:
     """What is rounded to ``dtype`` here."""
-    if isinstance(value, Compute) and value.op is Op.CAST and value.dtype is dtype:
+    if isinstance(value, ir.Compute) and value.op is Op.CAST and value.dtype is dtype:
         return value.args[0]
     return None

@@ -15,18 +15,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.heuristics.facts import Hint
-from harness.ir.nodes import (
-    Builder,
-    Compute,
-    Load,
-    Made,
-    Reduce,
-    ReduceKind,
-    Value,
-    rewrite_stores,
-    values,
-    walk,
-)
+from harness.ir import nodes as ir
 from harness.ir.ops import Op
 from harness.tiling.plan import PlanSegment
 
@@ -34,16 +23,16 @@ _VECTOR = 16
 """Bytes that a thread loads at once (PTX ``ld.global.v4.b32``)."""
 
 
-def side_by_side(reduces: Iterable[Reduce], dtypes: Mapping[str, DType], hint: Hint) -> int:
+def side_by_side(reduces: Iterable[ir.Reduce], dtypes: Mapping[str, DType], hint: Hint) -> int:
     """How many reduced elements a thread owns side by side in the online softmaxes among
     ``reduces``: what 16 bytes of the widest tensor hold, fewer where rows do not start at a
     multiple of that, 1 if they lie across memory, 0 if there is no online softmax."""
-    found = [r.args[0] for r in reduces if r.kind is ReduceKind.SOFTMAX]
+    found = [r.args[0] for r in reduces if r.kind is ir.ReduceKind.SOFTMAX]
     if not found:
         return 0
     if hint not in (Hint.INNER, Hint.DEFAULT):
         return 1
-    loaded = [v for v in walk(found) if isinstance(v, Load)]
+    loaded = [v for v in ir.walk(found) if isinstance(v, ir.Load)]
     widest = max((dtypes[v.buffer].itemsize for v in loaded), default=_VECTOR)
     steps = [t.as_coeff_Mul()[0] for v in loaded for t in _rows(sympy.expand(v.index))]
     return math.gcd(max(1, _VECTOR // widest), *(int(n) if n.is_Integer else 1 for n in steps))
@@ -55,43 +44,43 @@ def _rows(index: sympy.Expr) -> list[sympy.Expr]:
     return [t for t in terms if not any(str(s).startswith("r") for s in t.free_symbols)]
 
 
-def online_softmax(segments: Sequence[PlanSegment], builder: Builder) -> tuple[PlanSegment, ...]:
+def online_softmax(segments: Sequence[PlanSegment], builder: ir.Builder) -> tuple[PlanSegment, ...]:
     """``segments`` with every pair (max of v, sum of exp(v - max of v)) made the two
     components of one online softmax. ``builder`` is the one that made the values."""
     stores = [s for segment in segments for s in segment.stores]
-    pairs = [p for v in values(stores) if (p := _pair(v)) is not None]
+    pairs = [p for v in ir.values(stores) if (p := _pair(v)) is not None]
     if not pairs:
         return tuple(segments)
-    roles: dict[int, tuple[Value, int]] = {}
+    roles: dict[int, tuple[ir.Value, int]] = {}
     for total, top in pairs:
         roles[id(total)] = (top.args[0], 1)
         roles[id(top)] = (top.args[0], 0)
 
-    def joined(value: Value, made: Made) -> Value | None:
+    def joined(value: ir.Value, made: ir.Made) -> ir.Value | None:
         if id(value) not in roles:
             return None
         source, component = roles[id(value)]
-        kind, dtype = ReduceKind.SOFTMAX, value.dtype
+        kind, dtype = ir.ReduceKind.SOFTMAX, value.dtype
         return builder.reduce(kind, made[id(source)], dtype=dtype, component=component)
 
     return tuple(
-        PlanSegment(segment.kind, rewrite_stores(segment.stores, builder, replace=joined))
+        PlanSegment(segment.kind, ir.rewrite_stores(segment.stores, builder, replace=joined))
         for segment in segments
     )
 
 
-def _pair(value: Value) -> tuple[Reduce, Reduce] | None:
+def _pair(value: ir.Value) -> tuple[ir.Reduce, ir.Reduce] | None:
     """(sum, max) if ``value`` is a sum of exponentials of distances to a maximum."""
-    if not (isinstance(value, Reduce) and value.kind is ReduceKind.SUM):
+    if not (isinstance(value, ir.Reduce) and value.kind is ir.ReduceKind.SUM):
         return None
     exponential = value.args[0]
-    if not (isinstance(exponential, Compute) and exponential.op is Op.EXP):
+    if not (isinstance(exponential, ir.Compute) and exponential.op is Op.EXP):
         return None
     distance = exponential.args[0]
-    if not (isinstance(distance, Compute) and distance.op is Op.SUB):
+    if not (isinstance(distance, ir.Compute) and distance.op is Op.SUB):
         return None
     source, top = distance.args
-    if not (isinstance(top, Reduce) and top.kind is ReduceKind.MAX):
+    if not (isinstance(top, ir.Reduce) and top.kind is ir.ReduceKind.MAX):
         return None
     same = top.args[0] is source and top.dtype is value.dtype and value.dtype.is_float
     return (value, top) if same else None

@@ -19,22 +19,8 @@ from harness.graph.lowering.tensor import (
     outer_variable,
     ranges_of,
 )
+from harness.ir import nodes as ir
 from harness.ir.index import flat_index, indirect_symbol
-from harness.ir.nodes import (
-    Builder,
-    Compute,
-    Constant,
-    IndexValue,
-    Indirect,
-    Load,
-    Made,
-    Masked,
-    Reduce,
-    Scan,
-    Sort,
-    Value,
-    rewrite,
-)
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
 
@@ -46,11 +32,11 @@ class Context:
     """Shared by the rules of one program; not shared between programs. ``checked``: kernels assert
     that indices are in range, unless they certainly are."""
 
-    builder: Builder = field(default_factory=Builder)
+    builder: ir.Builder = field(default_factory=ir.Builder)
     checked: bool = False
-    _indirect: dict[sympy.Symbol, Value] = field(default_factory=dict)
+    _indirect: dict[sympy.Symbol, ir.Value] = field(default_factory=dict)
     _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
-    _reads: dict[tuple[object, ...], Value] = field(default_factory=dict)
+    _reads: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)
     _simplifiers: dict[tuple[Shape, Shape], Simplifier] = field(default_factory=dict)
 
     @property
@@ -65,11 +51,11 @@ class Context:
             self._simplifiers[key] = Simplifier(ranges_of(shape, rsizes))
         return self._simplifiers[key]
 
-    def indirect(self, value: Value) -> sympy.Expr:
+    def indirect(self, value: ir.Value) -> sympy.Expr:
         """``value`` (an integer within range) as part of an index expression."""
-        if isinstance(value, Constant):
+        if isinstance(value, ir.Constant):
             return sympy.Integer(int(value.number))
-        if isinstance(value, IndexValue):
+        if isinstance(value, ir.IndexValue):
             return value.index
         symbol = self._symbols.get(id(value))
         if symbol is None:
@@ -78,7 +64,7 @@ class Context:
             self._indirect[symbol] = value
         return symbol
 
-    def bindings(self, expr: sympy.Expr) -> Indirect:
+    def bindings(self, expr: sympy.Expr) -> ir.Indirect:
         """The indirect values that occur in ``expr``, in order of their numbers."""
         if not self._indirect:
             return ()
@@ -86,11 +72,11 @@ class Context:
         found.sort(key=lambda s: int(s.name[1:]))
         return tuple((s, self._indirect[s]) for s in found)
 
-    def load(self, buffer: str, index: sympy.Expr, dtype: DType) -> Value:
+    def load(self, buffer: str, index: sympy.Expr, dtype: DType) -> ir.Value:
         """The element of ``buffer`` at offset ``index``."""
         return self.builder.load(buffer, index, dtype, self.bindings(index))
 
-    def index_value(self, expr: sympy.Expr, dtype: DType = DType.I64) -> Value:
+    def index_value(self, expr: sympy.Expr, dtype: DType = DType.I64) -> ir.Value:
         """An index expression as a number of the compute type of ``dtype``."""
         indirect = self.bindings(expr)
         if not indirect:
@@ -103,7 +89,7 @@ class Context:
         """The tensor that buffer ``name`` holds."""
         return Tensor(shape, dtype, self.load(name, flat_index(stride, canonical(shape)), dtype))
 
-    def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> Value:
+    def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> ir.Value:
         """``tensor`` at ``index``, which is written over the variables of a tensor of
         ``shape`` (and of a reduction over ``rsizes``)."""
         mapping = {
@@ -116,7 +102,7 @@ class Context:
         if mapping:
             value = self.substitute(value, mapping, self.simplifier(shape, rsizes))
         for at, size in zip(index, tensor.shape or (sympy.S.One,) * len(index), strict=True):
-            asserted = [v for _, v in self.bindings(at) if isinstance(v, Compute)]
+            asserted = [v for _, v in self.bindings(at) if isinstance(v, ir.Compute)]
             if is_one(size) and any(v.op is Op.IN_RANGE for v in asserted):
                 # No variable stands for an index into one element, so that it would be lost.
                 first = self.scalar.constant(0, DType.I64)
@@ -125,43 +111,43 @@ class Context:
         return value
 
     def substitute(
-        self, root: Value, mapping: Mapping[sympy.Symbol, sympy.Expr], simplifier: Simplifier
-    ) -> Value:
+        self, root: ir.Value, mapping: Mapping[sympy.Symbol, sympy.Expr], simplifier: Simplifier
+    ) -> ir.Value:
         """``root`` with variables replaced by expressions, indices simplified."""
         key = (id(root), id(simplifier), *mapping.items())
         known = self._reads.get(key)
         if known is not None:
             return known
 
-        def moved(value: Load | IndexValue, made: Made) -> sympy.Expr:
+        def moved(value: ir.Load | ir.IndexValue, made: ir.Made) -> sympy.Expr:
             found = {symbol: self.indirect(made[id(v)]) for symbol, v in value.indirect}
             return simplifier.substitute(value.index, {**mapping, **found})
 
-        def replace(value: Value, made: Made) -> Value | None:
+        def replace(value: ir.Value, made: ir.Made) -> ir.Value | None:
             match value:
-                case Load():
+                case ir.Load():
                     return self.load(value.buffer, moved(value, made), value.dtype)
-                case IndexValue():
+                case ir.IndexValue():
                     return self.index_value(moved(value, made), value.dtype)
-                case Masked():
+                case ir.Masked():
                     return self.masked(made[id(value.mask)], made[id(value.body)], value.other)
-                case Reduce():
+                case ir.Reduce():
                     raise AssertionError("a reduction is read only after it has a buffer")
-                case Constant() | Compute() | Scan() | Sort():
+                case ir.Constant() | ir.Compute() | ir.Scan() | ir.Sort():
                     return None
 
-        self._reads[key] = rewrite([root], self.builder, replace=replace)[id(root)]
+        self._reads[key] = ir.rewrite([root], self.builder, replace=replace)[id(root)]
         return self._reads[key]
 
-    def masked(self, mask: Value, body: Value, other: Constant) -> Value:
+    def masked(self, mask: ir.Value, body: ir.Value, other: ir.Constant) -> ir.Value:
         """``body`` where ``mask`` holds, else ``other``; decided masks disappear."""
-        if isinstance(mask, Constant):
+        if isinstance(mask, ir.Constant):
             return body if mask.number else other
         return self.builder.masked(mask, body, other)
 
     def inside(
         self, expr: sympy.Expr, shape: Shape, low: sympy.Expr | None, high: sympy.Expr | None
-    ) -> Value:
+    ) -> ir.Value:
         """Whether ``low <= expr < high``, where ``expr`` is over the variables of a tensor
         of ``shape``; an absent bound always holds. Compared in 32 bits where that is
         known to be enough."""
@@ -170,27 +156,27 @@ class Context:
         bounds = [*known, *(b for b in (low, high) if b is not None)]
         narrow = all(b is not None and b.is_Integer and abs(b) < 2**31 for b in bounds)
         dtype = DType.I32 if narrow else DType.I64
-        result: Value = scalar.constant(True, DType.BOOL)
+        result: ir.Value = scalar.constant(True, DType.BOOL)
         for op, bound in ((Op.GE, low), (Op.LT, high)):
             if bound is not None:
                 here, there = self.index_value(expr, dtype), self.index_value(bound, dtype)
                 result = scalar.both(result, scalar.compare(op, here, there))
         return result
 
-    def within(self, expr: sympy.Expr, shape: Shape, size: sympy.Expr) -> Value:
+    def within(self, expr: sympy.Expr, shape: Shape, size: sympy.Expr) -> ir.Value:
         """``inside`` of a dimension of ``size``, with nothing to ask where it is known."""
         simplifier = self.simplifier(shape)
         low = None if simplifier.is_nonnegative(expr) else sympy.S.Zero
         return self.inside(expr, shape, low, None if simplifier.is_less(expr, size) else size)
 
-    def position(self, value: Value, size: sympy.Expr, shape: Shape) -> Value:
+    def position(self, value: ir.Value, size: sympy.Expr, shape: Shape) -> ir.Value:
         """An integer ``value`` over a tensor of ``shape`` as an index into a dimension of ``size``:
         negative ones count from the end, and nothing is out of range."""
         index = self.wrap(value, size)
         for known in (index, value) if self.checked else ():
-            if isinstance(known, Constant):
+            if isinstance(known, ir.Constant):
                 low = high = sympy.Integer(int(known.number))
-            elif isinstance(known, IndexValue) and not known.indirect:
+            elif isinstance(known, ir.IndexValue) and not known.indirect:
                 low, high = self.simplifier(shape).bounds(known.index)
             else:
                 continue
@@ -201,14 +187,14 @@ class Context:
             return index
         return self.builder.compute(Op.IN_RANGE, index, self.index_value(size), dtype=DType.I64)
 
-    def wrap(self, value: Value, size: sympy.Expr) -> Value:
+    def wrap(self, value: ir.Value, size: sympy.Expr) -> ir.Value:
         """An integer index brought into range: negative ones count from the end."""
         scalar = self.scalar
         value = scalar.cast(value, DType.I64)
-        if isinstance(value, Constant):
+        if isinstance(value, ir.Constant):
             number = sympy.Integer(int(value.number))
             return self.index_value(number + size if number < 0 else number)
-        if isinstance(value, IndexValue) and value.index.is_nonnegative:
+        if isinstance(value, ir.IndexValue) and value.index.is_nonnegative:
             return value
         negative = scalar.compare(Op.LT, value, scalar.constant(0, DType.I64))
         return scalar.where(negative, scalar.add(value, self.index_value(size)), value)

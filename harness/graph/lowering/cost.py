@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.dtypes import DType
-from harness.ir.nodes import (
-    Compute,
-    Constant,
-    IndexValue,
-    Load,
-    Masked,
-    Reduce,
-    Scan,
-    Sort,
-    Value,
-    walk,
-)
+from harness.ir import nodes as ir
 from harness.ir.ops import Op
 
 # A nest that reads more, or computes more, than this gains nothing from growing further:
@@ -52,25 +41,27 @@ class Profile:
     """What one element of a value takes to compute. ``short`` and ``long`` are the costs,
     in bytes of traffic, of its special functions and of its long computations."""
 
-    loads: tuple[Load, ...]
+    loads: tuple[ir.Load, ...]
     ops: int
     short: int
     long: int
 
 
-def profile(value: Value) -> Profile:
+def profile(value: ir.Value) -> Profile:
     """Distinct loads, operations and their cost."""
-    loads: list[Load] = []
+    loads: list[ir.Load] = []
     ops = short = long = 0
-    for part in walk([value]):
+    for part in ir.walk([value]):
         match part:
-            case Load():
+            case ir.Load():
                 loads.append(part)
-            case Compute(op=op, dtype=dtype):
+            case ir.Compute(op=op, dtype=dtype):
                 ops += op is not Op.CAST
                 short += (op in _ONE_SPECIAL) + 3 * (op in _SEVERAL_SPECIAL)
                 long += 8 * (op in _LONG or (dtype is DType.F64 and op is not Op.CAST))
-            case Constant() | IndexValue() | Masked() | Reduce() | Scan() | Sort():
+            case (
+                ir.Constant() | ir.IndexValue() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort()
+            ):
                 pass
     return Profile(tuple(loads), ops, short, long)
 
