@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.history import index
-from harness.measure.noise.controls import LEAST, fit_session, odd_controls
+from harness.measure.noise.controls import LEAST, fit_sessions, odd_controls, overall
 from harness.measure.noise.estimate import Between
 from harness.measure.noise.variance import Floats
 from harness.records.run import Run
@@ -67,7 +67,8 @@ def between(pairs: Sequence[tuple[Floats, Floats]]) -> Between:
     # A few that moved by much more than the others are a tail, or cases of their own, or both.
     none, ones = np.zeros(len(rest)), np.ones(len(rest))
     some = slice(None, None, -(-len(rest) // _ENOUGH))
-    specific = fit_session(*(x[some] for x in (rest, none + 1e-12, none + np.inf, ones, ms)))
+    known = (rest, none + 1e-12, none + np.inf, ones, ms)
+    specific = overall(fit_sessions(*(x[some] for x in known)))
     # By the core of durations like its own: short kernels scatter more than long ones.
     core = np.sqrt(specific.at(ms))
     core = core * np.median(np.abs(rest) / core) / 0.6745

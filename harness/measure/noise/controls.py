@@ -35,8 +35,14 @@ _OUTLIER = 5.0
 normal values does."""
 _REACH = 1.5
 """An outlier may be so much larger than the largest seen."""
-_TAILS = (3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
-"""Degrees of freedom among which the tail of what moves between runs is looked for."""
+_TAILS = {2.0: 2.0, 4.0: 4.0, 10.0: 10.0, 100.0: 300.0}
+"""Degrees of freedom that the tail of what moves between runs may have, and how likely each is
+taken to be: recorded boards speak for light ones (docs/measurements/verdicts.md). None is a
+normal one, which no number of controls could show as far out as a large table looks."""
+_FINER = 8
+"""Parts of a step of the grid over which likelihoods are looked up."""
+_PART = 1e-4
+"""Tails that are less likely than this share of the likeliest change no verdict."""
 _ABSOLUTE_FROM = 16
 """Controls from which an absolute part of what moves between runs is looked for."""
 _ABSOLUTE = np.geomspace(0.02, 2.0, 12)
@@ -89,7 +95,23 @@ def fit_offset(ms: Floats, differences: Floats) -> Offset:
     scores = basis * (weights * (differences - basis @ values))[:, None]
     left = max(1, len(x) - len(knots))
     covariance = inverse @ (scores.T @ scores) @ inverse * (_LOSS * len(x) / left)
-    return Offset(knots, values, covariance, len(x))
+    return _flattened(Offset(knots, values, covariance, len(x)))
+
+
+def _flattened(curve: Offset) -> Offset:
+    """``curve`` drawn towards a constant as far as chance may have bent it (James and Stein)."""
+    more = len(curve.knots) - 1
+    if not more:
+        return curve
+    inverse = np.linalg.pinv(curve.covariance)
+    total = float(inverse.sum())
+    if total <= 0:  # no scatter at all
+        return curve
+    level = float(inverse.sum(axis=0) @ curve.values) / total
+    bend = curve.values - level
+    chance = min(1.0, more / max(float(bend @ inverse @ bend), 1e-12))
+    covariance = (1 - chance) * curve.covariance + chance / total
+    return replace(curve, values=level + (1 - chance) * bend, covariance=covariance)
 
 
 def _knots(x: Floats) -> Floats:
@@ -154,15 +176,17 @@ def _levelled(side: Sequence[Times]) -> Sequence[Times]:
 class Session:
     """How far the same kernel moves from one run to another beyond what its processes say and
     beyond what all kernels do: ``variance`` of the log difference, and beside it the variance in
-    ms² that does not depend on the duration (``absolute``); the degrees of freedom of the tail
-    (``tail``), learnt from ``kernels`` that cannot have changed. ``errors``: the variances of the
-    two estimates and their covariance; 0 where the number of kernels says how good they are."""
+    ms² that does not depend on the duration (``absolute``), under a ``tail`` of so many degrees of
+    freedom, learnt from ``kernels`` that cannot have changed. ``errors``: the variances of the
+    two estimates and their covariance; 0 where the number of kernels says how good they are.
+    ``weight``: how likely that tail is."""
 
     variance: float
     kernels: int = 0
     tail: float = np.inf
     absolute: float = 0.0
     errors: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    weight: float = 1.0
 
     def at(self, ms: Floats) -> Floats:
         """The variance of the log difference of kernels that take ``ms`` milliseconds."""
@@ -179,37 +203,65 @@ DEFAULT_SESSION = Session(0.002**2)
 with. No verdict rests on it."""
 
 
-def fit_session(
-    residuals: Floats, variances: Floats, df: Floats, parts: Floats, ms: Floats | None = None
-) -> Session:
-    """The extra variance and the tail under which ``residuals`` of unchanged kernels are likeliest,
-    given each one's ``variances`` with ``df`` degrees of freedom, and which of its ``parts`` is in
-    each residual (less than 1 where sides are means over several runs).
+def overall(parts: Sequence[Session]) -> Session:
+    """One for all ``parts``: their means by weight."""
+    weights = np.array([part.weight for part in parts])
+    columns = [(part.variance, part.absolute, 1 / part.tail) for part in parts]
+    variance, absolute, tail = (weights @ np.array(columns)).tolist()
+    return Session(variance, parts[0].kernels, 1 / tail if tail else np.inf, absolute)
 
-    Enough kernels of durations ``ms`` that differ get an absolute part as well. A few short ones
-    hardly tell the two apart, so both are means over all steps, weighted with their likelihood."""
+
+def fit_sessions(
+    residuals: Floats, variances: Floats, df: Floats, parts: Floats, ms: Floats | None = None
+) -> list[Session]:
+    """What ``residuals`` of unchanged kernels find likely for each tail, given each one's
+    ``variances`` with ``df`` degrees of freedom, and which of its ``parts`` is in each residual
+    (less than 1 where sides are means over several runs).
+
+    Enough kernels of durations ``ms`` that differ get an absolute part as well. Few controls leave
+    open how large either is and how heavy the tail: so both are means over all steps of a grid,
+    weighted with their likelihood, and every tail counts for as much as all of its grid.
+    """
     top = float(np.quantile(np.abs(residuals), 0.9)) * 2
-    relative = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 60)]) ** 2
+    relative = np.concatenate([[0.0], np.geomspace(1e-5, max(top, 2e-5), 30)]) ** 2
     absolute, inverse = np.zeros(1), np.zeros_like(residuals)
     if ms is not None and len(ms) >= _ABSOLUTE_FROM and np.ptp(np.log(ms)) >= _NARROW:
-        unit = float(np.abs(residuals).max() * np.quantile(ms, 0.1))
+        unit = max(float(np.abs(residuals).max()), 1e-6) * float(np.quantile(ms, 0.1))
         absolute, inverse = np.concatenate([[0.0], unit * _ABSOLUTE]) ** 2, ms**-2.0
-    best, scores, tail = -np.inf, np.zeros((1, 1)), np.inf
-    for each in _TAILS:
-        freedom = np.minimum(df, each)
-        spreads = (variances + (relative[:, None] + one * inverse) * parts for one in absolute)
-        found = np.stack([_log_likelihood(residuals, spread, freedom) for spread in spreads])
-        # A lighter tail has to earn it: few controls say little of their tail.
-        score = float(special.logsumexp(found) if len(absolute) > 1 else found.max())
-        if score > best:
-            best, scores, tail = score, found, each
-    if len(absolute) == 1:
-        return Session(float(relative[int(np.argmax(scores))]), len(residuals), tail)
-    weights = np.exp(scores - best).ravel()
+    scores = np.empty((len(_TAILS), len(absolute), len(relative)))
+    for row, one in enumerate(absolute):
+        between = (relative[:, None] + one * inverse) * parts
+        spread = variances + between
+        for tail, (each, before) in enumerate(_TAILS.items()):
+            # Satterthwaite, as in the test: processes know one part badly, not the other.
+            unknown = np.maximum(variances**2 / df + between**2 / each, 1e-300)
+            freedom = np.minimum(spread**2 / unknown, each)
+            scores[tail, row] = _log_likelihood(residuals, spread, freedom) + np.log(before)
+    relative, scores = _finer(relative, scores, 2)
+    if len(absolute) > 1:
+        absolute, scores = _finer(absolute, scores, 1)
+    likely = np.exp(scores - scores.max()).reshape(len(_TAILS), -1)
+    weights = likely.sum(axis=1)
     values = np.stack(np.broadcast_arrays(relative, absolute[:, None])).reshape(2, -1)
-    (own, both), (_, other) = np.cov(values, aweights=weights, ddof=0).tolist()
-    means = (values @ weights).tolist()
-    return Session(means[0], len(residuals), tail, means[1], (own, other, both))
+    found = []
+    for tail, each, weight in zip(_TAILS, likely, weights / weights.sum(), strict=True):
+        if weight < _PART * weights.max() / weights.sum():
+            continue
+        (own, both), (_, other) = np.cov(values, aweights=each, ddof=0).tolist()
+        variance, fixed = (values @ each / each.sum()).tolist()
+        errors = (own, other, both)
+        found.append(Session(variance, len(residuals), tail, fixed, errors, float(weight)))
+    return found
+
+
+def _finer(values: Floats, scores: Floats, axis: int) -> tuple[Floats, Floats]:
+    """A grid, of 0 and values whose logarithms are evenly spaced, and the ``scores`` on it, smooth
+    between: thousands of controls know a variance better than the steps are wide."""
+    zero, rest = np.split(scores, [1], axis)
+    logs = np.log(values[1:])
+    fine = np.linspace(logs[0], logs[-1], _FINER * (len(logs) - 1) + 1)
+    between = interpolate.CubicSpline(logs, rest, axis)(fine)
+    return np.r_[0.0, np.exp(fine)], np.concatenate([zero + np.log(_FINER), between], axis)
 
 
 def _log_likelihood(residuals: Floats, variances: Floats, df: Floats) -> Floats:

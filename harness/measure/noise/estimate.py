@@ -18,7 +18,7 @@ from harness.measure.noise import controls, modes, variance
 from harness.measure.noise.controls import LEAST, Odd, Offset, Session
 from harness.measure.noise.judge import Estimate
 from harness.measure.noise.modes import FalsePositive
-from harness.measure.noise.variance import Floats, Prior
+from harness.measure.noise.variance import Floats, Prior, student
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,8 @@ class Between:
     odd: Odd = controls.NONE_ODD
 
 
+_FAMILY, _FEW = 0.05, 10
+"""The chance at which verdicts are made, and kernels among which it is shared at least."""
 ONE_PROCESS = "one process on a side: nothing is known of another one's noise"
 NO_CONTROLS = "too few unchanged kernels to tell a change from another day"
 
@@ -219,7 +221,8 @@ class _Drift:
 def _between_runs(
     table: _Table, control: NDArray[np.bool_], squared: Floats, df: Floats, parts: Floats
 ) -> _Drift:
-    """What the ``control`` kernels, which cannot have changed, say of two runs."""
+    """What the ``control`` kernels, which cannot have changed, say of two runs. The error of a
+    difference is a mixture over tails, and its test the t that is exceeded as rarely."""
     ms = table.ms
     # A kernel at two modes says nothing of what moved the others.
     steady = control & ~table.seen.bimodal
@@ -230,18 +233,27 @@ def _between_runs(
     left = max(1, count - taken)
     # As far as they would lie off had they no say in the offset.
     residuals = difference[steady] * (count / left) ** 0.5
-    session = controls.fit_session(residuals, *(x[steady] for x in (squared, df, parts, ms)))
-    between = session.at(ms) * parts
+    found = controls.fit_sessions(residuals, *(x[steady] for x in (squared, df, parts, ms)))
+    session = controls.overall(found)
     # Modes within a side are in a kernel's own error; what parts A from B cleanly is not.
-    odd = controls.odd_controls(difference[control], np.sqrt((squared + between)[control]))
-    whole = squared + between
-    error = np.sqrt(whole + offset.variance(ms))
-    # Satterthwaite: processes know the first part, the controls the second, by their number, or
-    # less well where few of them are as short.
-    inexact = session.error(ms) * parts**2 * count / (2 * left)
-    freedom = whole**2 / (squared**2 / df + np.clip(inexact, between**2 / left, between**2))
-    if between.any():
-        freedom = np.minimum(freedom, session.tail)
+    own = squared + session.at(ms) * parts
+    odd = controls.odd_controls(difference[control], np.sqrt(own[control]))
+    variances, freedoms = [], []
+    for one in found:
+        between = one.at(ms) * parts
+        # The mean of a variance that is inversely as chi-square is larger than its scale.
+        known = 4 + 2 * between**2 / np.maximum(one.error(ms) * parts**2, 1e-300) * left / count
+        known = np.minimum(known, left)
+        between = between * np.maximum(1 - 2 / known, 0.0)
+        whole = squared + between
+        # Satterthwaite: processes know the first part, the controls the second, by their number,
+        # or less well where few of them are as short.
+        freedom = whole**2 / (squared**2 / df + between**2 / known)
+        freedoms.append(np.minimum(freedom, one.tail))
+        variances.append(whole + offset.variance(ms))
+    weights = np.array([one.weight for one in found])
+    rare = _FAMILY / max(_FEW, int((~control).sum()))
+    error, freedom = student(weights, np.sqrt(variances), np.array(freedoms), rare)
     return _Drift(difference, error, freedom, session, offset, odd)
 
 

@@ -213,6 +213,29 @@ def moderated(
     return (prior_df * expected + df * own) / total, total
 
 
+_FREEDOMS = np.geomspace(1.0, 1e6, 300)
+
+
+def student(weights: Floats, errors: Floats, df: Floats, rare: float) -> tuple[Floats, Floats]:
+    """Standard errors and degrees of freedom of Student's t that is exceeded (on either side) in
+    5 % and in a share of ``rare`` of cases where a mixture is: of t with ``errors`` and ``df``
+    (a row for each part), by ``weights``."""
+    usual = 0.05
+    at = []
+    for chance in (usual, rare):
+        each = special.stdtrit(df, 1 - chance / 2) * errors
+        low, high = each.min(axis=0), each.max(axis=0)
+        for _ in range(25):
+            middle = np.sqrt(low * high)
+            above = weights @ special.stdtr(df, -middle / errors) * 2 > chance
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        at.append(np.sqrt(low * high))
+    ratios = special.stdtrit(_FREEDOMS, 1 - rare / 2) / special.stdtrit(_FREEDOMS, 1 - usual / 2)
+    logs = np.interp(at[1] / at[0], ratios[::-1], np.log(_FREEDOMS)[::-1])
+    freedom = np.exp(logs)
+    return at[0] / special.stdtrit(freedom, 1 - usual / 2), freedom
+
+
 _NORMAL = 1.959964
 """Standard normal quantile of the 95 % interval of a median."""
 

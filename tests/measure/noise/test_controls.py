@@ -1,0 +1,49 @@
+"""What controls say of two runs: how far single kernels move, and what moves them all."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from harness.measure.noise.controls import fit_offset, fit_sessions, overall
+from harness.measure.noise.variance import student
+
+
+def test_thousands_of_controls_know_how_far_kernels_move_to_a_few_per_cent() -> None:
+    chance = np.random.default_rng(5)
+    ms = np.exp(chance.uniform(np.log(0.002), 0.0, 2000))
+    process = 0.001 * np.sqrt(chance.chisquare(10, 2000) / 10)
+    moved = 0.005 * chance.normal(size=2000) + 0.001 * chance.normal(size=2000)
+    found = fit_sessions(moved, process**2, np.full(2000, 10.0), np.ones(2000), ms)
+    assert abs(overall(found).variance ** 0.5 / 0.005 - 1) < 0.04
+    assert overall(found).tail > 50
+
+
+def test_controls_of_which_some_move_ten_times_as_far_have_a_heavy_tail() -> None:
+    chance = np.random.default_rng(6)
+    size = np.where(chance.random(300) < 0.3, 0.01, 0.001)
+    moved = size * chance.normal(size=300)
+    found = fit_sessions(moved, np.full(300, 1e-7), np.full(300, 10.0), np.ones(300))
+    assert overall(found).tail < 5
+
+
+def test_a_mixture_is_tested_by_the_t_that_is_exceeded_as_rarely() -> None:
+    errors, df = np.array([[1.0], [1.3]]), np.array([[2.0], [60.0]])
+    error, freedom = student(np.array([0.2, 0.8]), errors, df, 0.001)
+    for chance in (0.05, 0.001):
+        at = stats.t.isf(chance / 2, freedom) * error
+        mixed = 0.2 * stats.t.sf(at, 2.0) + 0.8 * stats.t.sf(at / 1.3, 60.0)
+        assert abs(2 * mixed[0] / chance - 1) < 0.02
+
+
+def test_an_offset_bends_only_as_far_as_its_controls_say() -> None:
+    chance = np.random.default_rng(8)
+    ms = np.geomspace(0.002, 0.5, 60)
+    short, ends = 0.02 * np.exp(-ms / 0.015), np.array([0.002, 0.5])
+    bends = []
+    for bent in (np.zeros(60), short):
+        fits = [fit_offset(ms, bent + 0.003 * chance.normal(size=60)) for _ in range(40)]
+        low, high = np.array([one.at(ends) for one in fits]).T
+        bends.append(low - high)
+    assert np.median(np.abs(bends[0])) < 0.0007
+    assert abs(np.mean(bends[1]) - (short[0] - short[-1])) < 0.004
