@@ -32,9 +32,9 @@ from scipy import signal, stats
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.history.changes.changepoints import detect
-from harness.history.changes.common import LEAST, polished
 from harness.history.changes.events import events
 from harness.history.changes.fitting import Settings
+from harness.history.changes.whole_runs import LEAST, polished
 
 Block = NDArray[np.float64]
 Rng = np.random.Generator

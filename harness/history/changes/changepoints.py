@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from harness.errors import UsageError
-from harness.history.changes import families, fitting, noise
+from harness.history.changes import fitting, noise
 from harness.history.changes.fitting import Fit, Judged, Law, Settings, Step
 from harness.history.changes.noise import Noise, Scales
 from harness.history.changes.structures import Block, Explained, Labels, Shape, explain
@@ -73,7 +74,7 @@ def detect(
         for row, judged in zip(rows, blocks, strict=True):
             for i, one in zip(row, judged, strict=True):
                 found[i] = one
-    return families.hold(found, places, settings)
+    return hold(found, places, settings)
 
 
 def _require_libraries() -> None:
@@ -344,3 +345,69 @@ def _contrast(covariance: Block) -> tuple[Block, float]:
     solved = np.linalg.solve(covariance, design)
     inverse = np.linalg.inv(design.T @ solved)
     return (solved @ inverse)[:, 1], float(np.sqrt(inverse[1, 1]))
+
+
+def hold(found: Sequence[Judged], commits: Sequence[Labels], settings: Settings) -> list[Judged]:
+    """``found`` with only those steps confirmed that stand out among as many series; ``commits``
+    says for each series which commit its points are. Half of the chance of a false alarm goes to
+    single series (Holm), half to commits, worse and better apart (Simes: a commit that slows fifty
+    kernels a little is certain long before any of them is); of the steps there, those stand of
+    which on average at most ``family`` are none (Benjamini and Hochberg). A step's chance counts
+    every position of its series already; one commit's changes lend nothing to another one's."""
+    limit = _holm(found, settings)
+    common = _commits(found, commits, settings)
+    held = []
+    for judged, places in zip(found, commits, strict=True):
+        steps = [
+            step
+            if not step.confirmed or step.p <= limit
+            else replace(step, confirmed=together, together=together)
+            for step in judged.steps
+            for together in [_is_common(step, places, common)]
+        ]
+        held.append(replace(judged, steps=tuple(steps)))
+    return held
+
+
+def _holm(found: Sequence[Judged], settings: Settings) -> float:
+    """The largest chance that is certain enough for any series by itself."""
+    best = sorted(
+        min(step.p for step in judged.steps if step.confirmed)
+        for judged in found
+        if any(step.confirmed for step in judged.steps)
+    )
+    total = sum(judged.judged for judged in found)
+    for rank, p in enumerate(best):
+        allowed = settings.family / 2 / (total - rank)
+        if p > allowed:
+            # All steps are held to what the next series would have had to reach.
+            return min(settings.alone, allowed)
+    return settings.alone
+
+
+def _commits(
+    found: Sequence[Judged], commits: Sequence[Labels], settings: Settings
+) -> dict[tuple[int, bool], float]:
+    """For each commit at which something became worse or better (by sign) the largest chance that
+    belongs to it."""
+    chances: dict[tuple[int, bool], list[float]] = defaultdict(list)
+    for judged, places in zip(found, commits, strict=True):
+        for step in judged.steps:
+            if step.confirmed:
+                for place, p in enumerate(step.chances, start=step.earliest):
+                    chances[int(places[place]), step.size > 0].append(p)
+    total = sum(judged.judged for judged in found)
+    common = {}
+    for key, values in chances.items():
+        ordered = np.sort(values)
+        rates = total * ordered / np.arange(1, len(ordered) + 1)
+        if rates.min() <= settings.family / 2:
+            common[key] = float(ordered[rates <= settings.family].max())
+    return common
+
+
+def _is_common(step: Step, places: Labels, common: dict[tuple[int, bool], float]) -> bool:
+    return any(
+        p <= common.get((int(places[place]), step.size > 0), -1.0)
+        for place, p in enumerate(step.chances, start=step.earliest)
+    )

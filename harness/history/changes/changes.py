@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.changes import bad_runs, common, ended, events
+from harness.history.changes import events, whole_runs
 from harness.history.changes.changepoints import detect
 from harness.history.changes.events import Event
 from harness.history.changes.fitting import Settings
@@ -163,8 +163,8 @@ def find(
             judged += len(every)
             found = [change for series in every for change in _exact(known, series)]
         else:
-            every, bad, newest = bad_runs.leave_out(known, every, settings.floor)
-            every, moved = common.take_out(known, every, newest)
+            every, bad, newest = whole_runs.leave_out(known, every, settings.floor)
+            every, moved = whole_runs.take_out(known, every, newest)
             notes.extend([*bad, *moved])
             found, long = _noisy(known, every, settings)
             judged += long
@@ -180,10 +180,10 @@ def find(
         short,
         points,
         () if graphs else stale,
-        (*known.notes, *notes, *ended.gone(known)),
+        (*known.notes, *notes, *whole_runs.gone(known)),
         known.left_out,
         settings.alone if noisy else 0.0,
-        tuple(ended.broken(known)),
+        tuple(whole_runs.broken(known)),
     )
 
 

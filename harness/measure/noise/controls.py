@@ -101,11 +101,9 @@ def fit_offset(ms: Floats, differences: Floats) -> Offset:
 def _flattened(curve: Offset) -> Offset:
     """``curve`` drawn towards a constant as far as chance may have bent it (James and Stein)."""
     more = len(curve.knots) - 1
-    if not more:
-        return curve
     inverse = np.linalg.pinv(curve.covariance)
     total = float(inverse.sum())
-    if total <= 0:  # no scatter at all
+    if not more or total <= 0:  # no scatter at all
         return curve
     level = float(inverse.sum(axis=0) @ curve.values) / total
     bend = curve.values - level
@@ -249,8 +247,8 @@ def fit_sessions(
             continue
         (own, both), (_, other) = np.cov(values, aweights=each, ddof=0).tolist()
         variance, fixed = (values @ each / each.sum()).tolist()
-        errors = (own, other, both)
-        found.append(Session(variance, len(residuals), tail, fixed, errors, float(weight)))
+        told = (fixed, (own, other, both), float(weight))
+        found.append(Session(variance, len(residuals), tail, *told))
     return found
 
 
@@ -260,7 +258,7 @@ def _finer(values: Floats, scores: Floats, axis: int) -> tuple[Floats, Floats]:
     zero, rest = np.split(scores, [1], axis)
     logs = np.log(values[1:])
     fine = np.linspace(logs[0], logs[-1], _FINER * (len(logs) - 1) + 1)
-    between = interpolate.CubicSpline(logs, rest, axis)(fine)
+    between = np.moveaxis(np.tensordot(_basis(fine, logs), rest, (1, axis)), 0, axis)
     return np.r_[0.0, np.exp(fine)], np.concatenate([zero + np.log(_FINER), between], axis)
 
 

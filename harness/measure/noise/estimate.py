@@ -241,14 +241,14 @@ def _between_runs(
     variances, freedoms = [], []
     for one in found:
         between = one.at(ms) * parts
-        # The mean of a variance that is inversely as chi-square is larger than its scale.
-        known = 4 + 2 * between**2 / np.maximum(one.error(ms) * parts**2, 1e-300) * left / count
-        known = np.minimum(known, left)
-        between = between * np.maximum(1 - 2 / known, 0.0)
+        inexact = one.error(ms) * parts**2 * count / (2 * left)
+        inexact = np.clip(inexact, between**2 / left, between**2)
+        # The mean of a variance that is known as inverse chi-square is larger than its scale.
+        between = between * max(1 - 2 / left, 0.0)
         whole = squared + between
         # Satterthwaite: processes know the first part, the controls the second, by their number,
         # or less well where few of them are as short.
-        freedom = whole**2 / (squared**2 / df + between**2 / known)
+        freedom = whole**2 / (squared**2 / df + inexact)
         freedoms.append(np.minimum(freedom, one.tail))
         variances.append(whole + offset.variance(ms))
     weights = np.array([one.weight for one in found])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.history.changes import families
+from harness.history.changes.changepoints import hold
 from harness.history.changes.fitting import Judged, Settings, Step
 
 TOTAL = 1000
@@ -18,7 +18,7 @@ def judged(p: float, position: int = 10, size: float = 0.05) -> Judged:
 
 def held(*some: Judged) -> list[Step]:
     found = [*some, *(Judged() for _ in range(TOTAL - len(some)))]
-    kept = families.hold(found, [np.arange(30)] * TOTAL, RULES)
+    kept = hold(found, [np.arange(30)] * TOTAL, RULES)
     return [step for each in kept for step in each.steps]
 
 
