@@ -1,15 +1,10 @@
 """Change-points of many series at once, with a stated rate of false alarms.
 
 A series is the logarithm of a measured quantity in the order of the commits. ruptures proposes
-where its level may have changed; whether it did is judged here:
-
-* how a series' noise hangs together (neighbours, days, a wandering level, a noisier half) is learnt
-  over all series of a machine (``structures``), so that none of it is taken for steps;
-* a step's t statistic is that of generalised least squares, with Bonferroni over the positions
-  it could have had: ``p`` is at most the chance that a flat series shows such a step;
-* Holm's method over the series holds the chance of any false alarm among all of them at ``family``.
-
-What is stated holds for normal noise; docs/measurements/changes.md shows others.
+where its level may have changed; whether it did is judged by generalised least squares under the
+noise that a machine's series show (``structures``), with Bonferroni over the positions a step could
+have had: ``p`` is at most the chance that a flat series shows such a step. ``hold`` keeps the
+family's chance. What is stated holds for normal noise; docs/measurements/changes.md shows others.
 """
 
 from __future__ import annotations

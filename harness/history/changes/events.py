@@ -1,10 +1,6 @@
-"""Events: what the steps of a series amount to.
-
-A ramp is proposed as several steps the same way, one after the other: that is one event. Two or
-three fast runs followed by normal ones are an improvement and a loss: neither is one, the level
-before and after is the same. A level that the series had before and left again may be a mode that
-a kernel keeps for some runs, which times cannot tell from a commit that brings it back.
-"""
+"""Events: what the steps of a series amount to. Steps the same way, one after the other, are a ramp
+and one event; two or three fast runs followed by normal ones are none. A level that the series had
+before and left again may be a mode that a kernel keeps for some runs."""
 
 from __future__ import annotations
 

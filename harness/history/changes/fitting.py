@@ -1,17 +1,11 @@
 """Levels and steps fitted to one series: how certain each step is, and where it may lie.
 
-A step's t statistic is that of generalised least squares, under each structure that the series'
-noise may have (``structures``); its chance is the mean over them, by their weights. The variance is
-the series' own together with what the machine's other series say of it (moderated, as in
-``harness.measure.noise.variance``).
-
-A t test takes two slow runs in a row for a level of two points, as certain as the two are far
-off. How certain it is depends on how often this machine's runs are outliers: where one in twenty
-is, two neighbours are in each seventh series of 30 points. So the tail of the noise is learnt over
-all series of a machine (``Law``), and a step counts for as many deviations as a point that far off
-is rare (its normal score) instead of for as many as it is away. The rate is learnt from points
-whose neighbours are both quiet: a level, found or not, has no such point, and for independent
-points the rate there is the rate everywhere.
+A step's t statistic is that of generalised least squares; its chance is the mean over the
+structures that the series' noise may have (``structures``). Two slow runs in a row are no level
+where one run in twenty is an outlier: so a step counts for as many deviations as a point that far
+off is rare (its normal score), by the tail of the machine's noise (``Law``). That is learnt from
+points whose neighbours are both quiet: a level has no such point, and for independent ones the rate
+is the same.
 """
 
 from __future__ import annotations

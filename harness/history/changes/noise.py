@@ -1,15 +1,10 @@
 """The noise of a history: how strongly neighbouring points agree, which are outliers, how large
 it is.
 
-All functions take *blocks*: matrices with a row per series of one length and a column per
-point, logarithms of what was measured. Points that a step lies between must not look like
-noise, so everything here is built on differences of neighbours or on residuals of segments.
-
-Thirty points know their standard deviation to 13 %, which costs the judgement of a short level
-most of its certainty. Kernels of one machine are not equally noisy, but not arbitrarily so either:
-how much they differ is learnt (``harness.measure.noise.variance``, empirical Bayes), and each
-series' variance is moderated by what is usual for kernels of its duration, as far as that is worth.
-A series that is noisier than the others allow for is judged by its own points alone.
+All functions take *blocks*: a row per series of one length, a column per point, logarithms. Steps
+must not look like noise, so everything is built on differences of neighbours or on residuals of
+segments. A series' variance is moderated by what is usual for kernels of its duration
+(``harness.measure.noise.variance``); one noisier than the others allow for is judged by its own.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
 """How the noise of a series may hang together, and what a machine's series say of that.
 
-Points of a flat series are not independent: neighbours agree, the runs of one day share that day,
-a level wanders, one half is noisier than the other. Each of these looks like a step to a test that
-does not know of it. So every series is judged under several **structures** (covariances of its
-points), weighted by how well they explain it. How common each structure is on a machine is learnt
-over all of its series (empirical Bayes, by expectation maximisation): one short series alone says
-little, and is judged carefully; among hundreds that are plainly white, or that all move by the day,
-it is clear what to expect.
-
-A structure and a step may explain the same points. So a series' likelihood under a structure is the
-largest over its proposed steps; being a restricted one, it charges each about the logarithm of the
-points that show it. More would take steps for a wandering level where most series have one, less
-would take a wandering level for steps where there are few series (simulated).
+Neighbours agree, the runs of one day share that day, a level wanders, one half is noisier: each
+looks like a step to a test that does not know of it. So a series is judged under several
+**structures** (covariances of its points), weighted by how well they explain it; how common each is
+on a machine is learnt over all of its series (empirical Bayes, by expectation maximisation). A
+structure and a step may explain the same points: the likelihood under a structure is the largest
+over the proposed steps, restricted, which charges each about the logarithm of the points that show
+it (simulated: more takes steps for a wandering level, less a wandering level for steps).
 """
 
 from __future__ import annotations

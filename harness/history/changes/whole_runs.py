@@ -1,15 +1,11 @@
 """What befell whole runs: common effects, bad runs, and what has no figures any more.
 
-What moved all kernels of a run (another day, temperature or clock) is seen in the kernels whose
-code and configuration are what they were in other runs: the median, over kernels, of what a run is
-away from each one's own level (median polish). It is taken out of every series of the machine
-before steps are looked for. Where a commit changes a kernel's code its level begins anew, so that
-what a commit does to the kernels that it touches is in no common effect.
-
-A run at which many series of a machine are outliers, and back at the next, is one event, not
-hundreds of slow kernels: it is left out, with a sentence that names it. Of the newest run nobody
-can say yet whether it was bad or its commit slow: what it shows is suspected. The oldest stays as
-well: nothing before it says that the next commit did not do other work.
+What moved all kernels of a run is seen in those whose code and configuration are what they were in
+other runs (median polish), and taken out of every series. A level begins anew where a kernel's code
+changes, so that what a commit does to the kernels that it touches is in no common effect.
+A run at which many series are outliers, and back at the next, is left out. Of the newest nobody can
+say yet whether it was bad: what it shows is suspected. The oldest stays as well: nothing before it
+says that the next commit did not do other work.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""Bimodal kernels: they run in one of two modes, fixed for a process.
-
-All of A's processes at one mode and all of B's at the other look like a certain change, and no
-variance shows it: inside each side the processes agree. What shows it is other kernels whose
-processes fell on both. From those follow how often it happens and how far apart the modes lie,
-and so which differences may be nothing but modes (docs/comparing.md).
-"""
+"""Bimodal kernels: they run in one of two modes, fixed for a process. A in one mode and B in the
+other looks like a certain change, and no variance shows it. Other kernels whose processes fell on
+both say how often it happens and how far apart the modes lie (docs/comparing.md)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """Two levels of noise: within a process, and between processes.
 
-What is fixed when a process starts (where its memory lies, how clocks and caches are set)
-moves all of its samples together. No number of samples taken in one process shows that, so a
-kernel's time is known only as well as several processes agree. The model, on logarithms so
-that variances are relative: the median of process i is ``true + b_i + e_i``, ``b_i`` of variance
-``between²``, ``e_i`` of the variance that its own confidence interval says.
+What is fixed when a process starts (where its memory lies, how clocks and caches are set) moves all
+of its samples together. The logarithm of the median of process i is ``true + b_i + e_i``, ``b_i``
+of variance ``between²``, ``e_i`` of the variance that its own confidence interval says.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
 """How much a kernel's time varies between processes, learnt from the whole table.
 
-A run measures a kernel in two to five processes, which says little about that kernel's own
-variance. A table of kernels says a lot about the variances there are. So each kernel's
-variance is pulled towards what kernels of its duration usually show, by as much as the
-kernels differ among themselves (empirical Bayes, as in Smyth 2004, "Linear models and
-empirical Bayes methods for assessing differential expression", and its intensity-dependent
-form of Sartor et al. 2006). Variances are of the logarithm of a process's median, so 1e-4
-means a standard deviation of one per cent.
-
-The model: ``s² / σ₀²(ms) ~ F(d, d₀)``, where ``s²`` is a kernel's own variance with ``d`` degrees
-of freedom, ``σ₀²`` follows the kernel's duration and ``d₀`` says how alike kernels are. Then the
-moderated variance ``(d₀ σ₀² + d s²) / (d₀ + d)`` makes ``effect ÷ its standard error`` a
-Student's t with ``d₀ + d`` degrees of freedom.
+Two to five processes say little about one kernel's variance, a table a lot about the variances
+there are: so each is pulled towards what kernels of its duration usually show, by as much as they
+differ (Smyth 2004; docs/comparing.md). Variances are of the logarithm of a process's median: ``s² /
+σ₀²(ms) ~ F(d, d₀)`` with ``d`` degrees of freedom and ``d₀``, which says how alike kernels are.
+Then ``(d₀ σ₀² + d s²) / (d₀ + d)`` makes ``effect ÷ its standard error`` a t with ``d₀ + d``.
 """
 
 from __future__ import annotations
