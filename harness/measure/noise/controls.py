@@ -230,11 +230,11 @@ def fit_sessions(
     for row, one in enumerate(absolute):
         between = (relative[:, None] + one * inverse) * parts
         spread = variances + between
-        for tail, (each, before) in enumerate(_TAILS.items()):
+        for column, (each, before) in enumerate(_TAILS.items()):
             # Satterthwaite, as in the test: processes know one part badly, not the other.
             unknown = np.maximum(variances**2 / df + between**2 / each, 1e-300)
             freedom = np.minimum(spread**2 / unknown, each)
-            scores[tail, row] = _log_likelihood(residuals, spread, freedom) + np.log(before)
+            scores[column, row] = _log_likelihood(residuals, spread, freedom) + np.log(before)
     relative, scores = _finer(relative, scores, 2)
     if len(absolute) > 1:
         absolute, scores = _finer(absolute, scores, 1)
