@@ -21,15 +21,8 @@ from typing import Any, Self
 from harness.errors import RecordError
 from harness.history import schema, store
 from harness.history.lines import LineWriter, known_version, locked, read_lines
-from harness.records.run import (
-    SCHEMA_VERSION,
-    GraphRecord,
-    KernelRecord,
-    RegionRecord,
-    Run,
-    from_json,
-    to_json,
-)
+from harness.records import run as records
+from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run, from_json, to_json
 
 SUFFIX = ".journal"
 
@@ -112,7 +105,7 @@ class Journal(Memory):
             place = store.run_path(results, self._run)
             if place.exists():
                 continue
-            head = {"schema": SCHEMA_VERSION, "run": to_json(self._run)}
+            head = {"schema": records.SCHEMA_VERSION, "run": to_json(self._run)}
             try:
                 return LineWriter.start(place.with_suffix(SUFFIX), head)
             except FileExistsError:
@@ -200,9 +193,9 @@ def read(path: Path) -> Run:
     """The run in the journal at ``path``; a torn last line is left out. Raises ``RecordError`` for
     a damaged line before that or a later schema version."""
     found: Memory | None = None
-    version = SCHEMA_VERSION
+    newest = version = records.SCHEMA_VERSION
     for where, line in read_lines(path):
-        version = known_version(line.get("schema", version), SCHEMA_VERSION, "a journal", where)
+        version = known_version(line.get("schema", version), newest, "a journal", where)
         if "run" in line:
             run = from_json(Run, line["run"], where)
             if found is None:

@@ -22,15 +22,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness.records import metrics
-from harness.records.run import (
-    SCHEMA_VERSION,
-    GraphRecord,
-    KernelRecord,
-    RegionRecord,
-    Run,
-    from_json,
-    to_json,
-)
+from harness.records import run as records
+from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run, from_json, to_json
 from harness.records.timing import DISTURBED
 
 if TYPE_CHECKING:
@@ -50,18 +43,14 @@ def _row_1_to_2(row: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "sets": [{"process": 0, "ms": samples}] if samples else [], "trials": []}
 
 
-def _row_2_to_3(row: dict[str, Any]) -> dict[str, Any]:
-    """Version 2 kept the regions with the graphs, in the metadata, where they still are read."""
-    return row
-
-
-UPGRADES: dict[int, RowUpgrade] = {1: _row_1_to_2, 2: _row_2_to_3}
-"""For each old version the step to the next: a kernel's row, in a run file or in a journal."""
+UPGRADES: dict[int, RowUpgrade] = {1: _row_1_to_2, 2: dict}
+"""For each old version the step to the next: a kernel's row, in a run file or in a journal. Version
+2 kept the regions with the graphs, in the metadata, where they still are read."""
 
 
 def upgrade_row(row: dict[str, Any], version: int) -> dict[str, Any]:
     """A kernel's ``row`` of schema ``version`` as the fields of a ``KernelRecord``."""
-    for step in range(version, SCHEMA_VERSION):
+    for step in range(version, records.SCHEMA_VERSION):
         row = UPGRADES[step](row)
     return metrics.gathered(row)
 
@@ -114,7 +103,8 @@ def table(run: Run) -> pa.Table:
             more = {"graph": graph.name, "regions": regions, "label": label, **_derived(kernel)}
             rows.append({**key, **packed, **more})
     whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))
-    metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: str(SCHEMA_VERSION).encode()}
+    version = str(records.SCHEMA_VERSION).encode()
+    metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: version}
     return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
 
 

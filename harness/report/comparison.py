@@ -14,13 +14,7 @@ from harness.errors import unknown
 from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord
-from harness.report.documents import (
-    lone_document,
-    noise_document,
-    rollup_document,
-    row_document,
-    side_document,
-)
+from harness.report import documents
 from harness.report.headline import COUNTED, headline, looks, remarks, suite_lines, word
 from harness.report.output import Case, Report
 from harness.table import (
@@ -79,7 +73,7 @@ class View:
 
 def comparison_report(found: Comparison, view: View) -> Report:
     """The whole answer."""
-    rows = [row_document(row) for row in found.rows]
+    rows = [documents.row_document(row) for row in found.rows]
     return Report(
         lambda: list(_blocks(found, rows, view)),
         lambda: _document(found, rows),
@@ -323,7 +317,7 @@ def _sums(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]
         return rollup.verdict is Verdict.SLOWER and (rollup.level, rollup.name) not in slower
 
     made = [
-        {**rollup_document(r), "slower": slower.get((r.level, r.name), [])}
+        {**documents.rollup_document(r), "slower": slower.get((r.level, r.name), [])}
         for r in sorted(found.rollups, key=lambda r: r.level != SUITE)
         if view.everything or is_widest(r) or is_alone(r)
     ]
@@ -398,19 +392,19 @@ def _document(found: Comparison, rows: Sequence[Row]) -> dict[str, Any]:
         "headline": headline(found),
         "counts": {v.value: sum(r.verdict is v for r in found.rows) for v in COUNTED},
         "resolution": resolution(found.rows),
-        "a": side_document(found.a),
-        "b": side_document(found.b),
+        "a": documents.side_document(found.a),
+        "b": documents.side_document(found.b),
         "rules": {name: getattr(found.rules, name) for name in rules},
         "paired": found.paired,
         "slower": found.slower,
         "notes": list(found.notes),
         "problems": list(found.problems),
         "broken": list(found.broken),
-        "noise": None if found.noise is None else noise_document(found.noise),
+        "noise": None if found.noise is None else documents.noise_document(found.noise),
         "kernels": list(rows),
-        "rollups": [rollup_document(rollup) for rollup in found.rollups],
-        "vanished": [lone_document(*item) for item in found.vanished],
-        "appeared": [lone_document(*item) for item in found.appeared],
+        "rollups": [documents.rollup_document(rollup) for rollup in found.rollups],
+        "vanished": [documents.lone_document(*item) for item in found.vanished],
+        "appeared": [documents.lone_document(*item) for item in found.appeared],
     }
 
 

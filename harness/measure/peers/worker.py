@@ -23,17 +23,11 @@ from harness.executor import PrepareKernel, prepare_region
 from harness.graph.replay import empty_inputs
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
+from harness.measure.peers import providers
 from harness.measure.peers.comparing import Task, compare, copied, region_task, why
 from harness.measure.peers.jobs import CompareJob, Peer, WarmJob
 from harness.measure.peers.names import SUBJECTS
-from harness.measure.peers.providers import (
-    TUNED_OPTIONS,
-    Make,
-    Provider,
-    function_maker,
-    inductor,
-    maker,
-)
+from harness.measure.peers.providers import Make, Provider
 from harness.measure.worker import Gpu, is_lost
 from harness.records.timing import Timer
 from harness.runtime import module as modules
@@ -58,7 +52,7 @@ def warm(_: Context, job: WarmJob) -> str:
     warnings.filterwarnings("ignore")
     try:
         inputs = empty_inputs(job.graph, torch.device("cuda"))
-        inductor(job.graph, inputs, TUNED_OPTIONS if job.tuned else None)
+        providers.inductor(job.graph, inputs, providers.TUNED_OPTIONS if job.tuned else None)
     except Exception as error:  # noqa: BLE001 - see above
         return why(error)
     finally:
@@ -94,7 +88,7 @@ class Comparer:
         graph = job.work.region.graph
         ours = self._ours(job, job.work)
         return region_task(graph, self.device, job.seed), {
-            name: ours if name in SUBJECTS else maker(name, graph, self.device)
+            name: ours if name in SUBJECTS else providers.maker(name, graph, self.device)
             for name in job.names
         }
 
@@ -114,7 +108,7 @@ class Comparer:
             return kernel_maker(loaded, launcher)(inputs)
 
         return kernel_task(loaded, self.device, job.seed), {
-            name: ours if name in SUBJECTS else function_maker(name, loaded.raw.expected)
+            name: ours if name in SUBJECTS else providers.function_maker(name, loaded.raw.expected)
             for name in job.names
         }
 
