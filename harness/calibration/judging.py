@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -196,32 +196,29 @@ def detectable(
     return judge([one] * max(1, family), replace(rules))[0].mde
 
 
-@dataclass(eq=False, slots=True)
 class Detector:
     """The smallest slowdown of a kernel that two runs like this one would tell, by a calibration
     of the machine. A kernel that was calibrated with keeps what it showed itself; others get what
     kernels of their duration show."""
 
-    calibration: record.Calibration
-    _own: dict[str, float] = field(init=False)
-
-    def __post_init__(self) -> None:
-        rules = self._rules
-        each_side = max(1, self.calibration.processes // 2)
-        noise = self.calibration.noise
-        self._own = {}
-        for one in self.calibration.kernels if noise is not None else ():
-            usual = detectable(noise, one.ms, each_side, self._family, rules)  # type: ignore[arg-type]
+    def __init__(self, calibration: record.Calibration) -> None:
+        self._noise, kernels = calibration.noise, calibration.kernels
+        self._family = max(1, len(kernels))
+        self._rules = Rules(alpha=calibration.alpha, margin=calibration.margin)
+        self._own: dict[str, float] = {}
+        for one in kernels:
+            usual = self._usual(one.ms, calibration.processes // 2)
             own = one.two_runs / usual if usual else 1.0
             self._own[one.key] = own if math.isfinite(own) else 1.0  # one process a side knew none
 
     def kernel(self, kernel: KernelRecord) -> KernelRecord:
         """``kernel`` with its smallest detectable change; none for one process, of which two runs
         tell nothing."""
-        noise = self.calibration.noise
-        if not kernel.ms or noise is None or len(kernel.sets) < 2:
+        if not kernel.ms or len(kernel.sets) < 2:
             return kernel
-        usual = detectable(noise, kernel.ms, len(kernel.sets), self._family, self._rules)
+        usual = self._usual(kernel.ms, len(kernel.sets))
+        if usual is None:
+            return kernel
         own = self._own.get(kernel.code_hash)
         if own is None:  # calibrated before modules stated a hash of their code
             own = self._own.get(modules.recorded_key(kernel.module, kernel.name), 1.0)
@@ -231,10 +228,8 @@ class Detector:
         """``graph`` with those of its kernels."""
         return replace(graph, kernels=tuple(self.kernel(kernel) for kernel in graph.kernels))
 
-    @property
-    def _family(self) -> int:
-        return max(1, len(self.calibration.kernels))
-
-    @property
-    def _rules(self) -> Rules:
-        return Rules(alpha=self.calibration.alpha, margin=self.calibration.margin)
+    def _usual(self, ms: float, processes: int) -> float | None:
+        """What kernels of that duration show."""
+        if self._noise is None:
+            return None
+        return detectable(self._noise, ms, processes, self._family, self._rules)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.doctor import Level, examine
 from harness.report.output import Report
-from harness.table import Block, Column, Fit, Table
+from harness.table import Block, Column, Fit, Row, Table
 
 
 @command
@@ -28,16 +28,12 @@ def doctor(answer: Answer) -> int:
     return FAILED if any(one.level is Level.BROKEN for one in found) else FINE
 
 
+def _lines(row: Row) -> tuple[str, ...]:
+    return row["found"], row["effect"], row["remedy"] and f"→ {row['remedy']}"
+
+
 _COLUMNS = (
     Column("level", lambda row: row["level"], least=8),
     Column("subject", lambda row: row["subject"], least=18),
-    Column(
-        "found",
-        lambda row: "\n".join(
-            text
-            for text in (row["found"], row["effect"], row["remedy"] and f"→ {row['remedy']}")
-            if text
-        ),
-        fit=Fit.BELOW,
-    ),
+    Column("found", lambda row: "\n".join(filter(None, _lines(row))), fit=Fit.BELOW),
 )

@@ -273,9 +273,8 @@ def _conclude(sink: Memory, cause: KeyboardInterrupt | NoDevice | None, answer: 
     answer.tell(run_report(run, file) if answer.quiet else summary_report(run, file))
     if cause is not None:
         why = "interrupted" if isinstance(cause, KeyboardInterrupt) else one_line(cause)
-        kept = (
-            f"what had been measured is {f'kept in {sink.path}' if sink.path else 'not recorded'}"
-        )
-        output.note(f"{why}; {kept if run.graphs else 'nothing had been measured yet'}")
+        kept = f"kept in {sink.path}" if sink.path else "not recorded"
+        known = f"what had been measured is {kept}"
+        output.note(f"{why}; {known if run.graphs else 'nothing had been measured yet'}")
         return INTERRUPTED if isinstance(cause, KeyboardInterrupt) else FAILED
     return FAILED if run.failed or sink.refused else FINE

@@ -313,9 +313,7 @@ def _made(kernel: UserKernel, sizes: Mapping[str, int]) -> dict[str, Any]:
             f"{type(errors[-1]).__name__}: {errors[-1]}",
             f"args(device, {', '.join(sizes)}) that returns {', '.join(kernel.arguments)}",
         )
-    named = (
-        dict(made) if isinstance(made, Mapping) else dict(zip(kernel.arguments, made, strict=False))
-    )
+    named = dict(made if isinstance(made, Mapping) else zip(kernel.arguments, made, strict=False))
     count = len(made)
     if count != len(kernel.arguments) or set(named) != set(kernel.arguments):
         raise _wrong(

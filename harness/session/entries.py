@@ -173,11 +173,8 @@ class UserEntry:
         failures = dict(file.failures)
         modules: list[EmittedModule] = []
         for kernel in file.kernels:
-            if (
-                small
-                and kernel.declaration.small is None
-                and emit(kernel).bytes_moved > _SMALL_BYTES
-            ):
+            derived = small and kernel.declaration.small is None
+            if derived and emit(kernel).bytes_moved > _SMALL_BYTES:
                 continue
             try:
                 modules.append(emit(kernel, small))

@@ -12,6 +12,7 @@ from harness.records import metrics, modules
 from harness.records.causes import clock_change, metric_changes, setting_changes, version_changes
 from harness.records.metrics import Metric
 from harness.records.run import KernelRecord, Run
+from harness.table import plural
 from harness.target import TARGETS
 from harness.verdicts.pairing import Match
 
@@ -91,7 +92,7 @@ def causes(match: Match, a: Run, b: Run) -> list[str]:
 def _differences(match: Match, a: Run, b: Run) -> list[str]:
     found = []
     if (len(match.a), len(match.b)) != (1, 1):
-        found.append(f"{_kernels(len(match.a))} → {len(match.b)}")
+        found.append(f"{plural(len(match.a), 'kernel')} → {len(match.b)}")
     # A configuration is chosen: the figures of the binary follow from it.
     found += configuration(match)
     found += static_differences(match.a, match.b)
@@ -110,10 +111,6 @@ def launch_change(match: Match) -> list[str]:
     """How often a kernel is launched, if that differs."""
     before, after = match.launches
     return [f"launches {before} → {after}"] if before != after else []
-
-
-def _kernels(number: int) -> str:
-    return f"{number} kernel{'' if number == 1 else 's'}"
 
 
 def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.records import git
+from harness.table import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +73,14 @@ def order(commits: Collection[str], repository: Path) -> Order:
         return Order({}, False, notes=(_unknown_note(unknown, repository),))
     if missing and not found:
         note = (
-            f"none of the {_count(len(missing), 'commit')} of the runs is on HEAD's first-parent "
+            f"none of the {plural(len(missing), 'commit')} of the runs is on HEAD's first-parent "
             "line (another branch, or one that was rewritten): runs are in the order of their time"
         )
         return Order({}, False, notes=(note,))
     notes: tuple[str, ...] = ()
     if missing:
         notes = (
-            f"left out: {_count(len(missing), 'commit')} that {_are(missing)} not on HEAD's "
+            f"left out: {plural(len(missing), 'commit')} that {_are(missing)} not on HEAD's "
             f"first-parent line ({_few(missing)}): another branch, or one that was rewritten; "
             "--order time takes all runs",
         )
@@ -117,7 +118,7 @@ def _unknown_note(unknown: list[str], repository: Path) -> str:
         why = "the branch was rewritten, or the runs are of another repository"
         remedy = "fetch the branch they are on"
     return (
-        f"{_count(len(unknown), 'commit')} of the runs {_are(unknown)} unknown to git here "
+        f"{plural(len(unknown), 'commit')} of the runs {_are(unknown)} unknown to git here "
         f"({_few(unknown)}): {why}; runs are in the order of their time instead ({remedy})"
     )
 
@@ -125,10 +126,6 @@ def _unknown_note(unknown: list[str], repository: Path) -> str:
 def _few(commits: list[str]) -> str:
     shown = ", ".join(commit[:10] for commit in commits[:3])
     return shown if len(commits) <= 3 else f"{shown}, …"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _are(items: Collection[str]) -> str:
