@@ -122,7 +122,13 @@ def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> 
         if not session.timed:
             answer.note(NO_TIMES.format(target=session.target.name))
             if wanted.plot is not None or wanted.table is not None:
-                raise _needs_times("--plot" if wanted.plot is not None else "--save-table")
+                raise NoDevice(
+                    "this needs times, and there is no GPU to take them",
+                    where="--plot" if wanted.plot is not None else "--save-table",
+                    got="no GPU",
+                    expected="a GPU, or a recorded tuning",
+                    remedy="add --run RUN to use a recorded run, or run on a machine with a GPU",
+                )
         earlier = _latest(options, session.device.facts.machine.key) if session.device else None
         found: list[KernelTuning] = []
         interrupted = False
@@ -195,16 +201,6 @@ def _latest(options: Options, machine: str, before: str = "") -> Run | None:
         except HarnessError as error:
             output.note(f"{path}: not used: {error.what}")
     return None
-
-
-def _needs_times(option: str) -> NoDevice:
-    return NoDevice(
-        "this needs times, and there is no GPU to take them",
-        where=option,
-        got="no GPU",
-        expected="a GPU, or a recorded tuning",
-        remedy="add --run RUN to use a recorded run, or run on a machine with a GPU",
-    )
 
 
 def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) -> None:

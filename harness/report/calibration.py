@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Share, size_class
+from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, size_class
 from harness.calibration.sessions import Sessions, sentences
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen, short
@@ -88,7 +88,8 @@ def _mode(mode: Mode) -> Iterator[Block]:
     yield Text()
     yield Text(
         f"{name}: {alarms.found} of {alarms.kernels} unchanged "
-        f"kernels called SLOWER or FASTER ({_percent(alarms)})"
+        f"kernels called SLOWER or FASTER ({100 * alarms.value:.1f} %, at most "
+        f"{100 * alarms.high:.1f} % with 97.5 % confidence)"
     )
     yield from (Text(f"  {name}") for name in mode.alarmed)
     rows: list[Row] = []
@@ -121,10 +122,6 @@ _POWER = (
     ),
     *(_found(level) for level in LEVELS),
 )
-
-
-def _percent(share: Share) -> str:
-    return f"{100 * share.value:.1f} %, at most {100 * share.high:.1f} % with 97.5 % confidence"
 
 
 def _truths(modes: Sequence[Mode]) -> list[str]:

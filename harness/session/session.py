@@ -137,7 +137,10 @@ class Session:
         if self.device is None:
             self._examine_without_device(entry, compiled, progress)
         else:
-            yield from self._check_on_device(self.device, compiled, progress)
+            progress.comparing = self.peers is not None
+            for number, kernel in enumerate(compiled.kernels):
+                kernels[number] = _checked(self.device, kernel, kernels[number])
+                yield from self._arrived(wait=False)
         yield from self._landed(entry.name)
 
     def _examine_without_device(
@@ -165,14 +168,6 @@ class Session:
                 assert small is not None
                 module = small.kernels[position].module
                 self.check.put((entry.name, number), CheckJob(module.text))
-
-    def _check_on_device(
-        self, device: CudaDevice, compiled: Compiled, progress: _Progress
-    ) -> Iterator[Event]:
-        progress.comparing = self.peers is not None
-        for number, kernel in enumerate(compiled.kernels):
-            progress.kernels[number] = _checked(device, kernel, progress.kernels[number])
-            yield from self._arrived(wait=False)
 
     def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
         """Time and compare each graph of a block. All its kernels have been checked: a check does
@@ -224,13 +219,10 @@ class Session:
             progress.kernels[number], answer.value, answer.queue == self.check.name
         )
         progress.kernels[number] = record
-        yield from self._part_known(progress, number)
-        yield from self._landed(name)
-
-    def _part_known(self, progress: _Progress, number: int) -> Iterator[Event]:
         progress.missing[number] -= 1
         if progress.missing[number] == 0:
-            yield model.KernelDone(progress.record.name, progress.kernels[number])
+            yield model.KernelDone(name, record)
+        yield from self._landed(name)
 
     def _landed(self, name: str) -> Iterator[Event]:
         progress = self._flight.get(name)

@@ -80,7 +80,6 @@ class Total:
     timed: list[int] = field(default_factory=list)
     vanished: list[int] = field(default_factory=list)
     appeared: list[int] = field(default_factory=list)
-    untimed: list[str] = field(default_factory=list)
 
     @property
     def key(self) -> Key:
@@ -102,24 +101,14 @@ def totals(a: Run, b: Run, pairing: Pairing, timed: Mapping[int, Timed]) -> dict
     for n, one in timed.items():
         for scope in scopes(one.match.graph, one.match.region):
             found.setdefault(scope, Total()).timed.append(n)
-    for n, match in enumerate(pairing.matches):
-        if n not in timed:
-            for scope in set(scopes(match.graph, match.region)) & found.keys():
-                found[scope].untimed.append(short(match.a[0].name))
     if a.complete and b.complete:
         both = {graph.name for graph in a.graphs} & {graph.name for graph in b.graphs}
         for lone, name in ((pairing.vanished, "vanished"), (pairing.appeared, "appeared")):
-            _add_lone(found, [one if one[0] in both else None for one in lone], name)
+            for n, (graph, kernel) in enumerate(lone):
+                held = set(scopes(graph, region_of(kernel))) if graph in both else set[Scope]()
+                for scope in held & found.keys():
+                    getattr(found[scope], name).append(n)
     return found
-
-
-def _add_lone(
-    found: dict[Scope, Total], lone: Sequence[tuple[str, KernelRecord] | None], name: str
-) -> None:
-    for n, one in enumerate(lone):
-        if one is not None:
-            for scope in set(scopes(one[0], region_of(one[1]))) & found.keys():
-                getattr(found[scope], name).append(n)
 
 
 def estimates(
