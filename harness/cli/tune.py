@@ -18,7 +18,7 @@ from harness.records import modules
 from harness.records.names import find, is_chosen
 from harness.records.run import Run
 from harness.report import output
-from harness.report.tuning import tuning_report
+from harness.report.tuning import draw, tuning_report
 from harness.runtime.tune.tuning_cache import LookupTable
 from harness.target import Target, find_target
 
@@ -223,8 +223,6 @@ def _show(
     earlier: Run | None,
 ) -> None:
     if wanted.plot is not None:
-        from harness.report.tuning_plot import draw
-
         draw(tunings, wanted.plot, f"{graph} on {target.name}")
         answer.note(f"plot: {wanted.plot}")
     head = {

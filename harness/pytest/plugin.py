@@ -22,14 +22,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from harness.pytest.gpu_benchmark import (
-    DEFAULT_BUDGET_MS,
-    Gpu,
-    GpuBenchmark,
-    ManualClock,
-    Row,
-    section,
-)
+from harness.pytest import gpu_benchmark as benchmarks
+from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row
 
 if TYPE_CHECKING:
     from harness.records.run import Machine
@@ -61,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--gpu-budget",
         type=float,
-        default=DEFAULT_BUDGET_MS,
+        default=benchmarks.DEFAULT_BUDGET_MS,
         metavar="MS",
         help="GPU time for one benchmark at most, in milliseconds (default: %(default)s).",
     )
@@ -190,7 +184,7 @@ def pytest_terminal_summary(
         return
     terminalreporter.section("GPU benchmarks")
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in section(known.rows, columns) if known.rows else []:
+    for line in benchmarks.section(known.rows, columns) if known.rows else []:
         terminalreporter.write_line(line)
     for reason, count in known.skipped.items():
         terminalreporter.write_line(f"{count} skipped: {reason}")

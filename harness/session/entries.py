@@ -429,11 +429,5 @@ def summarise(compiled: CompiledGraph) -> Compiled:
 
 def _failed(failure: Failure) -> KernelRecord:
     """The row of a kernel that could not be generated."""
-    return KernelRecord(
-        name=f"{failure.region} {failure.stage}",
-        kind="",
-        bytes=0,
-        launches=0,
-        origins=failure.origins,
-        reason=one_line(failure.error),
-    )
+    name, why = f"{failure.region} {failure.stage}", one_line(failure.error)
+    return KernelRecord(name, "", 0, 0, failure.origins, reason=why)

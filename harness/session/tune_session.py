@@ -79,15 +79,10 @@ class TuneSession:
     ) -> KernelTuning:
         pinned = fitting(earlier, load(module.text, self.cache).configs)
         found = device.tune(replace(self.how, module_text=module.text, pinned=pinned))
-        return KernelTuning(
-            module.name,
-            found.trials,
-            config_dict(found.config),
-            earlier,
-            found.seconds if found.source == "timed" else None,
-            found.source,
-            f"ended early: {found.partial}" if found.partial else "",
-        )
+        seconds = found.seconds if found.source == "timed" else None
+        why = f"ended early: {found.partial}" if found.partial else ""
+        chosen = config_dict(found.config)
+        return KernelTuning(module.name, found.trials, chosen, earlier, seconds, found.source, why)
 
     def _static(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
         """Every candidate compiled for the target."""

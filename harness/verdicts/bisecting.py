@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import special
 
-from harness.errors import HarnessError, NoDevice, UsageError
+from harness.errors import CommitUnusable, HarnessError, NoDevice, UsageError
 from harness.files import write_atomically
+from harness.history.commits import elsewhere, tree
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Rules, Verdict
-from harness.records.metrics import Metric
+from harness.records.metrics import Metric, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
+from harness.session.session import with_metrics
 from harness.verdicts.causes import figure
 from harness.verdicts.comparing import Side, compare
 from harness.verdicts.generating import Kernel, Subject, branch_of, changes, version
@@ -356,3 +359,59 @@ def causes(
             row = replace(row, verdict=Verdict.SLOWER, effect=effect)
         answers.append(replace(explain(compared, row), commands=()))
     return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Environments:
+    """Kernels in other interpreters: what their triton compiles, and how long it takes there. Asks
+    them with the package in ``root``, for ``target``."""
+
+    root: Path
+    target: str
+
+    def machine(self, subject: Subject) -> Machine:
+        """The versions of torch and triton. Raises ``CommitUnusable``."""
+        found = self._ask(Made(subject, ()), "versions")
+        return Machine("", torch=found["torch"], triton=found["triton"])
+
+    def figures(self, made: Made) -> tuple[KernelRecord, ...]:
+        """The kernels with what their binaries say; none of one that does not compile."""
+        try:
+            found = self._ask(made, "figures")["figures"]
+        except CommitUnusable as error:
+            found = [{"error": one_line(error)}] * len(made.kernels)
+        return tuple(_with(k, figures) for k, figures in zip(made.kernels, found, strict=True))
+
+    def timer(self) -> TimePairs:
+        """Times both sides in processes of their own, one after the other in a random order, each
+        in its configuration or its module's default."""
+
+        def time(good: Made, other: Made, start: int, end: int) -> Sequence[tuple[float, float]]:
+            found = []
+            for process in range(start, end):
+                sides = [good, other]
+                swapped = random.Random(process).random() < 0.5
+                order = sides[::-1] if swapped else sides
+                ms = [float(self._ask(side, "ms")["ms"]) for side in order]
+                found.append((ms[1], ms[0]) if swapped else (ms[0], ms[1]))
+            return found
+
+        return time
+
+    def _ask(self, made: Made, wanted: str) -> dict[str, Any]:
+        modules = [
+            {"text": k.module, "config": k.config, "launches": k.launches} for k in made.kernels
+        ]
+        request = {"tree": str(self.root), "modules": modules, "wanted": wanted}
+        subject = made.subject
+        request["target"] = self.target
+        path = [str(self.root)]
+        return tree.answered(elsewhere.__file__, request, path, subject.python, subject.name)
+
+
+def _with(kernel: KernelRecord, figures: dict[str, Any]) -> KernelRecord:
+    bare = replace(kernel, metrics={}, mix=None)
+    if "error" in figures:
+        return replace(bare, reason=figures["error"])
+    pairs = {name: tuple(map(tuple, figures[name])) for name in ("mix", "chosen")}
+    return with_metrics(bare, StaticMetrics(**{**figures, **pairs}))

@@ -294,21 +294,13 @@ def assemble(
     known = noise if pairs else None
     clocks = () if paired else _clocks(pairing)
     remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known), *clocks)
+    rollups = totals.rollups(a.run, b.run, pairing, timed, held, by_sum)
+    if together:
+        rollups = (*rollups, totals.tuning_rollup(retuned, by_sum[TUNING_KEY]))
+    broken = problems.broken_in(a, b, pairing.matches)
+    lone = pairing.vanished, pairing.appeared
     return Comparison(
-        a,
-        b,
-        rules,
-        rows,
-        (
-            *totals.rollups(a.run, b.run, pairing, timed, held, by_sum),
-            *([totals.tuning_rollup(retuned, by_sum[TUNING_KEY])] if together else ()),
-        ),
-        pairing.vanished,
-        pairing.appeared,
-        known,
-        remarks,
-        paired,
-        broken=problems.broken_in(a, b, pairing.matches),
+        a, b, rules, rows, rollups, *lone, known, remarks, paired=paired, broken=broken
     )
 
 

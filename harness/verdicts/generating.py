@@ -255,17 +255,13 @@ def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str
 def version(python: str, kernels: Sequence[KernelRecord]) -> Hashable:
     """What tells apart what several subjects generate: by which interpreter, what executes, on
     which arguments, how often, and which configurations it offers."""
-    return python, *(
-        sorted(
-            (
-                modules.executed(kernel.module),
-                modules.facts(kernel.module).arguments,
-                modules.candidates(kernel.module),
-                kernel.launches,
-            )
-            for kernel in kernels
-        )
-    )
+
+    def told(kernel: KernelRecord) -> tuple[str, str, str, int]:
+        text = kernel.module
+        arguments, offered = modules.facts(text).arguments, modules.candidates(text)
+        return modules.executed(text), arguments, offered, kernel.launches
+
+    return python, *sorted(map(told, kernels))
 
 
 def changes(

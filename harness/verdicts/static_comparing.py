@@ -153,19 +153,12 @@ def compare_static(
     if not all(_is_known(side.run, target, triton) for side in (a, b)):
         matches = _compiled([_alike(match) for match in matches], target, compile_all)
         notes.append("both sides are compiled under A's configurations where they fit")
-    return StaticComparison(
-        a,
-        b,
-        target,
-        tuple(
-            _row(match, target, causes.default_configuration(given))
-            for match, given in zip(matches, pairing.matches, strict=True)
-        ),
-        _graph_sums(a.run, b.run),
-        pairing.vanished,
-        pairing.appeared,
-        tuple(notes),
+    rows = (
+        _row(match, target, causes.default_configuration(given))
+        for match, given in zip(matches, pairing.matches, strict=True)
     )
+    sums, lone = _graph_sums(a.run, b.run), (pairing.vanished, pairing.appeared)
+    return StaticComparison(a, b, target, tuple(rows), sums, *lone, tuple(notes))
 
 
 def _is_known(run: Run, target: Target, triton: str) -> bool:

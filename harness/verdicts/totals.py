@@ -202,23 +202,14 @@ def rollups(
         counted = ([k for one in ours for k in one.match.a], [k for o in ours for k in o.match.b])
         calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
         effect = effects[total.key]
-        rows.append(
-            Rollup(
-                level,
-                name,
-                len(ours),
-                before,
-                after,
-                (
-                    recorded[0].covered([*counted[0], *gone], (level, name)),
-                    recorded[1].covered([*counted[1], *new], (level, name)),
-                ),
-                effect,
-                len(gone) + len(new),
-                (*_work(ours, gone, new), *calls[0]),
-                _unknown(effect.verdict, [*gone, *new], more=calls[1], fewer=calls[2]),
-            )
+        covered = (
+            recorded[0].covered([*counted[0], *gone], (level, name)),
+            recorded[1].covered([*counted[1], *new], (level, name)),
         )
+        work, lone = (*_work(ours, gone, new), *calls[0]), [*gone, *new]
+        why = _unknown(effect.verdict, lone, more=calls[1], fewer=calls[2])
+        of = (level, name, len(ours), before, after, covered)
+        rows.append(Rollup(*of, effect, len(lone), work, why))
     return tuple(rows)
 
 

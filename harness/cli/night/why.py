@@ -20,9 +20,8 @@ from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_lin
 from harness.target import find_target
 
 if TYPE_CHECKING:
-    from harness.verdicts.bisecting import Bisected, Judge, Made
+    from harness.verdicts.bisecting import Bisected, Environments, Judge, Made
     from harness.verdicts.comparing import Comparison, Side
-    from harness.verdicts.environments import Environments
     from harness.verdicts.generating import Generator, Kernel, Subject
     from harness.verdicts.why import Why
 
@@ -353,7 +352,7 @@ class _Bench:
         return judge
 
     def _others(self) -> Environments:
-        from harness.verdicts.environments import Environments
+        from harness.verdicts.bisecting import Environments
 
         return Environments(self.generator.repository, self.generator.target)
 
