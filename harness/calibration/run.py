@@ -125,16 +125,9 @@ def measure(
 
 
 def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
-    return CellJob(
-        process,
-        one.subject.key,
-        one.module_text,
-        record.levels_for(ms) if one.slowed else (),
-        ms,
-        effort.seed + process,
-        effort.budget_ms,
-        effort.width,
-    )
+    levels = record.levels_for(ms) if one.slowed else ()
+    how = (effort.seed + process, effort.budget_ms, effort.width)
+    return CellJob(process, one.subject.key, one.module_text, levels, ms, *how)
 
 
 def conclude(journal: CalibrationJournal, wanted: int, rules: Rules) -> Calibration:

@@ -362,18 +362,9 @@ def _row(
     same = relation.identical
     if effect is None or isinstance(found, str):
         return Row(match, Verdict.INCOMPARABLE, why, same, str(found), retuned=relation.retuned)
-    return Row(
-        match,
-        Verdict.SAME if same else effect.verdict,
-        why,
-        same,
-        "" if same else effect.unknown,
-        _mean(found.a),
-        _mean(found.b),
-        (len(found.a.ms), len(found.b.ms)),
-        effect,
-        relation.retuned,
-    )
+    verdict, unknown = (Verdict.SAME, "") if same else (effect.verdict, effect.unknown)
+    times, counts = (_mean(found.a), _mean(found.b)), (len(found.a.ms), len(found.b.ms))
+    return Row(match, verdict, why, same, unknown, *times, counts, effect, relation.retuned)
 
 
 def _mean(times: Times) -> float:

@@ -12,7 +12,7 @@ import ast
 import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -100,19 +100,13 @@ def explain(found: Comparison, row: Row) -> Why:
     for other, lines in facts.items():
         told += [f"also: {line}" for line in lines if other is not label]
     told += causes.launch_change(row.match)
-    effect, first = row.effect, row.match.a[0]
-    return Why(
-        row.match.graph,
-        first.name,
-        label,
-        tuple(told),
-        tuple(_commands(label, found, row.match.graph, first)),
-        tuple(facts),
-        None if effect is None else effect.ratio,
-        None if effect is None else effect.low,
-        None if effect is None else effect.high,
-        causes.code_diff(row.match),
-    )
+    effect, first, graph = row.effect, row.match.a[0], row.match.graph
+    commands = tuple(_commands(label, found, graph, first))
+    why = Why(graph, first.name, label, tuple(told), commands, tuple(facts))
+    why = replace(why, diff=causes.code_diff(row.match))
+    if effect is None:
+        return why
+    return replace(why, ratio=effect.ratio, low=effect.low, high=effect.high)
 
 
 def _facts(found: Comparison, row: Row) -> dict[Label, list[str]]:

@@ -75,17 +75,8 @@ def nightly(
     from harness.verdicts.nightly import nightly as make
 
     answer.recover()
-    names = tuple(graphs or ())
-    request = Request(
-        suite,
-        names,
-        None,
-        jobs,
-        timing,
-        kernel_seconds=kernel_seconds,
-        devices=devices,
-        workers=workers,
-    )
+    asked = (suite, tuple(graphs or ()), None, jobs, timing)
+    request = Request(*asked, kernel_seconds=kernel_seconds, devices=devices, workers=workers)
     waivers = waivers_of(ack, answer.options.results)
     ask = Ask(request, baseline, budget, waivers, accept_green, _who(), at)
     with answer.progress("starting") as bar:
