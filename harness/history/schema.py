@@ -55,11 +55,6 @@ def upgrade_row(row: dict[str, Any], version: int) -> dict[str, Any]:
     return metrics.gathered(row)
 
 
-def code_hash(kernel: KernelRecord) -> str:
-    """What names what the GPU runs; empty without a module."""
-    return kernel.code_hash if kernel.module else ""
-
-
 def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """What the kernels of a graph (name, origins) are called in the history, in order. A kernel's
     own name says what was fused and counts kernels, so it changes with either. The last graph node
@@ -169,7 +164,7 @@ def _derived(kernel: KernelRecord) -> dict[str, Any]:
     samples = sum(len(each.ms) for each in fine)
     clocks = [each.clock_mhz for each in kernel.sets if each.clock_mhz is not None]
     return {
-        "code_hash": code_hash(kernel),
+        "code_hash": kernel.code_hash if kernel.module else "",
         "samples": samples,
         "excluded": every - samples,
         "clock_mhz": statistics.median(clocks) if clocks else None,

@@ -10,16 +10,8 @@ from pathlib import Path
 from harness.devices.job import Device
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
-from harness.measure.jobs import (
-    DeviceFacts,
-    Effort,
-    Follow,
-    PairJob,
-    PairSamples,
-    TimedKernel,
-    gpu,
-    in_fresh_processes,
-)
+from harness.measure import jobs as device_jobs
+from harness.measure.jobs import DeviceFacts, Effort, Follow, PairJob, PairSamples, TimedKernel
 from harness.records.run import one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.runtime.module import config_from_dict
@@ -74,11 +66,11 @@ def time_pairs(
     def wanted(process: int, number: int) -> bool:
         return not reasons[number] and process not in outcomes[number]
 
-    with Pool([device or gpu()], effort.job_seconds, cache, handlers) as pool:
+    with Pool([device or device_jobs.gpu()], effort.job_seconds, cache, handlers) as pool:
         facts: DeviceFacts = pool.open()[0]
         compile_ahead(_compile_jobs(pairs, facts), jobs, cache)
         try:
-            for process, number, chance in in_fresh_processes(
+            for process, number, chance in device_jobs.in_fresh_processes(
                 pool, len(pairs), effort, wanted, follow
             ):
                 pair, seed = pairs[number], effort.seed + process
@@ -109,7 +101,7 @@ def _asked(pair: KernelPair, effort: Effort, process: int) -> str:
 
 def find_device(cache: Path) -> DeviceFacts:
     """The device, seen from a process of its own. Raises ``NoDevice``."""
-    with Pool([gpu()], Effort().job_seconds, cache) as pool:
+    with Pool([device_jobs.gpu()], Effort().job_seconds, cache) as pool:
         found: DeviceFacts = pool.open()[0]
         return found
 

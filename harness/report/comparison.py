@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness import table
 from harness.errors import unknown
 from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
@@ -17,20 +18,7 @@ from harness.records.run import KernelRecord
 from harness.report import documents
 from harness.report.headline import COUNTED, headline, looks, remarks, suite_lines, word
 from harness.report.output import Case, Report
-from harness.table import (
-    NOTHING,
-    Block,
-    Column,
-    Details,
-    Fit,
-    Row,
-    Table,
-    Text,
-    microseconds,
-    paragraphs,
-    plural,
-    ratio,
-)
+from harness.table import Block, Column, Details, Fit, Row, Table, Text, paragraphs, plural, ratio
 from harness.verdicts.causes import SAME_CODE
 from harness.verdicts.comparing import Comparison, Side
 from harness.verdicts.pairing import Match
@@ -260,19 +248,19 @@ def _where_and_why(row: Row) -> str:
 
 
 def _interval(row: Row) -> str:
-    return NOTHING if row["low"] is None else f"{ratio(row['low'])}–{ratio(row['high'])}"
+    return table.NOTHING if row["low"] is None else f"{ratio(row['low'])}–{ratio(row['high'])}"
 
 
 def _change(row: Row) -> str:
     change = row["change_us"]
-    return (
-        NOTHING if change is None else f"{change:+.1f}" if abs(change) >= 10 else f"{change:+.2f}"
-    )
+    if change is None:
+        return table.NOTHING
+    return f"{change:+.1f}" if abs(change) >= 10 else f"{change:+.2f}"
 
 
 def _figures(a: Callable[[Row], Any], b: Callable[[Row], Any]) -> tuple[Column, ...]:
     def timed(ms: Callable[[Row], Any]) -> Callable[[Row], str]:
-        return lambda row: microseconds(None if row["ratio"] is None else ms(row))
+        return lambda row: table.microseconds(None if row["ratio"] is None else ms(row))
 
     return (
         Column("A µs", timed(a), right=True, least=8),

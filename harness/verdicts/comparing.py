@@ -10,16 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from harness.measure.noise import estimate as estimating
 from harness.measure.noise.controls import Offset
-from harness.measure.noise.estimate import (
-    NO_CONTROLS,
-    ONE_PROCESS,
-    Between,
-    Noise,
-    Pair,
-    Times,
-    estimate,
-)
+from harness.measure.noise.estimate import Between, Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import medians
 from harness.records.run import KernelRecord, Run
@@ -417,8 +410,8 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
 
 
 _REMEDIES = {
-    ONE_PROCESS: "Measure again: harness run --processes 3",
-    NO_CONTROLS: "Measure the whole suite, or several commits of this machine",
+    estimating.ONE_PROCESS: "Measure again: harness run --processes 3",
+    estimating.NO_CONTROLS: "Measure the whole suite, or several commits of this machine",
 }
 
 

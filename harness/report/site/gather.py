@@ -154,7 +154,8 @@ def earlier_of(
     chosen = sorted({row for pairs in found.values() for pair in pairs for row in pair})
     records: list[Any] = frame.iloc[chosen][columns].to_dict("records")
     rows: dict[int, Row] = dict(zip(chosen, records, strict=True))
-    wanted = [pair[0] for pairs in found.values() for pair in pairs if _recoded(rows, pair)]
+    codes = {row: of_row["code"] for row, of_row in rows.items()}
+    wanted = [a for pairs in found.values() for a, b in pairs if codes[a] != codes[b]]
     texts = _modules(results, known, {row: rows[row] for row in wanted})
 
     def commit(row: int) -> str:
@@ -167,10 +168,6 @@ def earlier_of(
         )
         for where, pairs in found.items()
     }
-
-
-def _recoded(rows: Mapping[int, Row], pair: tuple[int, int]) -> bool:
-    return bool(rows[pair[0]]["code"] != rows[pair[1]]["code"])
 
 
 def _record(row: Row, module: str) -> KernelRecord:
