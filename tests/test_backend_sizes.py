@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from harness.backend import Compiler
+from harness.conformance.compare import differences
 from harness.errors import FallbackWarning, GraphError
 from harness.executor import prepare_graph
 from harness.graph.text import loads
@@ -191,3 +192,13 @@ def test_an_index_made_in_another_kernel_is_bounded_by_an_unknown_size(compiler:
     for n in (16, 7):
         x = torch.randn(3, n, requires_grad=True)
         torch.testing.assert_close(run(x), f(x))
+
+
+def test_a_size_that_a_launch_finds_to_be_one_is_broadcast(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x = x * 1
+        return x[::5] + x, x[:, ::5].expand_as(x) * 2
+
+    x = torch.arange(9.0).reshape(3, 3)
+    for one in (x, x.repeat(5, 5)[:4, :4]):
+        assert differences(function, [one], compiler, dynamic=True) == []

@@ -8,7 +8,7 @@ than their kernels do, and a caller sees strides.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -61,7 +61,7 @@ class _Whole:
         self.op, self.inside = op, False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.inside or all(one.is_contiguous() for one in args if isinstance(one, Tensor)):
+        if self.inside or _are_in_order(one for one in args if isinstance(one, Tensor)):
             return NotImplemented
         self.inside = True
         try:
@@ -170,9 +170,11 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
     # In the order of the arguments, each as often as it stands there.
     leaves = torch.utils._pytree.tree_leaves((node.args, node.kwargs))
     operands = [leaf.meta.get("val") for leaf in leaves if isinstance(leaf, fx.Node)]
-    stride = _wanted(value, [one for one in operands if isinstance(one, Tensor)])
-    if target is torch.ops.aten.pow.Scalar and _are_known([value]) and not value.is_contiguous():
-        stride = torch.empty(value.shape, device="meta").stride()  # whatever the operand's are
+    tensors = [one for one in operands if isinstance(one, Tensor)]
+    if target in (torch.ops.aten.pow.Scalar, torch.ops.aten.ldexp.Tensor):
+        # A number to the power of a tensor is in order, whatever the tensor's strides are.
+        tensors[-1:] = [tensors[-1].new_empty(tensors[-1].shape)] * 2
+    stride = _wanted(value, tensors)
     if stride is not None:
         node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
@@ -202,7 +204,7 @@ def _index(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
     known = [indices[d] for d in given]
     if not value.numel() or not _are_known((x, value, *known)) or known[0].dtype is torch.bool:
         return
-    if all(one.is_contiguous() for one in (x, value, *known)):
+    if _are_in_order((x, value, *known)):
         return
     front = given[0] if given == list(range(given[0], given[-1] + 1)) else 0
     whole = [step for d, step in enumerate(x.stride()) if d not in given]
@@ -226,12 +228,24 @@ def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
     them, or nothing is known."""
     if not isinstance(value, Tensor) or len(tensors) < 2 or not value.numel():
         return None
-    if all(one.is_contiguous() for one in (*tensors, value)) or not _are_known((*tensors, value)):
+    if _are_in_order((*tensors, value)) or not _are_known((*tensors, value)):
         return None
     shape = tuple(value.shape)
     stride = elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
     pairs = zip(shape, value.stride(), stride, strict=True)
     return stride if any(n > 1 and a != b for n, a, b in pairs) else None
+
+
+def _are_in_order(tensors: Iterable[Tensor]) -> bool:
+    """Whether all are contiguous, and dimensions of size one have the strides that follow: even
+    those count where operands are compared."""
+
+    def follows(one: Tensor) -> bool:
+        inner = (*(n * step for n, step in zip(one.shape, one.stride(), strict=True)), 1)[1:]
+        steps = zip(one.shape, one.stride(), inner, strict=True)
+        return all(n != 1 or step == wanted for n, step, wanted in steps)
+
+    return all(one.is_contiguous() and follows(one) for one in tensors)
 
 
 def _are_known(tensors: Sequence[Tensor]) -> bool:

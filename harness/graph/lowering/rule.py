@@ -11,7 +11,7 @@ from harness.dtypes import DType
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.context import Context, Index
 from harness.graph.lowering.scalar import Number, Scalar, result_type
-from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical
+from harness.graph.lowering.tensor import Lowered, Shape, Tensor, repeated
 from harness.graph.model import Arg, Node, Ref, TensorType
 from harness.ir.nodes import Constant, Load, Value
 from harness.ir.ops import Op
@@ -172,10 +172,9 @@ class Call:
 
     def broadcast(self, tensor: Tensor, shape: Shape) -> Value:
         """``tensor`` broadcast to ``shape``."""
-        missing = len(shape) - tensor.rank
-        if missing < 0:
+        if len(shape) < tensor.rank:
             raise self.reject(f"shape {tensor.shape}", f"a shape that broadcasts to {shape}")
-        return self.read(tensor, canonical(shape)[missing:], shape)
+        return self.read(tensor, repeated(tensor.shape, shape), shape)
 
     def operand(self, position: int, name: str = "other", dtype: DType | None = None) -> Value:
         """An operand of a pointwise operator: broadcast to the node's shape and converted

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.index import axis_symbol
+from harness.ir.index import Mod, axis_symbol
 from harness.ir.nodes import Load, StoreMode, Value
 
 Shape = tuple[sympy.Expr, ...]
@@ -121,6 +121,16 @@ def inner_variable(dim: int) -> sympy.Symbol:
 def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:
     """The index of a tensor of ``shape``: ``i0``, ``i1``, … with 0 for a size of one."""
     return tuple(sympy.S.Zero if is_one(n) else outer_variable(k) for k, n in enumerate(shape))
+
+
+def repeated(source: Shape, shape: Shape) -> tuple[sympy.Expr, ...]:
+    """The index into a tensor of ``source`` that is broadcast to ``shape``. A size that is another
+    expression than the result's is as large or one, which a launch knows."""
+    index = canonical(shape)[len(shape) - len(source) :]
+    whole = shape[len(shape) - len(source) :]
+    return tuple(
+        i if n == size else Mod(i, n) for i, n, size in zip(index, source, whole, strict=True)
+    )
 
 
 def reduction_index(rsizes: Shape) -> tuple[sympy.Expr, ...]:

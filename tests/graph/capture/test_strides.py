@@ -51,6 +51,14 @@ def test_what_a_caller_sees(devices: Devices) -> None:
         assert grad or not lines
 
 
+def test_dimensions_of_one_element_have_strides_that_count(devices: Devices) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
+        return torch.isclose(x.unfold(0, 2, 1), y), torch.ldexp(torch.scalar_tensor(1), z)
+
+    x, y, z = torch.randn(2, 1), torch.randn(33, 1), torch.randn(2, 16, 4).transpose(0, -1)
+    assert differences(function, [x, y, z], Compiler(devices=devices)) == []
+
+
 def test_what_is_indexed_lies_as_eager_mode_lays_it_out() -> None:
     rng = random.Random(0)
     for _ in range(300):

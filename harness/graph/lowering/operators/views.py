@@ -8,7 +8,7 @@ import sympy
 
 from harness.graph.lowering.context import Index
 from harness.graph.lowering.rule import Call, Rule, Rules, reading
-from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one
+from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one, repeated
 from harness.ir.affine import size_hint
 from harness.ir.index import FloorDiv, Mod, flat_index
 
@@ -89,7 +89,7 @@ def permute(call: Call, tensor: Tensor) -> Index:
 
 def expand(call: Call, tensor: Tensor) -> Index:
     """``expand(self, size)``: dimensions of size one repeated without copying."""
-    return canonical(call.shape)[len(call.shape) - tensor.rank :]
+    return repeated(tensor.shape, call.shape)
 
 
 def slice_(call: Call, tensor: Tensor) -> Index:
