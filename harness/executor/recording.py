@@ -37,7 +37,6 @@ class Recorder(Protocol):
 
     def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
         """What ``run`` returns, undefined until it has been replayed, and what replays it."""
-        ...
 
 
 class CudaRecorder:

@@ -109,7 +109,6 @@ class Timer(Protocol):
 
     def measure(self, launch: Launch, budget_ms: float, width: float = WIDTH) -> Samples:
         """Time ``launch`` for at most about ``budget_ms``."""
-        ...
 
     def compare(
         self, launches: Mapping[str, Launch], budget_ms: float, width: float = WIDTH
@@ -117,4 +116,3 @@ class Timer(Protocol):
         """Time several launches in rounds, each round in a random order, for at most about
         ``budget_ms`` in all. The i-th samples of all of them are of the same round. Works
         that share their ``args`` run on the same copies, at the same addresses."""
-        ...

@@ -25,24 +25,19 @@ class View(Protocol):
     @property
     def best(self) -> Config | None:
         """The fastest configuration, ahead of the one before by more than noise."""
-        ...
 
     def tried(self, config: Config) -> bool:
         """Whether ``config`` was tried, with or without a time."""
-        ...
 
     def time(self, config: Config) -> float | None:
         """Its time in milliseconds; None if it has none."""
-        ...
 
     def improves(self, config: Config, over: Config) -> bool:
         """Whether ``config`` is faster than ``over`` by more than the measured noise."""
-        ...
 
     @property
     def times(self) -> Mapping[Config, float]:
         """The time of everything that was timed."""
-        ...
 
 
 @dataclass(frozen=True)
