@@ -140,11 +140,9 @@ class Devices:
     def launches(
         self, device: torch.device, modules: Iterable[EmittedModule] = (), name: str = "graph"
     ) -> Launches:
-        """What makes kernels of the graph ``name`` run on tensors of ``device``. On CUDA those
-        of ``modules`` begin to be compiled, side by side.
-
-        Raises ``HarnessError`` for a device that is neither a CPU nor CUDA.
-        """
+        """What makes kernels of the graph ``name`` run on tensors of ``device``. On CUDA those of
+        ``modules`` begin to be compiled, side by side. Raises ``HarnessError`` for a device that is
+        neither a CPU nor CUDA."""
         if device.type == "cuda":
             kernels = self._on_cuda(device)
             kernels.prefetch(module.text for module in modules)

@@ -1,8 +1,6 @@
-"""What works on this machine, what does not, why, and what to do about it.
-
-Each finding is looked for in a way that cannot bring the others down; whatever
-may hang runs in a process of its own with a time limit.
-"""
+"""What works on this machine, what does not, why, and what to do about it. Each finding is looked
+for in a way that cannot bring the others down; whatever may hang runs in a process of its own with
+a time limit."""
 
 from __future__ import annotations
 

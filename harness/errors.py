@@ -1,8 +1,6 @@
 """The catalogue of errors: every failure a user can meet is one of these, named for its condition.
-
 Each says what happened, where, what was got, what was expected and what to do, and can be pickled
-so that a worker process can hand it to its parent.
-"""
+so that a worker process can hand it to its parent."""
 
 from __future__ import annotations
 

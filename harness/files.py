@@ -1,8 +1,6 @@
-"""Files that are there whole or not at all: the one place where the package writes one.
-
-A file is written to a temporary one beside it and renamed, so a reader sees all of it or the old
-one, and an interrupted writer leaves nothing half-written under the name.
-"""
+"""Files that are there whole or not at all: the one place where the package writes one. A file is
+written to a temporary one beside it and renamed, so a reader sees all of it or the old one, and an
+interrupted writer leaves nothing half-written under the name."""
 
 from __future__ import annotations
 

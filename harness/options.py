@@ -1,8 +1,5 @@
-"""Options: the only place that reads the environment.
-
-A command builds one ``Options`` and passes it down; nothing below looks an
-option up. Folders are absolute paths and need not exist yet.
-"""
+"""Options: the only place that reads the environment. A command builds one ``Options`` and passes
+it down; nothing below looks an option up. Folders are absolute paths and need not exist yet."""
 
 from __future__ import annotations
 

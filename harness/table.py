@@ -1,8 +1,6 @@
-"""Tables as data, and the forms they are printed in: text, Markdown, HTML, CSV; numbers as text.
-
-A row is a mapping; a column says what stands in its cell. Nothing here knows what is tabulated.
-What comes from a file may hold anything: control characters are made visible on the way out.
-"""
+"""Tables as data, and the forms they are printed in: text, Markdown, HTML, CSV; numbers as text. A
+row is a mapping; a column says what stands in its cell. Nothing here knows what is tabulated. What
+comes from a file may hold anything: control characters are made visible on the way out."""
 
 from __future__ import annotations
 

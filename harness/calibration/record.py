@@ -1,8 +1,6 @@
 """A calibration as data: what a device is asked, what was measured of each kernel, and what follows
-from it. The handlers of the jobs are in ``calibration.worker``.
-
-Times are milliseconds, levels and effects relative (0.02 is two per cent).
-"""
+from it. The handlers of the jobs are in ``calibration.worker``. Times are milliseconds, levels and
+effects relative (0.02 is two per cent)."""
 
 from __future__ import annotations
 

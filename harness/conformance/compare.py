@@ -1,8 +1,6 @@
-"""A function compiled by the backend against the same function in eager mode.
-
-Everything a caller can see counts: values with signed zeros and NaN, element types, sizes,
-strides, which tensors share memory, what became of the arguments, and whether it raises.
-"""
+"""A function compiled by the backend against the same function in eager mode. Everything a caller
+can see counts: values with signed zeros and NaN, element types, sizes, strides, which tensors share
+memory, what became of the arguments, and whether it raises."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A queue: jobs go in at any time, answers come out as they come, a pool works in between.
-
-The pool is used by the queue's own thread alone. Equal jobs are done once. Stopping a queue does
-not wait: its thread ends after the answer it is waiting for, and the pool's processes end with it.
-"""
+"""A queue: jobs go in at any time, answers come out as they come, a pool works in between. The pool
+is used by the queue's own thread alone. Equal jobs are done once. Stopping a queue does not wait:
+its thread ends after the answer it is waiting for, and the pool's processes end with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The emitted module of a hand-written kernel: same contract as a generated one.
-
-Its arguments, reference and grid are the user's own functions, copied into it; what they are
-given follows from the names of their parameters.
-"""
+"""The emitted module of a hand-written kernel: same contract as a generated one. Its arguments,
+reference and grid are the user's own functions, copied into it; what they are given follows from
+the names of their parameters."""
 
 from __future__ import annotations
 

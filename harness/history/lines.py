@@ -1,8 +1,6 @@
-"""A journal's file: a JSON object a line, each on disk before the next, the last perhaps torn.
-
-Runs and calibrations in progress are journals. The writer holds a lock on the file for as long as
-it lives, so that another process can tell a journal that is being written from one that was left.
-"""
+"""A journal's file: a JSON object a line, each on disk before the next, the last perhaps torn. Runs
+and calibrations in progress are journals. The writer holds a lock on the file for as long as it
+lives, so that another process can tell a journal that is being written from one that was left."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Triton text of the operations whose text depends on the operand type.
-
-Texts may repeat an operand, so operands are names or literals, never long
-expressions; Triton merges the repeated work. Every text holds for Triton 3.6 on.
-"""
+"""Triton text of the operations whose text depends on the operand type. Texts may repeat an
+operand, so operands are names or literals, never long expressions; Triton merges the repeated work.
+Every text holds for Triton 3.6 on."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Jobs for a device, and what they answer; and how much to measure.
-
-Plain data without torch, so that it travels between processes and a worker that stands in for a
-GPU starts at once. The handlers are in ``measure.worker``.
-"""
+"""Jobs for a device, and what they answer; and how much to measure. Plain data without torch, so
+that it travels between processes and a worker that stands in for a GPU starts at once. The handlers
+are in ``measure.worker``."""
 
 from __future__ import annotations
 

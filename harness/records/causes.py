@@ -1,8 +1,6 @@
-"""What is different about two kernels, as words: facts, no noise.
-
-A verdict or a change-point says that something changed; these say what could have changed it.
-Both sides are given as they are known: from a run's records, or from the rows of the index.
-"""
+"""What is different about two kernels, as words: facts, no noise. A verdict or a change-point says
+that something changed; these say what could have changed it. Both sides are given as they are
+known: from a run's records, or from the rows of the index."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Which machine this is: what a number must be kept with to mean anything later.
-
-Everything is read, nothing is set. What cannot be found out is empty or ``None``.
-"""
+"""Which machine this is: what a number must be kept with to mean anything later. Everything is
+read, nothing is set. What cannot be found out is empty or ``None``."""
 
 from __future__ import annotations
 

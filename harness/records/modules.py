@@ -1,8 +1,6 @@
-"""What an emitted module states of itself, read from its text; nothing is executed.
-
-A module says what it executes (``CODE_HASH``) and where it came from (``REGION``, ``NODES``).
-Modules recorded before they did have that derived from their text here, and nowhere else.
-"""
+"""What an emitted module states of itself, read from its text; nothing is executed. A module says
+what it executes (``CODE_HASH``) and where it came from (``REGION``, ``NODES``). Modules recorded
+before they did have that derived from their text here, and nowhere else."""
 
 from __future__ import annotations
 
@@ -97,9 +95,8 @@ def code_hash(text: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def executed(text: str) -> str:
     """What names the computation that the module ``text`` executes, whatever its variables are
-    called: two modules that differ in names alone, or in a second name for a value
-    (``x2 = xindex``), compile to the same instructions. Its ``code_hash`` where the code cannot be
-    read."""
+    called: two modules that differ in names alone, or in a second name for a value (``x2 =
+    xindex``), compile to the same instructions. Its ``code_hash`` where the code cannot be read."""
     kept = "\n".join(line for line in code(text).split("\n") if line != "_KERNEL =")
     named = re.sub(rf"^({_JIT}\ndef )\(", r"\1kernel(", kept, flags=re.MULTILINE)
     try:

@@ -1,8 +1,5 @@
-"""How kernels and graphs are named by whoever asks for them.
-
-Tables leave ``triton_`` out and may cut a long name in the middle; what a table prints is accepted
-wherever a kernel is named.
-"""
+"""How kernels and graphs are named by whoever asks for them. Tables leave ``triton_`` out and may
+cut a long name in the middle; what a table prints is accepted wherever a kernel is named."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A night: what ``harness nightly`` learnt about a commit next to the last accepted run.
-
-One frozen record, kept as a JSON file below ``results/MACHINE/nights/``. Times are microseconds of
-one launch, µs of all launches say so, seconds are wall clock; what was not measured is ``None``.
-"""
+"""A night: what ``harness nightly`` learnt about a commit next to the last accepted run. One frozen
+record, kept as a JSON file below ``results/MACHINE/nights/``. Times are microseconds of one launch,
+µs of all launches say so, seconds are wall clock; what was not measured is ``None``."""
 
 from __future__ import annotations
 

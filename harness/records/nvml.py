@@ -1,8 +1,5 @@
-"""The driver's management library (NVML): the one place that opens it.
-
-Everything is read, nothing is set. Without the library, or where the driver refuses, there is
-nothing to ask.
-"""
+"""The driver's management library (NVML): the one place that opens it. Everything is read, nothing
+is set. Without the library, or where the driver refuses, there is nothing to ask."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """A session spread over several GPUs: whole graphs to each, and a graph always to the same one.
-
-Between boards of one kind the same kernel differs by 0.5 to 0.8 %, so a graph and its baseline
-have to be timed on one board. Which board has which graph is kept beside the machine's runs.
-"""
+Between boards of one kind the same kernel differs by 0.5 to 0.8 %, so a graph and its baseline have
+to be timed on one board. Which board has which graph is kept beside the machine's runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """What changed in the history of the runs, where, by how much, and what else changed there.
-
-Quantities with noise are judged by ``track.changepoints``; static ones are exact. A change for
-the worse that was neither waived nor recovered since is a regression.
-"""
+Quantities with noise are judged by ``track.changepoints``; static ones are exact. A change for the
+worse that was neither waived nor recovered since is a regression."""
 
 from __future__ import annotations
 
@@ -51,12 +49,11 @@ class Change:
     with 95 % confidence the change lies after ``lowest`` and up to ``highest``. ``size`` is
     relative with its 95 % interval (None for a static figure that was 0), ``old`` and ``new`` are
     levels in the metric's unit. ``p``: at most the chance of such a step in a flat series, 0 for a
-    static figure. ``confirmed`` is false for one that needs more points or does not stand out
-    among as many series, or leads to a level that the series had before; ``together`` is true where
-    it stands out only with the others of its commit. ``machine``: what runs on either side is the
-    same code in the same configuration, so that no commit did it.
-    ``recovered`` is the commit from which the old level is back. ``name`` is
-    the kernel's own name at ``commit``.
+    static figure. ``confirmed`` is false for one that needs more points or does not stand out among
+    as many series, or leads to a level that the series had before; ``together`` is true where it
+    stands out only with the others of its commit. ``machine``: what runs on either side is the same
+    code in the same configuration, so that no commit did it. ``recovered`` is the commit from which
+    the old level is back. ``name`` is the kernel's own name at ``commit``.
     """
 
     series: Series
@@ -113,9 +110,8 @@ class Break:
 @dataclass(frozen=True, slots=True)
 class Report:
     """All of it. ``judged`` counts the series long enough to be judged, ``short`` the others;
-    ``stale`` are waivers of nothing. ``chance`` is that of a step that is at least
-    suspected in a flat series. ``broken``: sentences about what ran in earlier runs and fails in
-    the newest."""
+    ``stale`` are waivers of nothing. ``chance`` is that of a step that is at least suspected in a
+    flat series. ``broken``: sentences about what ran in earlier runs and fails in the newest."""
 
     changes: tuple[Change, ...]
     breaks: tuple[Break, ...]

@@ -186,8 +186,7 @@ def _own_tail(beyond: Block, points: int) -> Tail:
 class Settings:
     """``alone``: chance of a false alarm in one flat series; ``family``: chance of any among all
     series; ``shortest_run``: points on either side of a step; ``smallest``: relative changes below
-    are not reported; ``floor``: relative noise that is assumed at least (a timer's steps).
-    """
+    are not reported; ``floor``: relative noise that is assumed at least (a timer's steps)."""
 
     alone: float = 0.005
     family: float = 0.05

@@ -61,11 +61,9 @@ def without_outliers(
 
 
 def common(blocks: Sequence[Block]) -> tuple[float, float]:
-    """The correlation that all rows share and its standard error.
-
-    The variance of differences two apart over that of neighbours is 1 + φ for a first-order
-    autoregression. Medians make it blind to the few differences that span a step.
-    """
+    """The correlation that all rows share and its standard error. The variance of differences two
+    apart over that of neighbours is 1 + φ for a first-order autoregression. Medians make it blind
+    to the few differences that span a step."""
     ratios, deviations = [], []
     for block in blocks:
         near = np.median(np.abs(block[:, 1:] - block[:, :-1]), axis=1)

@@ -69,8 +69,7 @@ class Series:
 class History:
     """All runs in order. ``commits`` names the commit at each position (the run where there is no
     commit), ``places`` the position of every commit of the line, measured or not. ``left_out``
-    counts what is in no series, by reason.
-    """
+    counts what is in no series, by reason."""
 
     frame: pd.DataFrame
     regions: pd.DataFrame

@@ -1,8 +1,6 @@
-"""A commit exported: its package in a folder of its own, and what its compiler emits.
-
-Nothing is built or installed. The folder comes from ``git archive``, so it needs neither a
-second clone nor a working tree, and a bare, shallow or linked repository will do.
-"""
+"""A commit exported: its package in a folder of its own, and what its compiler emits. Nothing is
+built or installed. The folder comes from ``git archive``, so it needs neither a second clone nor a
+working tree, and a bare, shallow or linked repository will do."""
 
 from __future__ import annotations
 

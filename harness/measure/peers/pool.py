@@ -1,8 +1,6 @@
-"""Peers as a run sees them: compile ahead, compare a region, in processes that can be lost.
-
-The compiler that a lost process was about to run gets the reason as its row, and the others are
-compared without it.
-"""
+"""Peers as a run sees them: compile ahead, compare a region, in processes that can be lost. The
+compiler that a lost process was about to run gets the reason as its row, and the others are
+compared without it."""
 
 from __future__ import annotations
 

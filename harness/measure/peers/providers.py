@@ -1,8 +1,6 @@
-"""What computes a region: eager torch, Inductor, or a backend of ``torch.compile``.
-
-A region is compared as a whole, and so is a user's kernel with its reference. The only file that
-may run Inductor, which it does through ``torch._inductor.compile`` and ``torch.compile``.
-"""
+"""What computes a region: eager torch, Inductor, or a backend of ``torch.compile``. A region is
+compared as a whole, and so is a user's kernel with its reference. The only file that may run
+Inductor, which it does through ``torch._inductor.compile`` and ``torch.compile``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""How much faster: ratios with their intervals, and means over matched coverage only.
-
-Intervals come from what ``harness compare`` judges with: a region's compilers were interleaved
-in each process, so that what a process does to all of them cancels.
-"""
+"""How much faster: ratios with their intervals, and means over matched coverage only. Intervals
+come from what ``harness compare`` judges with: a region's compilers were interleaved in each
+process, so that what a process does to all of them cancels."""
 
 from __future__ import annotations
 

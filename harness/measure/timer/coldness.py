@@ -1,6 +1,5 @@
-"""Shows that what the timer calls cold is cold: a kernel whose data would fit into the L2
-cache runs at memory speed under the timer, and faster without what the timer does about it.
-"""
+"""Shows that what the timer calls cold is cold: a kernel whose data would fit into the L2 cache
+runs at memory speed under the timer, and faster without what the timer does about it."""
 
 from __future__ import annotations
 

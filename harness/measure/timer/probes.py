@@ -1,7 +1,5 @@
 """Triton kernels that measuring itself needs: clocks, an empty kernel, bandwidth, arithmetic.
-
-Imports triton, so only the process that has the GPU imports this.
-"""
+Imports triton, so only the process that has the GPU imports this."""
 
 # ruff: noqa: N803, ANN001, ANN201 - Triton reads annotations as types of its own, and writes
 # constants in capitals.

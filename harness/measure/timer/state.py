@@ -1,8 +1,6 @@
-"""The GPU's state while it is measured: clocks, temperature, power, reasons for throttling.
-
-A thread asks the driver's management library (NVML) at a steady rate. Everything is read,
-nothing is set. Without the library, or where the driver refuses, there are no readings.
-"""
+"""The GPU's state while it is measured: clocks, temperature, power, reasons for throttling. A
+thread asks the driver's management library (NVML) at a steady rate. Everything is read, nothing is
+set. Without the library, or where the driver refuses, there are no readings."""
 
 from __future__ import annotations
 

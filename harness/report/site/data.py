@@ -1,7 +1,5 @@
 """What the pages show, as plain records: the history of a machine and the newest runs, joined.
-
-Everything here is computed from what is passed; nothing is drawn and nothing is written.
-"""
+Everything here is computed from what is passed; nothing is drawn and nothing is written."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Special functions that are built from others: by recurrences, asymptotic series and quadrature.
-
 Constants are computed here, from the formulas of the Digital Library of Mathematical Functions
-(NIST) that the docstrings name.
-"""
+(NIST) that the docstrings name."""
 
 from __future__ import annotations
 
