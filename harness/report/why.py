@@ -66,13 +66,13 @@ def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> 
         yield Text("NOT MEASURED: the commits that change the text are", style="bold")
     else:
         yield Text("FIRST BAD" if one else "FIRST BAD is one of", style="bold")
-    yield from (Text(f"  {subject}") for subject in found.candidates)
+    yield from (Text(f"  {subject}", wrapped=True) for subject in found.candidates)
     yield from (
         Text(f"  a merge; inside it: harness bisect {about['kernel']} {_inside(s.name)}")
         for s in found.candidates
         if s.merge and one
     )
-    yield Text(f"last good: {found.last_good}")
+    yield Text(f"last good: {found.last_good}", wrapped=True)
     chance = "without noise" if about["by"] != "time" else "not timed"
     if about["by"] == "time" and found.measured:
         chance = f"wrong with at most {100 * about['error']:g} % chance"
