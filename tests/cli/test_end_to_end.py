@@ -115,10 +115,6 @@ def test_explain(harness: Command) -> None:
     for region in graph["regions"]:
         assert all(r["reason"] and r["condition"] for r in region["rejections"])
     assert any(region["rejections"] for region in graph["regions"])
-
-
-def test_explain_one_node(harness: Command) -> None:
-    (graph,) = harness("explain", "bert_layer_backward", "--json").json()["graphs"]
     node = next(
         k["origins"][0]
         for region in graph["regions"]
