@@ -89,7 +89,7 @@ def _sorts() -> list[Case]:
     return rows
 
 
-def _function(types: str, *lines: str, results: str) -> str:
+def by_function(types: str, *lines: str, results: str) -> str:
     """The text of a function of elements ``a0``, ``a1`` … and later ones ``b0``, ``b1`` …"""
     given = [f'    {side}{n}: "{t}[]",' for side in "ab" for n, t in enumerate(types.split())]
     body = [f"    {line}" for line in (*lines, f"return ({results},)")]
@@ -98,7 +98,7 @@ def _function(types: str, *lines: str, results: str) -> str:
 
 def recurrence(dtype: str) -> str:
     """``h = a * h + b``, as pairs."""
-    return _function(
+    return by_function(
         f"{dtype} {dtype}",
         f'rate: "{dtype}[]" = aten.mul.Tensor(a0, b0)',
         f'kept: "{dtype}[]" = aten.mul.Tensor(a1, b0)',
@@ -107,14 +107,14 @@ def recurrence(dtype: str) -> str:
     )
 
 
-_SEGMENTED = _function(
+_SEGMENTED = by_function(
     "b8 f32",
     'ends: "b8[]" = aten.logical_or.default(a0, b0)',
     'sum: "f32[]" = aten.add.Tensor(a1, b1)',
     'kept: "f32[]" = aten.where.self(b0, b1, sum)',
     results="ends, kept",
 )
-_SOFT = _function(
+_SOFT = by_function(
     "f64 f64",
     'top: "f64[]" = aten.maximum.default(a0, b0)',
     'less: "f64[]" = aten.sub.Tensor(a0, top)',
@@ -126,8 +126,8 @@ _SOFT = _function(
     'sum: "f64[]" = aten.add.Tensor(left, right)',
     results="top, sum",
 )
-_WRAPS = _function("u8", 'sum: "u8[]" = aten.add.Tensor(a0, b0)', results="sum")
-_LONGEST = _function(
+_WRAPS = by_function("u8", 'sum: "u8[]" = aten.add.Tensor(a0, b0)', results="sum")
+_LONGEST = by_function(
     "i64 f32",
     'later: "b8[]" = aten.ge.Tensor(b1, a1)',
     'place: "i64[]" = aten.where.self(later, b0, a0)',

@@ -9,13 +9,14 @@ import pytest
 
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config
+from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.schedule.build import schedule
 from harness.target import H100
 from tests.codegen.kernels import groups, loads, modules, sources
 from tests.codegen.test_interpreted import failures
 from tests.operator_cases import graph_of
-from tests.operator_rows_scan import FAMILIES, recurrence
+from tests.operator_rows_scan import FAMILIES, by_function, recurrence
 
 
 def _graph(text: str) -> Graph:
@@ -206,6 +207,17 @@ def test_scans_by_functions_in_loops_and_in_blocks(
     (module,) = modules(_recurrence(300), looped)
     config = Config((("XBLOCK", 1), ("R0_BLOCK", 64)), 4) if looped else None
     assert failures({"recurrence": module}, interpreter, config) == []
+
+
+@pytest.mark.parametrize("function", ["m, a1, a2", "m"])
+def test_functions_of_other_operands_are_no_kernels(function: str) -> None:
+    kinds = "f32 f32 f32" if "a2" in function else "f32 f32"
+    text = by_function(kinds, 'm: "f32[]" = aten.mul.Tensor(a0, b0)', results=function)
+    graph = _graph(RECURRENCE.format(n=30, function=json.dumps(text)))
+    report = compile_graph(graph, H100).report()
+    ((op, _, reason),) = report.library_calls
+    assert op == "harness.associative_scan.default" and "no lowering" in reason
+    assert not report.failures
 
 
 @pytest.mark.slow

@@ -99,6 +99,8 @@ def associative(call: Call) -> Lowered:
     function = combine_of(call.node)
     assert function is not None
     rows = [_along(call, tensor, _carried(tensor.dtype), 0) for tensor in call.tensors(0)]
+    if (len(function.inputs), len([*filter(None, function.outputs)])) != (2 * len(rows), len(rows)):
+        raise call.reject("a function of other operands", "one of two elements of each tensor")
     if is_one(rows[0].size):
         return tuple(row.finish(row.value, n) for n, row in enumerate(rows))
     combine, builder = _combine(call, function), call.context.builder
