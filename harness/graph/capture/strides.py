@@ -21,6 +21,7 @@ Sizes = Sequence[int]
 IN_ORDER = (
     "huber_loss_backward",
     "index_reduce",
+    "isin",
     "kthvalue",
     "masked_fill",
     "median",

@@ -51,9 +51,10 @@ def test_what_a_caller_sees(devices: Devices) -> None:
         assert grad or not lines
 
 
-def test_dimensions_of_one_element_have_strides_that_count(devices: Devices) -> None:
+def test_results_in_order_and_strides_of_dimensions_of_one_element(devices: Devices) -> None:
     def function(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
-        return torch.isclose(x.unfold(0, 2, 1), y), torch.ldexp(torch.scalar_tensor(1), z)
+        close = torch.isclose(x.unfold(0, 2, 1), y)
+        return close, torch.ldexp(torch.scalar_tensor(1), z), torch.isin(z, y), torch.isin(z, 1)
 
     x, y, z = torch.randn(2, 1), torch.randn(33, 1), torch.randn(2, 16, 4).transpose(0, -1)
     assert differences(function, [x, y, z], Compiler(devices=devices)) == []
