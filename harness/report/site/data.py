@@ -21,7 +21,6 @@ from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.report.changes import verdict
-from harness.report.site.charts import Segment
 from harness.table import clean, plural
 from harness.verdicts.totals import scopes
 
@@ -51,6 +50,14 @@ class Commit:
     def short(self) -> str:
         """The first digits of its name, a run's name in full."""
         return self.name[:10] if len(self.name) == 40 else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A line's points in one environment: ``x`` are positions in the history, ``y`` the values."""
+
+    x: tuple[int, ...]
+    y: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.records import metrics
-from harness.report.site.data import NOWHERE, Commit, Earlier, Kernel, Line, Site, chart
+from harness.report.site.data import NOWHERE, Commit, Kernel, Line, Site, chart
 from harness.table import clean, microseconds
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ def record(kernel: Kernel, others: Sequence[Kernel], site: Site, changes: str) -
     """What ``kernel.js`` shows: text and numbers as they are read, ``changes`` as HTML. ``others``
     are the kernels of its region."""
     k, model = kernel.record, site.model(kernel.model)
-    own, rest = kernel.parts
     earlier = kernel.earlier[0] if kernel.earlier else None
     return {
         "name": kernel.name,
@@ -55,10 +54,10 @@ def record(kernel: Kernel, others: Sequence[Kernel], site: Site, changes: str) -
         "history": _history(kernel.line, site),
         "changes": changes,
         "settings": list(k.config.items()) if k.config else [],
-        "since": _settings(kernel, earlier, site),
+        "since": earlier and [_commit(site.commit(earlier.until)), ", ".join(kernel.settings)],
         "figures": kernel.figures,
         "earlier": site.commit(earlier.commit).short if earlier else "",
-        "mix": _mix(k.mix or {}),
+        "mix": sorted((k.mix or {}).items(), key=lambda one: -one[1]),
         "nodes": k.origins,
         "about": kernel.about,
         "others": [[one.page, one.name] for one in others if one is not kernel],
@@ -66,7 +65,7 @@ def record(kernel: Kernel, others: Sequence[Kernel], site: Site, changes: str) -
         "diff": {"since": _commit(site.commit(kernel.recoded.until)), "lines": kernel.difference}
         if kernel.recoded
         else None,
-        "module": {"own": own, "rest": rest},
+        "module": kernel.parts,
         "show": f"harness show {kernel.run.id} --module {k.name}",
     }
 
@@ -80,11 +79,7 @@ def _tiles(kernel: Kernel, k: KernelRecord) -> Iterator[tuple[Any, ...]]:
     yield text["fraction"](k.fraction), "of peak", f"bound by {_ROOFS.get(k.roof, k.roof)}"
     yield text["gbps"](k.gbps), "GB/s", f"{text['bytes'](k.bytes)} bytes a launch"
     together = None if kernel.total_us is None else kernel.total_us / 1000
-    yield (
-        f"×{k.launches}",
-        "launch" if k.launches == 1 else "launches",
-        f"{microseconds(together)} µs together",
-    )
+    yield f"×{k.launches}", "launches", f"{microseconds(together)} µs together"
     said = k.check_note or "not checked"
     if k.max_error is not None:
         allowed = "" if k.allowed is None else f" of {k.allowed:.2g}"
@@ -92,11 +87,6 @@ def _tiles(kernel: Kernel, k: KernelRecord) -> Iterator[tuple[Any, ...]]:
     yield k.check.value, "check", said, k.check.value == "failed"
     if k.detectable:
         yield f"{100 * k.detectable:.2g} %", "detectable", "in two such runs"
-
-
-def _mix(mix: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Instructions by group, most first."""
-    return [(name.replace("_", " "), mix[name]) for name in sorted(mix, key=mix.__getitem__)[::-1]]
 
 
 def _commit(one: Commit) -> list[str]:
@@ -114,28 +104,14 @@ def _history(line: Line, site: Site) -> dict[str, Any]:
     return {"missing": NOWHERE}
 
 
-def _settings(kernel: Kernel, earlier: Earlier | None, site: Site) -> list[Any] | None:
-    changed = kernel.settings
-    return (
-        [_commit(site.commit(earlier.until)), ", ".join(changed)] if earlier and changed else None
-    )
-
-
 def _trials(trials: Sequence[Trial], chosen: Mapping[str, int] | None) -> dict[str, Any]:
-    """The tuner's trials, fastest first; ``ms`` is None where one was not timed."""
-    names = list(trials[0].config)
+    """The tuner's trials, fastest first; a time is None where one was not timed."""
     rows = [
-        {
-            "values": [trial.config.get(name, "–") for name in names],
-            "ms": trial.time,
-            "us": microseconds(trial.time),
-            "reason": trial.reason,
-            "registers": trial.registers,
-            "spills": trial.spills,
-            "shared": trial.shared,
-            "origin": trial.origin.value,
-            "chosen": trial.config == chosen,
-        }
-        for trial in sorted(trials, key=lambda one: one.time or math.inf)
+        [
+            [one.config.get(name, "–") for name in trials[0].config],
+            (one.time, microseconds(one.time), one.reason),
+            (one.registers, one.spills, one.shared, one.origin.value, one.config == chosen),
+        ]
+        for one in sorted(trials, key=lambda one: one.time or math.inf)
     ]
-    return {"names": names, "rows": rows}
+    return {"names": list(trials[0].config), "rows": rows}

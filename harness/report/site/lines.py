@@ -11,8 +11,7 @@ import numpy as np
 
 from harness.history.changes.series import region_series, series_of
 from harness.records import metrics
-from harness.report.site.charts import Segment
-from harness.report.site.data import Earlier, Kernel, Line, Region
+from harness.report.site.data import Earlier, Kernel, Line, Region, Segment
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,6 @@ from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
 from harness.report.changes import verdict
-from harness.report.site import charts
 from harness.report.site.data import Kernel, Model, Site, chart
 from harness.report.site.gather import Pages
 from harness.report.site.kernel_page import record, script
@@ -262,9 +261,8 @@ def _environment() -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters |= {"short": short, "us": _us, "change": _change, "ratio": ratio}
-    made.filters["plural"] = plural
+    made.filters |= {"plural": plural, "spark": lambda y: " ".join(f"{v:.5g}" for v in y[-60:])}
     made.globals |= {
-        "sparkline": charts.sparkline,
         "chart": lambda line, site: Markup(script(chart(line, site))),
         "verdict": verdict,
         "count": Counter,

@@ -142,6 +142,7 @@ def test_tables_are_sorted_and_filtered(world: World, tab: Any) -> None:
     tab.goto((world.site / "kernels.html").as_uri())
     tab.click("th:has-text('kernel')")
     names = tab.locator("tbody td.name").all_inner_texts()
+    assert tab.locator("tbody svg.spark").count() == len(names)
     assert names == sorted(names, reverse=True, key=str.lower)
     tab.fill(".filter", "sigmoid_mul_5")
     assert tab.locator("tbody tr:visible").count() == 1

@@ -108,7 +108,7 @@ def test_a_kernels_page_has_all_that_is_known_of_it(world: World) -> None:
     text = "\n".join(shown["diff"]["lines"])
     assert "-    tmp0 = tl.load" in text, "the old code, in the diff"
     assert "+    value0 = tl.load" in text
-    assert "value0 = tl.load" in shown["module"]["own"]
+    assert "value0 = tl.load" in shown["module"][0]
     assert [mark["style"] for mark in shown["history"]["chart"]["marks"]] == ["regression"]
 
 

@@ -18,7 +18,7 @@
   const bar = (share, text) => el("td", { class: "bar" }, el("i", { style: `width:${share.toFixed(1)}%` }), text || "");
   const html = (text) => document.createRange().createContextualFragment(text);
 
-  const tile = ([value, unit, small, bad]) => el("li", {}, el("b", bad ? { class: "bad" } : {}, value), ` ${unit}`, small ? el("small", {}, small) : null);
+  const tile = ([value, unit, small, bad]) => el("li", {}, el("b", bad ? { class: "bad" } : {}, value), ` ${value === "×1" ? "launch" : unit}`, small ? el("small", {}, small) : null);
   function history({ chart, one, missing }) {
     if (chart) {
       const data = el("script", { type: "application/json" });
@@ -32,12 +32,12 @@
     const { settings, since } = given;
     return section("Configuration and static metrics", null,
       settings.length ? el("p", { class: "settings" }, settings.map(([name, value]) => el("span", {}, el("i", {}, name), ` ${value}`))) : null,
-      since ? el("p", {}, "Since ", commit(since[0]), `: ${since[1]}`) : null,
+      since?.[1] ? el("p", {}, "Since ", commit(since[0]), `: ${since[1]}`) : null,
       table("small", [["metric", ""], ["now", "n"], [given.earlier ? `at ${given.earlier}` : "", "n"]], rows));
   }
   function instructions() {
     const most = Math.max(1, ...given.mix.map(([, n]) => n));
-    const rows = given.mix.map(([group, n]) => el("tr", {}, el("td", {}, group), number(n), bar(100 * n / most)));
+    const rows = given.mix.map(([group, n]) => el("tr", {}, el("td", {}, group.replaceAll("_", " ")), number(n), bar(100 * n / most)));
     return section("Instructions", null, rows.length ? table("small bars", [], rows) : el("p", { class: "quiet" }, "Not recorded."));
   }
   const fused = () => section("What is fused", null,
@@ -46,8 +46,8 @@
     given.others.length ? el("p", {}, "In the same region, in kernels of their own: ", given.others.map(([page, name], n) => [n ? ", " : "", el("a", { href: page }, name)])) : null,
     el("p", { class: "do" }, "Why these and no others: ", command(`harness explain ${given.graph}`)));
   function tuning() {
-    const { names, rows } = given.trials, timed = rows.map((row) => row.ms).filter((ms) => ms !== null), best = Math.min(...timed), span = Math.max(...timed) - best || 1;
-    const trial = ({ values, ms, us, reason, registers, spills, shared, origin, chosen }) => el("tr", chosen ? { class: "chosen" } : {},
+    const { names, rows } = given.trials, timed = rows.map((row) => row[1][0]).filter((ms) => ms !== null), best = Math.min(...timed), span = Math.max(...timed) - best || 1;
+    const trial = ([values, [ms, us, reason], [registers, spills, shared, origin, chosen]]) => el("tr", chosen ? { class: "chosen" } : {},
       values.map((value) => number(value)), number(us), ms === null ? el("td", {}, reason) : bar(4 + 96 * (ms - best) / span, ` ${ms > best ? "+" : ""}${(100 * (ms / best - 1)).toFixed(1)} %`),
       number(registers), number(spills, spills ? "bad" : ""), number(shared), el("td", {}, origin, chosen ? [" ", el("span", { class: "tag" }, "chosen")] : []));
     const heads = [...names.map((name) => [name, "n"]), ["µs", "n"], ["over the best", "bar"], ["regs", "n"], ["spill", "n"], ["smem", "n"], ["from", ""]];
@@ -62,7 +62,7 @@
     return made;
   }
   function module() {
-    const { own, rest } = given.module;
+    const [own, rest] = given.module;
     const made = own || rest ? section("Module", null,
       el("p", { class: "do" }, command(given.show)), el("pre", { class: "code python" }, own),
       rest ? el("details", { class: "fold" }, el("summary", {}, "What is no different in other modules"), el("pre", { class: "code python" }, rest)) : null)

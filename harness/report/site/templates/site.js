@@ -115,6 +115,16 @@ function drawHistory(chart) {
   };
   plot.onpointerleave = () => { tip.hidden = true; };
 }
+// Sparklines: logarithmic, with a dot at the newest; 2 % at least are shown, so that noise is no cliff.
+for (const box of $$(".spark[data-y]")) {
+  const given = box.dataset.y.split(" ").map(Number).filter((y) => y > 0), logs = given.map(Math.log);
+  if (logs.length < 2) { box.remove(); continue; }
+  const low = Math.min(...logs), high = Math.max(...logs), span = Math.max(high - low, .02);
+  const points = logs.map((y, n) => [3 + n * 96 / (logs.length - 1), 12 - 18 * (y - (low + high) / 2) / span]), [cx, cy] = points.at(-1);
+  const root = svg("svg", { class: box.className, viewBox: "0 0 104 24", role: "img", "aria-label": `from ${given[0]} to ${given.at(-1)} µs over ${given.length} commits` });
+  root.append(svg("path", { d: "M" + points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L") }), svg("circle", { cx, cy, r: 2.6 }));
+  box.replaceWith(root);
+}
 const sized = new ResizeObserver((seen) => seen.forEach(({ target }) => drawHistory(target)));
 $$(".chart").forEach((chart) => sized.observe(chart));
 
