@@ -49,7 +49,7 @@ from harness.graph.capture.aot import fake_mode  # noqa: E402
 from harness.graph.model import Graph  # noqa: E402
 from harness.graph.replay import empty_inputs, replay  # noqa: E402
 from harness.graph.suite import load_suite  # noqa: E402
-from harness.measure.peers.providers import inductor, inductor_without_kernels  # noqa: E402
+from harness.measure.peers.providers import backend, inductor_without_kernels  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.target import TARGETS  # noqa: E402
 
@@ -222,15 +222,16 @@ def of_model(name: str, mode: str, way: str, trace: bool) -> Row:
 def of_graph(graph: Graph, way: str, trace: bool) -> Row:
     """A graph of the suite."""
     cpu = torch.device("cpu")
-    with fake_mode(), counted_host(way):
+    with fake_mode() as fake:
         given = empty_inputs(graph, cpu)
+    with fake, counted_host(way):
         if way == "eager":
             run: Callable[[list[Any]], object] = lambda tensors: replay(graph, tensors, cpu)  # noqa: E731
         elif way == "harness":
             compiled = compile_graph(graph, TARGETS["h200"])
             run = prepare_graph(compiled, WithoutKernels().launches(), cpu)
         else:
-            run = inductor(graph, given)
+            run = backend("inductor", graph, given)
         step = lambda: run(list(given))  # noqa: E731
         return measured(graph.name, "graph", way, given, step, trace)
 
