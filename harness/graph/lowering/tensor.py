@@ -126,11 +126,9 @@ def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:
 def repeated(source: Shape, shape: Shape) -> tuple[sympy.Expr, ...]:
     """The index into a tensor of ``source`` that is broadcast to ``shape``. A size that is another
     expression than the result's is as large or one, which a launch knows."""
-    index = canonical(shape)[len(shape) - len(source) :]
-    whole = shape[len(shape) - len(source) :]
-    return tuple(
-        i if n == size else Mod(i, n) for i, n, size in zip(index, source, whole, strict=True)
-    )
+    first = len(shape) - len(source)
+    sizes = zip(canonical(shape)[first:], source, shape[first:], strict=True)
+    return tuple(i if n == whole else Mod(i, n) for i, n, whole in sizes)
 
 
 def reduction_index(rsizes: Shape) -> tuple[sympy.Expr, ...]:
