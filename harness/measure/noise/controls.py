@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import interpolate, special
 
 from harness.measure.noise.variance import Floats, robust_fit
 
@@ -121,22 +121,10 @@ def _knots(x: Floats) -> Floats:
 
 def _basis(x: Floats, knots: Floats) -> Floats:
     """A column for each knot: the natural spline that is 1 there and 0 at the others."""
-    count = len(knots)
-    if count == 1:
+    if len(knots) == 1:
         return np.ones((len(x), 1))
-    # scipy.interpolate would do, and takes most of a second to import.
-    wide, unit, left, right = np.diff(knots), np.eye(count), np.eye(count), np.zeros((count, count))
-    for n in range(1, count - 1):
-        before, after = wide[n - 1 : n + 1]
-        left[n, n - 1 : n + 2] = before, 2 * (before + after), after
-        right[n, n - 1 : n + 2] = 6 / before, -6 / before - 6 / after, 6 / after
-    bends = np.linalg.solve(left, right)  # second derivatives at the knots, 0 at the outer ones
-    x = np.clip(x, knots[0], knots[-1])
-    i = np.clip(np.searchsorted(knots, x) - 1, 0, count - 2)
-    low = ((knots[i + 1] - x) / wide[i])[:, None]
-    high = 1 - low
-    curved = (low**3 - low) * bends[i] + (high**3 - high) * bends[i + 1]
-    return np.asarray(low * unit[i] + high * unit[i + 1] + curved * wide[i, None] ** 2 / 6)
+    spline = interpolate.CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+    return np.asarray(spline(np.clip(x, knots[0], knots[-1])))
 
 
 def without_process_offsets(pairs: Sequence[Pair]) -> list[Pair]:
