@@ -8,6 +8,6 @@
 def channels_last_forward(
     x: "f16[32, 256, 56, 56]",
 ):
-    # models.py:187 in forward: return x.contiguous(memory_format=torch.channels_last)
+    # models.py:184 in forward: return x.contiguous(memory_format=torch.channels_last)
     clone: "f16[32, 256, 56, 56]{802816, 1, 14336, 256}" = aten.clone.default(x, memory_format=torch.channels_last)
     return (clone,)

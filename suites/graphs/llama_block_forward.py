@@ -18,7 +18,7 @@ def llama_block_forward(
     rotary_inv_freq: "f32[64] buffer",
     hidden_states: "bf16[1, 2048, 4096]",
 ):
-    # models.py:29 in forward: positions = torch.arange(hidden_states.shape[1], device=hidden_states.device)[None]
+    # models.py:26 in forward: positions = torch.arange(hidden_states.shape[1], device=hidden_states.device)[None]
     arange: "i64[2048]" = aten.arange.start_step(0, 2048)
     unsqueeze: "i64[1, 2048]" = aten.unsqueeze.default(arange, 0)
     # [rotary]

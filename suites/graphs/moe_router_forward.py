@@ -29,7 +29,7 @@ def moe_router_forward(
     # [gate] modeling_mixtral.py:108 in forward: router_top_value /= router_top_value.sum(dim=-1, keepdim=True)
     sum_1: "f32[8192, 1]" = aten.sum.dim_IntList(getitem, [-1], True)
     div_1: "f32[8192, 2]" = aten.div.Tensor(getitem, sum_1)
-    # models.py:149 in forward: loss = load_balancing_loss_func(
+    # models.py:146 in forward: loss = load_balancing_loss_func(
     full: "f32[8]" = aten.full.default([8], 0, dtype=torch.float32)
     view_1: "bf16[8192]" = aten.view.default(attention_mask, [-1])
     to_copy_1: "f32[8192]" = aten._to_copy.default(view_1, dtype=torch.float32)

@@ -24,7 +24,7 @@ def unet_up_block_forward(
     skip: "f16[8, 640, 48, 32]",
     temb: "f16[8, 1280]",
 ):
-    # models.py:118 in forward: hidden_states = torch.cat([hidden_states, skip], dim=1)
+    # models.py:115 in forward: hidden_states = torch.cat([hidden_states, skip], dim=1)
     cat: "f16[8, 1280, 48, 32]" = aten.cat.default([hidden_states, skip], 1)
     # [resnet.norm1] resnet.py:326 in forward: hidden_states = self.norm1(hidden_states)
     to_copy: "f32[8, 1280, 48, 32]" = aten._to_copy.default(cat, dtype=torch.float32)

@@ -9,6 +9,6 @@
 def channels_last_forward(
     x: "f16[2, 19, 9, 7]",
 ):
-    # models.py:187 in forward: return x.contiguous(memory_format=torch.channels_last)
+    # models.py:184 in forward: return x.contiguous(memory_format=torch.channels_last)
     clone: "f16[2, 19, 9, 7]{1197, 1, 133, 19}" = aten.clone.default(x, memory_format=torch.channels_last)
     return (clone,)

@@ -11,11 +11,11 @@ def image_preprocess_forward(
     mean: "f16[3]",
     std: "f16[3]",
 ):
-    # models.py:201 in forward: scaled = images.permute(0, 3, 1, 2).to(mean.dtype) / 255
+    # models.py:198 in forward: scaled = images.permute(0, 3, 1, 2).to(mean.dtype) / 255
     permute: "u8[2, 3, 13, 9]{351, 1, 27, 3}" = aten.permute.default(images, [0, 3, 1, 2])
     to_copy: "f16[2, 3, 13, 9]{351, 1, 27, 3}" = aten._to_copy.default(permute, dtype=torch.float16)
     div: "f16[2, 3, 13, 9]{351, 1, 27, 3}" = aten.div.Tensor(to_copy, 255)
-    # models.py:202 in forward: return ((scaled - mean[:, None, None]) / std[:, None, None]).contiguous()
+    # models.py:199 in forward: return ((scaled - mean[:, None, None]) / std[:, None, None]).contiguous()
     unsqueeze: "f16[3, 1]" = aten.unsqueeze.default(mean, 1)
     unsqueeze_1: "f16[3, 1, 1]" = aten.unsqueeze.default(unsqueeze, 2)
     sub: "f16[2, 3, 13, 9]{351, 1, 27, 3}" = aten.sub.Tensor(div, unsqueeze_1)

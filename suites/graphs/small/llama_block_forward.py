@@ -19,7 +19,7 @@ def llama_block_forward(
     rotary_inv_freq: "f32[4] buffer",
     hidden_states: "bf16[1, 12, 48]",
 ):
-    # models.py:29 in forward: positions = torch.arange(hidden_states.shape[1], device=hidden_states.device)[None]
+    # models.py:26 in forward: positions = torch.arange(hidden_states.shape[1], device=hidden_states.device)[None]
     arange: "i64[12]" = aten.arange.start_step(0, 12)
     unsqueeze: "i64[1, 12]" = aten.unsqueeze.default(arange, 0)
     # [rotary]

@@ -19,7 +19,7 @@ def moe_router_backward(
     tangent: "f32[34, 2] gradient",
     tangent_1: "f32[] gradient",
 ):
-    # models.py:149 in forward: loss = load_balancing_loss_func(
+    # models.py:146 in forward: loss = load_balancing_loss_func(
     mul_3: "f32[]" = aten.mul.Tensor(tangent_1, 8)
     expand_1: "f32[1, 8]{1, 0}" = aten.expand.default(mul_3, [1, 8])
     full: "f32[8]" = aten.full.default([8], 0, dtype=torch.float32)

@@ -25,7 +25,7 @@ def unet_up_block_forward(
     skip: "f16[2, 12, 7, 5]",
     temb: "f16[2, 20]",
 ):
-    # models.py:118 in forward: hidden_states = torch.cat([hidden_states, skip], dim=1)
+    # models.py:115 in forward: hidden_states = torch.cat([hidden_states, skip], dim=1)
     cat: "f16[2, 24, 7, 5]" = aten.cat.default([hidden_states, skip], 1)
     # [resnet.norm1] resnet.py:326 in forward: hidden_states = self.norm1(hidden_states)
     to_copy: "f32[2, 24, 7, 5]" = aten._to_copy.default(cat, dtype=torch.float32)
