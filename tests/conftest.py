@@ -75,8 +75,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported stays: no collection of garbage looks at it again."""
+    """What has been imported stays: no collection of garbage looks at it again. Modules that tests
+    write leave no compiled ones, which Python takes for those of another text of the same length
+    that is written within the same second."""
     gc.freeze()
+    sys.dont_write_bytecode = True
 
 
 def pytest_unconfigure() -> None:

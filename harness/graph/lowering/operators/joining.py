@@ -101,8 +101,11 @@ def slice_scatter(call: Call) -> Lowered:
     place = list(canonical(source.shape))
     place[dim] = start + step * place[dim]
     base, written = call.operand(0), scalar.cast(source.value, call.dtype)
+    result = call.result(scalar.where(mask, inner, base))
+    if count.is_zero:
+        return result
     over = Scattered(call.result(base), source.shape, tuple(place), written, StoreMode.PLAIN)
-    return replace(call.result(scalar.where(mask, inner, base)), over=over)
+    return replace(result, over=over)
 
 
 RULES: Rules = {
