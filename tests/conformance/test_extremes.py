@@ -32,7 +32,7 @@ SCANS = [
     if case.op.startswith("aten")  # a user's function is its rows'
 ]
 _QUICK = torch.float32, torch.int8
-_SLOW = torch.bfloat16, torch.float16, torch.int16, torch.int32, torch.int64, torch.uint8
+_SLOW = torch.bfloat16, torch.float16, torch.int32, torch.int64, torch.uint8
 every_type = pytest.mark.parametrize(
     "dtype", (*_QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in _SLOW)), ids=str
 )
