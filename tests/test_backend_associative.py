@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch._higher_order_ops.associative_scan import associative_scan, associative_scan_op
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from harness.backend import Compiler, Devices
+from harness.backend import Compiler
 from harness.graph.capture.aot import normalise
 from harness.graph.capture.fx import convert
 from harness.graph.text import dumps, loads
@@ -20,14 +20,6 @@ from harness.pipeline import compile_graph
 from harness.target import TARGETS
 
 Tensors = list[torch.Tensor]
-
-
-@pytest.fixture
-def compiler(devices: Devices) -> Iterator[Compiler]:
-    torch.compiler.reset()
-    torch.manual_seed(0)
-    yield Compiler(devices=devices, fail_on_fallback=True)
-    torch.compiler.reset()
 
 
 def step(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, d: torch.Tensor) -> Tensors:

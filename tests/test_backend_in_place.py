@@ -3,22 +3,14 @@ program runs after the other, each read must see what was there before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
 
-from harness.backend import Compiler, Devices
+from harness.backend import Compiler
 
 Function = Callable[[torch.Tensor], torch.Tensor]
-
-
-@pytest.fixture
-def compiler(devices: Devices) -> Iterator[Compiler]:
-    torch.compiler.reset()
-    torch.manual_seed(0)
-    yield Compiler(devices=devices, fail_on_fallback=True)
-    torch.compiler.reset()
 
 
 def by_first_of_row(x: torch.Tensor) -> torch.Tensor:
