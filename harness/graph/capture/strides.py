@@ -18,22 +18,19 @@ from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_sy
 
 Sizes = Sequence[int]
 
-IN_ORDER = (
-    "huber_loss_backward",
-    "index_reduce",
-    "isin",
-    "kthvalue",
-    "masked_fill",
-    "median",
-    "mse_loss_backward",
-    "nanmedian",
-    "scatter_reduce",
-    "smooth_l1_loss_backward",
-    "topk",
-    "tril",
-    "triu",
+IN_ORDER = tuple(
+    (
+        "huber_loss_backward index_reduce isin kthvalue masked_fill median mse_loss_backward "
+        "nanmedian scatter_reduce smooth_l1_loss_backward topk tril triu"
+    ).split()
 )
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
+
+_UNTAGGED = (
+    "elu_backward floor_divide hardsigmoid_backward hardswish_backward hardtanh_backward "
+    "mish_backward softplus_backward"
+).split()
+"""Elementwise packets that torch does not tag as such."""
 
 MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
@@ -133,8 +130,9 @@ _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(IN_ORDER, _in_order),
     "binary_cross_entropy_with_logits": _of_one_type,
     "diagonal_scatter": _in_a_copy_of_the_first,
-    "floor_divide": _elementwise,  # not tagged as such
+    **dict.fromkeys(_UNTAGGED, _elementwise),
     "index_fill": _filled_like_the_first,
+    "leaky_relu_backward": _second_first,
     "put": _like_the_first,
     "threshold_backward": _second_first,
 }

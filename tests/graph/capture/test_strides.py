@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.backend import Compiler, Devices
@@ -58,6 +59,20 @@ def test_results_in_order_and_strides_of_dimensions_of_one_element(devices: Devi
 
     x, y, z = torch.randn(2, 1), torch.randn(33, 1), torch.randn(2, 16, 4).transpose(0, -1)
     assert differences(function, [x, y, z], Compiler(devices=devices)) == []
+
+
+def test_gradients_of_activations_lie_as_eager_mode_lays_them_out(devices: Devices) -> None:
+    made = torch.randn(9, 4, 3, 1).transpose(0, -1).unbind(1)
+    given = [x.detach().requires_grad_() for x in made for _ in range(2)]
+
+    def function(*xs: torch.Tensor) -> Any:
+        activations = [
+            F.hardswish, F.hardsigmoid, F.mish, F.softplus, F.elu, F.hardtanh,
+            F.leaky_relu,
+        ]  # fmt: skip
+        return [torch.stack([f(x)] * 2) for f, x in zip(activations, xs, strict=True)]
+
+    assert differences(function, given, Compiler(devices=devices)) == []
 
 
 def test_what_is_indexed_lies_as_eager_mode_lays_it_out() -> None:
