@@ -20,7 +20,7 @@ Sizes = Sequence[int]
 
 IN_ORDER = tuple(
     (
-        "huber_loss_backward index_reduce isin kthvalue masked_fill median mse_loss_backward "
+        "huber_loss_backward index_reduce kthvalue masked_fill median mse_loss_backward "
         "nanmedian scatter_reduce smooth_l1_loss_backward topk tril triu"
     ).split()
 )
@@ -79,6 +79,13 @@ def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return torch.utils._pytree.tree_map_only(Tensor, lambda t: t.contiguous(), made)
 
 
+def _looked_up(rule: Callable[..., Any], x: Any, y: Any, **kwargs: Any) -> Any:
+    """``isin``. Torch looks many numbers up by halving, which NaN among them leads astray."""
+    if isinstance(y, Tensor) and y.is_floating_point() and y.numel() > 8:
+        return NotImplemented
+    return _in_order(rule, x, y, **kwargs)
+
+
 def _filled(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``index_fill``; torch 2.11 takes it apart into a copy in place, which no graph may hold."""
     if not x.dim():
@@ -132,6 +139,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),
     "index_fill": _filled_like_the_first,
+    "isin": _looked_up,
     "leaky_relu_backward": _second_first,
     "put": _like_the_first,
     "threshold_backward": _second_first,

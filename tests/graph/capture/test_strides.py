@@ -75,6 +75,15 @@ def test_gradients_of_activations_lie_as_eager_mode_lays_them_out(devices: Devic
     assert differences(function, given, Compiler(devices=devices)) == []
 
 
+def test_nan_among_many_numbers_that_are_looked_up(devices: Devices) -> None:
+    x = torch.randn(40, 5)
+    x[::7] = torch.nan
+    compiler = Compiler(devices=devices)
+    assert differences(torch.isin, [x.detach(), x.t().detach()], compiler) == []
+    whole = torch.arange(200)
+    assert differences(torch.isin, [whole, whole[::3]], compiler) == []
+
+
 def test_what_is_indexed_lies_as_eager_mode_lays_it_out() -> None:
     rng = random.Random(0)
     for _ in range(300):
