@@ -80,10 +80,14 @@ def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _looked_up(rule: Callable[..., Any], x: Any, y: Any, **kwargs: Any) -> Any:
-    """``isin``. Torch looks many numbers up by halving, which NaN among them leads astray."""
-    if isinstance(y, Tensor) and y.is_floating_point() and y.numel() > 8:
-        return NotImplemented
-    return _in_order(rule, x, y, **kwargs)
+    """``isin``. Torch looks many numbers up by halving, which NaN among them leads astray: in their
+    places stands the largest number, if there is one."""
+    if not isinstance(y, Tensor) or not y.is_floating_point() or y.numel() <= 8:
+        return _in_order(rule, x, y, **kwargs)
+    some = ~y.isnan()
+    largest = torch.where(some, y, -torch.inf).amax()
+    found = rule(x, torch.where(some, y, largest)) & some.any()
+    return (~found if kwargs.get("invert") else found).contiguous()
 
 
 def _filled(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:

@@ -80,6 +80,7 @@ def test_nan_among_many_numbers_that_are_looked_up(devices: Devices) -> None:
     x[::7] = torch.nan
     compiler = Compiler(devices=devices)
     assert differences(torch.isin, [x.detach(), x.t().detach()], compiler) == []
+    assert differences(torch.isin, [x.t(), torch.full((20,), torch.nan)], compiler) == []
     whole = torch.arange(200)
     assert differences(torch.isin, [whole, whole[::3]], compiler) == []
 
