@@ -151,8 +151,8 @@ class Scanner:
     ) -> tuple[str, ...]:
         """The block's scan, after what other programs found in the blocks before it."""
         total = partial(self._total, scope, how)
-        known = scope, self.body.names, workspace, self._looks
-        look = LookBack(*known, how.join, total, how.parts)
+        names, number = self.body.names, self._looks
+        look = LookBack(scope, names, workspace, number, how.join, total, how.parts)
         self._looks += 1
         totals = total(blocks)
         look.publish(totals)

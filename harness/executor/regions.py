@@ -128,7 +128,7 @@ class RegionWriter:
 
     def _dying(self, launch: Launch, new: str) -> str | None:
         """An input in whose memory ``launch``, which alone reads it, may write ``new``."""
-        if new in self._variables or launch.plan.workspace is not None:
+        if not self._spare or new in self._variables or launch.plan.workspace is not None:
             return None
         buffers = {b.name: b for b in self.program.buffers}
         for old in self._spare:

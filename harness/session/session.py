@@ -259,8 +259,15 @@ def _origins(compiled: Compiled) -> list[tuple[tuple[str, ...], ...]]:
 def blank(kernel: CompiledKernel) -> KernelRecord:
     """A kernel as it is known once it is generated."""
     module = kernel.module
-    about = (module.name, module.category, module.bytes_moved, len(kernel.launches))
-    return KernelRecord(*about, module.origins, module=module.text, region=kernel.region)
+    return KernelRecord(
+        name=module.name,
+        kind=module.category,
+        bytes=module.bytes_moved,
+        launches=len(kernel.launches),
+        origins=module.origins,
+        module=module.text,
+        region=kernel.region,
+    )
 
 
 def with_metrics(record: KernelRecord, found: StaticMetrics) -> KernelRecord:

@@ -125,12 +125,12 @@ def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> 
 def _states(program: Program, group: FusedGroup) -> tuple[frozenset[str], frozenset[str]]:
     """Buffers that this group fills and another one scatters into afterwards, and those of which
     it keeps what it does not scatter into."""
-    scattering = scattered(program)
     own = {nest.name for nest in group.nests}
     first: dict[str, str] = {}
     for nest in group.nests:
         for store in nest.stores:
             first.setdefault(store.buffer, nest.name)
+    scattering = scattered(program, first)
     kept = {buffer for buffer, nest in first.items() if (nest, buffer) in scattering}
     later = {buffer for nest, buffer in scattering if nest not in own}
     return frozenset(later & (first.keys() - kept)), frozenset(kept)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -26,20 +27,23 @@ class _Uses:
     old: set[str] = field(default_factory=set)
 
 
-def scattered(program: Program) -> frozenset[tuple[str, str]]:
-    """Nests and buffers that they write into over what stands there already: atomically, where an
-    index from memory says, or to a part of what another nest or the caller has filled."""
-    full = {b.name for b in program.buffers if b.role is Role.INPUT}
-    sizes = {b.name: size_hint(b.numel) for b in program.buffers}
+def scattered(program: Program, names: Collection[str]) -> frozenset[tuple[str, str]]:
+    """Nests and buffers among ``names`` that they write into over what stands there: atomically,
+    where an index from memory says, or to a part of what another nest or the caller filled."""
+    buffers = {b.name: b for b in program.buffers if b.name in names}
+    full = {b.name for b in buffers.values() if b.role is Role.INPUT}
+    stores = [(s.buffer, n, s) for n in program.nests for s in n.stores if s.buffer in names]
+    written = Counter(name for name, _, _ in stores)
     found: set[tuple[str, str]] = set()
-    for nest in program.nests:
-        for store in nest.stores:
+    for name, nest, store in stores:
+        if store.mode.is_atomic or store.indirect:
+            found.add((nest.name, name))
+        elif name in full or written[name] > 1:
             along = (a for a in (*nest.axes, *nest.raxes) if a.var in store.index.free_symbols)
-            part = size_hint(points(along)) < sizes[store.buffer]
-            if store.mode.is_atomic or store.indirect or (part and store.buffer in full):
-                found.add((nest.name, store.buffer))
-            elif not part:
-                full.add(store.buffer)
+            if size_hint(points(along)) >= size_hint(buffers[name].numel):
+                full.add(name)
+            elif name in full:
+                found.add((nest.name, name))
     return frozenset(found)
 
 

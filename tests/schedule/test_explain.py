@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -15,6 +16,7 @@ from harness.ir.program import Program
 from harness.schedule import schedule
 from harness.schedule.explain import render
 from harness.target import H100
+from harness.tiling.build import plan
 from tests.schedule.programs import Maker, column
 from tests.schedule.test_property import random_program
 
@@ -105,9 +107,13 @@ def calls_made(work: Callable[[], object]) -> int:
 
 
 def test_work_grows_with_the_program_not_its_square() -> None:
-    calls = []
+    calls: list[int] = []
+    planned: list[int] = []
     for count in (150, 600):
         program = many_nests(count)
         calls.append(calls_made(lambda program=program: schedule(program, H100)))
-        assert len(schedule(program, H100).groups) <= count // 2
-    assert calls[1] < 5 * calls[0]
+        groups = schedule(program, H100).groups
+        assert len(groups) <= count // 2
+        plans = (plan(program, group, H100) for group in groups)
+        planned.append(calls_made(partial(list, plans)))
+    assert calls[1] < 5 * calls[0] and planned[1] < 5 * planned[0]

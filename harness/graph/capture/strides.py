@@ -133,16 +133,12 @@ def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return made if stride is None else laid_out(made, stride)
 
 
-def _filled_like_the_first(_: Callable[..., Any], *args: Any) -> Any:
-    return _like_the_first(_filled, *args)
-
-
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(IN_ORDER, _in_order),
     "binary_cross_entropy_with_logits": _of_one_type,
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),
-    "index_fill": _filled_like_the_first,
+    "index_fill": lambda _, *args: _like_the_first(_filled, *args),
     "isin": _looked_up,
     "leaky_relu_backward": _second_first,
     "put": _like_the_first,

@@ -233,8 +233,7 @@ class Lowering:
         targets = [m.input for m in self.graph.mutations if m.value == name]
         if len(targets) != 1 or self._wanted(name):
             return False
-        own = self.buffers[targets[0]]
-        start = result.initial
+        own, start = self.buffers[targets[0]], result.initial
         if (
             start.value is not self.tensors[own.name].value
             or (own.shape, own.dtype) != (start.shape, start.dtype)

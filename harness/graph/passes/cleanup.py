@@ -224,8 +224,7 @@ def structure_key(graph: Graph) -> object:
 
 
 def argument_key(arg: Arg | Iterable[object]) -> object:
-    """A hashable key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0. >>>
-    argument_key((0.0, 1)) == argument_key((-0.0, True)) False"""
+    """A hashable key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0."""
     match arg:
         case tuple():
             return tuple(argument_key(item) for item in arg)

@@ -26,11 +26,6 @@ from harness.ir.ops import Op
 from harness.ir.verify import ATOMIC
 
 
-def accumulates(dtype: DType) -> bool:
-    """Whether values of this type can be added up by atomic operations."""
-    return dtype in ATOMIC[StoreMode.ATOMIC_ADD]
-
-
 def _mode(call: Call, mode: StoreMode) -> StoreMode:
     if mode.is_atomic and call.dtype not in ATOMIC[mode]:
         raise call.reject(
