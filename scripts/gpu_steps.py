@@ -2,10 +2,11 @@
 
     python scripts/gpu_steps.py --out DIR [--seconds 200] [--ways eager,ours,inductor] [MODEL …]
 
-A process per model. All of them compile at once, each way with one thread; then they are timed one
-after the other, the ways by turns, the processor to themselves. A time is a step's wall time, host
-included. *First* is the first call (compiled beside the other models), memory what the allocator
-had at most. ``steps.json`` and a profile of each in ``steps.txt`` are written to the folder.
+A process per model. All of them compile at once, each way with ``--threads``; when they are done or
+70 % of the time is over, they are timed one after the other, the ways by turns, the processor to
+themselves. A time is a step's wall time, host included. *First* is the first call (compiled beside
+the other models), memory what the allocator had at most. ``steps.json`` and a profile of each in
+``steps.txt`` are written to the folder.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import select
 import selectors
 import statistics
 import subprocess
@@ -42,19 +44,22 @@ ROUND_MS = 60.0
 class Ways:
     """One model, each way of running it compiled: what is timed."""
 
-    def __init__(self, name: str, ways: Sequence[str]) -> None:
+    def __init__(self, name: str, ways: Sequence[str], threads: int) -> None:
         torch.manual_seed(0)
         with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
             model, self.inputs = MODELS[name]()
         self.model = model.bfloat16()
         self.ways = ways
+        self.threads = threads
         self.compilers: list[Compiler] = []
         self.steps: dict[str, Callable[[], torch.Tensor]] = {}
         self.rows: dict[str, dict[str, Any]] = {}
 
     def prepare(self, training: bool) -> None:
-        """Make the first calls of every way."""
+        """Make the first calls of every way, until told that compiling is over."""
         for way in self.ways:
+            if select.select([sys.stdin], [], [], 0)[0]:
+                return
             key = f"{PASSES[not training]} {way}"
             step = self._step(way, training)
             torch.cuda.empty_cache()
@@ -125,7 +130,7 @@ class Ways:
             run = torch.compile(model, mode="reduce-overhead")
         elif way != "eager":
             self.compilers.append(
-                Compiler(devices=Devices(jobs=1), reduce_overhead=way == "recorded")
+                Compiler(devices=Devices(jobs=self.threads), reduce_overhead=way == "recorded")
             )
             run = torch.compile(model, backend=self.compilers[-1])
 
@@ -143,18 +148,20 @@ class Ways:
         return step
 
 
-def child(name: str, ways: Sequence[str], out: Path) -> None:
+def child(name: str, ways: Sequence[str], threads: int, out: Path) -> None:
     """Compile, say so, wait for one's turn, time, say what was found."""
     import torch._dynamo
 
     answers, sys.stdout = sys.stdout, sys.stderr
     torch._dynamo.config.recompile_limit = 64
-    model = Ways(name, ways)
+    model = Ways(name, ways, threads)
     for training in (True, False):
         model.prepare(training)
     torch.cuda.empty_cache()
     print("READY", file=answers, flush=True)
-    sys.stdin.readline()
+    for line in sys.stdin:
+        if line.strip() == "time":
+            break
     model.time()
     model.profiles(out / f"{name}.txt")
     counts = [
@@ -168,7 +175,7 @@ def child(name: str, ways: Sequence[str], out: Path) -> None:
 
 def start(name: str, given: argparse.Namespace, cache: Path) -> subprocess.Popen[str]:
     """A model's process, with caches of its own: a first call is a first call."""
-    alone = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    alone = {"TORCHINDUCTOR_COMPILE_THREADS": str(given.threads), "OMP_NUM_THREADS": "1"}
     homes = {
         "TORCHINDUCTOR_CACHE_DIR": cache / f"{name}-inductor",
         "TRITON_CACHE_DIR": cache / f"{name}-triton",
@@ -176,6 +183,7 @@ def start(name: str, given: argparse.Namespace, cache: Path) -> subprocess.Popen
     }
     env = {**os.environ, **alone, **{key: str(path) for key, path in homes.items()}}
     command = [sys.executable, __file__, "--out", str(given.out), "--ways", given.ways]
+    command += ["--threads", str(given.threads)]
     with (given.out / f"{name}.log").open("w") as log:
         return subprocess.Popen(
             [*command, "--child", name],
@@ -187,17 +195,14 @@ def start(name: str, given: argparse.Namespace, cache: Path) -> subprocess.Popen
         )
 
 
-def gather(given: argparse.Namespace, names: Sequence[str], until: float) -> dict[str, Any]:
-    """Start all, and give each its turn once all are ready or the time is nearly over."""
-    found: dict[str, Any] = {}
-    cache = Path(tempfile.mkdtemp(prefix="steps-"))
-    running = {name: start(name, given, cache) for name in names}
+def compiled(running: dict[str, subprocess.Popen[str]], until: float) -> list[str]:
+    """The models that say that they are ready, in that order, until then."""
     ready: list[str] = []
     with selectors.DefaultSelector() as waiting:
         for name, process in running.items():
             assert process.stdout is not None
             waiting.register(process.stdout, selectors.EVENT_READ, name)
-        while waiting.get_map() and time.time() < until - given.seconds * 0.25:
+        while waiting.get_map() and time.time() < until:
             for event, _ in waiting.select(timeout=1.0):
                 line = event.fileobj.readline()  # type: ignore[union-attr]
                 if line.startswith("READY"):
@@ -205,6 +210,20 @@ def gather(given: argparse.Namespace, names: Sequence[str], until: float) -> dic
                     print(f"{event.data} compiled", flush=True)
                 if line.startswith("READY") or not line:
                     waiting.unregister(event.fileobj)
+    return ready
+
+
+def gather(given: argparse.Namespace, names: Sequence[str], until: float) -> dict[str, Any]:
+    """Start all, and give each its turn once all are ready or the time is nearly over."""
+    found: dict[str, Any] = {}
+    cache = Path(tempfile.mkdtemp(prefix="steps-"))
+    running = {name: start(name, given, cache) for name in names}
+    ready = compiled(running, until - given.seconds * 0.3)
+    late = {name: process for name, process in running.items() if name not in ready}
+    for process in late.values():
+        if process.poll() is None:
+            print(file=process.stdin, flush=True)  # what is compiled by now is timed
+    ready += compiled(late, until - given.seconds * 0.15)
     for name, process in running.items():
         if name not in ready:
             process.kill()
@@ -213,7 +232,7 @@ def gather(given: argparse.Namespace, names: Sequence[str], until: float) -> dic
         process = running[name]
         assert process.stdin is not None and process.stdout is not None
         if time.time() < until:
-            print(file=process.stdin, flush=True)
+            print("time", file=process.stdin, flush=True)
             lines = [line for line in process.stdout if line.startswith("ROWS ")]
             found[name] = json.loads(lines[-1][5:]) if lines else {"rows": {}, "error": "ended"}
         process.kill()
@@ -259,13 +278,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=200.0)
     parser.add_argument("--ways", default="eager,ours,inductor", help=f"of {', '.join(WAYS)}")
+    parser.add_argument("--threads", type=int, default=1, help="of each way's compiling")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     ways = given.ways.split(",")
     given.out.mkdir(parents=True, exist_ok=True)
     if given.child:
-        child(given.child, ways, given.out)
+        child(given.child, ways, given.threads, given.out)
     until = time.time() + given.seconds
     found = gather(given, given.models or list(MODELS), until)
     head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
