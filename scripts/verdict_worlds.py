@@ -223,8 +223,8 @@ def verdicts(
 def rates(asked: Asked, tables: int, with_changes: int) -> tuple[int, int, int, int]:
     """False tables; changed kernels, those found, and those called SAME."""
     false, changed, found, same = 0, 0, 0, 0
-    for number in range(tables):
-        for change in (0.0, CHANGE) if number < with_changes else (0.0,):
+    for change, several in ((0.0, tables), (CHANGE, with_changes)):
+        for number in range(several):
             pairs, effects = table(asked, number, change)
             said = verdicts(pairs, Rules(), earlier(asked, number))
             wrong = [v for n, v in said.items() if effects[n] == 0]

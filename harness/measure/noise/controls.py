@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import interpolate, special
 
 from harness.measure.noise.variance import Floats, robust_fit
-
-if TYPE_CHECKING:
-    from harness.measure.noise.estimate import Pair, Times
 
 LEAST = 8
 """Kernels that cannot have changed from which an offset is fitted, and the noise about it."""
@@ -127,35 +123,21 @@ def _basis(x: Floats, knots: Floats) -> Floats:
     return np.asarray(spline(np.clip(x, knots[0], knots[-1])))
 
 
-def without_process_offsets(pairs: Sequence[Pair]) -> list[Pair]:
-    """``pairs`` without what moved all kernels of one process against the other processes of its
-    side. One process a side has nothing to be told from."""
-    sides = [_levelled([pair.a for pair in pairs]), _levelled([pair.b for pair in pairs])]
-    return [replace(pair, a=a, b=b) for pair, a, b in zip(pairs, *sides, strict=True)]
-
-
-def _levelled(side: Sequence[Times]) -> Sequence[Times]:
-    numbers = [times.processes or tuple(range(len(times.ms))) for times in side]
-    last = max(max(each) for each in numbers)
-    logs = np.full((len(side), last + 1), np.nan)
-    for row, (times, each) in enumerate(zip(side, numbers, strict=True)):
-        logs[row, list(each)] = np.log(times.ms)
-    several = np.isfinite(logs).sum(axis=1) > 1
+def without_process_offsets(logs: Floats) -> Floats:
+    """``logs`` of a side's medians, a row for each kernel and a column for each process (NaN: not
+    timed there), without what moved all kernels of one process against the other processes. One
+    process has nothing to be told from."""
+    there = np.isfinite(logs)
+    several = there.sum(axis=1) > 1
     if int(several.sum()) < LEAST:
-        return side
+        return logs
     middle = np.nanmedian(logs, axis=1)
-    ms = np.exp(middle)
-    offsets = np.zeros_like(logs)
-    for process in range(last + 1):
-        used = several & np.isfinite(logs[:, process])
-        if int(used.sum()) >= LEAST:
-            found = fit_offset(ms[used], logs[used, process] - middle[used])
+    ms, offsets = np.exp(middle), np.zeros_like(logs)
+    for process, mine in enumerate((there & several[:, None]).T):
+        if int(mine.sum()) >= LEAST:
+            found = fit_offset(ms[mine], logs[mine, process] - middle[mine])
             offsets[several, process] = found.at(ms[several])
-    scale = np.exp(-offsets)
-    return [
-        replace(times, ms=tuple((np.array(times.ms) * scale[row, list(each)]).tolist()))
-        for row, (times, each) in enumerate(zip(side, numbers, strict=True))
-    ]
+    return np.asarray(logs - offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +200,15 @@ def fit_sessions(
     for row, one in enumerate(absolute):
         between = (relative[:, None] + one * inverse) * parts
         spread = variances + between
+        squares, sizes = residuals**2 / spread, np.log(spread).sum(axis=1) / 2
         for column, (each, before) in enumerate(_TAILS.items()):
-            # Satterthwaite, as in the test: processes know one part badly, not the other.
-            unknown = np.maximum(variances**2 / df + between**2 / each, 1e-300)
-            freedom = np.minimum(spread**2 / unknown, each)
-            scores[column, row] = _log_likelihood(residuals, spread, freedom) + np.log(before)
+            freedom = np.array(each)
+            if df.min() < each:
+                # Satterthwaite, as in the test: processes know one part badly, not the other.
+                unknown = np.maximum(variances**2 / df + between**2 / each, 1e-300)
+                freedom = np.minimum(spread**2 / unknown, each)
+            scores[column, row] = _log_density(squares, freedom).sum(axis=1) - sizes
+            scores[column, row] += np.log(before)
     relative, scores = _finer(relative, scores, 2)
     if len(absolute) > 1:
         absolute, scores = _finer(absolute, scores, 1)
@@ -250,12 +236,10 @@ def _finer(values: Floats, scores: Floats, axis: int) -> tuple[Floats, Floats]:
     return np.r_[0.0, np.exp(fine)], np.concatenate([zero + np.log(_FINER), between], axis)
 
 
-def _log_likelihood(residuals: Floats, variances: Floats, df: Floats) -> Floats:
-    """Student's, of all residuals, a value for each row of ``variances``."""
-    own = special.gammaln((df + 1) / 2) - special.gammaln(df / 2)
-    terms = own - np.log(df * variances) / 2
-    terms = terms - (df + 1) / 2 * np.log1p(residuals**2 / (df * variances))
-    return np.asarray(terms.sum(axis=1))
+def _log_density(squares: Floats, df: Floats) -> Floats:
+    """Student's, where the value's square over its scale's is one of ``squares``."""
+    own = special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - np.log(df) / 2
+    return np.asarray(own - (df + 1) / 2 * np.log1p(squares / df))
 
 
 @dataclass(frozen=True, slots=True)

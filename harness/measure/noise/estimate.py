@@ -39,11 +39,6 @@ class Times:
         medians = (float(np.median(samples)) for samples in series)
         return cls(tuple(medians), tuple(map(variance.median_error, series)), **more)
 
-    def by_run(self) -> list[Floats]:
-        """Logarithms of the medians, an array for each run."""
-        logs, runs = np.log(self.ms), np.array(self.runs or (0,) * len(self.ms))
-        return [logs[runs == run] for run in np.unique(runs)]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -119,10 +114,11 @@ def estimate(
     borrowed = int(same.sum()) < LEAST <= int(control.sum())
     control = control if borrowed else same
     apart = not paired and int(control.sum()) >= LEAST
-    shift = _median_shift(pairs, same)
+    a, b = _side([pair.a for pair in pairs]), _side([pair.b for pair in pairs])
+    shift = float(np.median((b.mean - a.mean)[same])) if same.any() else None
     if apart:
-        pairs = controls.without_process_offsets(pairs)
-    table = _table(pairs, same, paired=paired)
+        a, b = (replace(x, logs=controls.without_process_offsets(x.logs)) for x in (a, b))
+    table = _table(a, b, same, paired=paired)
     prior, source = _prior(table, method)
     # Of a difference's variance the stated default knows one side's share.
     scale = 2.0 if paired and source is Source.DEFAULT else 1.0
@@ -132,23 +128,25 @@ def estimate(
     expected = scale * prior.variance(table.ms, table.within)
     moderate, df = variance.moderated(expected, weight, table.own, table.df)
     # What several processes scatter includes what the samples do; one process shows the latter.
-    within = np.array([_within(pair) for pair in pairs])
+    within = sum(np.nansum(side.squares, axis=1) / side.count**2 for side in (a, b))
     squared = np.maximum(moderate * table.share, np.where(table.df > 0, 0.0, within))
-    parts = np.array([_sessions(pair) for pair in pairs])
     drift = _Drift(table.difference, np.sqrt(squared), df, Session(0.0))
     if apart:
-        drift = _between_runs(table, control, squared, df, parts)
+        drift = _between_runs(table, control, squared, df)
     elif not paired:
-        drift = _unshown(table, squared, df, parts, between)
-    known = paired or apart or between is not None
-    unknown = [_unknown(pair, known=known) for pair in pairs]
+        drift = _unshown(table, squared, df, between)
+    known = "" if paired or apart or between is not None else NO_CONTROLS
+    alone = np.minimum(a.count, b.count) < 2
     # Of a kernel that cannot have changed it is no risk but the finding.
     risk = (FalsePositive(drift.odd.share, 0.0, drift.odd.most),) if drift.odd.share else ()
-    columns = np.stack((drift.difference, drift.errors, drift.df), axis=1).tolist()
+    columns = (drift.difference, drift.errors, drift.df, alone, same)
     found = [
-        Estimate(log_ratio, error, freedom, (*risks, *(() if alone else risk)), unknown=why)
-        for (log_ratio, error, freedom), risks, why, alone in zip(
-            columns, table.seen.risks, unknown, same.tolist(), strict=True
+        Estimate(
+            *(log_ratio, error, freedom, (*risks, *(() if finding else risk))),
+            unknown=ONE_PROCESS if one else known,
+        )
+        for log_ratio, error, freedom, one, finding, risks in zip(
+            *(column.tolist() for column in columns), table.seen.risks, strict=True
         )
     ]
     bimodal = int(table.seen.bimodal.sum())
@@ -156,53 +154,104 @@ def estimate(
     return found, Noise(source, prior, *told)
 
 
-def _unknown(pair: Pair, *, known: bool) -> str:
-    if min(len(pair.a.ms), len(pair.b.ms)) < 2:
-        return ONE_PROCESS
-    return "" if known else NO_CONTROLS
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a table, a row for each kernel and a column for each process: ``logs`` of the
+    medians and their squared relative errors (``squares``, 0: unknown), both NaN where a kernel
+    was not timed, and which of the ``runs`` each belongs to."""
+
+    logs: Floats
+    squares: Floats
+    runs: NDArray[np.int64]
+
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """How many processes timed each kernel."""
+        return np.asarray(np.isfinite(self.logs).sum(axis=1))
+
+    @property
+    def mean(self) -> Floats:
+        """Of the logarithms of each kernel."""
+        return np.asarray(np.nanmean(self.logs, axis=1))
+
+    @property
+    def median(self) -> Floats:
+        """The logarithm of the median over processes of each kernel."""
+        return np.asarray(np.log(np.nanmedian(np.exp(self.logs), axis=1)))
+
+    def by_run(self) -> Floats:
+        """Of each kernel: the squares of deviations from its means over a run's processes, their
+        degrees of freedom, and what part of the variance between runs is in its mean: 1 if the
+        side is one run, less if it is several."""
+        there, found = np.isfinite(self.logs), np.zeros((3, len(self.logs)))
+        for run in np.unique(self.runs[there]):
+            mine = there & (self.runs == run)
+            count = mine.sum(axis=1)
+            mean = np.where(mine, self.logs, 0.0).sum(axis=1) / np.maximum(count, 1)
+            squares = np.where(mine, (self.logs - mean[:, None]) ** 2, 0.0).sum(axis=1)
+            found += squares, np.maximum(count - 1, 0), (count / self.count) ** 2
+        return found
+
+
+def _side(times: Sequence[Times]) -> _Side:
+    """``times`` as columns: by number of process where these are known."""
+    sizes = np.array([len(one.ms) for one in times], dtype=np.int64)
+    rows = np.repeat(np.arange(len(times)), sizes)
+    columns = np.array(
+        [n for one in times for n in one.processes or range(len(one.ms))], dtype=np.int64
+    )
+    shape = len(times), int(columns.max(initial=0)) + 1
+    logs, squares = np.full(shape, np.nan), np.full(shape, np.nan)
+    runs = np.zeros(shape, dtype=np.int64)
+    logs[rows, columns] = np.log([ms for one in times for ms in one.ms])
+    errors = [e for one in times for e in one.errors or (0.0,) * len(one.ms)]
+    squares[rows, columns] = np.square(errors)
+    runs[rows, columns] = [run for one in times for run in one.runs or (0,) * len(one.ms)]
+    return _Side(logs, squares, runs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
     """Columns of a table, a row for each pair: duration (ms), log difference, own variance and its
-    degrees of freedom, by how much to multiply it for the difference, modes, the mean squared
-    error of a process's median (NaN: unknown), and the log difference between the sides' medians
-    over processes, which one odd process does not move."""
+    degrees of freedom, by how much to multiply it for the difference, and the variance between
+    two runs (``parts``), modes, the mean squared error of a process's median (NaN: unknown), and
+    the log difference between the sides' medians over processes, which one odd process does not
+    move."""
 
     ms: Floats
     difference: Floats
     own: Floats
     df: Floats
     share: Floats
+    parts: Floats
     seen: modes.Modes
     within: Floats
     medians: Floats
 
 
-def _table(pairs: Sequence[Pair], same: NDArray[np.bool_], *, paired: bool) -> _Table:
-    raw = [_differences(pair) if paired else _means(pair) for pair in pairs]
-    ms = np.array([_middle(pair) for pair in pairs])
-    difference, own, df, share = (
-        (np.array(column, dtype=np.float64) for column in zip(*raw, strict=True))
-        if raw
-        else (np.zeros(0),) * 4
-    )
-    medians = np.array([float(np.log(np.median(p.b.ms) / np.median(p.a.ms))) for p in pairs])
+def _table(a: _Side, b: _Side, same: NDArray[np.bool_], *, paired: bool) -> _Table:
+    ms = np.exp((a.mean + b.mean) / 2)
+    difference, medians = b.mean - a.mean, b.median - a.median
+    squares, df, parts = a.by_run() + b.by_run()
+    share, parts = 1 / a.count + 1 / b.count, parts / 2
+    if paired:
+        each = b.logs - a.logs
+        df, share = a.count - 1.0, 1 / a.count
+        squares = np.nansum((each - difference[:, None]) ** 2, axis=1)
+    own = squares / np.maximum(df, 1)
     apart = np.zeros_like(ms)
     if not paired and int(same.sum()) >= LEAST:
         # What moved all kernels between the sides is no mode of any.
         apart = controls.fit_offset(ms[same], medians[same]).at(ms)
-    seen = _modes(pairs, ms, np.where(df > 0, own, np.nan), same, apart, paired=paired)
-    return _Table(ms, difference, own, df, share, seen, _errors(pairs), medians)
-
-
-def _median_shift(pairs: Sequence[Pair], same: NDArray[np.bool_]) -> float | None:
-    found = [
-        float(np.mean(np.log(pair.b.ms)) - np.mean(np.log(pair.a.ms)))
-        for pair, one in zip(pairs, same, strict=True)
-        if one
-    ]
-    return float(np.median(found)) if found else None
+    # Kernels that are identical on both sides show their modes between the sides as well; of
+    # others only a side's own scatter counts.
+    sides, together = (a.logs, b.logs - apart[:, None]), same & (not paired)
+    whole = np.nanvar(np.hstack(sides), axis=1, ddof=1)
+    shown = np.where(together, whole, np.where(df > 0, own, np.nan))
+    seen = modes.find(ms, shown, sides, together, paired=paired)
+    errors = np.hstack((a.squares, b.squares))
+    within = np.where((errors == 0).any(axis=1), np.nan, np.nanmean(errors, axis=1))
+    return _Table(ms, difference, own, df, share, parts, seen, within, medians)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +267,10 @@ class _Drift:
     odd: Odd = controls.NONE_ODD
 
 
-def _between_runs(
-    table: _Table, control: NDArray[np.bool_], squared: Floats, df: Floats, parts: Floats
-) -> _Drift:
+def _between_runs(table: _Table, control: NDArray[np.bool_], squared: Floats, df: Floats) -> _Drift:
     """What the ``control`` kernels, which cannot have changed, say of two runs. The error of a
     difference is a mixture over tails, and its test the t that is exceeded as rarely."""
-    ms = table.ms
+    ms, parts = table.ms, table.parts
     # A kernel at two modes says nothing of what moved the others.
     steady = control & ~table.seen.bimodal
     steady = steady if int(steady.sum()) >= LEAST else control
@@ -257,16 +304,14 @@ def _between_runs(
     return _Drift(difference, error, freedom, session, offset, odd)
 
 
-def _unshown(
-    table: _Table, squared: Floats, df: Floats, parts: Floats, between: Between | None
-) -> _Drift:
+def _unshown(table: _Table, squared: Floats, df: Floats, between: Between | None) -> _Drift:
     """Two runs whose kernels do not show what moved between them."""
     session, odd, least = controls.DEFAULT_SESSION, controls.NONE_ODD, np.inf
     if between is not None:
         odd, least = between.odd, min(float(between.runs), between.specific.tail)
         whole = between.common + between.specific.variance
         session = replace(between.specific, variance=whole, kernels=0, tail=least)
-    error = np.sqrt(squared + session.at(table.ms) * parts)
+    error = np.sqrt(squared + session.at(table.ms) * table.parts)
     return _Drift(table.difference, error, np.minimum(df, least), session, odd=odd)
 
 
@@ -284,76 +329,3 @@ def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
     # Kernels that show nothing of their own variance get the wider of the defaults.
     known = method if (table.df > 0).any() else variance.OLD_METHOD
     return variance.stated(known), Source.DEFAULT
-
-
-def _modes(
-    pairs: Sequence[Pair],
-    ms: Floats,
-    own: Floats,
-    same: NDArray[np.bool_],
-    apart: Floats,
-    *,
-    paired: bool,
-) -> modes.Modes:
-    """``modes.find`` of a table. Kernels that are identical on both sides show their modes
-    between the sides as well, ``apart`` (log) as all kernels are there; of others only a side's own
-    scatter counts (NaN: unknown)."""
-    together = same & (not paired)
-    every = [
-        np.log((*p.a.ms, *(np.array(p.b.ms) * np.exp(-by))))
-        for p, by in zip(pairs, apart, strict=True)
-    ]
-    whole = [float(np.var(logs, ddof=1)) for logs in every]
-    taken = [
-        modes.Processes(
-            len(p.a.ms), len(p.b.ms), [logs] if both else [logs[: len(p.a.ms)], logs[len(p.a.ms) :]]
-        )
-        for p, logs, both in zip(pairs, every, together, strict=True)
-    ]
-    return modes.find(ms, np.where(together, whole, own), taken, paired=paired)
-
-
-def _errors(pairs: Sequence[Pair]) -> Floats:
-    """The mean squared error of a process's median; NaN where it is not known of all."""
-    found = []
-    for pair in pairs:
-        every = [*pair.a.errors, *pair.b.errors]
-        whole = len(every) == len(pair.a.ms) + len(pair.b.ms) and all(e > 0 for e in every)
-        found.append(float(np.mean(np.square(every))) if whole else np.nan)
-    return np.array(found)
-
-
-def _middle(pair: Pair) -> float:
-    """The geometric mean of both sides, in milliseconds."""
-    return float(np.exp((np.mean(np.log(pair.a.ms)) + np.mean(np.log(pair.b.ms))) / 2))
-
-
-def _means(pair: Pair) -> tuple[float, float, float, float]:
-    """Difference of the means, pooled variance within runs, its degrees of freedom, and by how much
-    to multiply the variance for that of the difference."""
-    a, b = np.log(pair.a.ms), np.log(pair.b.ms)
-    runs = [*pair.a.by_run(), *pair.b.by_run()]
-    df = len(a) + len(b) - len(runs)
-    squares = sum(float(((run - run.mean()) ** 2).sum()) for run in runs)
-    return float(b.mean() - a.mean()), squares / max(df, 1), df, 1 / len(a) + 1 / len(b)
-
-
-def _sessions(pair: Pair) -> float:
-    """What part of the variance between two runs is in the difference: 1 if each side is one run,
-    less if it is the mean over processes of several."""
-    shares = [len(run) / len(side.ms) for side in (pair.a, pair.b) for run in side.by_run()]
-    return sum(share**2 for share in shares) / 2
-
-
-def _differences(pair: Pair) -> tuple[float, float, float, float]:
-    """The same for differences within processes."""
-    d = np.log(pair.b.ms) - np.log(pair.a.ms)
-    df = len(d) - 1
-    return float(d.mean()), float(((d - d.mean()) ** 2).sum()) / max(df, 1), df, 1 / len(d)
-
-
-def _within(pair: Pair) -> float:
-    """Variance of the difference that the samples' own scatter explains."""
-    return sum(
-        sum(e**2 for e in side.errors) / max(1, len(side.ms)) ** 2 for side in (pair.a, pair.b)
-    )

@@ -40,16 +40,6 @@ class FalsePositive:
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
-    """A kernel's processes: how many are A's and B's, and the logarithms of their medians, A's and
-    B's, or all in one array where both are known to be the same kernel."""
-
-    a: int
-    b: int
-    sides: Sequence[Floats]
-
-
-@dataclass(frozen=True, slots=True)
 class Modes:
     """Of each kernel: whether it is ``bimodal``, and the ``risks`` there are of
     its difference, one for each cause, the same causes in the same order for all kernels."""
@@ -75,10 +65,19 @@ class _Jump:
         return float(2 * self.ms * np.sinh(self.log / 2))
 
 
-def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: bool) -> Modes:
+def find(
+    ms: Floats,
+    variances: Floats,
+    sides: tuple[Floats, Floats],
+    together: NDArray[np.bool_],
+    *,
+    paired: bool,
+) -> Modes:
     """The modes of a table. ``ms``: durations in milliseconds. ``variances``: of the logarithms of
-    processes' medians, NaN where unknown. ``paired``: both sides were interleaved, so that
-    what a process does to both cancels.
+    processes' medians, NaN where unknown. ``sides``: those logarithms, a row for each kernel and a
+    column for each process of A and of B (NaN: none); ``together``: which kernels are known to be
+    the same on both. ``paired``: both sides were interleaved, so that what a process does to both
+    cancels.
 
     A kernel has modes if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
     nearest durations (median) and two modes explain it. Jumps that agree with another kernel's
@@ -87,23 +86,39 @@ def find(ms: Floats, variances: Floats, taken: Sequence[Processes], *, paired: b
     known = np.flatnonzero(np.isfinite(variances))
     bimodal = np.zeros(len(ms), dtype=np.bool_)
     jumps = []
-    for n in known.tolist():
-        order = np.argsort(np.abs(np.log(ms[known] / ms[n])), kind="stable")
-        usual = max(float(np.median(variances[known[order[:_NEAR]]])), _FLOOR)
-        if variances[n] > _FAR * usual:
-            jump = _jump(float(ms[n]), taken[n].sides, paired=paired)
-            bimodal[n] = jump is not None
-            jumps += [] if jump is None else [jump]
-    counts = sorted({(one.a, one.b) for one in taken})
+    usual = _usual(np.log(ms[known]), variances[known])
+    for n in known[variances[known] > _FAR * usual].tolist():
+        logs = [side[n][np.isfinite(side[n])] for side in sides]
+        jump = _jump(float(ms[n]), [np.concatenate(logs)] if together[n] else logs, paired=paired)
+        bimodal[n] = jump is not None
+        jumps += [] if jump is None else [jump]
+    counts = [*zip(*(np.isfinite(side).sum(axis=1).tolist() for side in sides), strict=True)]
     causes = [
-        _Cause(members, in_time, _chances(members, len(known), counts, paired=paired))
+        _Cause(members, in_time, _chances(members, len(known), sorted({*counts}), paired=paired))
         for members, in_time in _groups(jumps)
     ]
     risks = tuple(
         tuple(cause.risk(here, one, paired=paired) for cause in causes)
-        for here, one in zip(ms.tolist(), taken, strict=True)
+        for here, one in zip(ms.tolist(), counts, strict=True)
     )
     return Modes(bimodal, risks)
+
+
+def _usual(x: Floats, variances: Floats) -> Floats:
+    """The median of ``variances`` over the ``_NEAR`` kernels whose ``x`` is nearest to each."""
+    width = min(_NEAR, len(x))
+    if not width:
+        return variances
+    order = np.argsort(x, kind="stable")
+    ordered = x[order]
+    windows = np.lib.stride_tricks.sliding_window_view(variances[order], width)
+    low, high = ordered[: len(windows)], ordered[width - 1 :]
+    # Of the two windows whose middles lie about a kernel the one that reaches less far from it.
+    above = np.clip(np.searchsorted(low + high, 2 * x), 1, len(windows) - 1)
+    below = np.maximum(above - 1, 0)
+    reach = [np.maximum(x - low[at], high[at] - x) for at in (below, above)]
+    nearest = np.where(reach[0] <= reach[1], below, above)
+    return np.asarray(np.maximum(np.median(windows, axis=1)[nearest], _FLOOR))
 
 
 def _jump(ms: float, sides: Sequence[Floats], *, paired: bool) -> _Jump | None:
@@ -161,14 +176,14 @@ class _Cause:
     in_time: bool
     chances: Mapping[tuple[int, int], float]
 
-    def risk(self, ms: float, one: Processes, *, paired: bool) -> FalsePositive:
+    def risk(self, ms: float, counts: tuple[int, int], *, paired: bool) -> FalsePositive:
         """What it means for a kernel of ``ms``."""
         sizes = [jump.time if self.in_time else jump.log for jump in self.members]
         low, high = min(sizes) / _REACH, max(sizes) * _REACH
         if self.in_time:
             low, high = (float(2 * np.arcsinh(size / ms / 2)) for size in (low, high))
         # In turns a jump there and back looks like one twice as far.
-        return FalsePositive(self.chances[one.a, one.b], 0.0 if paired else low, high)
+        return FalsePositive(self.chances[counts], 0.0 if paired else low, high)
 
 
 def _chances(
