@@ -39,12 +39,12 @@ class _Idle(Job):
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """A device and its worker. ``spare`` is a process that has been started and has not touched
+    """A device and its worker. ``spares`` are processes that have been started and have not touched
     the device; ``facts`` is the first answer to the device's opening."""
 
     device: Device
     worker: Process | None = None
-    spare: Process | None = None
+    spares: list[Process] = field(default_factory=list)
     facts: Any = None
     tries: int = 0
     paused_until: float = 0.0
@@ -56,7 +56,7 @@ class _Place:
 
     @property
     def processes(self) -> list[Process]:
-        return [p for p in (self.worker, self.spare) if p is not None]
+        return [*([self.worker] if self.worker else []), *self.spares]
 
     def drop(self) -> None:
         """End the worker."""
@@ -133,7 +133,7 @@ class Pool(Closing):
             for place in self._places:
                 for process in place.processes:
                     process.end()
-                place.worker = place.spare = None
+                place.worker, place.spares = None, []
 
     def open(self) -> list[Any]:
         """What the devices' opening jobs answered first, in the order of the devices; those that
@@ -156,13 +156,14 @@ class Pool(Closing):
             for process in place.processes:
                 process.kill()
 
-    def spare(self) -> None:
-        """Start the processes that ``restart`` goes on in, without waiting for them. They do their
-        imports meanwhile and leave the devices alone."""
+    def spare(self, restarts: int = 1) -> None:
+        """Start the processes that so many times ``restart`` goes on in, without waiting for them.
+        They do their imports meanwhile and leave the devices alone."""
         self._require_own()
         with self._lock:
             for place in self._places:
-                place.spare = place.spare or Process.started(place.device, self.cache)
+                while len(place.spares) < restarts:
+                    place.spares.append(Process.started(place.device, self.cache))
 
     def restart(self) -> None:
         """Go on in fresh processes."""
@@ -170,7 +171,7 @@ class Pool(Closing):
         with self._lock:
             for place in self._places:
                 place.drop()
-                place.worker, place.spare = place.spare, None
+                place.worker = place.spares.pop(0) if place.spares else None
 
     def run(self, job: Job) -> Any:
         """One job's answer; raises what the job failed with."""
@@ -224,7 +225,7 @@ class Pool(Closing):
         for place in self._places:
             for process in place.processes:
                 process.forget()
-            place.worker = place.spare = None
+            place.worker, place.spares = None, []
         self._lock = threading.RLock()
         self._serving = False
         self._owner = os.getpid()

@@ -67,6 +67,7 @@ def time_pairs(
         return not reasons[number] and process not in outcomes[number]
 
     with Pool([device or device_jobs.gpu()], effort.job_seconds, cache, handlers) as pool:
+        pool.spare(device_jobs.ahead(effort.processes - 1))
         facts: DeviceFacts = pool.open()[0]
         compile_ahead(_compile_jobs(pairs, facts), jobs, cache)
         try:

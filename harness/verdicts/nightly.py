@@ -183,7 +183,7 @@ class _Night:
         """Tonight's run, what is new checked, tuned and compiled for its static metrics. What an
         interrupted night of the commit found out about the same text is known."""
         wanted = night_plan.to_examine(sorting, timed=plan.timed)
-        known = self._before(sorting.b)
+        known = self._before(sorting.b, timed=plan.timed)
         found = {
             (graph, k.name): known[graph, k.name, k.module]
             for graph, k in wanted
@@ -218,20 +218,25 @@ class _Night:
         self.left += [f"{graph}/{k.name}" for graph, k in wanted if (graph, k.name) not in found]
         return sorting.b.mapped(lambda graph, k: found.get((graph, k.name), k))
 
-    def _before(self, run: Run) -> dict[tuple[str, str, str], KernelRecord]:
-        """What interrupted nights of the same commit found out on this machine."""
-        paths = lookup.of_commit(self.options.results, run.commit) if run.commit else []
-        earlier = [store.load(path) for path in paths if path.parent.name == run.machine.key]
-        found = {
-            (graph.name, kernel.name, kernel.module): kernel
-            for one in earlier
-            if not one.complete and one.machine.triton == run.machine.triton
-            for graph in one.graphs
-            for kernel in graph.kernels
-        }
-        if found:
-            self.say(f"{len(found)} kernels are known from a night that was interrupted")
-        return found
+    def _before(self, run: Run, *, timed: bool) -> dict[tuple[str, str, str], KernelRecord]:
+        """What the machine's newest run, and interrupted nights of the same commit, found out about
+        the same text. The newest run's times are not tonight's, and what failed there is tried
+        again."""
+        mine = [p for p in lookup.runs(self.options.results) if p.parent.name == run.machine.key]
+        tried = lookup.of_commit(self.options.results, run.commit) if run.commit else []
+        known: dict[bool, dict[tuple[str, str, str], KernelRecord]] = {False: {}, True: {}}
+        for path in dict.fromkeys([*mine[-1:], *(path for path in tried if path in mine)]):
+            one = store.load(path)
+            resumed = not one.complete and one.commit == run.commit
+            for graph in one.graphs if toolchain(one) == toolchain(run) else ():
+                for k in graph.kernels:
+                    if (k.config or not timed) and (k.metrics or k.failed):
+                        known[resumed][graph.name, k.name, k.module] = k
+        if known[True]:
+            self.say(f"{len(known[True])} kernels are known from a night that was interrupted")
+        untimed = {"ms": None, "low": None, "high": None, "gbps": None, "sets": ()}
+        whole = {key: replace(k, **untimed) for key, k in known[False].items() if not k.failed}
+        return whole | known[True]
 
     def _timed(self, sorting: Sorting, plan: Plan) -> Comparison | None:
         """Old against new, and once more what looks slower. None where nothing was timed."""

@@ -172,6 +172,20 @@ def test_a_device_is_taken_by_every_fresh_process(tmp_path: Path) -> None:
     assert all_end([third])
 
 
+def test_several_processes_start_ahead_and_are_gone_with_the_pool(tmp_path: Path) -> None:
+    with Pool(gpus(1), 600.0, tmp_path) as pool:
+        pool.spare(2)
+        pool.spare(2)
+        started = [process.process for process in pool._places[0].spares]
+        assert len(started) == 2
+        first = pool.run(Do("where"))[1]
+        assert first not in [process.pid for process in started]
+        pool.restart()
+        assert pool.run(Do("where"))[1] == started[0].pid
+        assert alive(started[1].pid)
+    assert all_end([process.pid for process in started])
+
+
 def test_taking_a_device_is_not_limited_by_what_a_job_may_take(tmp_path: Path) -> None:
     (tmp_path / "slow").touch()
     with Pool(gpus(1), 0.1, tmp_path) as pool:
