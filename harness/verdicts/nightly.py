@@ -234,9 +234,11 @@ class _Night:
                         known[resumed][graph.name, k.name, k.module] = k
         if known[True]:
             self.say(f"{len(known[True])} kernels are known from a night that was interrupted")
-        untimed = {"ms": None, "low": None, "high": None, "gbps": None, "sets": ()}
-        whole = {key: replace(k, **untimed) for key, k in known[False].items() if not k.failed}
-        return whole | known[True]
+        return {
+            key: replace(k, ms=None, low=None, high=None, gbps=None, fraction=None, sets=())
+            for key, k in known[False].items()
+            if not k.failed
+        } | known[True]
 
     def _timed(self, sorting: Sorting, plan: Plan) -> Comparison | None:
         """Old against new, and once more what looks slower. None where nothing was timed."""
