@@ -144,6 +144,57 @@ SIZED = (
 )
 """Takes its number of elements as an argument."""
 
+COMPOSED = (
+    ROW_SUM[: ROW_SUM.index("@triton.jit")].replace("(1,)", "(2, 3)")
+    + """CALLS = []
+
+
+@triton.jit
+def _then(scale, shift, later_scale, later_shift):
+    CALLS.append(1)
+    return scale * later_scale, shift * later_scale + later_shift
+
+
+@triton.jit
+def triton_per_fused_sum_1(
+    scales, shifts, whole, part, XBLOCK: tl.constexpr, R0_BLOCK: tl.constexpr
+):
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]
+    place = 512 * xindex + tl.arange(0, R0_BLOCK)[None, :]
+    both = tl.load(scales + place), tl.load(shifts + place)
+    tl.store(whole + xindex, tl.reduce(both, 1, _then)[1][:, None])
+    tl.store(part + place, tl.associative_scan(both, 1, _then, reverse=True)[1])
+
+
+KERNEL_FUNCTION = triton_per_fused_sum_1
+
+
+def grid(config):
+    return (2, 1, 1)
+
+
+def get_args(device=None, seed=0):
+    assert not tl.core.is_builtin(tl.load), "the interpreter's own are in its place"
+    generator = torch.Generator().manual_seed(seed)
+    scales, shifts = torch.rand(2, 8, 512, generator=generator)
+    return [0.5 + scales / 2, shifts, torch.empty(8), torch.empty(8, 512)]
+
+
+def reference(args, wide=False):
+    def last(scales, shifts):
+        found = [torch.zeros(8, dtype=torch.float64)]
+        for scale, shift in zip(scales.double().unbind(1), shifts.double().unbind(1)):
+            found.append(found[-1] * scale + shift)
+        return torch.stack(found[1:], 1)
+
+    assert len(CALLS) == 0
+    scales, shifts = args[:2]
+    return [last(scales, shifts)[:, -1], last(scales.flip(1), shifts.flip(1)).flip(1)]
+"""
+    + _COMMON.replace("    pairs =", "    assert len(CALLS) == 2 * 18, len(CALLS)\n    pairs =")
+)
+"""Reduces and scans by a function that is not commutative; says how often it was called."""
+
 SPILLING = ROW_SUM.replace(
     "CONFIGS = [",
     'CONFIGS = [{"XBLOCK": 32, "R0_BLOCK": 512, "num_warps": 1, "num_stages": 1, "maxnreg": 24}, ',

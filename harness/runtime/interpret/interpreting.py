@@ -101,6 +101,8 @@ class Interpreter:
         standins.install_rounding()
         standins.install_splat()
         standins.install_index()
+        standins.install_trees()
+        standins.install_once()
         self._bounds = Bounds()
         self._bounds.install()
         self._cache = context.cache

@@ -221,6 +221,58 @@ def install_index() -> None:
     interpreter._patch_lang_tensor = patch
 
 
+def install_once() -> None:
+    """Have the interpreter in this process put its own in the place of the language's functions
+    once: it looks through all of them at every launch and at every call of a function (5 ms)."""
+    from types import SimpleNamespace
+
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    interpreter._patch_lang = lambda _: SimpleNamespace(restore=lambda: None)
+
+
+def install_trees() -> None:
+    """Have the interpreter reduce and scan by a function in the order of a tree, as a device does,
+    whole blocks at a time: its own way calls the function for every element."""
+    from triton.runtime import interpreter
+
+    def combined(own: Any, kinds: list[Any], left: list[Any], right: list[Any]) -> list[Any]:
+        operands = [*zip(left, kinds, strict=True), *zip(right, kinds, strict=True)]
+        made = own.combine_fn.fn(*(own.to_tensor(data, kind) for data, kind in operands))
+        found = [one.handle.data for one in (made if isinstance(made, tuple) else (made,))]
+        return [
+            np.broadcast_to(new, old.shape).astype(old.dtype)
+            for new, old in zip(found, right, strict=True)
+        ]
+
+    def generic_reduce(own: Any, given: Any) -> list[Any]:
+        parts, axis = own.unravel(given, own.axis)
+        kinds, data = [one.dtype for one in parts], [one.handle.data for one in parts]
+        while (length := data[0].shape[axis]) > 1:
+            even, odd = ([one.take(range(at, length, 2), axis) for one in data] for at in (0, 1))
+            data = combined(own, kinds, even, odd)
+        whole = given[0].handle.data.ndim if own.axis is None else 0
+        if not own.keep_dims:
+            data = [one.squeeze(axis) for one in data]
+        elif whole:
+            data = [one.reshape((1,) * whole) for one in data]
+        return [own.to_tensor(one, kind) for one, kind in zip(data, kinds, strict=True)]
+
+    def generic_scan(own: Any, given: Any) -> list[Any]:
+        kinds, data = [one.dtype for one in given], [one.handle.data for one in given]
+        places, step = np.indices(data[0].shape, sparse=True)[own.axis], 1
+        while step < data[0].shape[own.axis]:
+            made = combined(own, kinds, [np.roll(one, step, own.axis) for one in data], data)
+            both = zip(data, made, strict=True)
+            data, step = [np.where(places < step, old, new) for old, new in both], 2 * step
+        return [own.to_tensor(one, kind) for one, kind in zip(data, kinds, strict=True)]
+
+    interpreter.ReduceOps.generic_reduce = generic_reduce
+    interpreter.ScanOps.generic_scan = generic_scan
+
+
 def install() -> None:
     """Give the interpreter in this process a device library. Imports Triton, which must
     find ``TRITON_INTERPRET`` set."""

@@ -35,6 +35,11 @@ def test_a_given_configuration_is_used(pool: InterpreterPool) -> None:
         pool.check(emitted.POINTWISE, Config((("YBLOCK", 64),), num_warps=4))
 
 
+def test_functions_are_combined_in_a_tree_and_in_order(pool: InterpreterPool) -> None:
+    """Nine calls for 512 elements, and the language is not patched anew for each."""
+    assert pool.check(emitted.COMPOSED).passed
+
+
 def test_bad_kernels_are_rows_of_their_own(pool: InterpreterPool) -> None:
     texts = (emitted.BROKEN, emitted.CRASHING, emitted.POINTWISE, "x = 1", emitted.ROW_SUM)
     found = [a for _, a in sorted(pool.each([CheckJob(t) for t in texts]), key=lambda p: p[0])]
