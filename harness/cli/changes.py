@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.arguments import AckFile, Order, Repository
-from harness.cli.command import BROKEN, FINE, REGRESSED, Answer, command
+from harness.cli.command import BROKEN, FINE, REGRESSED, UNUSABLE, Answer, command
 from harness.cli.show import require_runs
 from harness.errors import unknown
 from harness.history import index
@@ -72,7 +72,9 @@ def changes(
     with answer.progress("judging the series"):
         report = chosen(find(known, followed, rules, waived, graph or []), answer.only)
     answer.tell(changes_report(report, known, followed))
-    return REGRESSED if report.regressions else BROKEN if report.broken else FINE
+    if report.regressions or report.broken:
+        return REGRESSED if report.regressions else BROKEN
+    return UNUSABLE if report.problems else FINE
 
 
 def followed_metrics(names: list[str], runs: index.Index) -> list[metrics.Metric]:

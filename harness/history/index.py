@@ -21,14 +21,14 @@ from harness.errors import RecordError
 from harness.files import write_atomically
 from harness.history import schema, store
 from harness.records import metrics
-from harness.records.run import Run, from_json
+from harness.records.run import EMPTY, TWICE, Run, from_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = ".index"
 FILE = "runs.arrow"
-VERSION = "6"
+VERSION = "7"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
@@ -50,7 +50,8 @@ class IndexedRun:
     """A run file and the run as a whole. ``file`` is relative to the results folder, ``size`` and
     ``changed`` (nanoseconds) are the file's. ``unreadable`` says why there is nothing else.
     ``throttled`` is the share of state readings with the most frequent reason for throttling,
-    ``reasons`` why graphs could not be compiled."""
+    ``reasons`` why graphs could not be compiled, ``problems`` what it should not hold: figures that
+    are none are not in the rows. ``misplaced``: it was made on another machine than it says."""
 
     file: str
     size: int
@@ -75,6 +76,8 @@ class IndexedRun:
     throttled: float = 0.0
     codegen_seconds: dict[str, float] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    misplaced: bool = False
     unreadable: str = ""
 
 
@@ -207,10 +210,11 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             file = pq.ParquetFile(source, pre_buffer=False)
             kept = dict(file.schema_arrow.metadata or {})
             run = from_json(Run, store.run_metadata(kept, path), str(path))
-            rows, regions = _projected(file, path)
+            rows, regions, problems = _projected(file, path)
             rows.validate(full=True)  # texts are UTF-8
         figures = [*_peers(regions.to_pylist()), *_peers(_bare_regions(run))]
-        return _entry(run, rows, name, size, changed), pa.concat_tables([rows, _table(figures)])
+        entry = _entry(run, rows, name, size, changed, problems)
+        return entry, pa.concat_tables([rows, _table(figures)])
     except RecordError as error:
         reason = str(error)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -218,18 +222,20 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
     return IndexedRun(name, size, changed, unreadable=reason), _empty()
 
 
-def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table]:
-    """The rows of kernels, and those of graphs with their regions. A file that was written before
-    all columns were is brought up to date, which takes reading it whole."""
+def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
+    """The rows of kernels, those of graphs with their regions, and what is wrong with kernels. A
+    file that was written before all columns were is brought up to date, which takes reading it
+    whole."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     names = {name: _NAMES.get(name, name) for name in _kinds() if name not in _MADE}
     static = {metric.column for metric in metrics.static()}
     peers = [f"regions.list.element.{name}" for name in _PEER]
     present = {*file.schema_arrow.names, *static}
-    if {*names.values(), "reason", "origins", "regions"} <= present:
+    if {*names.values(), "reason", "origins", "regions", "problem"} <= present:
         wanted = [n for n in names.values() if n in file.schema_arrow.names]
-        wanted += ["reason", "origins.list.element"]
+        wanted += ["reason", "problem", "origins.list.element"]
         read = file.read(columns=[*wanted, *peers], use_threads=False)
     else:
         read = schema.table(store.load(path))
@@ -244,7 +250,13 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table]:
     keys = pa.array(schema.series_keys(zip(*known, strict=True)), pa.string())
     columns["key"] = _as(keys, _kinds()["key"])
     columns["failed"] = pa.array([c == "failed" or bool(r) for c, r in pairs], pa.bool_())
-    return pa.table(columns), read.select(["graph", "regions"])
+    texts = zip(*(read.column(n).to_pylist() for n in ("name", "graph", "problem")), strict=True)
+    bad = [f"kernel {name} of {graph}: {why}" for name, graph, why in texts if why]
+    wrong = pc.not_equal(read.column("problem").combine_chunks(), "")
+    for name in ("ms", "low", "high", "gbps", "fraction"):
+        columns[name] = pc.if_else(wrong, None, columns[name])
+    rows = pa.table(columns).filter(pc.not_equal(read.column("problem"), TWICE))
+    return rows, read.select(["graph", "regions"]), bad
 
 
 def _bare_regions(run: Run) -> list[dict[str, Any]]:
@@ -308,9 +320,12 @@ def _empty() -> pa.Table:
     return _columns().empty_table()
 
 
-def _entry(run: Run, rows: pa.Table, name: str, size: int, changed: int) -> IndexedRun:
+def _entry(
+    run: Run, rows: pa.Table, name: str, size: int, changed: int, problems: Sequence[str]
+) -> IndexedRun:
     same: dict[str, Any] = {name: getattr(run, name) for name in _OF_RUN}
     same |= {name: getattr(run.machine, name) or "" for name in _OF_MACHINE}
+    empty = [EMPTY] if run.empty and run.complete and not rows.num_rows else []
     broken = sum(bool(graph.reason) for graph in run.graphs)
     readings = run.state.samples if run.state else 0
     throttled = max(run.state.throttled.values(), default=0) if run.state else 0
@@ -325,5 +340,7 @@ def _entry(run: Run, rows: pa.Table, name: str, size: int, changed: int) -> Inde
         throttled=throttled / readings if readings else 0.0,
         codegen_seconds={g.name: s for g in run.graphs if (s := g.codegen_seconds) is not None},
         reasons={g.name: g.reason for g in run.graphs if g.reason},
+        problems=[*([run.machine.problem] if run.machine.problem else empty), *problems],
+        misplaced=bool(run.machine.problem),
         **same,
     )

@@ -91,12 +91,13 @@ def table(run: Run) -> pa.Table:
     rows = []
     for graph in run.graphs:
         names = labels((kernel.name, kernel.origins) for kernel in graph.kernels)
-        for place, (kernel, label) in enumerate(zip(graph.kernels, names, strict=True)):
+        each = zip(graph.kernels, names, graph.problems, strict=True)
+        for place, (kernel, label, why) in enumerate(each):
             packed = _converted(KernelRecord, metrics.spread(to_json(kernel)), json.dumps)
             mine = () if place else graph.regions
             regions = [_converted(RegionRecord, to_json(one), json.dumps) for one in mine]
-            more = {"graph": graph.name, "regions": regions, "label": label, **_derived(kernel)}
-            rows.append({**key, **packed, **more})
+            more = {"graph": graph.name, "regions": regions, "label": label, "problem": why}
+            rows.append({**key, **packed, **more, **_derived(kernel)})
     whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))
     version = str(records.SCHEMA_VERSION).encode()
     metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: version}
@@ -183,7 +184,7 @@ def columns() -> pa.Schema:
             ("graph", pa.string()),
             *_fields(KernelRecord),
             ("regions", pa.list_(pa.struct(_fields(RegionRecord)))),
-            *((name, pa.string()) for name in ("label", "code_hash")),
+            *((name, pa.string()) for name in ("label", "code_hash", "problem")),
             *((name, pa.int64()) for name in ("samples", "excluded")),
             ("clock_mhz", pa.float64()),
         ]

@@ -8,6 +8,7 @@ bandwidths GB/s (10^9 bytes); a number that was not measured is ``None``, never 
 from __future__ import annotations
 
 import enum
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from harness.errors import HarnessError, RecordError
+from harness.files import slug
 from harness.records import metrics, modules
 from harness.records.names import short
 from harness.records.timing import Samples
@@ -24,6 +26,12 @@ from harness.table import Column, Table, html
 
 SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
+
+EMPTY = "holds no kernels"
+TWICE = "it is there twice: the first counts"
+"""The ``problem`` of a kernel that the graph has already."""
+_STUCK = 20
+"""So many samples that are all equal are no measurement: a timer's ticks would show."""
 
 T = TypeVar("T")
 
@@ -56,6 +64,15 @@ class Machine:
     torch: str = ""
     triton: str = ""
     cuda: str | None = None
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with its name; empty if nothing is. The key of an imported run begins with
+        where it came from."""
+        gpu, key = (slug(name or "").replace("-", "") for name in (self.gpu, self.key))
+        if not self.gpu or gpu in key:
+            return ""
+        return f"lies in the folder of {self.key} and was made on {self.gpu}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +131,20 @@ class KernelRecord:
     def failed(self) -> bool:
         """Whether this kernel did not compile or computes something else."""
         return self.check is Check.FAILED or bool(self.reason)
+
+    @property
+    def problem(self) -> str:
+        """Why its samples are no times that it takes; empty if they are."""
+        samples = self.samples_ms
+        every = (*samples, 1.0 if self.ms is None else self.ms)
+        odd = next((ms for ms in every if not 0 < ms < math.inf), None)
+        if odd is not None:
+            number = math.isfinite(odd)
+            return f"a sample is no {'time' if number else 'number'} ({odd:g}{' ms' * number})"
+        if len(samples) >= _STUCK and min(samples) == max(samples):
+            return f"all {len(samples)} samples are {samples[0]:g} ms: the timer stood still"
+        other = {one.method for one in self.sets} - {"", "?"}
+        return f"mixes methods of measuring: {', '.join(sorted(other))}" if other else ""
 
     def __repr__(self) -> str:
         time = "not timed" if self.ms is None else f"{self.ms:.4g} ms"
@@ -194,6 +225,18 @@ class GraphRecord:
         """Kernel launches, repeats counted."""
         return sum(kernel.launches for kernel in self.kernels)
 
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with each kernel, in their order; empty where nothing is."""
+        keys = [
+            (kernel.name, kernel.region, kernel.origins, kernel.module) for kernel in self.kernels
+        ]
+        first = {key: place for place, key in reversed([*enumerate(keys)])}
+        return [
+            TWICE if first[key] < place else kernel.problem
+            for place, (key, kernel) in enumerate(zip(keys, self.kernels, strict=True))
+        ]
+
     def __repr__(self) -> str:
         return f"<record of {self.name}: {len(self.kernels)} kernels, {self.launches} launches>"
 
@@ -231,6 +274,11 @@ class Run:
     def failed(self) -> bool:
         """Whether anything in it failed."""
         return any(graph.failed for graph in self.graphs)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing in it, no reason either."""
+        return not any(graph.kernels or graph.regions or graph.reason for graph in self.graphs)
 
     @property
     def kernels(self) -> list[KernelRecord]:

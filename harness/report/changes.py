@@ -67,9 +67,10 @@ def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterat
         mine = [r for r in rows if r["verdict"] == verdict and worse in (None, r["suspected"])]
         if mine:
             yield from (Table(_COLUMNS, mine, title), Text())
-    if report.broken:
-        yield Text("Broken")
-        yield from (*paragraphs(report.broken), Text())
+    for title, sentences in (("Broken", report.broken), ("Not usable", report.problems)):
+        if sentences:
+            yield Text(title)
+            yield from (*paragraphs(sentences), Text())
     yield from paragraphs([_break_line(each) for each in report.breaks])
     if report.changes:
         yield Text(LEGEND, wrapped=True, style="dim")
@@ -230,6 +231,7 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
         "stale": [asdict(each) for each in report.stale],
         "left_out": dict(sorted(report.left_out.items())),
         "broken": list(report.broken),
+        "problems": list(report.problems),
         "notes": list(report.notes),
     }
 

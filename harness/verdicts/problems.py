@@ -3,20 +3,17 @@ is judged without it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.files import slug
-from harness.records.run import Check, GraphRecord, KernelRecord, Run
-from harness.verdicts.pairing import Match, region_of
+from harness.records.run import EMPTY, TWICE, Check, GraphRecord, KernelRecord, Run
+from harness.verdicts.pairing import Match
 
 if TYPE_CHECKING:
     from harness.verdicts.comparing import Side
 
-_STUCK = 20
-"""So many samples that are all equal are no measurement: a timer's ticks would show."""
+_ALONE = "there is one sample: nothing is known of its noise"
 
 
 def untimed(kernel: KernelRecord) -> str:
@@ -25,9 +22,8 @@ def untimed(kernel: KernelRecord) -> str:
         return "computes something else (check failed)"
     if kernel.reason:
         return f"did not run ({kernel.reason})"
-    odd = sample_problem(kernel)
-    if odd:
-        return odd
+    if kernel.problem or _is_alone(kernel):
+        return kernel.problem or _ALONE
     if not any(s.ms for s in kernel.sets):
         return "throttled throughout" if any(s.excluded for s in kernel.sets) else "not timed"
     if all(s.disturbed for s in kernel.sets):
@@ -35,19 +31,10 @@ def untimed(kernel: KernelRecord) -> str:
     return ""
 
 
-def sample_problem(kernel: KernelRecord) -> str:
-    """What is wrong with the samples of ``kernel``; empty if nothing is."""
-    samples = [ms for one in kernel.sets for ms in one.ms]
-    for ms in samples:
-        if not math.isfinite(ms):
-            return f"a sample is no number ({ms})"
-        if ms <= 0:
-            return f"a sample is no time ({ms:g} ms)"
-    if len(samples) == 1 and not any(one.excluded or one.disturbed for one in kernel.sets):
-        return "there is one sample: nothing is known of its noise"
-    if len(samples) >= _STUCK and min(samples) == max(samples):
-        return f"all {len(samples)} samples are {samples[0]:g} ms: the timer stood still"
-    return ""
+def _is_alone(kernel: KernelRecord) -> bool:
+    """Whether there is one sample, though no other was left out."""
+    few = len(kernel.samples_ms) == 1 and not kernel.problem
+    return few and not any(one.excluded or one.disturbed for one in kernel.sets)
 
 
 def problems_of(a: Side, b: Side) -> tuple[str, ...]:
@@ -63,29 +50,14 @@ def problems_of(a: Side, b: Side) -> tuple[str, ...]:
 
 def _of_side(side: Side) -> Iterator[str]:
     run, name = side.run, _name(side)
-    if not any(graph.kernels or graph.regions or graph.reason for graph in run.graphs):
-        yield f"{name} holds no kernels"
-    machine = run.machine
-    if machine.gpu and _plain(machine.gpu) not in _plain(machine.key):
-        yield f"{name} lies in the folder of {machine.key} and was made on {machine.gpu}"
+    if run.empty:
+        yield f"{name} {EMPTY}"
+    if run.machine.problem:
+        yield f"{name} {run.machine.problem}"
     for graph in run.graphs:
-        methods = {
-            s.method for kernel in graph.kernels for s in kernel.sets if s.method not in ("", "?")
-        }
-        if len(methods | ({run.method} if methods else set())) > 1:
-            yield f"{name}: {graph.name} mixes methods of measuring: {', '.join(sorted(methods))}"
-        for kernel in graph.kernels:
-            why = sample_problem(kernel)
-            if why:
-                yield f"{name}: kernel {kernel.name} of {graph.name}: {why}"
-        for kernel in _repeated(graph):
-            yield f"{name}: kernel {kernel.name} of {graph.name} is there twice: the first counts"
-
-
-def _plain(name: str) -> str:
-    """Letters and digits of a machine's name; of an imported run, whose key begins with where it
-    came from, too."""
-    return slug(name).replace("-", "")
+        for kernel, why in zip(graph.kernels, graph.problems, strict=True):
+            if why or _is_alone(kernel):
+                yield f"{name}: kernel {kernel.name} of {graph.name}: {why or _ALONE}"
 
 
 def _name(side: Side) -> str:
@@ -94,25 +66,17 @@ def _name(side: Side) -> str:
 
 def without_duplicates(graphs: Sequence[GraphRecord]) -> list[GraphRecord]:
     """``graphs`` with each kernel once."""
-    found = []
-    for graph in graphs:
-        extra = {id(kernel) for kernel in _repeated(graph)}
-        if extra:
-            kept = tuple(kernel for kernel in graph.kernels if id(kernel) not in extra)
-            graph = replace(graph, kernels=kept)
-        found.append(graph)
-    return found
-
-
-def _repeated(graph: GraphRecord) -> list[KernelRecord]:
-    seen: set[tuple[object, ...]] = set()
-    found = []
-    for kernel in graph.kernels:
-        key = (kernel.name, region_of(kernel), kernel.origins, kernel.module)
-        if key in seen:
-            found.append(kernel)
-        seen.add(key)
-    return found
+    return [
+        replace(
+            graph,
+            kernels=tuple(
+                kernel
+                for kernel, why in zip(graph.kernels, graph.problems, strict=True)
+                if why != TWICE
+            ),
+        )
+        for graph in graphs
+    ]
 
 
 def broken_in(a: Side, b: Side, matches: Sequence[Match]) -> tuple[str, ...]:

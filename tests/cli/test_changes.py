@@ -11,6 +11,8 @@ import pytest
 
 from harness.history import store
 from harness.history.journal import Journal
+from harness.records.run import KernelRecord
+from harness.records.timing import Samples
 from tests.cli.conftest import Command
 from tests.history.changes.test_bad_runs import with_peers
 from tests.history.examples import run
@@ -325,3 +327,61 @@ def test_import_of_a_folder_with_a_damaged_file(
     assert len(list(results.glob("*/*.parquet"))) == 1
     document = harness("import", folder, "--json").json()
     assert [error["where"] for error in document["damaged"]] == [str(folder / "torn.json")]
+
+
+def _spoilt(results: Path, commits: list[str], what: str) -> None:
+    """A history of eight kernels without a change, whose run 7 holds ``what`` it should not."""
+    values = 0.02 * np.exp(0.005 * noise(np.random.default_rng(3), 8, POINTS, 0.0))
+    times = {"NaN": np.nan, "infinity": np.inf, "zero": 0.0, "negative": -0.02}
+
+    def edit(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
+        if (row, point) != (4, 7):
+            return kernel
+        sets = {"constant": Samples((0.02,) * 30), "another method": Samples((0.02,), method="2")}
+        one = sets.get(what, Samples((0.02, times.get(what, 0.02))))
+        return replace(kernel, sets=(one,))
+
+    files = save_history(results, commits, values, edit=edit)
+    whole = store.load(files[7])
+    (graph,) = whole.graphs
+    if what == "empty":
+        whole = replace(whole, graphs=(replace(graph, kernels=()),))
+    elif what == "duplicate":
+        kernels = (*graph.kernels, graph.kernels[4])
+        whole = replace(whole, graphs=(replace(graph, kernels=kernels),))
+    elif what == "a machine that lies":
+        whole = replace(whole, machine=replace(whole.machine, gpu="NVIDIA B200"))
+    files[7].unlink()
+    store.save(results, whole)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("NaN", "kernel triton_poi_k4_0 of block: a sample is no number (nan)"),
+        ("infinity", "kernel triton_poi_k4_0 of block: a sample is no number (inf)"),
+        ("zero", "kernel triton_poi_k4_0 of block: a sample is no time (0 ms)"),
+        ("negative", "kernel triton_poi_k4_0 of block: a sample is no time (-0.02 ms)"),
+        ("constant", "kernel triton_poi_k4_0 of block: all 30 samples are 0.02 ms"),
+        ("another method", "kernel triton_poi_k4_0 of block: mixes methods of measuring: 2"),
+        ("duplicate", "kernel triton_poi_k4_0 of block: it is there twice"),
+        ("empty", "holds no kernels"),
+        ("a machine that lies", "and was made on NVIDIA B200"),
+    ],
+)
+def test_what_a_file_should_not_hold_is_named_and_the_rest_is_judged(
+    harness: Command, results: Path, commits: tuple[Path, list[str]], what: str, said: str
+) -> None:
+    _spoilt(results, commits[1], what)
+    answer = harness("changes", "--repository", commits[0], "--json")
+    assert answer.status == 2
+    document = answer.json()
+    (problem,) = document["problems"]
+    assert said in problem
+    assert f"20260101-000007-{commits[1][7][:12]}.parquet: " in problem
+    # Eight kernels and their graph, without what is no figure of them.
+    assert document["judged"] == 9
+    assert not document["changes"]
+    lost = {"empty": 9, "a machine that lies": 9, "duplicate": 0}.get(what, 2)
+    assert document["points"] == 9 * POINTS - lost
+    assert said in " ".join(harness("changes", "--repository", commits[0]).out.split())

@@ -264,7 +264,7 @@ def test_samples_without_noise_are_no_measurement(changes: dict[str, object], sa
 def test_a_kernel_that_is_there_twice_counts_once() -> None:
     b = suite("B", 2)
     found = compared(suite("A", 1), [*b, b[3]])
-    assert "k3 of g is there twice" in found.problems[0]
+    assert "k3 of g: it is there twice" in found.problems[0]
     assert not found.appeared
     assert whole(found).verdict is Verdict.SAME
 

@@ -111,7 +111,8 @@ class Break:
 class Report:
     """All of it. ``judged`` counts the series long enough to be judged, ``short`` the others;
     ``stale`` are waivers of nothing. ``chance`` is that of a step that is at least suspected in a
-    flat series. ``broken``: sentences about what ran in earlier runs and fails in the newest."""
+    flat series. ``broken``: sentences about what ran in earlier runs and fails in the newest;
+    ``problems``: about what files should not hold."""
 
     changes: tuple[Change, ...]
     breaks: tuple[Break, ...]
@@ -123,6 +124,7 @@ class Report:
     left_out: Counter[str] = field(default_factory=Counter)
     chance: float = 0.0
     broken: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -180,6 +182,7 @@ def find(
         known.left_out,
         settings.alone if noisy else 0.0,
         tuple(whole_runs.broken(known)),
+        tuple(f"{run.file}: {problem}" for run in known.runs for problem in run.problems),
     )
 
 

@@ -120,6 +120,8 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
 def _reason_to_leave_out(run: IndexedRun) -> str:
     if run.unreadable:
         return "runs that cannot be read"
+    if run.misplaced:
+        return "runs in the folder of another machine"
     if run.dirty:
         return "runs of a tree with uncommitted changes"
     if run.throttled > MOSTLY:
