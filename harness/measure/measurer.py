@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -19,11 +20,16 @@ from harness.records.trials import Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import reason
+from harness.runtime.interpret.interpreter import CheckResult
+from harness.runtime.interpret.interpreting import result
 from harness.runtime.tune.autotune import Compiler, Settings
 from harness.runtime.tune.caching import CachingAutotuner
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
+
+_KEPT = 256
+"""Modules that stay loaded: more than a session has in flight between looking up and timing."""
 
 Preparer = Callable[[modules.LoadedModule], Compiler]
 """Gives what compiles the candidates of a module; the device's compiler by default."""
@@ -47,6 +53,37 @@ class Measurer:
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
     pool: CompilePool | None = None
+    _loaded: dict[str, modules.LoadedModule] = field(default_factory=dict)
+
+    def load(self, module_text: str) -> modules.LoadedModule:
+        """The module, which stays: it is looked up, checked, tuned and timed. Raises
+        ``CompileFailed``."""
+        found = self._loaded.get(module_text)
+        if found is None:
+            if len(self._loaded) >= _KEPT:
+                self._loaded.clear()
+            found = self._loaded[module_text] = modules.load(module_text, self.cache)
+        return found
+
+    def check(self, module_text: str) -> CheckResult:
+        """Run the first candidate, as it was compiled ahead, with poisoned outputs, and compare
+        with plain torch in float64. Raises ``HarnessError`` where the kernel cannot be run."""
+        began = time.perf_counter()
+        loaded = self.load(module_text)
+        try:
+            launch = self._prepare(loaded)(loaded.configs[0])
+            found = loaded.check(loaded.get_args(device=self.device, seed=0), launch=launch)
+        except HarnessError:
+            raise
+        except Exception as error:
+            raise CheckFailed(
+                "a kernel could not be run",
+                where=loaded.name,
+                got=reason(error),
+                expected="a kernel that runs to its end",
+                remedy=f"run the emitted module with --check; its text is in {loaded.path}",
+            ) from error
+        return result(found, time.perf_counter() - began)
 
     def measure(
         self,
@@ -62,7 +99,7 @@ class Measurer:
         args: modules.Arguments = []
         self.readings()  # what was read before concerns another kernel
         try:
-            loaded = modules.load(module_text, self.cache)
+            loaded = self.load(module_text)
             name = loaded.name
             args = loaded.get_args(device=self.device, seed=seed)
             prepare = self._prepare(loaded)
@@ -99,7 +136,9 @@ class Measurer:
         a tuning whatever is known."""
         chosen = settings or Settings(room=free_room)
         places = (self.tuning_cache, self.table, self.pool)
-        return CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
+        found = CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
+        found.loaded = self.load(module_text)
+        return found
 
     def tune(
         self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0

@@ -7,7 +7,6 @@ It measures its own bandwidths when asked to, and watches the GPU's state.
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ import torch
 
 from harness import options
 from harness.devices.job import Context, Unusable
-from harness.errors import CheckFailed, CompileFailed, HarnessError, NoDevice
+from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
@@ -28,10 +27,9 @@ from harness.records.timing import Launch, Timer, Work
 from harness.records.trials import Outcome, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
-from harness.runtime.compile.static import reason, triton_cache, untuned
+from harness.runtime.compile.static import reason, untuned
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.runtime.interpret.interpreting import result
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.autotune import Settings
@@ -158,7 +156,8 @@ def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
 
 def check(context: Context, job: jobs.CheckKernel) -> CheckResult:
     """The handler of ``CheckKernel``."""
-    return surviving(lambda: check_on_device(job.module_text, context.cache))
+    measurer = context.once(Gpu).measurer
+    return surviving(lambda: measurer.check(job.module_text))
 
 
 def time(context: Context, job: jobs.TimeKernel) -> Timing:
@@ -217,27 +216,6 @@ def time_pair(context: Context, job: PairJob) -> PairSamples:
     """The handler of ``PairJob``."""
     gpu = context.once(Gpu)
     return surviving(lambda: paired(job, gpu.timer, gpu.target, context.cache))
-
-
-def check_on_device(module_text: str, cache: Path | None = None) -> CheckResult:
-    """The module's own check on the GPU: fresh inputs, poisoned outputs, float64 reference.
-    Raises ``HarnessError`` where the kernel cannot be run."""
-    began = clock.perf_counter()
-    loaded = modules.load(module_text, cache)
-    try:
-        with triton_cache(cache):
-            found = loaded.check(loaded.get_args(device="cuda", seed=0), None)
-    except HarnessError:
-        raise
-    except Exception as error:
-        raise CheckFailed(
-            "a kernel could not be run",
-            where=loaded.name,
-            got=reason(error),
-            expected="a kernel that runs to its end",
-            remedy=f"run the emitted module with --check; its text is in {loaded.path}",
-        ) from error
-    return result(found, clock.perf_counter() - began)
 
 
 def paired(

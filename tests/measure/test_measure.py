@@ -180,6 +180,39 @@ def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
         measurer.measure("KERNEL = 1")
 
 
+def test_a_check_runs_what_was_compiled_and_loads_the_module_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[str] = []
+    load = modules.load
+    monkeypatch.setattr(modules, "load", lambda text, c: (loads.append(text), load(text, c))[1])
+    asked: list[Config] = []
+
+    class Wrong(TorchLaunch):
+        def __call__(self, args: Sequence[Any]) -> None:
+            super().__call__(args)
+            args[self.loaded.outputs[0]].add_(1)
+
+    class Wrongly(ByTorch):
+        def __call__(self, config: Config) -> TorchLaunch:
+            asked.append(config)
+            return Wrong(self.loaded, Resources())
+
+    places = (H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu")
+    measurer = Measurer(*places, preparer=by_torch)
+    own = measurer.load(emitted.POINTWISE).raw.call
+    assert measurer.check(emitted.POINTWISE).passed
+    assert measurer.load(emitted.POINTWISE).raw.call is own
+    measurer.measure(emitted.POINTWISE)
+    assert measurer.tuner(emitted.POINTWISE).loaded is measurer.load(emitted.POINTWISE)
+    assert loads == [emitted.POINTWISE]
+    wrong = Measurer(*places, preparer=lambda m: Wrongly(m, {}))
+    assert not wrong.check(emitted.POINTWISE).passed
+    assert asked == [wrong.load(emitted.POINTWISE).configs[0]]
+    with pytest.raises(CompileFailed, match="no"):
+        Measurer(*places, preparer=lambda m: by_torch(m, x1024="A")).check(emitted.POINTWISE)
+
+
 def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:
     roofline = Roofline(3000.0, fp32_tflops=50.0, tensor_tflops=700.0)
     measurer = Measurer(H100, FakeTimer(0.5), roofline, tmp_path, "cpu", preparer=by_torch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,8 @@ _FLUSH_FACTOR = 4
 _LEAST_FLUSH_BYTES = 128 << 20
 _FLOOR_SAMPLES = 60
 _MANY = 33
+_REST_SECONDS = 0.05
+"""As long as the device is left alone between two kernels."""
 
 
 class NotRecordable(HarnessError):
@@ -53,7 +56,7 @@ class CudaEngine:
     _slots: torch.Tensor = field(init=False)
     _events: list[Any] = field(default_factory=list)
     _notes: int = 0
-    _read: list[list[int]] = field(default_factory=list)
+    _read: Any = None
     _flush: Launch = field(init=False)
     _many: Launch = field(init=False)
 
@@ -102,7 +105,13 @@ class CudaEngine:
     def wait(self) -> None:
         """Wait for the device and read the notes."""
         torch.cuda.synchronize(self._device)
-        self._read.clear()
+        self._read = None
+
+    def rest(self) -> None:
+        """Give memory back and leave the device alone for a moment."""
+        self.wait()
+        torch.cuda.empty_cache()
+        time.sleep(_REST_SECONDS)
 
     def elapsed_ms(self, begin: int, end: int) -> float:
         """Between two marks, both reached."""
@@ -113,12 +122,11 @@ class CudaEngine:
         nanoseconds that passed. None if it cannot be told."""
         from harness.measure.timer import probes
 
-        if not self._read:
-            rows: Any = self._slots.view(-1, probes.STAMP_FIELDS).tolist()
-            self._read.extend(rows)
+        if self._read is None:
+            self._read = self._slots.cpu().numpy().reshape(-1, probes.STAMP_FIELDS)
         if end < begin or self._notes - begin > probes.STAMPS:
             return None
-        first, last = (self._read[i % probes.STAMPS] for i in (begin, end))
+        first, last = (self._read[i % probes.STAMPS].tolist() for i in (begin, end))
         if first[2] != last[2] or last[1] <= first[1]:
             return None  # another SM counts from another start
         return (last[0] - first[0]) / (last[1] - first[1]) * 1000

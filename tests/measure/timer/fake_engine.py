@@ -113,6 +113,10 @@ class FakeEngine:
     def wait(self) -> None:
         self.log.append("wait")
 
+    def rest(self) -> None:
+        self.now += 50
+        self.log.append("rest")
+
     def elapsed_ms(self, begin: int, end: int) -> float:
         return self.marks[end] - self.marks[begin]
 

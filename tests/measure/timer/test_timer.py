@@ -340,6 +340,19 @@ def test_an_episode_longer_than_the_budget_is_waited_for(monkeypatch: pytest.Mon
         assert found.median == pytest.approx(usual, rel=0.02)
 
 
+def test_an_interval_that_a_recording_keeps_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An H200 kept it up for as long as one measurement went on, and had the usual one after it."""
+    timer, engine = _with_an_episode(1e9, monkeypatch)
+    engine.interval = engine.stretch = lambda _: 1.0 if "rest" in engine.log else 0.7
+    began = engine.now
+    found = timer.measure(work(engine, 600_000), 300.0)
+    assert (found.stopped, found.excluded) == ("width", 0)
+    assert found.median == pytest.approx(0.001 + 600_000 / 3e6, rel=0.02)
+    assert engine.now - began < 1000
+
+
 def test_waiting_ends_and_is_said_to_be_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     timer, engine = _with_an_episode(1e9, monkeypatch)
     began = engine.now
