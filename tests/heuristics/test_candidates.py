@@ -407,9 +407,18 @@ def test_rows_at_odd_addresses_are_folded_by_at_most_512_threads() -> None:
         (512, 32, 8192, (1, 8)),
         (512, 32, 768, (2, 4)),
         (512, 16, 8, (16, 1)),  # no more rows than there are
+        (256, 392, 96, (32, 8)),  # not measured: 16 elements a thread, which spill nothing
+        (224, 112, 192, (16, 8)),
     ],
 )
 def test_strips_of_rows(strips: int, strip: int, columns: int, first: tuple[int, int]) -> None:
     facts = Facts(Family.MIXED, (("y", strips), ("x", strip), ("r0_", columns)), Hint.INNER)
     best = candidates(facts, H200)[0]
     assert (best.block("XBLOCK"), best.num_warps, best.block("STAGES")) == (*first, 3)
+
+
+@pytest.mark.parametrize("columns", [48, 96, 192, 512, 768, 1024, 4096, 8192])
+def test_a_warp_of_a_strip_holds_what_compiles_in_seconds(columns: int) -> None:
+    facts = Facts(Family.MIXED, (("y", 256), ("x", 400), ("r0_", columns)), Hint.INNER)
+    for config in candidates(facts, H200):
+        assert config.elements <= (1024 if columns < 768 else 4096) * config.num_warps
