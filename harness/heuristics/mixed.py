@@ -59,7 +59,7 @@ def pipelined(found: Sequence[Config]) -> tuple[Config, ...]:
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Rows of a program side by side, warps, and blocks of rows under way, as they were fastest on
     an H200 (docs/measurements/limit.md): what a multiprocessor's programs load at once fills it,
-    warps lie along the row, whose sums down the columns then stay in threads, unless rows are short;
+    warps lie along the row (not of short ones), whose sums down the columns then stay in threads;
     loads two ahead."""
     row = next_power_of_two(facts.reduced)
     each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))

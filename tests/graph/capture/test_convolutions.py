@@ -90,6 +90,22 @@ def test_groups_transposes_and_views(groups: int) -> None:
     same(function, images(2, 8, 8, 8), images(8, 8 // groups, 3, 3), images(8))
 
 
+@pytest.mark.parametrize(("groups", "last"), [(1, True), (2, False), (8, True)])
+def test_groups_that_are_trained_are_left_alone(groups: int, last: bool) -> None:
+    def step(x: torch.Tensor, w: torch.Tensor) -> Any:
+        with torch.enable_grad():
+            x, w = (one.detach().requires_grad_() for one in (x, w))
+            loss = functional.conv2d(x, w, padding=1, groups=groups).float().square().sum()
+            return torch.autograd.grad(loss, (x, w))
+
+    given = (images(2, 8, 8, 8), images(8, 8 // groups, 3, 3))
+    made = same(step, *given)
+    assert layouts(made, aten.convolution.default) == {last}
+    assert layouts(made, aten.convolution_backward.default) == {last}
+    forward = same(lambda x, w: functional.conv2d(x, w, padding=1, groups=groups), *given)
+    assert layouts(forward, aten.convolution.default) == {True}
+
+
 def test_memory_that_is_read_as_such_is_laid_out_as_before() -> None:
     def function(x: torch.Tensor, w: torch.Tensor) -> Any:
         y = functional.conv2d(x, w)
@@ -124,12 +140,12 @@ def test_rows_are_images_of_one_row() -> None:
     def step(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> Any:
         with torch.enable_grad():
             x, w, b = (one.detach().requires_grad_() for one in (x, w, b))
-            y = functional.gelu(functional.conv1d(x, w, b, stride=2, padding=1, groups=2))
-            up = functional.conv_transpose1d(y, w, stride=2, padding=1, output_padding=1, groups=2)
+            y = functional.gelu(functional.conv1d(x, w, b, stride=2, padding=1))
+            up = functional.conv_transpose1d(y, w, stride=2, padding=1, output_padding=1)
             loss = up.float().square().sum()
             return y, torch.autograd.grad(loss, (x, w, b))
 
-    made = same(step, images(2, 8, 12), images(8, 4, 3), images(8))
+    made = same(step, images(2, 8, 12), images(8, 8, 3), images(8))
     assert layouts(made, aten.convolution.default) == {True}
     assert layouts(made, aten.convolution_backward.default) == {True}
 

@@ -6,8 +6,9 @@
   anything else it copies operands and results around every call. So a graph is traced again with
   operands of convolutions laid out so, and what is made from them follows; what the caller gets
   keeps its strides. (On an H200 16 of 21 sizes were faster forward and 17 backward in bfloat16, in
-  the median by 1.3 and 1.7 times; in float32, which goes through TF32, convolutions over groups
-  can be twice as slow and are left alone: docs/measurements/limit.md.)
+  the median by 1.3 and 1.7 times. Convolutions over groups are left alone in float32, which goes
+  through TF32 and can be twice as slow, and, but for those over single channels, where they are
+  trained, whose gradients are slower by half: docs/measurements/limit.md.)
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ def _wants(node: fx.Node, rank: int = 4) -> bool:
     groups = node.args[_GROUPS[node.target]]
     plain = operands[0].dtype is torch.float32 and groups == 1
     fast = operands[0].dtype in _SIXTEEN_BIT or (plain and torch.backends.cudnn.allow_tf32)
-    return bool(images and fast)
+    slow_backward = groups != 1 and operands[-1].shape[1] > 1
+    trained = node.graph.find_nodes(op="call_function", target=_BACKWARD)
+    return bool(images and fast and not (slow_backward and trained))
 
 
 class _Gaps(Exception):
