@@ -304,7 +304,13 @@ class Body:
             printer = type(printer)(
                 printer.language, printer.simplifier, {**printer.names, **names}
             )
-        return printer.text(expr), frozenset(tiles)
+        moved = self._moved(expr, indirect)
+        return printer.text(expr if moved is None else moved), frozenset(tiles)
+
+    def _moved(self, expr: sympy.Expr, indirect: ir.Indirect) -> sympy.Expr | None:
+        """The index of an access at whole vectors of a row, counted in columns."""
+        aligned = self.frame.plan.aligned
+        return None if aligned is None or indirect else aligned.moved(expr)
 
     def _narrowed(self, var: Var) -> str:
         """An index that was loaded, in the kernel's index type: it is within range, so
@@ -340,6 +346,8 @@ class Body:
         index, tiles = self._index(load.index, load.indirect, context)
         mask, covered = self._mask_text(tiles, context)
         spread = None if self.frame.same_shape(tiles, covered) else self.frame.shape(covered)
+        if mask == "r0_mask" and self._moved(load.index, load.indirect) is not None:
+            mask = "r0_inside"
         parts = [self._address(load.buffer, index, spread), mask]
         if other is not None:
             parts.append(f"other={literal_text(other)}")
@@ -387,7 +395,18 @@ class Body:
             parts[1] = f"{_summand(text)}.to({triton_type(self.dtypes[store.buffer])})"
             parts.append('sem="relaxed"')
         scope = self.loop if self.loop is not None else self.outer
-        scope.stores.append(f"{name}({', '.join(parts)})")
+        moved = self._moved(store.index, store.indirect)
+        if mask != "r0_mask" or moved is None or store.mode.is_atomic:
+            scope.stores.append(f"{name}({', '.join(parts)})")
+            return
+        whole = "r0_whole = (r0_column >= r0_begin) & (r0_column < r0_end)"
+        if whole not in scope.lines:
+            scope.lines.append(whole)
+        scope.stores += [
+            f"tl.store({parts[0]}, {parts[1]}, r0_whole)",
+            "if (r0_offset < r0_begin) | (r0_offset + R0_BLOCK > r0_end):",
+            f"    tl.store({parts[0]}, {parts[1]}, r0_mask & (r0_whole == 0))",
+        ]
 
 
 def remark(node: str | None) -> str:

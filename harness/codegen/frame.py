@@ -62,10 +62,12 @@ class Frame:
 
     def bounds(self, prefix: str) -> tuple[str, str]:
         """Where a loop along tile ``prefix`` begins and stops: at a program's part of a row that
-        several share."""
+        several share, or after all that vectors may hold before a row."""
         if isinstance(self.plan.workspace, SharedRows):
             return f"{prefix}first", f"{prefix}stop"
-        return "0", f"{prefix}numel"
+        aligned = self.plan.aligned
+        before = "" if aligned is None or aligned.begins else f" + {aligned.vector - 1}"
+        return "0", f"{prefix}numel{before}"
 
     @property
     def index_type(self) -> str:
@@ -97,7 +99,7 @@ def _is_scalar(tile: Tile, pinned: dict[str, int]) -> bool:
 def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     """A block is always full when it divides the numel; blocks are powers of two no larger
     than the numel rounded up and the largest block."""
-    if not tile.numel.is_Integer:
+    if not tile.numel.is_Integer or (tile.is_reduction and plan.aligned is not None):
         return True
     numel = int(tile.numel)
     if tile.is_reduction and plan.persistent:
@@ -160,9 +162,24 @@ def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
     return lines
 
 
-def reduction_base(frame: Frame, tile: Tile) -> str:
-    """The range of one reduction block, from 0."""
-    return f"{tile.prefix}base = {_block(frame, tile)}"
+def reduction_base(frame: Frame, tile: Tile) -> list[str]:
+    """The range of one reduction block, from 0; where rows are ``aligned``, the multiple of a
+    vector before this one, what lies between, where the row stops and its whole vectors."""
+    lines = [f"{tile.prefix}base = {_block(frame, tile)}"]
+    aligned = frame.plan.aligned
+    if aligned is None or not tile.is_reduction:
+        return lines
+    start, vector = frame.printer.operand(aligned.start), aligned.vector
+    if aligned.begins:
+        lines += [f"r0_row = {start}", "r0_shift = 0"]
+    else:
+        lines += [f"r0_row = {start} // {vector} * {vector}", f"r0_shift = {start} - r0_row"]
+    return [
+        *lines,
+        "r0_stop = r0_shift + r0_numel",
+        f"r0_begin = (r0_shift + {vector - 1}) // {vector} * {vector}",
+        f"r0_end = r0_stop // {vector} * {vector}",
+    ]
 
 
 def _block(frame: Frame, tile: Tile) -> str:
@@ -176,6 +193,15 @@ def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> 
     prefix = tile.prefix
     if frame.plan.persistent and tile.is_reduction:
         lines = [f"{prefix}index = {_block(frame, tile)}"]
+    elif frame.plan.aligned is not None and tile.is_reduction:
+        # Compiled, the hint has a vector's first element say whether all of it is loaded. In the
+        # interpreter each element says so itself: nothing behind a tensor's last one is read.
+        return [
+            "r0_column = r0_offset + r0_base",
+            "r0_index = r0_column - r0_shift",
+            "r0_mask = (r0_column >= r0_shift) & (r0_column < r0_stop)",
+            f"r0_inside = tl.max_constancy(r0_column < r0_stop, {frame.plan.aligned.vector})",
+        ]
     else:
         lines = [f"{prefix}index = {prefix}offset + {prefix}base"]
     if prefix in frame.masked:

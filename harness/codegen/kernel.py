@@ -116,7 +116,7 @@ class _Kernel:
                     self._across(body, segment)
         if self.exchange is not None:
             rows, reduced = self.plan.tiles
-            head = [*size_lines(self.frame), reduction_base(self.frame, reduced)]
+            head = [*size_lines(self.frame), *reduction_base(self.frame, reduced)]
             entries = entry_lines(self.frame, rows, frozenset(body.used))
             return self.exchange.wrap(head, entries + self._text, self.plan.index_dtype)
         shared = self.plan.workspace
@@ -142,7 +142,7 @@ class _Kernel:
             if self.plan.persistent:
                 lines += reduction_lines(self.frame, tile, used)
                 continue
-            lines.append(reduction_base(self.frame, tile))
+            lines += reduction_base(self.frame, tile)
             if isinstance(self.plan.workspace, Workspace):
                 lines += opening_lines(self.plan, self.plan.workspace)
                 lines += reduction_lines(self.frame, tile, used)
@@ -216,7 +216,7 @@ class _Kernel:
         lines = reduction_lines(self.frame, walked, frozenset(body.used))
         lines += [*self._text, *rows.lines]
         self._text = [
-            reduction_base(self.frame, walked),
+            *reduction_base(self.frame, walked),
             *body.outer.lines,
             f"for xoffset in tl.range(0, xnumel, {block_name('x')}, num_stages={STAGES}):",
             *(_INDENT + line for line in lines),

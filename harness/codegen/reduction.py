@@ -17,15 +17,12 @@ from harness.codegen.exchange import Exchange, Part
 from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.heuristics.facts import Hint
 from harness.heuristics.limits import block_name
-from harness.heuristics.reduction import FEW_NEIGHBOURS
 from harness.ir.nodes import Reduce, ReduceKind
 from harness.ir.op_triton import triton_type
 
 R = "r0_"
 _EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
-_APART = 512
 
 
 @dataclass(slots=True)
@@ -340,48 +337,37 @@ class Reducer:
         self._components(group, (best, self.body.line(scope, self._reduce("tl.sum", terms))))
 
     def _softmax_loop(self, group: Sequence[Reduce], arg: Var) -> None:
-        """One exponential an element, and one more for the elements that a thread folds at once:
+        """One exponential an element, and one more for the neighbours that a thread folds at once:
         the running sum is rescaled once for them."""
         loop = self.body.loop
         assert loop is not None
-        facts = self.body.frame.plan.facts
-        if facts.side < 2 and facts.hint not in (Hint.INNER, Hint.DEFAULT):
+        side = self.body.frame.plan.facts.side
+        if side < 2:
             self._softmax_strided(group, arg)
             return
-        side, together = self._side(facts.side)
+        block = block_name(R)
+        line = f"SIDE: tl.constexpr = {side} if {block} >= {side} else {block}"
+        if line not in self.body.outer.lines:
+            self.body.outer.lines.append(line)
         kind = triton_type(group[0].dtype)
         fewer = [block_name(p) for p in self.body.frame.vector]
-        fewer[self._axis] += f" // {side}"
+        fewer[self._axis] += " // SIDE"
         shape = ", ".join(fewer)
         best = self.body.line(self.body.outer, f'tl.full([{shape}], float("-inf"), {kind})', "max_")
         total = self.body.line(self.body.outer, f"tl.full([{shape}], 0.0, {kind})", "sum_")
         # What is outside becomes e to the minus infinity, 0.
         value = self._guarded(self.body.whole(arg, group[0].dtype), 'float("-inf")')
-        axis = len(fewer) if together else self._axis
-        folded = [*fewer[:axis], side, *fewer[axis:]]
-        value = self.body.line(loop, f"tl.reshape({value}, [{', '.join(folded)}])")
+        axis = len(fewer)
+        value = self.body.line(loop, f"tl.reshape({value}, [{shape}, SIDE])")
         most = self.body.line(loop, f"tl.reduce({value}, {axis}, _larger)")
         most = self.body.line(loop, f"_larger({best}, {most})")
         # Where all is minus infinity so far, there is no distance to it.
         near = self.body.line(loop, f'tl.where({most} == float("-inf"), 0.0, {most})')
-        places = ["None" if at == axis else ":" for at in range(len(folded))]
-        terms = f"tl.exp({value} - {near}[{', '.join(places)}])"
+        terms = f"tl.exp({value} - {near}[{':, ' * axis}None])"
         scaled = f"{total} * tl.exp({best} - {near})"
         loop.lines.append(f"{total} = {scaled} + tl.sum({terms}, {axis})")
         loop.lines.append(f"{best} = {most}")
         self._finals.append(lambda: self._softmax_finish(group, best, total))
-
-    def _side(self, neighbours: int) -> tuple[str, bool]:
-        """The name of a constant, how many elements of a thread are folded at once, and whether
-        they are neighbours. Where rows start at odd addresses a thread loads single elements, one
-        for each of at most 512 threads: those are folded that lie as far apart."""
-        block, together = block_name(R), neighbours >= FEW_NEIGHBOURS
-        apart = f"{block} // {_APART} if {block} >= {2 * _APART} else 1"
-        line = f"{neighbours} if {block} >= {neighbours} else {block}" if together else apart
-        line = f"SIDE: tl.constexpr = {line}"
-        if line not in self.body.outer.lines:
-            self.body.outer.lines.append(line)
-        return "SIDE", together
 
     def _softmax_strided(self, group: Sequence[Reduce], arg: Var) -> None:
         """One exponential an element: of the distance to the larger of the running maximum

@@ -67,7 +67,8 @@ class Facts:
     by the kernel's text (``("XBLOCK", 1)``). ``loops`` counts the loops of a looped kernel,
     ``again`` are the bytes that one result's loops read more than once, ``side`` the elements that
     an online softmax folds at once (``tiling.softmax.side_by_side``), ``strided`` the loads of a
-    pointwise kernel that skip elements from one point to the next (windows).
+    pointwise kernel that skip elements from one point to the next (windows), ``aligned`` whether
+    loops get at whole vectors of rows that do not begin or end there.
     """
 
     family: Family
@@ -84,6 +85,7 @@ class Facts:
     again: int = 0
     side: int = 0
     strided: int = 0
+    aligned: bool = False
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

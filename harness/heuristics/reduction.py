@@ -33,8 +33,6 @@ _FEW_LOADS = 2
 _SOME_ROWS = 4
 _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
-FEW_NEIGHBOURS = 4
-"""Elements of a thread side by side below which an online softmax folds others at once."""
 _SMALL_BYTES = 1 << 20
 """Traffic below which a kernel's time is latency and launch."""
 
@@ -118,22 +116,19 @@ def _waste(reduced: int, block: int) -> float:
     return cdiv(reduced, block) * block / reduced - 1
 
 
-def folds_apart(facts: Facts) -> bool:
-    """Whether an online softmax folds elements that are no neighbours (``Reducer._side``): rows
-    start at odd addresses, and loads are of single elements."""
-    inner = facts.hint in (Hint.INNER, Hint.DEFAULT)
-    return inner and 0 < facts.side < FEW_NEIGHBOURS and facts.reduced >= MAX_REDUCTION_BLOCK
+def _aligned(facts: Facts) -> list[Proposal]:
+    """Rows that begin or end between vectors. Measured on an H200, rows of 50257: small programs
+    where they are read once, larger ones where they are read again."""
+    once = [(2048, 4), (4096, 8), (4096, 16)]
+    blocks = [*(once if facts.loops == 1 else once[::-1]), (8192, 16), (4096, 4), (8192, 32)]
+    return [Proposal((("x", 1), ("r0_", r)), warps=w, max_warps=_MOST_WARPS) for r, w in blocks]
 
 
 def _inner(facts: Facts, target: Target) -> list[Proposal]:
+    if facts.aligned and facts.parallel >= _SOME_ROWS * target.multiprocessors:
+        return _aligned(facts)
     if is_long(facts, target):
         return _long(facts, target)
-    if folds_apart(facts):
-        # At most 512 threads, so that what is folded is one thread's. Measured on an H200, rows of
-        # 50257: small programs where rows are read once, large ones where they are read again.
-        once = [(2048, 4), (2048, 8), (4096, 16)]
-        blocks = [*(once if facts.loops == 1 else once[::-1]), (4096, 8), (1024, 4)]
-        return [_proposal(1, r, warps) for r, warps in blocks]
     first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]
     if facts.parallel < 2 * target.multiprocessors:
         # Few rows: each one must keep a whole multiprocessor busy by itself.

@@ -45,10 +45,8 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
     if facts.family not in LEARNING:
         return ()
-    if facts.family is Family.REDUCTION and (
-        reduction.is_long(facts, target) or reduction.folds_apart(facts)
-    ):
-        return ()  # blocks so large were not among what was learnt from
+    if facts.aligned or (facts.family is Family.REDUCTION and reduction.is_long(facts, target)):
+        return ()  # neither blocks so large nor such loads were among what was learnt from
     if facts.family is Family.POINTWISE and pointwise.is_window(facts):
         return ()
     if facts.family is Family.PERSISTENT and not persistent.is_learnt(facts):

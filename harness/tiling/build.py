@@ -31,6 +31,7 @@ from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
+from harness.tiling.aligned import aligned_rows
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
 from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
@@ -83,14 +84,21 @@ def plan(
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
-    facts = _facts(
-        category, space, segments, buffers, group, bytes_touched([*reads, *writes], assumed)
-    )
+    touched = bytes_touched([*reads, *writes], assumed)
+    facts = _facts(category, space, segments, buffers, group, touched)
+    dtypes = {b.name: b.dtype for b in buffers}
+    aligned = None
+    if facts.family is Family.REDUCTION and ("XBLOCK", 1) in facts.fixed_blocks:
+        outside = [s for s in stores if s.buffer not in group.internal]
+        aligned = aligned_rows(outside, tiles[-1].entries, dtypes)
+    if category is Category.REDUCTION:
+        side = side_by_side(reductions(stores), dtypes, facts.hint, aligned)
+        facts = dataclasses.replace(facts, aligned=aligned is not None, side=side)
     initial, kept = _states(program, group)
     shared: Workspace | SharedRows | None = None
     if category is Category.SPLIT_SCAN:
         shared = _workspace(group, stores)
-    elif not pairs:
+    elif not pairs and aligned is None:
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows):
         facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
@@ -112,6 +120,7 @@ def plan(
         initial=initial,
         kept=kept,
         workspace=shared,
+        aligned=aligned,
     )
 
 
@@ -245,7 +254,6 @@ def _facts(
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
-        side=side_by_side(reductions(stores), dtypes, hint) if looped else 0,
         strided=_strided(stores, space.tiles()) if category is Category.POINTWISE else 0,
     )
 

@@ -12,6 +12,7 @@ from harness.heuristics.facts import Facts
 from harness.ir.nodes import Store
 from harness.ir.program import Buffer
 from harness.schedule.group import SegmentKind
+from harness.tiling.aligned import AlignedRows
 from harness.tiling.ranges import Split
 from harness.tiling.workspace import SharedRows, Workspace
 
@@ -79,7 +80,7 @@ class KernelPlan:
     element read or written once (unknown sizes taken to be ``UNKNOWN_SIZE``). ``initial`` are
     written buffers that hold the state before a scatter which another kernel does, ``kept`` those
     that this one scatters into over what they hold. ``workspace``: several programs share a row, or
-    may, and tell each other through it."""
+    may, and tell each other through it. ``aligned``: how its loops get at whole vectors."""
 
     name: str
     category: Category
@@ -96,6 +97,7 @@ class KernelPlan:
     initial: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     workspace: Workspace | SharedRows | None = None
+    aligned: AlignedRows | None = None
 
     @property
     def persistent(self) -> bool:

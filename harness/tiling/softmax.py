@@ -17,25 +17,29 @@ from harness.dtypes import DType
 from harness.heuristics.facts import Hint
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
+from harness.tiling.aligned import VECTOR, AlignedRows
 from harness.tiling.plan import PlanSegment
 
-_VECTOR = 16
-"""Bytes that a thread loads at once (PTX ``ld.global.v4.b32``)."""
 
-
-def side_by_side(reduces: Iterable[ir.Reduce], dtypes: Mapping[str, DType], hint: Hint) -> int:
+def side_by_side(
+    reduces: Iterable[ir.Reduce],
+    dtypes: Mapping[str, DType],
+    hint: Hint,
+    aligned: AlignedRows | None,
+) -> int:
     """How many reduced elements a thread owns side by side in the online softmaxes among
-    ``reduces``: what 16 bytes of the widest tensor hold, fewer where rows do not start at a
-    multiple of that, 1 if they lie across memory, 0 if there is no online softmax."""
+    ``reduces``: what 16 bytes of the widest tensor hold, fewer where rows are not ``aligned`` and
+    do not start at a multiple of that, 1 if they lie across memory, 0 if there is none."""
     found = [r.args[0] for r in reduces if r.kind is ir.ReduceKind.SOFTMAX]
     if not found:
         return 0
     if hint not in (Hint.INNER, Hint.DEFAULT):
         return 1
     loaded = [v for v in ir.walk(found) if isinstance(v, ir.Load)]
-    widest = max((dtypes[v.buffer].itemsize for v in loaded), default=_VECTOR)
-    steps = [t.as_coeff_Mul()[0] for v in loaded for t in _rows(sympy.expand(v.index))]
-    return math.gcd(max(1, _VECTOR // widest), *(int(n) if n.is_Integer else 1 for n in steps))
+    widest = max((dtypes[v.buffer].itemsize for v in loaded), default=VECTOR)
+    apart = [v.index for v in loaded if aligned is None or aligned.moved(v.index) is None]
+    steps = [t.as_coeff_Mul()[0] for index in apart for t in _rows(sympy.expand(index))]
+    return math.gcd(max(1, VECTOR // widest), *(int(n) if n.is_Integer else 1 for n in steps))
 
 
 def _rows(index: sympy.Expr) -> list[sympy.Expr]:

@@ -386,13 +386,13 @@ def test_a_window_gets_a_point_a_thread_first() -> None:
         assert few.block("XBLOCK") > 32 * few.num_warps
 
 
-def test_rows_at_odd_addresses_are_folded_by_at_most_512_threads() -> None:
+def test_rows_that_begin_anywhere_get_a_larger_program_where_they_are_read_again() -> None:
     sizes = (("x", 2670), ("r0_", 50257))
     fixed = (("XBLOCK", 1),)
-    rows = Facts(Family.REDUCTION, sizes, Hint.INNER, 1, 1, 1, 1 << 29, fixed_blocks=fixed, side=1)
-    for config in candidates(rows, H200):
-        threads, block = 32 * config.num_warps, config.block("R0_BLOCK")
-        assert threads <= 512 and threads <= block // max(1, block // 512)
+    rows = Facts(Family.REDUCTION, sizes, Hint.INNER, 1, 1, 1, 1 << 29, fixed_blocks=fixed, side=8)
+    for loops, first in ((1, (2048, 4)), (2, (4096, 16)), (3, (4096, 16))):
+        best = candidates(replace(rows, aligned=True, loops=loops), H200)[0]
+        assert (best.block("R0_BLOCK"), best.num_warps) == first
 
 
 @pytest.mark.parametrize(

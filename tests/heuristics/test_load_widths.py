@@ -49,6 +49,8 @@ CASES = [
     ("one tile", scaled("f32"), Family.POINTWISE, Hint.DEFAULT),
     ("rows, looped", summed("bf16", 2048, 65536, 1), Family.REDUCTION, Hint.INNER),
     ("rows, looped", summed("f32", 2048, 65536, 1), Family.REDUCTION, Hint.INNER),
+    ("rows that begin anywhere", summed("bf16", 2048, 50257, 1), Family.REDUCTION, Hint.INNER),
+    ("rows that begin anywhere", summed("f32", 2048, 50257, 1), Family.REDUCTION, Hint.INNER),
     ("rows, in one block", summed("bf16", 16384, 1024, 1), Family.PERSISTENT, Hint.INNER),
     ("short rows", summed("bf16", 65536, 64, 1), Family.PERSISTENT, Hint.INNER),
     ("columns, looped", summed("bf16", 8192, 65536, 0), Family.REDUCTION, Hint.OUTER),

@@ -1,0 +1,134 @@
+"""Rows that begin or end between vectors: loaded and stored whole, never outside of their rows."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from harness.codegen.source import EmittedModule
+from harness.graph.model import Graph
+from harness.heuristics.facts import Config
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from tests.codegen.kernels import loads, modules
+
+_SOFTMAX = """# harness graph 1
+def softmax(
+    x: "{t}[{m}, {n}]{view}",
+    target: "i64[{m}, 1]",
+):
+    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    amax: "f32[{m}, 1]" = aten.amax.default(wide, [-1], True)
+    sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, amax)
+    exp: "f32[{m}, {n}]" = aten.exp.default(sub)
+    total: "f32[{m}, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    div: "f32[{m}, {n}]" = aten.div.Tensor(exp, total)
+    iota: "i64[{n}]" = prims.iota.default(
+        {n}, start=0, step=1, dtype=torch.int64, requires_grad=False
+    )
+    eq: "b8[{m}, {n}]" = aten.eq.Tensor(iota, target)
+    hot: "f32[{m}, {n}]" = aten._to_copy.default(eq, dtype=torch.float32)
+    grad: "f32[{m}, {n}]" = aten.sub.Tensor(div, hot)
+    narrow: "{t}[{m}, {n}]" = aten._to_copy.default(grad, dtype=torch.{torch})
+    return (narrow, amax)
+"""
+
+_STATISTICS = """# harness graph 1
+def statistics(
+    x: "{t}[{m}, {n}]{view}",
+    weight: "{t}[{n}]",
+):
+    mul: "{t}[{m}, {n}]" = aten.mul.Tensor(x, weight)
+    total: "{t}[{m}, 1]" = aten.sum.dim_IntList(mul, [-1], True)
+    best: "i64[{m}]" = aten.argmax.default(x, -1)
+    least: "{t}[{m}, 1]" = aten.amin.default(x, [-1], True)
+    sub: "{t}[{m}, {n}]" = aten.sub.Tensor(mul, least)
+    div: "{t}[{m}, {n}]" = aten.div.Tensor(sub, total)
+    return (div, best)
+"""
+
+_SHARES = """# harness graph 1
+def shares(
+    x: "{t}[{m}, {n}]{view}",
+):
+    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    total: "f32[{m}, 1]" = aten.sum.dim_IntList(wide, [-1], True)
+    div: "f32[{m}, {n}]" = aten.div.Tensor(wide, total)
+    narrow: "{t}[{m}, {n}]" = aten._to_copy.default(div, dtype=torch.{torch})
+    return (narrow,)
+"""
+
+_VARIANCE = """# harness graph 1
+def variance(
+    x: "bf16[4, 9001]",
+):
+    var: "bf16[4]" = aten.var.correction(x, [1], correction=0)
+    return (var,)
+"""
+
+_DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+
+
+def graph(text: str, rows: int, columns: int, dtype: str, stride: int | None = None) -> Graph:
+    view = "" if stride is None else f"{{{stride}, 1}}"
+    full = text.format(m=rows, n=columns, t=dtype, torch=_DTYPES[dtype], view=view)
+    return loads(full)
+
+
+def looped(one: Graph) -> EmittedModule:
+    (module,) = modules(one, looped=True)
+    assert "tl.max_constancy(" in module.text
+    return module
+
+
+def cases() -> list[tuple[str, Graph]]:
+    """Random widths, so that rows begin everywhere; rows of views, further apart than they are
+    long, which begin at whole vectors or not."""
+    draw = random.Random(0)
+    found = []
+    for text in (_SOFTMAX, _STATISTICS):
+        for dtype in _DTYPES:
+            columns = draw.randrange(4097, 6000) // 2 * 2 + 1
+            name = f"{text.split('(')[0].split()[-1]} {dtype}"
+            found.append((f"{name} {columns}", graph(text, 9, columns, dtype)))
+            for apart in (columns + draw.randrange(1, 6), columns // 16 * 16 + 16):
+                found.append((f"{name} view {apart}", graph(text, 5, columns, dtype, apart)))
+    return found
+
+
+@pytest.mark.parametrize("one", [pytest.param(case, id=name) for name, case in cases()])
+def test_rows_that_begin_anywhere_are_computed_as_torch_does(
+    one: Graph, interpreter: InterpreterPool
+) -> None:
+    (found,) = interpreter.all([CheckJob(looped(one).text, None)])
+    assert isinstance(found, CheckResult)
+    assert found.passed, found
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f32"])
+@pytest.mark.parametrize("block", [512, 1024, 8192])
+def test_a_program_stores_its_row_alone(
+    dtype: str, block: int, interpreter: InterpreterPool
+) -> None:
+    """Rows that no program computes keep what they hold."""
+    rows, columns = 5, 4101
+    module = looped(graph(_SHARES, rows, columns, dtype))
+    kind = getattr(torch, _DTYPES[dtype])
+    x = torch.rand(rows, columns).to(kind)
+    config = Config((("XBLOCK", 1), ("R0_BLOCK", block)), 4)
+    for row in range(rows):
+        made = torch.full((rows, columns), 77.0, dtype=kind)
+        text = module.text.replace("tl.program_id(0)", f"(tl.program_id(0) * 0 + {row})")
+        interpreter.launch(text, [x, made], config)
+        want = torch.full_like(made, 77.0)
+        want[row] = x[row] / x[row].float().sum()
+        torch.testing.assert_close(made, want)
+
+
+def test_where_vectors_begin_already_nothing_changes() -> None:
+    for columns, stride in ((8192, None), (4104, 4112)):
+        (module,) = modules(graph(_SHARES, 4, columns, "bf16", stride), looped=True)
+        assert "r0_column" not in module.text
+    (module,) = modules(loads(_VARIANCE), looped=True)
+    assert "r0_column" not in module.text  # Welford's update counts blocks
