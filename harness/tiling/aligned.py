@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.nodes import ReduceKind, Store, loads, reductions
+from harness.ir.nodes import Load, ReduceKind, Store, loads, reductions
 from harness.tiling.ranges import Split
 
 VECTOR = 16
@@ -64,7 +64,8 @@ def aligned_rows(
         return None
     column = reduced[0].var
     sizes: dict[sympy.Expr, list[int]] = {}
-    for access in (*loads(stores), *stores):
+    accesses: list[Load | Store] = [*loads(stores), *stores]
+    for access in accesses:
         start = sympy.expand(access.index - column)
         if not access.indirect and column not in start.free_symbols:
             sizes.setdefault(start, []).append(dtypes[access.buffer].itemsize)
