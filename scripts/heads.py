@@ -1,0 +1,343 @@
+"""Every head of transformers through ``torch.compile(backend="harness")``, against eager mode.
+
+    python scripts/heads.py [PATTERN …] [--jobs N] [--seconds S] [--total S] [--journal FILE]
+        [--device cpu | cuda | none] [--modes inference training]
+
+The classes are those that the library lists. Each is built at a small configuration (the smallest
+of a few that the library builds and runs), with random weights and inputs, and run in eager mode,
+compiled, and in float64. Inference compares all results, training the loss, all gradients and
+all buffers. A number is right if it is as near to the one of float64 as eager mode's (eight times
+its error and rounding at the tensor's scale are allowed). Dropout is off; what else is random is
+drawn by torch, from one seed. A class runs in a worker process under a time limit, in an order
+that is random and the same each time; what ``--journal`` holds is not run again. On CUDA workers
+share the visible devices out; ``none`` builds heads and no more. Prints a table in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import gc
+import importlib
+import os
+import random
+import re
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, ClassVar
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from torch.utils import _pytree as pytree  # noqa: E402
+
+from harness.backend import Compiler, Devices  # noqa: E402
+from harness.conformance.batch import answers, devices_of  # noqa: E402
+from harness.devices.job import Context, Job  # noqa: E402
+from harness.graph.capture.aot import fake_mode  # noqa: E402
+from harness.graph.capture.providers import Target, build  # noqa: E402
+from harness.options import current  # noqa: E402
+
+HEAD = re.compile(
+    r"(LMHeadModel|For(CausalLM|MaskedLM|ImageClassification\w*|ConditionalGeneration|CTC|XVector"
+    r"|RNNT|TDT|\w*(Segmentation|Detection|Depth|Audio|Speech)\w*))$"
+)
+MODES = ("inference", "training")
+OUTCOMES = (
+    "right", "not traced", "torch's own", "not built", "fell back", "lost", "wrong", "error",
+)  # fmt: skip
+"""As eager mode; torch.compile finds no graph; ``aot_eager`` does the same; the library cannot
+build or run it; a part or all runs in torch; no answer in time; another result; an exception."""
+CAPS = (
+    (r"(?<!t2u_)vocab_size", 256), (r"(layers?|n_layer|depth|num_blocks)$", 2),
+    (r"experts_per_tok|top_k$", 2), (r"n_group|topk_group", 1), (r"experts$", 4),
+    (r"key_value_heads|kv_heads", 2), (r"heads?$", 4), (r"qk_head_dim|lora_rank", 32),
+    (r"head_dim", 16), (r"intermediate|ffn|d_ff|mlp_dim", 96), (r"max_source_positions", 64),
+    (r"hidden_size|hidden_dim|d_model|n_embd|embed_dim|embedding_size|projection_dim", 64),
+)  # fmt: skip
+"""What an option is called, and what it is at most."""
+WIDTHS = re.compile(r"hidden_sizes|_channels|embed_dims|^dims|conv_dim")
+
+
+def heads(patterns: Sequence[str]) -> list[str]:
+    """The library's classes that are heads and like one of ``patterns``."""
+    names = [n for n in dir(transformers) if HEAD.search(n)]
+    names = [n for n in names if not n.startswith("AutoModel")]
+    return [n for n in names if not patterns or any(fnmatchcase(n, p) for p in patterns)]
+
+
+def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
+    """The options of a configuration that are smaller, in nested ones too. At ``level`` 0 all, at 1
+    no list of widths, and heads are wider, at 2 only layers, experts and words."""
+    heads = {v for k, v in defaults.items() if k.endswith("attention_heads")}
+    layers = {v for k, v in defaults.items() if re.search(CAPS[1][0], k) and isinstance(v, int)}
+    found: dict[str, Any] = {}
+    for key, value in defaults.items():
+        numbers = isinstance(value, list) and all(type(v) is int for v in value)
+        if isinstance(value, dict) and not key.endswith(("id2label", "label2id")):
+            nested = smaller(value, level)
+            found |= {key: {**value, **nested}} if nested else {}
+        elif key.endswith(("token_id", "token_index")) and type(value) is int and value > 255:
+            found[key] = 10 + len(found) % 50
+        elif isinstance(value, list) and "layer" in key and 2 < len(value) in layers:
+            found[key] = value[:2]
+        elif key == "image_size" and level < 2 and isinstance(value, int):
+            found[key] = 4 * p if isinstance(p := defaults.get("patch_size"), int) else 64
+        elif key == "depths" and level < 2 and numbers:
+            found[key] = [min(v, 2) for v in value]
+        elif key == "mrope_section" and not level:
+            found[key] = [2, 3, 3]
+        elif WIDTHS.search(key) and not level and numbers:
+            found[key] = [max(8, v // 64 * 8) if v > 8 else v for v in value]
+        elif type(value) is int:
+            caps = CAPS if level < 2 else CAPS[:5]
+            most = next((cap for pattern, cap in caps if re.search(pattern, key)), value)
+            most = (
+                4
+                if caps[5:] and "kv_h" in key.replace("key_value", "kv") and value in heads
+                else most
+            )
+            found |= (
+                {key: most * 8 if level == 1 and most in (16, 32, 64, 96) else most}
+                if most < value
+                else {}
+            )
+    return found
+
+
+def made(name: str, training: bool) -> tuple[Any, dict[str, Any]]:
+    """A head and its inputs, on a CPU, at the smallest configuration that the library runs. Raises
+    what it says about the first."""
+    defaults = getattr(transformers, name).config_class().to_dict()
+    said: list[Exception] = []
+    for level, labels in [(n, m) for n in range(4) for m in (training, False)][:: 2 - training]:
+        torch.manual_seed(0)
+        fewer = smaller(defaults, level) if level < 3 else {"layers": 2}
+        options = {**fewer, "batch": 2, "seq": 32, "image": (64, 112, 224, 224)[level]}
+        target = Target("transformers", name, tuple(options.items()))
+        try:
+            with fake_mode():
+                model = build(target, labels).function.model  # type: ignore[attr-defined]
+                if _size(model) > 60e6:
+                    said.append(ValueError("more than 60 million parameters"))
+                    continue
+            example = build(target, labels)
+            model = example.function.model.float()  # type: ignore[attr-defined]
+            inputs = {k: _random(k, v, model.config) for k, v in example.kwargs.items()}
+            results(copy.deepcopy(model), inputs, training)
+        except Exception as error:  # noqa: BLE001 - whatever the library raises
+            said.append(error)
+        else:
+            return model, inputs
+    raise next((error for error in reversed(said) if "60 million" not in str(error)), said[0])
+
+
+def _size(model: torch.nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())
+
+
+def _random(name: str, value: Any, config: Any) -> Any:
+    if name == "attention_mask" or value.is_floating_point():
+        return value
+    words = getattr(config.get_text_config(decoder=True), "vocab_size", None) or 256
+    if "label" in name and value.dim() == 1:
+        words = getattr(config, "num_labels", 2)
+    if "label" in name and value.dim() == 3:
+        words = 2
+    return torch.randint(min(64, words // 2), words, value.shape)
+
+
+def results(run: Any, inputs: Mapping[str, Any], training: bool) -> dict[str, Any]:
+    """All tensors that a head gives, by name; in training the loss, gradients and buffers."""
+    for seed in (torch.manual_seed, np.random.seed, random.seed):
+        seed(0)
+    model = getattr(run, "_orig_mod", run)
+    model.train(training)
+    with torch.set_grad_enabled(training):
+        given = run(**inputs)
+    leaves = pytree.tree_flatten_with_path(dict(given) if hasattr(given, "keys") else given)[0]
+    found = {pytree.keystr(k): v for k, v in leaves if isinstance(v, torch.Tensor)}
+    if training:
+        floats = [v for v in found.values() if v.is_floating_point() and v.requires_grad]
+        loss: Any = found.get("['loss']")
+        loss = sum(v.square().mean() for v in floats) if loss is None else loss
+        loss.backward()
+        named = model.named_parameters()
+        found = {"loss": loss, **{n: p.grad for n, p in named if p.grad is not None}}
+    return {k: v.detach() for k, v in [*found.items(), *model.named_buffers()] if v.numel()}
+
+
+def unequal(wanted: Mapping[str, Any], found: Mapping[str, Any], wide: Mapping[str, Any]) -> str:
+    """What is wrong with the results ``found``, by those of eager mode and of float64."""
+    if wanted.keys() != found.keys():
+        return f"other results: {sorted(wanted.keys() ^ found.keys())[:4]}"
+    eps = torch.finfo(torch.float32).eps
+    scales = {k: float(v.double().abs().nan_to_num(0, 0, 0).max()) for k, v in wanted.items()}
+    floating = [k for k, v in wanted.items() if v.is_floating_point()]
+    floor = 4 * eps * max((scales[k] for k in floating), default=0.0)
+    for name, scale in scales.items():
+        a, b = found[name].double(), wanted[name].double()
+        w = wide[name].double() if name in wide and wide[name].shape == b.shape else b
+        if a.shape != b.shape or wanted[name].dtype != found[name].dtype:
+            return f"{name}: {found[name].dtype} {tuple(a.shape)}, not {tuple(b.shape)}"
+        same = (a == b) | ((a != a) & (b != b)) | (a == w)
+        if not wanted[name].is_floating_point():
+            if not bool((same | (b != w)).all()):
+                return f"{name}: {int((~same).sum())} of {same.numel()} differ"
+            continue
+        own = (b - w).abs().nan_to_num(0, 0, 0).max()
+        allowed = 8 * own + (64 if w is b else 16) * eps * scale + floor
+        if not bool((same | ((a - w).abs() <= allowed)).all()):
+            off = float((a - w).abs()[~same].max())
+            return f"{name}: off by {off:.3g}, eager by {float(own):.3g}, of {scale:.3g}"
+    return ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """What became of a class: ``reason`` says why, ``library`` are its library calls."""
+
+    name: str
+    mode: str
+    outcome: str
+    reason: str = ""
+    graphs: int = 0
+    kernels: int = 0
+    library: tuple[str, ...] = ()
+    parameters: int = 0
+    seconds: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HeadJob(Job):
+    """Try one class. The answer is a ``Row``."""
+
+    handler: ClassVar[str] = "scripts.heads:answer"
+    name: str
+    mode: str
+    device: str
+
+
+def answer(context: Context, job: HeadJob) -> Row:
+    """The handler of ``HeadJob``."""
+    warnings.simplefilter("ignore")
+    gc.collect()
+    began = time.perf_counter()
+    try:
+        model, inputs = made(job.name, job.mode == "training")
+    except Exception as error:  # noqa: BLE001 - the library's own sentence
+        row = Row(job.name, job.mode, "not built", _said(error))
+    else:
+        row = Row(job.name, job.mode, "right", parameters=_size(model))
+        if job.device != "none":
+            row = tried(row, model, inputs, job.device, context.once(devices_of))
+    return dataclasses.replace(row, seconds=round(time.perf_counter() - began, 1))
+
+
+def _said(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:400]
+
+
+def tried(row: Row, model: Any, inputs: Mapping[str, Any], device: str, devices: Devices) -> Row:
+    """Run a head in eager mode, in float64 and compiled; ``row`` with what became of it."""
+    training = row.mode == "training"
+    if device == "cuda":
+        device = f"cuda:{os.getpid() % torch.cuda.device_count()}"
+        torch.cuda.set_device(device)
+        torch.backends.cudnn.allow_tf32 = False
+    moved = {k: v.to(device) for k, v in inputs.items()}
+
+    def fresh() -> Any:
+        return copy.deepcopy(model).to(device)
+
+    wanted = results(fresh(), moved, training)
+    doubles = {k: v.double() if v.is_floating_point() else v for k, v in moved.items()}
+    try:
+        wide = results(fresh().double(), doubles, training)
+    except RuntimeError:  # the model says float32 somewhere
+        wide = {}
+
+    def wrong(backend: Any) -> str:
+        torch.compiler.reset()
+        try:
+            found = results(torch.compile(fresh(), backend=backend), moved, training)
+        except Exception as error:  # noqa: BLE001 - the row says it
+            return f"raised {_said(error)}"
+        return unequal(wanted, found, wide)
+
+    compiler = Compiler(devices=devices, eager_random=True)
+    reason, reports = wrong(compiler), compiler.reports
+    fallen = [text for r in reports for text in (*r.failures, r.eager) if text]
+    outcome = "right" if reports else "not traced"
+    if reason and wrong("aot_eager"):
+        outcome = "torch's own"
+    elif reason:
+        outcome = "error" if reason.startswith("raised") else "wrong"
+    elif fallen:
+        outcome, reason = "fell back", " ".join(fallen[0].split())[:400]
+    library = tuple(sorted({op for r in reports for op, _, _ in r.library_calls}))
+    counts = (len(reports), sum(r.kernels for r in reports), library)
+    return Row(row.name, row.mode, outcome, reason, *counts, row.parameters)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """How many there are of each outcome, and what is not right, in Markdown."""
+    counts = Counter((row.mode, row.outcome) for row in rows)
+    lines = [f"| | {' | '.join(OUTCOMES)} |", "|---" * (len(OUTCOMES) + 1) + "|"]
+    for mode in MODES:
+        lines.append(f"| {mode} | {' | '.join(str(counts[mode, name]) for name in OUTCOMES)} |")
+    lines += ["", "| head | mode | outcome | reason |", "|---|---|---|---|"]
+    for row in sorted(rows, key=lambda row: (-OUTCOMES.index(row.outcome), row.name, row.mode)):
+        if row.outcome != "right":
+            said = row.reason[:160].replace("|", "\\|").replace("<", "&lt;")
+            lines.append(f"| {row.name} | {row.mode} | {row.outcome} | {said} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("patterns", nargs="*")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=180.0, help="for one class in one mode")
+    parser.add_argument("--total", type=float, default=1e9, help="ends after so many seconds")
+    parser.add_argument("--journal", type=Path)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda", "none"))
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    given = parser.parse_intermixed_args()
+    wanted = [(n, m) for n in heads(given.patterns) for m in given.modes]
+    random.Random(0).shuffle(wanted)
+    jobs: dict[tuple[str, str], Job] = {
+        (n, m): HeadJob(name=n, mode=m, device=given.device, seconds=given.seconds)
+        for n, m in wanted
+    }
+    rows: list[Row] = []
+    end = time.monotonic() + given.total
+    for row in answers(
+        jobs,
+        Row,
+        lambda row: (row.name, row.mode),
+        lambda key, why: Row(*key, "lost", why),
+        given.jobs,
+        current().cache / "heads",
+        given.journal,
+    ):
+        rows.append(row)
+        figures = f"{row.kernels} kernels, {row.seconds} s"
+        print(row.name, row.mode, row.outcome, figures, row.reason, flush=True)
+        if time.monotonic() > end:
+            break
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    importlib.import_module("scripts.heads").main()
