@@ -20,6 +20,7 @@ import copy
 import dataclasses
 import gc
 import importlib
+import inspect
 import os
 import random
 import re
@@ -42,8 +43,8 @@ from torch.utils import _pytree as pytree  # noqa: E402
 
 from harness.backend import Compiler, Devices  # noqa: E402
 from harness.conformance.batch import answers, devices_of  # noqa: E402
-from harness.devices.job import Context, Job  # noqa: E402
-from harness.graph.capture.aot import fake_mode  # noqa: E402
+from harness.devices.job import Context, Job, Unusable  # noqa: E402
+from harness.errors import HarnessError  # noqa: E402
 from harness.graph.capture.providers import Target, build  # noqa: E402
 from harness.options import current  # noqa: E402
 
@@ -65,6 +66,10 @@ CAPS = (
     (r"hidden_size|hidden_dim|d_model|n_embd|embed_dim|embedding_size|projection_dim", 64),
 )  # fmt: skip
 """What an option is called, and what it is at most."""
+RESNET = {
+    "model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16, 24, 32],
+    "depths": [1, 1, 1, 1], "layer_type": "basic", "out_indices": [1, 2, 3, 4],
+}  # fmt: skip
 WIDTHS = re.compile(r"hidden_sizes|_channels|embed_dims|^dims|conv_dim")
 
 
@@ -77,29 +82,33 @@ def heads(patterns: Sequence[str]) -> list[str]:
 
 def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
     """The options of a configuration that are smaller, in nested ones too. At ``level`` 0 all, at 1
-    no list of widths, and heads are wider, at 2 only layers, experts and words."""
+    no list of widths, and wider heads, at 2 only layers, experts and words, at 3 all but layers."""
     heads = {v for k, v in defaults.items() if k.endswith("attention_heads")}
     layers = {v for k, v in defaults.items() if re.search(CAPS[1][0], k) and isinstance(v, int)}
     found: dict[str, Any] = {}
     for key, value in defaults.items():
         numbers = isinstance(value, list) and all(type(v) is int for v in value)
-        if isinstance(value, dict) and not key.endswith(("id2label", "label2id")):
+        if isinstance(value, dict) and "timm" in str(value.get("model_type")):
+            found[key] = RESNET  # the library's own, for a backbone of another library
+        elif isinstance(value, dict) and not key.endswith(("id2label", "label2id")):
             nested = smaller(value, level)
             found |= {key: {**value, **nested}} if nested else {}
         elif key.endswith(("token_id", "token_index")) and type(value) is int and value > 255:
             found[key] = 10 + len(found) % 50
-        elif isinstance(value, list) and "layer" in key and 2 < len(value) in layers:
+        elif level < 3 and isinstance(value, list) and "layer" in key and 2 < len(value) in layers:
             found[key] = value[:2]
-        elif key == "image_size" and level < 2 and isinstance(value, int):
+        elif key == "image_size" and level != 2 and isinstance(value, int):
             found[key] = 4 * p if isinstance(p := defaults.get("patch_size"), int) else 64
-        elif key == "depths" and level < 2 and numbers:
+        elif key == "depths" and numbers:
             found[key] = [min(v, 2) for v in value]
         elif key == "mrope_section" and not level:
             found[key] = [2, 3, 3]
         elif WIDTHS.search(key) and not level and numbers:
             found[key] = [max(8, v // 64 * 8) if v > 8 else v for v in value]
+        elif key == "num_experts_per_tok" and value is None:
+            found[key] = 2
         elif type(value) is int:
-            caps = CAPS if level < 2 else CAPS[:5]
+            caps = (CAPS, CAPS, CAPS[:5], CAPS[:1] + CAPS[2:])[level]
             most = next((cap for pattern, cap in caps if re.search(pattern, key)), value)
             most = (
                 4
@@ -121,18 +130,26 @@ def made(name: str, training: bool) -> tuple[Any, dict[str, Any]]:
     said: list[Exception] = []
     for level, labels in [(n, m) for n in range(4) for m in (training, False)][:: 2 - training]:
         torch.manual_seed(0)
-        fewer = smaller(defaults, level) if level < 3 else {"layers": 2}
-        options = {**fewer, "batch": 2, "seq": 32, "image": (64, 112, 224, 224)[level]}
+        sizes = {"batch": 2, "seq": 32, "image": (64, 112, 224, 64)[level]}
+        options = {**smaller(defaults, level), **sizes}
         target = Target("transformers", name, tuple(options.items()))
         try:
-            with fake_mode():
+            with torch.device("meta"):
                 model = build(target, labels).function.model  # type: ignore[attr-defined]
                 if _size(model) > 60e6:
                     said.append(ValueError("more than 60 million parameters"))
                     continue
             example = build(target, labels)
             model = example.function.model.float()  # type: ignore[attr-defined]
-            inputs = {k: _random(k, v, model.config) for k, v in example.kwargs.items()}
+            shapes = {"pixel_values": (2, 3, sizes["image"], sizes["image"]), "input_ids": (2, 32)}
+            takes = inspect.signature(model.forward).parameters
+            needed = [
+                k for k in shapes if k in takes and takes[k].default is inspect.Parameter.empty
+            ]
+            more = {k: torch.randn(shapes[k]) for k in needed if k not in example.kwargs}
+            more = {k: v.long() if "ids" in k else v for k, v in more.items()}
+            given = {**more, **example.kwargs}
+            inputs = {k: _random(k, v, model.config) for k, v in given.items()}
             results(copy.deepcopy(model), inputs, training)
         except Exception as error:  # noqa: BLE001 - whatever the library raises
             said.append(error)
@@ -270,7 +287,9 @@ def tried(row: Row, model: Any, inputs: Mapping[str, Any], device: str, devices:
         torch.compiler.reset()
         try:
             found = results(torch.compile(fresh(), backend=backend), moved, training)
-        except Exception as error:  # noqa: BLE001 - the row says it
+        except Exception as error:
+            if "CUDA error" in str(error):
+                raise Unusable(HarnessError("a kernel failed", got=_said(error))) from error
             return f"raised {_said(error)}"
         return unequal(wanted, found, wide)
 
