@@ -84,43 +84,42 @@ def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
     """The options of a configuration that are smaller, in nested ones too. At ``level`` 0 all, at 1
     no list of widths, and wider heads, at 2 only layers, experts and words, at 3 all but layers."""
     heads = {v for k, v in defaults.items() if k.endswith("attention_heads")}
-    layers = {v for k, v in defaults.items() if re.search(CAPS[1][0], k) and isinstance(v, int)}
+    layers = {v for k, v in defaults.items() if re.search(CAPS[1][0], k) and type(v) is int}
     found: dict[str, Any] = {}
     for key, value in defaults.items():
-        numbers = isinstance(value, list) and all(type(v) is int for v in value)
         if isinstance(value, dict) and "timm" in str(value.get("model_type")):
             found[key] = RESNET  # the library's own, for a backbone of another library
         elif isinstance(value, dict) and not key.endswith(("id2label", "label2id")):
-            nested = smaller(value, level)
-            found |= {key: {**value, **nested}} if nested else {}
-        elif key.endswith(("token_id", "token_index")) and type(value) is int and value > 255:
-            found[key] = 10 + len(found) % 50
+            found |= {key: {**value, **nested}} if (nested := smaller(value, level)) else {}
         elif level < 3 and isinstance(value, list) and "layer" in key and 2 < len(value) in layers:
             found[key] = value[:2]
-        elif key == "image_size" and level != 2 and isinstance(value, int):
-            found[key] = 4 * p if isinstance(p := defaults.get("patch_size"), int) else 64
-        elif key == "depths" and numbers:
-            found[key] = [min(v, 2) for v in value]
-        elif key == "mrope_section" and not level:
-            found[key] = [2, 3, 3]
-        elif WIDTHS.search(key) and not level and numbers:
-            found[key] = [max(8, v // 64 * 8) if v > 8 else v for v in value]
+        elif isinstance(value, list) and all(type(v) is int for v in value):
+            found[key] = _shorter(key, value, level)
+        elif key == "image_size" and level != 2 and type(value) is int:
+            found[key] = 4 * p if type(p := defaults.get("patch_size")) is int else 64
         elif key == "num_experts_per_tok" and value is None:
             found[key] = 2
         elif type(value) is int:
-            caps = (CAPS, CAPS, CAPS[:5], CAPS[:1] + CAPS[2:])[level]
-            most = next((cap for pattern, cap in caps if re.search(pattern, key)), value)
-            most = (
-                4
-                if caps[5:] and "kv_h" in key.replace("key_value", "kv") and value in heads
-                else most
-            )
-            found |= (
-                {key: most * 8 if level == 1 and most in (16, 32, 64, 96) else most}
-                if most < value
-                else {}
-            )
-    return found
+            alone = key.startswith("num_key_value") and value in heads
+            found[key] = min(value, _cap(key, value, level) * (1 + alone))
+    return {key: value for key, value in found.items() if value != defaults[key]}
+
+
+def _cap(key: str, value: int, level: int) -> int:
+    if key.endswith(("token_id", "token_index")) and value > 255:
+        return 10 + sum(map(ord, key)) % 50
+    caps = (CAPS, CAPS, CAPS[:5], CAPS[:1] + CAPS[2:])[level]
+    most = next((cap for pattern, cap in caps if re.search(pattern, key)), value)
+    return most * 8 if level == 1 and most in (16, 32, 64, 96) else most
+
+
+def _shorter(key: str, value: list[int], level: int) -> list[int]:
+    if key == "mrope_section" and not level:
+        return [2, 3, 3]
+    if key == "depths":
+        return [min(v, 2) for v in value]
+    widths = re.search(WIDTHS, key) and not level
+    return [max(8, v // 64 * 8) if v > 8 else v for v in value] if widths else value
 
 
 def made(name: str, training: bool) -> tuple[Any, dict[str, Any]]:
