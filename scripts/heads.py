@@ -344,7 +344,7 @@ def main() -> None:
         jobs,
         Row,
         lambda row: (row.name, row.mode),
-        lambda key, why: Row(*key, "lost", why),
+        lambda key, why: Row(*key, "lost", " ".join(why.split())),
         given.jobs,
         current().cache / "heads",
         given.journal,
