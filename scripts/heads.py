@@ -20,7 +20,7 @@ import copy
 import dataclasses
 import gc
 import importlib
-import inspect
+import operator
 import os
 import random
 import re
@@ -45,131 +45,23 @@ from harness.backend import Compiler, Devices  # noqa: E402
 from harness.conformance.batch import answers, devices_of  # noqa: E402
 from harness.devices.job import Context, Job, Unusable  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
-from harness.graph.capture.providers import Target, build  # noqa: E402
 from harness.options import current  # noqa: E402
+from suites.building.heads import made, size  # noqa: E402
 
 HEAD = re.compile(
     r"(LMHeadModel|For(CausalLM|MaskedLM|ImageClassification\w*|ConditionalGeneration|CTC|XVector"
     r"|RNNT|TDT|\w*(Segmentation|Detection|Depth|Audio|Speech)\w*))$"
 )
 MODES = ("inference", "training")
-OUTCOMES = (
-    "right", "not traced", "torch's own", "not built", "fell back", "lost", "wrong", "error",
-)  # fmt: skip
+OUTCOMES = "right,not traced,torch's own,not built,fell back,lost,wrong,error".split(",")
 """As eager mode; torch.compile finds no graph; ``aot_eager`` does the same; the library cannot
 build or run it; a part or all runs in torch; no answer in time; another result; an exception."""
-CAPS = (
-    (r"(?<!t2u_)vocab_size", 256), (r"(layers?|n_layer|depth|num_blocks)$", 2),
-    (r"experts_per_tok|top_k$", 2), (r"n_group|topk_group", 1), (r"experts$", 4),
-    (r"key_value_heads|kv_heads", 2), (r"heads?$", 4), (r"qk_head_dim|lora_rank", 32),
-    (r"head_dim", 16), (r"intermediate|ffn|d_ff|mlp_dim", 96), (r"max_source_positions", 64),
-    (r"hidden_size|hidden_dim|d_model|n_embd|embed_dim|embedding_size|projection_dim", 64),
-)  # fmt: skip
-"""What an option is called, and what it is at most."""
-RESNET = {
-    "model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16, 24, 32],
-    "depths": [1, 1, 1, 1], "layer_type": "basic", "out_indices": [1, 2, 3, 4],
-}  # fmt: skip
-WIDTHS = re.compile(r"hidden_sizes|_channels|embed_dims|^dims|conv_dim")
 
 
 def heads(patterns: Sequence[str]) -> list[str]:
     """The library's classes that are heads and like one of ``patterns``."""
-    names = [n for n in dir(transformers) if HEAD.search(n)]
-    names = [n for n in names if not n.startswith("AutoModel")]
+    names = [n for n in dir(transformers) if HEAD.search(n) and not n.startswith("AutoModel")]
     return [n for n in names if not patterns or any(fnmatchcase(n, p) for p in patterns)]
-
-
-def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
-    """The options of a configuration that are smaller, in nested ones too. At ``level`` 0 all, at 1
-    no list of widths, and wider heads, at 2 only layers, experts and words, at 3 all but layers."""
-    heads = {v for k, v in defaults.items() if k.endswith("attention_heads")}
-    layers = {v for k, v in defaults.items() if re.search(CAPS[1][0], k) and type(v) is int}
-    found: dict[str, Any] = {}
-    for key, value in defaults.items():
-        if isinstance(value, dict) and "timm" in str(value.get("model_type")):
-            found[key] = RESNET  # the library's own, for a backbone of another library
-        elif isinstance(value, dict) and not key.endswith(("id2label", "label2id")):
-            found |= {key: {**value, **nested}} if (nested := smaller(value, level)) else {}
-        elif level < 3 and isinstance(value, list) and "layer" in key and 2 < len(value) in layers:
-            found[key] = value[:2]
-        elif isinstance(value, list) and all(type(v) is int for v in value):
-            found[key] = _shorter(key, value, level)
-        elif key == "image_size" and level != 2 and type(value) is int:
-            found[key] = 4 * p if type(p := defaults.get("patch_size")) is int else 64
-        elif key == "num_experts_per_tok" and value is None:
-            found[key] = 2
-        elif type(value) is int:
-            alone = key.startswith("num_key_value") and value in heads
-            found[key] = min(value, _cap(key, value, level) * (1 + alone))
-    return {key: value for key, value in found.items() if value != defaults[key]}
-
-
-def _cap(key: str, value: int, level: int) -> int:
-    if key.endswith(("token_id", "token_index")) and value > 255:
-        return 10 + sum(map(ord, key)) % 50
-    caps = (CAPS, CAPS, CAPS[:5], CAPS[:1] + CAPS[2:])[level]
-    most = next((cap for pattern, cap in caps if re.search(pattern, key)), value)
-    return most * 8 if level == 1 and most in (16, 32, 64, 96) else most
-
-
-def _shorter(key: str, value: list[int], level: int) -> list[int]:
-    if key == "mrope_section" and not level:
-        return [2, 3, 3]
-    if key == "depths":
-        return [min(v, 2) for v in value]
-    widths = re.search(WIDTHS, key) and not level
-    return [max(8, v // 64 * 8) if v > 8 else v for v in value] if widths else value
-
-
-def made(name: str, training: bool) -> tuple[Any, dict[str, Any]]:
-    """A head and its inputs, on a CPU, at the smallest configuration that the library runs. Raises
-    what it says about the first."""
-    defaults = getattr(transformers, name).config_class().to_dict()
-    said: list[Exception] = []
-    for level, labels in [(n, m) for n in range(4) for m in (training, False)][:: 2 - training]:
-        torch.manual_seed(0)
-        sizes = {"batch": 2, "seq": 32, "image": (64, 112, 224, 64)[level]}
-        options = {**smaller(defaults, level), **sizes}
-        target = Target("transformers", name, tuple(options.items()))
-        try:
-            with torch.device("meta"):
-                model = build(target, labels).function.model  # type: ignore[attr-defined]
-                if _size(model) > 60e6:
-                    said.append(ValueError("more than 60 million parameters"))
-                    continue
-            example = build(target, labels)
-            model = example.function.model.float()  # type: ignore[attr-defined]
-            shapes = {"pixel_values": (2, 3, sizes["image"], sizes["image"]), "input_ids": (2, 32)}
-            takes = inspect.signature(model.forward).parameters
-            needed = [
-                k for k in shapes if k in takes and takes[k].default is inspect.Parameter.empty
-            ]
-            more = {k: torch.randn(shapes[k]) for k in needed if k not in example.kwargs}
-            more = {k: v.long() if "ids" in k else v for k, v in more.items()}
-            given = {**more, **example.kwargs}
-            inputs = {k: _random(k, v, model.config) for k, v in given.items()}
-            results(copy.deepcopy(model), inputs, training)
-        except Exception as error:  # noqa: BLE001 - whatever the library raises
-            said.append(error)
-        else:
-            return model, inputs
-    raise next((error for error in reversed(said) if "60 million" not in str(error)), said[0])
-
-
-def _size(model: torch.nn.Module) -> int:
-    return sum(p.numel() for p in model.parameters())
-
-
-def _random(name: str, value: Any, config: Any) -> Any:
-    if name == "attention_mask" or value.is_floating_point():
-        return value
-    words = getattr(config.get_text_config(decoder=True), "vocab_size", None) or 256
-    if "label" in name and value.dim() == 1:
-        words = getattr(config, "num_labels", 2)
-    if "label" in name and value.dim() == 3:
-        words = 2
-    return torch.randint(min(64, words // 2), words, value.shape)
 
 
 def results(run: Any, inputs: Mapping[str, Any], training: bool) -> dict[str, Any]:
@@ -213,8 +105,8 @@ def unequal(wanted: Mapping[str, Any], found: Mapping[str, Any], wide: Mapping[s
         own = (b - w).abs().nan_to_num(0, 0, 0).max()
         allowed = 8 * own + (64 if w is b else 16) * eps * scale + floor
         if not bool((same | ((a - w).abs() <= allowed)).all()):
-            off = float((a - w).abs()[~same].max())
-            return f"{name}: off by {off:.3g}, eager by {float(own):.3g}, of {scale:.3g}"
+            off = (a - w).abs()[~same].max()
+            return f"{name}: off by {float(off):.3g}, eager by {float(own):.3g}, of {scale:.3g}"
     return ""
 
 
@@ -249,11 +141,12 @@ def answer(context: Context, job: HeadJob) -> Row:
     gc.collect()
     began = time.perf_counter()
     try:
-        model, inputs = made(job.name, job.mode == "training")
+        training = job.mode == "training"
+        model, inputs = made(job.name, training, lambda m, given: results(m, given, training))
     except Exception as error:  # noqa: BLE001 - the library's own sentence
         row = Row(job.name, job.mode, "not built", _said(error))
     else:
-        row = Row(job.name, job.mode, "right", parameters=_size(model))
+        row = Row(job.name, job.mode, "right", parameters=size(model))
         if job.device != "none":
             row = tried(row, model, inputs, job.device, context.once(devices_of))
     return dataclasses.replace(row, seconds=round(time.perf_counter() - began, 1))
@@ -307,6 +200,10 @@ def tried(row: Row, model: Any, inputs: Mapping[str, Any], device: str, devices:
     return Row(row.name, row.mode, outcome, reason, *counts, row.parameters)
 
 
+def _lost(key: tuple[str, str], why: str) -> Row:
+    return Row(*key, "lost", " ".join(why.split()))
+
+
 def table(rows: Sequence[Row]) -> str:
     """How many there are of each outcome, and what is not right, in Markdown."""
     counts = Counter((row.mode, row.outcome) for row in rows)
@@ -334,21 +231,12 @@ def main() -> None:
     given = parser.parse_intermixed_args()
     wanted = [(n, m) for n in heads(given.patterns) for m in given.modes]
     random.Random(0).shuffle(wanted)
-    jobs: dict[tuple[str, str], Job] = {
-        (n, m): HeadJob(name=n, mode=m, device=given.device, seconds=given.seconds)
-        for n, m in wanted
-    }
+    common = {"device": given.device, "seconds": given.seconds}
+    jobs: dict[Any, Job] = {(n, m): HeadJob(name=n, mode=m, **common) for n, m in wanted}
     rows: list[Row] = []
     end = time.monotonic() + given.total
-    for row in answers(
-        jobs,
-        Row,
-        lambda row: (row.name, row.mode),
-        lambda key, why: Row(*key, "lost", " ".join(why.split())),
-        given.jobs,
-        current().cache / "heads",
-        given.journal,
-    ):
+    key, cache = operator.attrgetter("name", "mode"), current().cache / "heads"
+    for row in answers(jobs, Row, key, _lost, given.jobs, cache, given.journal):
         rows.append(row)
         figures = f"{row.kernels} kernels, {row.seconds} s"
         print(row.name, row.mode, row.outcome, figures, row.reason, flush=True)

@@ -1,0 +1,124 @@
+"""Heads of transformers at small configurations, with random inputs: for ``scripts/heads.py``."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import transformers
+
+from harness.graph.capture.providers import Target, build
+
+MOST_PARAMETERS = 60e6
+CAPS = (
+    (r"(?<!t2u_)vocab_size", 256), (r"(layers?|n_layer|depth|num_blocks)$", 2),
+    (r"experts_per_tok|top_k$", 2), (r"n_group|topk_group", 1), (r"experts$", 4),
+    (r"key_value_heads|kv_heads", 2), (r"heads?$", 4), (r"qk_head_dim|lora_rank", 32),
+    (r"head_dim", 16), (r"intermediate|ffn|d_ff|mlp_dim", 96), (r"max_source_positions", 64),
+    (r"hidden_size|hidden_dim|d_model|n_embd|embed_dim|embedding_size|projection_dim", 64),
+)  # fmt: skip
+"""What an option is called, and what it is at most."""
+RESNET = {
+    "model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16, 24, 32],
+    "depths": [1, 1, 1, 1], "layer_type": "basic", "out_indices": [1, 2, 3, 4],
+}  # fmt: skip
+WIDTHS = re.compile(r"hidden_sizes|_channels|embed_dims|^dims|conv_dim")
+
+
+def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
+    """The options of a configuration that are smaller, in nested ones too. At ``level`` 0 all, at 1
+    no list of widths, and wider heads, at 2 only layers, experts and words, at 3 all but layers."""
+    heads = {v for k, v in defaults.items() if k.endswith("attention_heads")}
+    layers = {v for k, v in defaults.items() if re.search(CAPS[1][0], k) and type(v) is int}
+    found: dict[str, Any] = {}
+    for key, value in defaults.items():
+        if isinstance(value, dict) and "timm" in str(value.get("model_type")):
+            found[key] = RESNET  # the library's own, for a backbone of another library
+        elif isinstance(value, dict) and not key.endswith(("id2label", "label2id")):
+            found |= {key: {**value, **nested}} if (nested := smaller(value, level)) else {}
+        elif level < 3 and isinstance(value, list) and "layer" in key and 2 < len(value) in layers:
+            found[key] = value[:2]
+        elif isinstance(value, list) and all(type(v) is int for v in value):
+            found[key] = _shorter(key, value, level)
+        elif key == "image_size" and level != 2 and type(value) is int:
+            found[key] = 4 * p if type(p := defaults.get("patch_size")) is int else 64
+        elif key == "num_experts_per_tok" and value is None:
+            found[key] = 2
+        elif type(value) is int:
+            alone = key.startswith("num_key_value") and value in heads
+            found[key] = min(value, _cap(key, value, level) * (1 + alone))
+    return {key: value for key, value in found.items() if value != defaults[key]}
+
+
+def _cap(key: str, value: int, level: int) -> int:
+    if key.endswith(("token_id", "token_index")) and value > 255:
+        return 10 + sum(map(ord, key)) % 50
+    caps = (CAPS, CAPS, CAPS[:5], CAPS[:1] + CAPS[2:])[level]
+    most = next((cap for pattern, cap in caps if re.search(pattern, key)), value)
+    return most * 8 if level == 1 and most in (16, 32, 64, 96) else most
+
+
+def _shorter(key: str, value: list[int], level: int) -> list[int]:
+    if key == "mrope_section" and not level:
+        return [2, 3, 3]
+    if key == "depths":
+        return [min(v, 2) for v in value]
+    widths = re.search(WIDTHS, key) and not level
+    return [max(8, v // 64 * 8) if v > 8 else v for v in value] if widths else value
+
+
+def made(
+    name: str, training: bool, runs: Callable[[Any, Mapping[str, Any]], object]
+) -> tuple[Any, dict[str, Any]]:
+    """A head and its inputs, on a CPU, at the smallest configuration that the library builds and
+    that ``runs`` (it is called with a copy of both). Raises what the library says."""
+    defaults = getattr(transformers, name).config_class().to_dict()
+    said: list[Exception] = []
+    for level, labels in [(n, m) for n in range(4) for m in (training, False)][:: 2 - training]:
+        torch.manual_seed(0)
+        sizes = {"batch": 2, "seq": 32, "image": (64, 112, 224, 64)[level]}
+        options = {**smaller(defaults, level), **sizes}
+        target = Target("transformers", name, tuple(options.items()))
+        try:
+            with torch.device("meta"):
+                model = build(target, labels).function.model  # type: ignore[attr-defined]
+                if size(model) > MOST_PARAMETERS:
+                    said.append(ValueError("more than 60 million parameters"))
+                    continue
+            example = build(target, labels)
+            model = example.function.model.float()  # type: ignore[attr-defined]
+            shapes = {"pixel_values": (2, 3, sizes["image"], sizes["image"]), "input_ids": (2, 32)}
+            takes = inspect.signature(model.forward).parameters
+            needed = [
+                k for k in shapes if k in takes and takes[k].default is inspect.Parameter.empty
+            ]
+            more = {k: torch.randn(shapes[k]) for k in needed if k not in example.kwargs}
+            more = {k: v.long() if "ids" in k else v for k, v in more.items()}
+            given = {**more, **example.kwargs}
+            inputs = {k: _random(k, v, model.config) for k, v in given.items()}
+            runs(copy.deepcopy(model), inputs)
+        except Exception as error:  # noqa: BLE001 - whatever the library raises
+            said.append(error)
+        else:
+            return model, inputs
+    raise next((error for error in reversed(said) if "60 million" not in str(error)), said[0])
+
+
+def size(model: torch.nn.Module) -> int:
+    """How many parameters it has."""
+    return sum(p.numel() for p in model.parameters())
+
+
+def _random(name: str, value: Any, config: Any) -> Any:
+    if name == "attention_mask" or value.is_floating_point():
+        return value
+    words = getattr(config.get_text_config(decoder=True), "vocab_size", None) or 256
+    if "label" in name and value.dim() == 1:
+        words = getattr(config, "num_labels", 2)
+    if "label" in name and value.dim() == 3:
+        words = 2
+    return torch.randint(min(64, words // 2), words, value.shape)
