@@ -99,6 +99,25 @@ def test_one_bucket_off_by_one_fails(interpreter: InterpreterPool) -> None:
     assert not checked(module, interpreter, stored, wrong).passed
 
 
+@pytest.mark.parametrize(
+    ("last", "passes"), [("(1 + 2.0**-23) * ", True), ("(1 + 2.0**-18) * ", False), ("1.0 + ", False)]
+)
+def test_what_float32_does_not_know_is_not_asked_of_a_kernel(
+    interpreter: InterpreterPool, last: str, passes: bool
+) -> None:
+    """A sine of thousands: its argument is known to 1e-4."""
+    module = only(
+        graph("""def turns(
+    x: "f32[40, 64]",
+):
+    mul: "f32[40, 64]" = aten.mul.Tensor(x, 3000.0)
+    sin: "f32[40, 64]" = aten.sin.default(mul)
+    return (sin,)
+""")
+    )
+    assert checked(module, interpreter, "tl.sin(", f"tl.sin({last}").passed == passes
+
+
 def test_which_calls_are_inexact_and_what_jumps() -> None:
     assert {n.name for n in NUMBERS.nodes if is_inexact(n)} == {"log", "div"}
     assert jumps(NUMBERS.nodes, NUMBERS)
