@@ -100,7 +100,8 @@ def test_one_bucket_off_by_one_fails(interpreter: InterpreterPool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "passes"), [("(1 + 2.0**-23) * ", True), ("(1 + 2.0**-18) * ", False), ("1.0 + ", False)]
+    ("last", "passes"),
+    [("(1 + 2.0**-23) * ", True), ("(1 + 2.0**-18) * ", False), ("1.0 + ", False)],
 )
 def test_what_float32_does_not_know_is_not_asked_of_a_kernel(
     interpreter: InterpreterPool, last: str, passes: bool
