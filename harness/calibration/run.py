@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from harness.calibration.record import Calibration, Cell, CellJob, DurationJob, 
 from harness.calibration.store import CalibrationJournal
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice, UsageError
-from harness.measure.jobs import DeviceFacts, Effort, gpu, in_fresh_processes
+from harness.measure.jobs import DeviceFacts, Effort, fresh_processes, gpu
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
 from harness.records.run import Machine, one_line
@@ -106,21 +107,26 @@ def measure(
             key = chosen[number].subject.key
             return key not in failed and (process, key) not in done
 
-        for process, number, _ in in_fresh_processes(
-            pool, len(chosen), effort, wanted, lambda done, total: follow("measuring", done, total)
-        ):
-            one = chosen[number]
-            key = one.subject.key
-            try:
-                if key not in known:
-                    known[key] = pool.run(DurationJob(one.module_text))
-                    journal.add(replace(one.subject, ms=known[key]))
-                journal.add(pool.run(_job(one, process, effort, known[key])))
-            except NoDevice:
-                raise
-            except HarnessError as error:
-                failed.add(key)
-                journal.add(Cell(process, key, reason=one_line(error)))
+        began, total = time.monotonic(), effort.processes * len(chosen)
+        for process, order, _ in fresh_processes(pool, len(chosen), effort, wanted):
+            for at, number in enumerate(order):
+                follow("measuring", process * len(chosen) + at, total)
+                if effort.seconds is not None and time.monotonic() - began > effort.seconds:
+                    return journal
+                if not wanted(process, number):
+                    continue
+                one = chosen[number]
+                key = one.subject.key
+                try:
+                    if key not in known:
+                        known[key] = pool.run(DurationJob(one.module_text))
+                        journal.add(replace(one.subject, ms=known[key]))
+                    journal.add(pool.run(_job(one, process, effort, known[key])))
+                except NoDevice:
+                    raise
+                except HarnessError as error:
+                    failed.add(key)
+                    journal.add(Cell(process, key, reason=one_line(error)))
     return journal
 
 

@@ -7,10 +7,10 @@ imports only what its own jobs ask for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from harness.errors import HarnessError
 
@@ -31,12 +31,18 @@ class Job:
     together: str | None = None
 
 
+Host: TypeAlias = Callable[[Mapping[str, object]], Any]
+"""Another machine: does there what ``process.spawn`` does here, with a cache folder of its own;
+answers what ``subprocess.Popen`` would be. Raises ``NoDevice`` where it cannot be reached."""
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """Where one worker process works. ``environment`` is added to the process's own;
     ``imports`` are modules it imports before its first job; ``opening`` is a job that every fresh
     process does first, to take the device (it raises ``NoDevice`` where it cannot). ``niceness``
-    is how far it stands back where other processes want the processor."""
+    is how far it stands back where other processes want the processor; ``host`` the machine that
+    has the device (None: this one)."""
 
     name: str
     kind: str = "cpu"
@@ -44,6 +50,7 @@ class Device:
     imports: tuple[str, ...] = ()
     opening: Job | None = None
     niceness: int = 0
+    host: Host | None = None
 
 
 BESIDE_TIMING = 10
@@ -55,9 +62,10 @@ def cores(
     environment: tuple[tuple[str, str], ...] = (),
     imports: tuple[str, ...] = (),
     niceness: int = 0,
+    host: Host | None = None,
 ) -> tuple[Device, ...]:
     """As many devices of the kind ``cpu``, all alike; at least one."""
-    alike = Device("", "cpu", environment, imports, niceness=niceness)
+    alike = Device("", "cpu", environment, imports, niceness=niceness, host=host)
     return tuple(replace(alike, name=f"cpu {n}") for n in range(max(1, count)))
 
 

@@ -8,6 +8,7 @@ then its jobs are answered with ``NoDevice``, unless another device of the kind 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import selectors
@@ -162,8 +163,9 @@ class Pool(Closing):
         self._require_own()
         with self._lock:
             for place in self._places:
-                while len(place.spares) < restarts:
-                    place.spares.append(Process.started(place.device, self.cache))
+                with contextlib.suppress(NoDevice):  # said when it is needed
+                    while len(place.spares) < restarts:
+                        place.spares.append(Process.started(place.device, self.cache))
 
     def restart(self) -> None:
         """Go on in fresh processes."""
@@ -277,7 +279,11 @@ class Pool(Closing):
             if index is None:
                 continue
             claimed.add(index)
-            worker = self._require_worker(place)
+            try:
+                worker = self._require_worker(place)
+            except NoDevice as error:
+                self._not_opened(batch, place, error)
+                continue
             if not worker.ready:
                 continue
             opening = place.device.opening

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -34,13 +35,25 @@ main({cache!r}, {environment!r}, {imports!r}, {parent})
 """
 
 
+def spawn(
+    given: Mapping[str, object], stdin: Any, stdout: Any, stderr: Any = None
+) -> subprocess.Popen[bytes]:
+    """Start ``worker.main`` with what is ``given`` it, in a session of its own, so that Ctrl-C
+    reaches only the parent, which ends it."""
+    root = str(Path(harness.__path__[0]).parent)
+    code = _CODE.format(root=root, parent=os.getpid(), **given)
+    pipes = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+    command = [sys.executable, "-P", "-c", code]
+    return subprocess.Popen(command, bufsize=0, start_new_session=True, **pipes)
+
+
 @dataclass(eq=False, slots=True)
 class Process:
     """``job`` is the index of the job it has, None when idle; ``opening`` says that it is taking
     its device, ``opened`` that it has; ``begun`` says that the job's own code runs, ``step`` what
     it has said it is about to do."""
 
-    process: subprocess.Popen[bytes]
+    process: Any
     log: IO[bytes]
     deadline: float
     ready: bool = False
@@ -53,25 +66,17 @@ class Process:
 
     @classmethod
     def started(cls, device: Device, cache: Path | None) -> Process:
-        """A new process in a session of its own, so that Ctrl-C reaches only the parent, which
-        ends it. Its pipes belong to this process: they are closed where another program runs."""
-        code = _CODE.format(
-            root=str(Path(harness.__path__[0]).parent),
-            cache=None if cache is None else str(cache),
-            environment=dict(device.environment),
-            imports=list(device.imports),
-            parent=os.getpid(),
-            niceness=device.niceness,
-        )
+        """A new process. Its pipes belong to this process: they are closed where another program
+        runs. Raises ``NoDevice`` where another machine cannot start it."""
+        given = {
+            "cache": None if cache is None else str(cache),
+            "environment": dict(device.environment),
+            "imports": list(device.imports),
+            "niceness": device.niceness,
+        }
         log = tempfile.TemporaryFile()  # noqa: SIM115
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            bufsize=0,
-            start_new_session=True,
-        )
+        pipes = (subprocess.PIPE, subprocess.PIPE, log)
+        process = spawn(given, *pipes) if device.host is None else device.host(given)
         return cls(process, log, time.monotonic() + START_SECONDS)
 
     @property
@@ -82,15 +87,14 @@ class Process:
     @property
     def answers(self) -> IO[bytes]:
         """What it writes to."""
-        assert self.process.stdout is not None
-        return self.process.stdout
+        found: IO[bytes] = self.process.stdout
+        return found
 
     def send(self, handler: str, job: Job, seconds: float) -> None:
         """Hand it a job. Raises ``OSError`` if it has ended, and what pickling raises."""
         data = memoryview(packed((handler, job)))
         self.begun, self.step = False, ""
         self.deadline = time.monotonic() + seconds
-        assert self.process.stdin is not None
         while data:
             data = data[self.process.stdin.write(data) :]
 
@@ -119,7 +123,10 @@ class Process:
     def kill(self) -> None:
         """Kill the process and everything it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            if isinstance(self.process, subprocess.Popen):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
 
     def end(self) -> None:
         """Kill the process and close what leads to it."""

@@ -49,7 +49,7 @@ def _watch(parent: int, jobs: int) -> None:
     """Kill this process and what it started once its parent has died, even in the middle of a
     job. A fork of the parent may keep the pipe ``jobs`` open, so the parent's id is asked too."""
     poll = select.poll()
-    poll.register(jobs, 0)  # only the hang-up
+    poll.register(jobs, select.POLLRDHUP)  # only the hang-up, of a pipe or a socket
 
     def loop() -> None:
         while os.getppid() == parent and not poll.poll(_PARENT_MS):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -68,10 +67,12 @@ class OpenDevice(Job):
 def gpu(
     bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = (), board: str = ""
 ) -> Device:
-    """The current CUDA device, or the one with the identifier ``board``."""
+    """The current CUDA device, or the one with the identifier ``board``; a kind of its own, so that
+    a job can ask for it."""
     alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
     given = (*environment, *alone)
-    return Device(board or "cuda", "cuda", given, (_WORKER,), OpenDevice(bandwidths))
+    name = board or "cuda"
+    return Device(name, name, given, (_WORKER,), OpenDevice(bandwidths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +197,15 @@ def ahead(left: int) -> int:
     return min(left, max(1, min(_AHEAD, (os.cpu_count() or 1) // 4)))
 
 
-def in_fresh_processes(
-    pool: Pool, subjects: int, effort: Effort, wanted: Callable[[int, int], bool], follow: Follow
-) -> Iterator[tuple[int, int, random.Random]]:
-    """(process, subject, chance) for every subject in every process, in a random order of each;
-    ``pool`` is a fresh process whenever the process's number changes. ``wanted`` is asked, of a
-    process and a subject, just before. ``chance`` is for what else is random in that process."""
-    began = time.monotonic()
-    total = effort.processes * subjects
+Wanted = Callable[[int, int], bool]
+"""Whether a process has to measure a subject."""
+
+
+def fresh_processes(
+    pool: Pool, subjects: int, effort: Effort, wanted: Wanted
+) -> Iterator[tuple[int, list[int], random.Random]]:
+    """(process, subjects, chance) for every process that has something to measure, its subjects in
+    a random order; ``pool`` is fresh processes each time. ``chance`` is for what else is random."""
     used = False
     for process in range(effort.processes):
         if not any(wanted(process, subject) for subject in range(subjects)):
@@ -215,10 +217,4 @@ def in_fresh_processes(
         chance = random.Random(f"{effort.seed} {process}")
         order = list(range(subjects))
         chance.shuffle(order)
-        for done, subject in enumerate(order):
-            follow(process * subjects + done, total)
-            if effort.seconds is not None and time.monotonic() - began > effort.seconds:
-                return
-            if wanted(process, subject):
-                yield process, subject, chance
-    follow(total, total)
+        yield process, order, chance

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.devices.job import Device
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
 from harness.measure import jobs as device_jobs
-from harness.measure.jobs import DeviceFacts, Effort, Follow, PairJob, PairSamples, TimedKernel
+from harness.measure.jobs import (
+    DeviceFacts,
+    Effort,
+    Follow,
+    PairJob,
+    PairSamples,
+    TimedKernel,
+    fresh_processes,
+)
 from harness.records.run import one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.runtime.module import config_from_dict
@@ -39,8 +49,67 @@ class PairResults:
     notes: tuple[str, ...] = ()
 
 
+MOVED = "was lost, others timed its pairs"
 Kept = MutableMapping[str, PairSamples]
 """What an interrupted measurement left, by what was asked of a pair in a process."""
+
+
+@dataclass(eq=False, slots=True)
+class _Pairs:
+    """What is known of ``pairs``: their samples by process, or why there are none. ``homes`` are
+    the boards that time them, where there are several; ``lost`` is why boards gave out."""
+
+    pairs: Sequence[KernelPair]
+    effort: Effort
+    kept: Kept
+    follow: Follow
+    until: float
+    homes: dict[int, str | None] = field(default_factory=dict)
+    lost: dict[str | None, NoDevice] = field(default_factory=dict)
+    outcomes: list[dict[int, PairSamples]] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def place(self, numbers: Sequence[int], boards: Sequence[str | None]) -> None:
+        """Give ``numbers`` to ``boards``, with what is kept of them there and nothing else."""
+        for at, number in enumerate(numbers):
+            self.homes[number] = boards[at % len(boards)]
+            asked = [self._asked(number, process) for process in range(self.effort.processes)]
+            self.outcomes[number] = {n: self.kept[k] for n, k in enumerate(asked) if k in self.kept}
+
+    def wanted(self, process: int, number: int) -> bool:
+        """Whether a pair has to be timed in a process."""
+        gone = self.reasons[number] or self.homes[number] in self.lost
+        return not gone and process not in self.outcomes[number]
+
+    def time(self, pool: Pool) -> None:
+        """Time what is wanted."""
+        effort, total = self.effort, self.effort.processes * len(self.pairs)
+        self.follow(sum(map(len, self.outcomes)), total)
+        for process, order, chance in fresh_processes(pool, len(self.pairs), effort, self.wanted):
+            numbers = [n for n in order if self.wanted(process, n)]
+            jobs = [self._job(n, effort.seed + process, chance.random() < 0.5) for n in numbers]
+            for index, found in pool.each(jobs):
+                number = numbers[index]
+                if isinstance(found, NoDevice):
+                    self.lost[self.homes[number]] = found
+                elif isinstance(found, HarnessError):
+                    self.reasons[number] = one_line(found)
+                else:
+                    self.outcomes[number][process] = found
+                    self.kept[self._asked(number, process)] = found
+                self.follow(sum(map(len, self.outcomes)), total)
+                if time.monotonic() > self.until:
+                    return
+
+    def _job(self, number: int, seed: int, a_first: bool) -> PairJob:
+        pair, limits = self.pairs[number], (self.effort.budget_ms, self.effort.width)
+        return PairJob(pair.a, pair.b, a_first, seed, *limits, kind=self.homes[number])
+
+    def _asked(self, number: int, process: int) -> str:
+        """What tells a measurement from every other."""
+        effort, home = self.effort, self.homes[number]
+        said = (self.pairs[number], effort.seed + process, effort.budget_ms, effort.width)
+        return hashlib.sha256(repr((*said, home) if home else said).encode()).hexdigest()[:32]
 
 
 def time_pairs(
@@ -50,54 +119,45 @@ def time_pairs(
     jobs: int,
     follow: Follow = lambda _done, _total: None,
     handlers: Mapping[str, str] | None = None,
-    device: Device | None = None,
+    devices: Sequence[Device] = (),
     kept: Kept | None = None,
 ) -> PairResults:
-    """Time every pair in every process, on ``device`` (the current GPU if None). A pair that hangs
-    or fails is a reason and is not tried in later processes; the others go on. Ctrl-C and a GPU
-    that gives out end it early. What is ``kept`` is not measured again. Raises ``NoDevice`` where
+    """Time every pair in every process, on the current GPU, or each on one of several ``devices``;
+    what one had not finished when it was lost is timed on the others. A pair that hangs or fails is
+    a reason and is not tried in later processes; the others go on. Ctrl-C and the last GPU that
+    gives out end it early. What is ``kept`` is not measured again. Raises ``NoDevice`` where
     nothing could be measured."""
-    kept = {} if kept is None else kept
-    asked = [[_asked(pair, effort, n) for n in range(effort.processes)] for pair in pairs]
-    outcomes = [{n: kept[one] for n, one in enumerate(each) if one in kept} for each in asked]
-    reasons = [""] * len(pairs)
-    interrupted, lost = False, ""
-
-    def wanted(process: int, number: int) -> bool:
-        return not reasons[number] and process not in outcomes[number]
-
-    with Pool([device or device_jobs.gpu()], effort.job_seconds, cache, handlers) as pool:
+    devices = devices or (device_jobs.gpu(),)
+    boards = [device.kind if len(devices) > 1 else None for device in devices]
+    until = time.monotonic() + (math.inf if effort.seconds is None else effort.seconds)
+    found = _Pairs(pairs, effort, {} if kept is None else kept, follow, until)
+    found.outcomes, found.reasons = [{} for _ in pairs], [""] * len(pairs)
+    left, interrupted = list(range(len(pairs))), False
+    with Pool(devices, effort.job_seconds, cache, handlers) as pool:
         pool.spare(device_jobs.ahead(effort.processes - 1))
-        facts: DeviceFacts = pool.open()[0]
-        compile_ahead(_compile_jobs(pairs, facts), jobs, cache)
+        opened: list[DeviceFacts] = pool.open()
+        for host in dict.fromkeys(device.host for device in devices):
+            compile_ahead(_compile_jobs(pairs, opened[0]), jobs, cache, host)
         try:
-            for process, number, chance in device_jobs.in_fresh_processes(
-                pool, len(pairs), effort, wanted, follow
-            ):
-                pair, seed = pairs[number], effort.seed + process
-                a_first = chance.random() < 0.5
-                limits = (effort.budget_ms, effort.width)
-                try:
-                    found = pool.run(PairJob(pair.a, pair.b, a_first, seed, *limits))
-                    outcomes[number][process] = kept[asked[number][process]] = found
-                except NoDevice:
-                    raise
-                except HarnessError as error:
-                    reasons[number] = one_line(error)
-        except NoDevice as error:
-            if not any(outcomes):
-                raise
-            lost = one_line(error)
+            while left and len(found.lost) < len(boards):
+                found.place(left, [board for board in boards if board not in found.lost])
+                found.time(pool)
+                left = [n for n in left if found.homes[n] in found.lost]
         except KeyboardInterrupt:
             interrupted = True
-    ordered = tuple(tuple(each[n] for n in sorted(each)) for each in outcomes)
-    return PairResults(facts, ordered, tuple(reasons), interrupted, lost)
-
-
-def _asked(pair: KernelPair, effort: Effort, process: int) -> str:
-    """What tells a measurement from every other."""
-    said = repr((pair, effort.seed + process, effort.budget_ms, effort.width))
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
+    gone = [one_line(error) for error in found.lost.values()]
+    if len(gone) == len(boards) and not any(found.outcomes):
+        raise next(reversed(found.lost.values()))
+    uuids = "+".join(sorted({facts.machine.gpu_uuid or "" for facts in opened}))
+    machine = replace(opened[0].machine, gpu_uuid=uuids) if boards[0] else opened[0].machine
+    return PairResults(
+        replace(opened[0], machine=machine),
+        tuple(tuple(each[n] for n in sorted(each)) for each in found.outcomes),
+        tuple(found.reasons),
+        interrupted,
+        gone[-1] if len(gone) == len(boards) else "",
+        tuple(f"{board} {MOVED}: {one_line(e)}" for board, e in found.lost.items() if board),
+    )
 
 
 def find_device(cache: Path) -> DeviceFacts:

@@ -18,6 +18,7 @@ from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
 from harness.records.run import StateSummary
 from harness.records.trials import Outcome, Tuned, Way
+from harness.runtime.compile import binary
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
@@ -50,8 +51,9 @@ class CudaDevice(Closing):
         self.readings: list[Reading] = []
         """The GPU's state while kernels were timed, in all processes so far."""
         self._process = 0
-        self.worker = Pool([where or gpu(bandwidths=True)], seconds, cache, handlers)
-        self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING)
+        self.where = where or gpu(bandwidths=True)
+        self.worker = Pool([self.where], seconds, cache, handlers)
+        self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING, host=self.where.host)
         self._seen = seen
         try:
             if seen is None:
@@ -79,6 +81,11 @@ class CudaDevice(Closing):
         return facts
 
     @property
+    def name(self) -> str:
+        """The board's."""
+        return self.facts.machine.gpu_uuid or self.where.name
+
+    @property
     def target(self) -> Target:
         """The device as a target."""
         return self.facts.target
@@ -103,7 +110,8 @@ class CudaDevice(Closing):
         self, modules: Sequence[EmittedModule], given: Mapping[str, Config]
     ) -> list[CompileJob]:
         """What ``compile`` has to do for ``modules``: every candidate, of a module that was tuned
-        before its winner alone, of a text with a ``given`` configuration that one."""
+        before its winner alone, of a text with a ``given`` configuration that one; and only what is
+        not kept here, so that no process is started for nothing."""
         texts = [m.text for m in modules if m.text not in given]
         known, notes = self.worker.run(asked.KnownConfigs(tuple(texts)))
         for note in notes:
@@ -113,7 +121,12 @@ class CudaDevice(Closing):
         wanted |= {text: [config] for text, config in given.items()}
         rest = dict.fromkeys(text for text in texts if text not in wanted)
         wanted |= {text: load(text, self._cache).configs for text in rest}
-        return [CompileJob(text, self.target, c) for text, each in wanted.items() for c in each]
+        every = ((text, config) for text, each in wanted.items() for config in each)
+        return [CompileJob(text, self.target, c) for text, c in every if not self._keeps(text, c)]
+
+    def _keeps(self, text: str, config: Config) -> bool:
+        kept = binary.path(self._cache, binary.artifact(text, config, self.target))
+        return self.where.host is None and kept.is_file()
 
     def compile(self, jobs: Sequence[CompileJob]) -> None:
         """Do ``jobs`` in parallel, in whichever thread."""
@@ -138,6 +151,10 @@ class CudaDevice(Closing):
         """Time a kernel under a configuration that is known, ``launches`` to a sample (the
         timer finds how many if None). Raises as ``time`` does."""
         return self._timing(self.worker.run(TimeKernel(module_text, config, launches)))
+
+    def spare(self, restarts: int) -> None:
+        """Start what ``restart`` goes on in, of so many to come: it imports meanwhile."""
+        self.worker.spare(asked.ahead(restarts))
 
     def restart(self) -> None:
         """Go on in a fresh process."""

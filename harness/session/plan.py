@@ -5,25 +5,26 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
+from harness.devices.job import Device
 from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.runtime.compile.cache import usable
-from harness.session.entries import ChosenKernels, FileEntry, corpus_notes, find_entries
+from harness.session.entries import ChosenKernels, Entry, FileEntry, corpus_notes, find_entries
 from harness.session.session import Session, new_session
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
     from harness.measure.jobs import DeviceFacts
     from harness.session.cuda import CudaDevice
-    from harness.session.spread import Fleet, Place
+    from harness.session.spread import Fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Plan:
     """A session and the run it will fill; ``timed`` says whether a GPU is used, ``notes`` what
     the user should know before it starts. ``ended`` is the run with what is known of its GPUs at
     the end. ``whole`` is false where kernels of a graph are left out: such a run is not one of the
-    graph. ``places`` are the GPUs where there may be several."""
+    graph. ``devices`` are the GPUs where there may be several."""
 
     session: Session | Fleet
     run: Run
@@ -67,7 +68,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     ended: Callable[[Run], Run] = lambda run: run
     whole: bool = True
-    places: tuple[Place, ...] = ()
+    devices: tuple[Device, ...] = ()
 
 
 @contextlib.contextmanager
@@ -83,41 +84,42 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         cache, note = stack.enter_context(usable(options.kept_cache))
         options = replace(options, cache=cache)
         device: CudaDevice | None = None
-        places: list[Place] = []
+        boards: list[CudaDevice] = []
         if request.devices or request.workers:
-            places = stack.enter_context(_places(options, request, workers))
+            boards = stack.enter_context(_boards(options, request, workers))
+            device = boards[0]
         elif device := open_device(options, request, workers):
             stack.enter_context(device)
-        facts = places[0].facts if places else device.facts if device is not None else None
+        facts = None if device is None else device.facts
         target = facts.target if facts else named
         entries = find_entries(options, request.suite, request.names, target, request.only)
         for entry in entries:
             if isinstance(entry, FileEntry):
                 entry.decides = request.decide
-                entry.choose = None if device is None else device.choose
+                entry.choose = device.choose if device is not None and request.decide else None
         whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
         notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
         if not whole:
             notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
         run = new_run(options, request, target, facts)
-        if facts and places:
+        if facts and boards:
+            from harness.measure.jobs import OpenDevice
+            from harness.session.ahead import all_generated
             from harness.session.spread import BOARDS, Fleet, Homes
 
-            notes.append(f"{len(places)} GPUs: {', '.join(place.name for place in places)}")
+            notes.append(f"{len(boards)} GPUs: {', '.join(board.name for board in boards)}")
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
-            how = (request.processes, request.against)
-            fleet = Fleet(entries, target, places, homes, *how)
+            each = max(1, workers // len(boards))
+            examine = functools.partial(_session, options, request.against, each, target)
+            jobs = 1 if request.against else workers
+            generate = functools.partial(all_generated, jobs=jobs, cache=options.kept_cache)
+            fleet = Fleet(entries, target, boards, homes, examine, generate, request.processes)
             run = replace(run, machine=fleet.machine())
-            yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, tuple(places))
+            devices = tuple(replace(board.where, opening=OpenDevice()) for board in boards)
+            yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, devices)
             return
-        session = new_session(options, workers, entries, target, device)
-        session.processes = request.processes
-        if device is not None and request.against:
-            from harness.measure.peers.pool import PeerPool
-
-            given = (request.against, options.cache, workers)
-            peers = PeerPool(*given, processes=request.processes, first=device.worker)
-            session.peers = stack.enter_context(peers)
+        given = (options, request.against, workers, target, device, entries, request.processes)
+        session = stack.enter_context(_session(*given))
 
         def ended(run: Run) -> Run:
             return (
@@ -125,6 +127,30 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             )
 
         yield Plan(session, run, device is not None, tuple(notes), ended, whole)
+
+
+@contextlib.contextmanager
+def _session(
+    options: Options,
+    against: tuple[str, ...],
+    workers: int,
+    target: Target,
+    device: CudaDevice | None,
+    entries: Sequence[Entry],
+    processes: int,
+) -> Iterator[Session]:
+    """A session over ``entries`` on ``device``, with the compilers that it is compared with."""
+    session = new_session(options, workers, entries, target, device)
+    session.processes = processes
+    with contextlib.ExitStack() as stack:
+        if device is not None and against:
+            from harness.measure.peers.pool import PeerPool
+
+            first, where = device.worker, device.where
+            given = (against, options.cache, workers)
+            peers = PeerPool(*given, processes=processes, first=first, on=where)
+            session.peers = stack.enter_context(peers)
+        yield session
 
 
 def _limits(run: Run, device: DeviceFacts | None) -> Run:
@@ -135,32 +161,48 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
 
 
 @contextlib.contextmanager
-def _places(options: Options, request: Request, workers: int) -> Iterator[list[Place]]:
+def _boards(options: Options, request: Request, workers: int) -> Iterator[list[CudaDevice]]:
     """The GPUs that are asked for: of other machines, or of this one, each with its share of the
     processes. Raises ``UsageError`` where they do not go together."""
-    from harness.session.spread import Board, require_one_kind
+    from harness.session.cuda import CudaDevice
+    from harness.session.spread import require_one_kind
 
     _require_alone(request)
     with contextlib.ExitStack() as stack:
         if request.workers:
-            from harness.session.workers import remote_boards
+            from harness.session.workers import remote_gpus
 
-            found = stack.enter_context(remote_boards(request.workers, request.kernel_seconds))
+            found = stack.enter_context(remote_gpus(request.workers))
         else:
+            from harness.measure.jobs import gpu
+            from harness.measure.peers.pool import environment
             from harness.runtime.device import boards
 
             names = boards(request.devices)
-            given = (options, max(1, workers // len(names)), request.kernel_seconds)
-            with ThreadPoolExecutor(len(names)) as threads:  # 7 s each on an H200
-                take = functools.partial(Board.taken, *given)
-                # All are closed, also where one cannot be taken.
-                found = list(threads.map(lambda n: stack.enter_context(take(n)), names))
-        require_one_kind(found)
-        here = found[0].facts.target
+            each = max(1, workers // len(names))
+            found = [(gpu(True, environment(options.cache), name), each) for name in names]
+
+        missing: list[NoDevice] = []
+
+        def take(where: Device, jobs: int) -> CudaDevice | None:
+            try:
+                given = (options.cache, jobs, request.kernel_seconds)
+                return stack.enter_context(CudaDevice(*given, where=where))
+            except NoDevice as error:
+                missing.append(error)
+                return None
+
+        with ThreadPoolExecutor(len(found)) as threads:  # 7 s each on an H200
+            # All are closed, also where one cannot be taken.
+            taken = [board for board in threads.map(take, *zip(*found, strict=True)) if board]
+        if missing and not (request.workers and taken):
+            raise missing[0]
+        require_one_kind(taken)
+        here = taken[0].target
         wanted = find_target(request.target or here.name)
         if wanted.capability != here.capability:
             raise _other_kind(wanted, here)
-        yield found
+        yield taken
 
 
 def _require_alone(request: Request) -> None:

@@ -103,6 +103,7 @@ class Session:
                     yield from self._start(entry, compiled)
                     yield from self._arrived(wait=False)
                 if self.device is not None:
+                    self.device.spare(self.processes - 1)
                     yield from self._on_device(self.device, block)
             while self._flight:
                 yield from self._arrived(wait=True)
@@ -341,6 +342,7 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
     timed = sum(_is_timed(k) for g in current for k in g.kernels)
     for process in range(1, processes if timed else 0):
         device.restart()
+        device.spare(processes - process - 1)
         yield model.ProcessStarted(process, processes, timed)
         known: dict[tuple[str, str], tuple[Samples, Limit | None] | HarnessError] = {}
         for position, graph in enumerate(current):

@@ -1,54 +1,44 @@
 """GPUs of other machines: one worker of dask.distributed on each, addressed by its name.
 
-A worker checks and times what it is sent, in processes of its own; what it finds comes back event
-by event. It needs this package and writes nothing but its cache. A worker that is gone, cut off or
-silent for too long is a lost GPU: others get its graphs.
+A worker starts this package's worker processes beside itself. They connect back to this process and
+serve its pools as those of this machine do; they keep their own cache. A process whose connection
+is gone, or silent for a minute, is lost; it ends itself then, and with its worker.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import hmac
 import importlib.util
-import pickle
-import queue
+import secrets
+import socket
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from harness import options
-from harness.errors import HarnessError, NoDevice, UsageError
-from harness.measure.jobs import DeviceFacts
-from harness.records.run import one_line
-from harness.session.spread import Board, Examine, Place, Tell, TimePairs
+from harness.devices.job import Device
+from harness.devices.process import spawn
+from harness.errors import NoDevice, UsageError
+from harness.measure.jobs import gpu
+from harness.measure.peers.pool import environment
 
 START_SECONDS = 60.0
-"""What a scheduler may take to answer."""
-_LOOK_SECONDS = 0.2
-_ASK_SECONDS = 2.0
-"""Between looks at what has come, and whether a silent worker is still there."""
-_HELD = "harness_place"
-"""The attribute of a worker that holds its GPU between tasks."""
-
-Open: TypeAlias = Callable[[float], Place]
-"""Takes the GPU that a worker has; runs there, is given the limit for one kernel."""
-
-
-def open_board(kernel_seconds: float) -> Place:
-    """The current GPU of the process that this runs in."""
-    found = options.current()
-    return Board.taken(found, found.jobs, kernel_seconds)
+"""What a scheduler may take to answer, and a worker to start a process that connects."""
+_LOOK_SECONDS = 0.5
+_SECRET_BYTES = 32
+_SILENT_SECONDS = 60
+"""After so long without a sign of life from its other end a connection is closed."""
 
 
 @contextlib.contextmanager
-def remote_boards(
-    address: str, kernel_seconds: float, open_place: Open = open_board
-) -> Iterator[list[Place]]:
-    """The GPUs of the workers of the scheduler at ``address``, by name. Raises ``UsageError`` where
-    nobody answers or distributed is not installed, ``NoDevice`` where no worker has a GPU."""
+def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
+    """The GPUs of the workers of the scheduler at ``address``, by name, each with how many
+    processes may work beside it. Raises ``UsageError`` where nobody answers or distributed is not
+    installed, ``NoDevice`` where there is no worker."""
     if importlib.util.find_spec("distributed") is None:
         raise UsageError(
             "work is spread over machines by dask.distributed, which is not installed",
@@ -68,86 +58,75 @@ def remote_boards(
             got=f"{address}: {error}",
             expected="the address of a running `dask scheduler`, tcp://HOST:8786",
         ) from error
-    with contextlib.closing(client), contextlib.ExitStack() as stack:
-        opening = {
-            name: client.submit(_facts, open_place, kernel_seconds, workers=[name], pure=False)
-            for name in sorted(_names(client))
-        }
-        found: list[Place] = []
-        reasons = []
-        for name, future in opening.items():
-            try:
-                facts = _answer(future, name, START_SECONDS * 5)
-                board = RemoteBoard(client, name, facts, open_place, kernel_seconds)
-                found.append(stack.enter_context(contextlib.closing(board)))
-            except HarnessError as error:
-                reasons.append(f"{name}: {one_line(error)}")
-        if not found:
+    with contextlib.closing(client):
+        names = sorted(_names(client))
+        if not names:
             raise NoDevice(
-                "no worker has a GPU that can be used",
+                "there is no worker",
                 where=address,
-                got="; ".join(reasons) or "no workers",
                 expected="a `dask worker --nthreads 1` on each GPU, with this package",
             )
+        asked = [client.submit(_about, workers=[name], pure=False) for name in names]
+        found = []
+        for name, (cache, jobs) in zip(names, client.gather(asked), strict=True):
+            device = gpu(True, environment(Path(cache)))
+            host = Worker(client, name, cache)
+            found.append((replace(device, name=name, kind=name, host=host), jobs))
         yield found
 
 
 @dataclass(eq=False, slots=True)
-class RemoteBoard(Place):
-    """The GPU of the worker called ``worker``."""
+class Connection:
+    """A process of another machine as ``subprocess.Popen`` would have it."""
+
+    socket: socket.socket
+    stdin: Any
+    stdout: Any
+    returncode: Any = "unknown; its worker's log has its standard error"
+
+    def kill(self) -> None:
+        """Hang up, after which the process ends."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+    def wait(self) -> None:
+        """Nothing to wait for."""
+        self.socket.close()
+
+
+@dataclass(eq=False, slots=True)
+class Worker:
+    """The machine of the worker called ``name``, which keeps things below ``cache``."""
 
     client: Any
-    worker: str
-    facts: DeviceFacts
-    open_place: Open
-    kernel_seconds: float
-    name: str = field(init=False)
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    name: str
+    cache: str
 
-    def __post_init__(self) -> None:
-        self.name = self.facts.machine.gpu_uuid or self.worker
+    def __call__(self, given: Mapping[str, object]) -> Connection:
+        """Start a process there, as a ``devices.job.Host``. Raises ``NoDevice``."""
+        from distributed.comm.addressing import get_address_host
+        from distributed.utils import get_ip
 
-    def interrupt(self) -> None:
-        """Listen no more; the worker ends what it has in hand by itself."""
-        self._stopped.set()
-
-    def close(self) -> None:
-        """Have the worker give its GPU back, if it can still be reached."""
-        self.interrupt()
-        with contextlib.suppress(Exception):
-            self.client.submit(_release, workers=[self.worker], pure=False).result(timeout=5.0)
-
-    def do(self, work: Examine | TimePairs, tell: Tell) -> Any:
-        """What ``work`` answers, done there. Raises ``NoDevice`` when the worker is lost."""
-        topic = f"harness-{uuid.uuid4().hex}"
-        heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.client.subscribe_topic(topic, lambda event: heard.put(pickle.loads(event[1])))  # noqa: S301
-        asked = (self.open_place, self.kernel_seconds, topic, pickle.dumps(work))
-        future = self.client.submit(_do, *asked, workers=[self.worker], pure=False)
-        told, last, looked = 0, time.monotonic(), time.monotonic()
-        try:
-            while not future.done() or not heard.empty():
-                try:
-                    message = heard.get(timeout=_LOOK_SECONDS)
-                except queue.Empty:
-                    if time.monotonic() - looked > _ASK_SECONDS:
-                        self._require_there(time.monotonic() - last)
-                        looked = time.monotonic()
-                    continue
-                told, last = told + 1, time.monotonic()
-                tell(message)
-            total, answer = _answer(future, self.worker, 1.0)
-            for _ in range(total - told):  # the answer has overtaken them
-                tell(heard.get(timeout=START_SECONDS))
-            return answer
-        finally:
-            future.cancel()
-            self.client.unsubscribe_topic(topic)
-
-    def _require_there(self, silent: float) -> None:
-        limit = 2 * self.kernel_seconds + START_SECONDS  # a check and a timing, in a fresh process
-        if self._stopped.is_set() or silent > limit or self.worker not in _names(self.client):
-            raise _lost(self.worker, f"silent for {silent:.0f} s" if silent > limit else "gone")
+        if self.name not in _names(self.client):
+            raise _lost(self.name, "gone")
+        scheduler = get_address_host(self.client.scheduler.address)
+        here: str = get_ip(scheduler)  # type: ignore[no-untyped-call]
+        secret, end = secrets.token_bytes(_SECRET_BYTES), time.monotonic() + START_SECONDS
+        with socket.create_server((here, 0)) as server:
+            server.settimeout(_LOOK_SECONDS)
+            asked = (server.getsockname()[:2], secret, {**given, "cache": self.cache})
+            future = self.client.submit(_start, *asked, workers=[self.name], pure=False)
+            while time.monotonic() < end and future.status != "error":
+                with contextlib.suppress(OSError):
+                    connection = server.accept()[0]
+                    connection.settimeout(_LOOK_SECONDS)
+                    if hmac.compare_digest(connection.recv(_SECRET_BYTES), secret):
+                        _watch(connection)
+                        ends = connection.makefile("wb", 0), connection.makefile("rb", 0)
+                        return Connection(connection, *ends)
+                    connection.close()
+        why = f"{future.exception()}" if future.status == "error" else "it does not connect"
+        raise _lost(self.name, why)
 
 
 def _names(client: Any) -> list[str]:
@@ -160,62 +139,36 @@ def _names(client: Any) -> list[str]:
     return found
 
 
-def _answer(future: Any, worker: str, seconds: float) -> Any:
-    """What a task answers; ``NoDevice`` where its worker is lost, else what it raised."""
-    try:
-        return future.result(timeout=seconds)
-    except HarnessError:
-        raise
-    except (Exception, asyncio.CancelledError) as error:
-        raise _lost(worker, f"{type(error).__name__}: {error}") from error
-
-
 def _lost(worker: str, why: str) -> NoDevice:
-    return NoDevice("a worker was lost", where=worker, got=why, expected="an answer")
+    return NoDevice("a worker was lost", where=worker, got=why, expected="a process there")
+
+
+def _watch(connection: socket.socket) -> None:
+    """Have a connection whose other end gives no sign of life close."""
+    connection.settimeout(None)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, seconds in (
+        (socket.TCP_KEEPIDLE, _SILENT_SECONDS // 2),
+        (socket.TCP_KEEPINTVL, _SILENT_SECONDS // 6),
+        (socket.TCP_KEEPCNT, 3),
+        (socket.TCP_USER_TIMEOUT, _SILENT_SECONDS * 1000),
+    ):
+        connection.setsockopt(socket.IPPROTO_TCP, option, seconds)
 
 
 # What follows runs in a worker.
 
 
-def _held(open_place: Open, kernel_seconds: float) -> Place:
-    """The worker's GPU, taken by its first task."""
-    from distributed import get_worker
-
-    worker = get_worker()
-    if not hasattr(worker, _HELD):
-        setattr(worker, _HELD, open_place(kernel_seconds))
-    found: Place = getattr(worker, _HELD)
-    return found
+def _about() -> tuple[str, int]:
+    """Where the worker's machine keeps things, and how many processes it allows."""
+    found = options.current()
+    return str(found.cache), found.jobs
 
 
-def _release() -> None:
-    from distributed import get_worker
-
-    worker = get_worker()
-    if hasattr(worker, _HELD):
-        getattr(worker, _HELD).close()
-        delattr(worker, _HELD)
-
-
-def _facts(open_place: Open, kernel_seconds: float) -> DeviceFacts:
-    return _held(open_place, kernel_seconds).facts
-
-
-def _do(open_place: Open, kernel_seconds: float, topic: str, work: bytes) -> tuple[int, Any]:
-    """How often something was told, and what the work answers."""
-    from distributed import get_worker
-
-    worker, told = get_worker(), 0
-
-    def tell(said: Any) -> None:
-        nonlocal told
-        worker.log_event(topic, pickle.dumps(said))
-        told += 1
-
-    try:
-        # pickled by this package at the other end
-        answer = _held(open_place, kernel_seconds).do(pickle.loads(work), tell)  # noqa: S301
-    except NoDevice:
-        _release()
-        raise
-    return told, answer
+def _start(where: tuple[str, int], secret: bytes, given: Mapping[str, object]) -> None:
+    """Start a worker process whose pipes are a connection to ``where``."""
+    with socket.create_connection(where, START_SECONDS) as connection:
+        connection.sendall(secret)
+        _watch(connection)
+        process = spawn(given, connection, connection)
+    threading.Thread(target=process.wait, daemon=True).start()

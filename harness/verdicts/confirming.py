@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.devices.job import Device
 from harness.errors import HarnessError, UsageError
 from harness.heuristics.facts import Config
 from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
@@ -26,7 +27,6 @@ from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.session.entries import GraphFile
-from harness.session.spread import Place, time_spread
 from harness.table import plural
 from harness.target import H100, Target
 from harness.verdicts.bisecting import Made, TimePairs
@@ -44,8 +44,8 @@ they say how far to trust the verdicts on the others."""
 class Workplace:
     """Where and how to measure: the cache folder, processes that compile, how much, by which rules
     it is judged, and who hears of progress. ``triton`` is the version that compiled A's binaries,
-    if it is another one; ``places`` are the GPUs to spread pairs over (none: the current one); what
-    is ``kept`` that one does not measure again."""
+    if it is another one; ``devices`` are the GPUs to spread pairs over (none: the current
+    one); what is ``kept`` is not measured again."""
 
     cache: Path
     jobs: int
@@ -54,7 +54,7 @@ class Workplace:
     follow: Follow = lambda _done, _total: None
     triton: str = ""
     target: Target = H100
-    places: Sequence[Place] = ()
+    devices: Sequence[Device] = ()
     kept: Kept | None = None
 
     def keeps(self, kernel: KernelRecord) -> bool:
@@ -143,11 +143,8 @@ def time_matches(
     pairs = [
         KernelPair(_timed_kernels(matches[n].a, place), _timed_kernels(matches[n].b)) for n in ready
     ]
-    if place.places:
-        found = time_spread(place.places, pairs, effort, place.follow)
-    else:
-        where = (place.cache, place.jobs, place.follow)
-        found = time_pairs(pairs, effort, *where, kept=place.kept)
+    where = (place.cache, place.jobs, place.follow)
+    found = time_pairs(pairs, effort, *where, devices=place.devices, kept=place.kept)
     measured: list[Measured] = ["a module is not recorded"] * len(matches)
     matches = [_without_samples(match) for match in matches]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):

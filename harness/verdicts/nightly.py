@@ -19,6 +19,7 @@ from harness.history.commits import order
 from harness.history.journal import Journal, Memory
 from harness.measure.jobs import Effort
 from harness.measure.noise.judge import Rules, Verdict
+from harness.measure.pairs import MOVED
 from harness.options import Options, project_root
 from harness.records import night as records
 from harness.records.night import Change, Finding, Night, NightCommit
@@ -29,7 +30,6 @@ from harness.session.entries import MadeEntry
 from harness.session.model import BoardLost, GraphDone, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
-from harness.session.spread import MOVED
 from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
@@ -245,7 +245,7 @@ class _Night:
         old = sorting.a.machine.triton
         triton = old if old != sorting.b.machine.triton else ""
         here = Workplace(self.options.cache, self.options.jobs, triton=triton, kept=self.kept)
-        place = replace(here, target=plan.session.target, places=plan.places)
+        place = replace(here, target=plan.session.target, devices=plan.devices)
         controls, wanted = night_plan.to_time(sorting)
         matches = sorting.pairing.matches
         if triton:  # what the earlier Triton compiled is known by its binary alone

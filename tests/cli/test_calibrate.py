@@ -106,20 +106,22 @@ def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
 def test_ctrl_c_keeps_what_was_measured(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = run.in_fresh_processes
+    real = run._job
 
-    def interrupted(*args: Any, **given: Any) -> Any:
-        for number, found in enumerate(real(*args, **given)):
-            yield found
-            if number == 18:
-                raise KeyboardInterrupt
+    asked: list[object] = []
 
-    monkeypatch.setattr(run, "in_fresh_processes", interrupted)
+    def interrupted(*given: Any) -> Any:
+        asked.append(given)
+        if len(asked) > 18:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(run, "_job", interrupted)
     answer = harness("calibrate", "--processes", "2")
     assert answer.status == 130
     assert "go on: --resume" in answer.err
     assert "not complete" in answer.out
-    monkeypatch.setattr(run, "in_fresh_processes", real)
+    monkeypatch.setattr(run, "_job", real)
     answer = harness("calibrate", "--resume")
     assert answer.status == 0
     (path,) = kept(results)

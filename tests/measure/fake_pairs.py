@@ -6,10 +6,11 @@ import os
 import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from harness.devices.job import Context
-from harness.errors import CompileFailed
+from harness.devices.job import Context, Device, Unusable
+from harness.errors import CompileFailed, NoDevice
 from harness.measure.jobs import (
     DeviceFacts,
     Effort,
@@ -28,6 +29,7 @@ HANDLERS = {
     "harness.measure.worker:open_device": "tests.measure.fake_pairs:take",
     "harness.measure.worker:time_pair": "tests.measure.fake_pairs:time_pair",
 }
+ON_BOARDS = {name: f"{there}_on_board" for name, there in HANDLERS.items()}
 
 
 def _time(kernel: TimedKernel, chance: random.Random) -> float:
@@ -42,6 +44,7 @@ def time_pairs_here(
     jobs: int,
     follow: Follow = lambda _done, _total: None,
     handlers: Mapping[str, str] | None = None,
+    devices: Sequence[Device] = (),
     kept: Kept | None = None,
 ) -> PairResults:
     """``pairs.time_pairs`` without a process: the same answers, at once."""
@@ -87,3 +90,26 @@ def time_pair(context: Context, job: PairJob) -> PairSamples:
         context.step("hangs")
         time.sleep(3600)
     return _timed(job)
+
+
+def take_on_board(context: Context, job: OpenDevice) -> DeviceFacts:
+    _require_board(context, 0)
+    board = os.environ["CUDA_VISIBLE_DEVICES"]
+    return DeviceFacts(H100, Machine("fake", gpu_uuid=board), "fake/1")
+
+
+def time_pair_on_board(context: Context, job: PairJob) -> PairSamples:
+    """The method of every sample is the board."""
+    _require_board(context, 1)
+    board, found = os.environ["CUDA_VISIBLE_DEVICES"], time_pair(context, job)
+    return PairSamples(*(replace(side, method=board) for side in (found.a, found.b)))
+
+
+def _require_board(context: Context, jobs: int) -> None:
+    """A file named like the board holds how many jobs it does before it is gone."""
+    assert context.cache is not None
+    left = context.cache / os.environ["CUDA_VISIBLE_DEVICES"]
+    if left.exists():
+        if left.read_text() == "0":
+            raise Unusable(NoDevice("the GPU cannot be used", got="it fell off the bus"))
+        left.write_text(str(int(left.read_text()) - jobs))

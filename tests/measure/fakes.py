@@ -77,6 +77,9 @@ class FakeDevice:
     def compile(self, jobs: Sequence[str]) -> None:
         self.prepared.extend(jobs)
 
+    def spare(self, restarts: int) -> None:
+        pass
+
     def check(self, module: EmittedModule) -> CheckResult:
         return CheckResult(module.name not in self.wrong, 0.25, 0.5)
 

@@ -111,15 +111,14 @@ class TurnTimer:
 def test_a_gpu_that_gives_out_leaves_what_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, done = Pool.run, []
+    real, done = Pool.each, []
 
-    def run(pool: Pool, job: Any) -> Any:
-        if len(done) == 3:
-            raise NoDevice("the GPU cannot be used")
-        done.append(job)
-        return real(pool, job)
+    def each(pool: Pool, *given: Any) -> Any:
+        for index, answer in real(pool, *given):
+            done.append(answer)
+            yield index, answer if len(done) <= 3 else NoDevice("the GPU cannot be used")
 
-    monkeypatch.setattr(Pool, "run", run)
+    monkeypatch.setattr(Pool, "each", each)
     both = [pair("one"), pair("two")]
     found = time_pairs(both, EFFORT, tmp_path, 1, handlers=fake_pairs.HANDLERS)
     assert found.lost == "NoDevice: the GPU cannot be used"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,30 +15,23 @@ from typing import Any
 import pytest
 import torch
 
+from harness.devices import pool
 from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure import pairs as measured_pairs
-from harness.measure.jobs import DeviceFacts, Effort, PairSamples, TimedKernel
-from harness.measure.pairs import KernelPair, PairResults, time_pairs
+from harness.measure.jobs import DeviceFacts, Effort, OpenDevice, PairSamples, TimedKernel, gpu
+from harness.measure.pairs import KernelPair, time_pairs
+from harness.measure.peers import pool as peers
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import Comparable
 from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
-from harness.records.timing import Samples
 from harness.runtime import device
-from harness.session import plan, spread
+from harness.session import cuda, plan
+from harness.session.ahead import generated
 from harness.session.cuda import CudaDevice
 from harness.session.model import BoardLost, Event, GraphDone, ProcessStarted
-from harness.session.spread import (
-    Examine,
-    Fleet,
-    Homes,
-    Place,
-    Tell,
-    TimePairs,
-    require_one_kind,
-    time_spread,
-)
+from harness.session.spread import Fleet, Homes, require_one_kind
 from harness.target import H100
 from tests.measure import fake_device, fake_pairs
 from tests.measure.fakes import FakeEntry, RepeatableDevice, compiled, module, session
@@ -47,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(eq=False)
-class FakePlace(Place):
+class FakeBoard:
     """A board that is lost before its graph number ``dies``; it waits at its ``gate``, if it has
     one, before each graph."""
 
@@ -57,45 +51,31 @@ class FakePlace(Place):
     gate: threading.Semaphore | None = None
     had: list[str] = field(default_factory=list)
     interrupted: bool = False
+    readings: tuple[Reading, ...] = (Reading(0.0, 1980.0),)
     facts: DeviceFacts = field(init=False)
 
     def __post_init__(self) -> None:
         machine = Machine(self.kind, gpu="g", gpu_uuid=self.name)
         self.facts = DeviceFacts(H100, machine, "fake/1")
 
-    def do(self, work: Examine | TimePairs, tell: Tell) -> Any:
-        if isinstance(work, TimePairs):
-            return self.pairs(work.pairs, work.effort, tell)
+    def events(self, entries: Sequence[Any], processes: int) -> Generator[Event, None, None]:
         again = RepeatableDevice()
-        for event in session(*work.entries, device=again, processes=work.processes).events():  # type: ignore[arg-type]
+        for event in session(*entries, device=again, processes=processes).events():
             if isinstance(event, GraphDone):
                 if len(self.had) >= self.dies:
                     raise NoDevice("the GPU cannot be used", got="it fell off the bus")
                 if self.gate is not None:
                     assert self.gate.acquire(timeout=300), "nobody heard of the graph before"
                 self.had.append(event.record.name)
-            tell(event)
-        return [Reading(0.0, 1980.0)]
-
-    def pairs(self, pairs: Sequence[KernelPair], effort: Effort, tell: Tell) -> PairResults:
-        samples = Samples((1.0,) * 3, method=self.name)
-        outcomes: list[tuple[PairSamples, ...]] = []
-        lost = ""
-        for n in range(len(pairs)):
-            tell(n)
-            if n >= self.dies:
-                lost = "it fell off the bus"
-            outcomes.append(() if lost else (PairSamples(samples, samples),) * effort.processes)
-            self.had.append(pairs[n].a[0].module_text)
-        if lost and not self.dies:
-            raise NoDevice("the GPU cannot be used", got=lost)
-        return PairResults(self.facts, tuple(outcomes), ("",) * len(pairs), False, lost)
+            yield event
 
     def interrupt(self) -> None:
         self.interrupted = True
 
-    def close(self) -> None:
-        pass
+
+@contextlib.contextmanager
+def examine(board: Any, work: Sequence[Any], processes: int) -> Iterator[Any]:
+    yield SimpleNamespace(events=lambda: board.events(work, processes))
 
 
 def entries(count: int) -> list[FakeEntry]:
@@ -105,8 +85,12 @@ def entries(count: int) -> list[FakeEntry]:
     return [FakeEntry(f"g{n}", compiled(*map(module, kernels(n)))) for n in range(count)]
 
 
-def fleet(places: Sequence[FakePlace], count: int, path: Path | None = None, **more: int) -> Fleet:
-    return Fleet(entries(count), H100, places, Homes(path), **more)  # type: ignore[arg-type]
+def fleet(
+    boards: Sequence[Any], graphs: int | Sequence[Any], path: Path | None = None, processes: int = 1
+) -> Fleet:
+    given = entries(graphs) if isinstance(graphs, int) else graphs
+    how = examine, functools.partial(map, generated), processes
+    return Fleet(given, H100, boards, Homes(path), *how)  # type: ignore[arg-type]
 
 
 def records(events: Iterator[Event]) -> dict[str, GraphRecord]:
@@ -115,17 +99,17 @@ def records(events: Iterator[Event]) -> dict[str, GraphRecord]:
 
 def test_graphs_are_spread_evenly_and_stay_on_their_boards(tmp_path: Path) -> None:
     path = tmp_path / "boards.json"
-    first = [FakePlace("GPU-b"), FakePlace("GPU-a")]
+    first = [FakeBoard("GPU-b"), FakeBoard("GPU-a")]
     assert len(records(fleet(first, 12, path).events())) == 12
     kernels = [sum(1 + int(g[1:]) % 3 for g in place.had) for place in first]
     assert sum(kernels) == 24
     assert abs(kernels[0] - kernels[1]) <= 1
     # In another order, with more graphs, and some alone: the same boards.
-    again = [FakePlace("GPU-a"), FakePlace("GPU-b")]
+    again = [FakeBoard("GPU-a"), FakeBoard("GPU-b")]
     records(fleet(again, 14, path).events())
     assert set(first[1].had) <= set(again[0].had)
     assert set(first[0].had) <= set(again[1].had)
-    alone = [FakePlace("GPU-a"), FakePlace("GPU-b")]
+    alone = [FakeBoard("GPU-a"), FakeBoard("GPU-b")]
     records(fleet(alone, 1, path).events())
     assert alone["g0" in first[0].had].had == ["g0"]
     assert len(json.loads(path.read_text())["graphs"]) == 14
@@ -144,7 +128,7 @@ def test_a_new_board_shares_everything_out_anew_and_a_missing_one_lends(tmp_path
 
 
 def test_every_process_is_announced_once_all_are_in_it() -> None:
-    places = [FakePlace("GPU-a", gate=threading.Semaphore(0)), FakePlace("GPU-b")]
+    places = [FakeBoard("GPU-a", gate=threading.Semaphore(0)), FakeBoard("GPU-b")]
     made = fleet(places, 4, processes=3)
     events = []
     for event in made.events():
@@ -160,7 +144,7 @@ def test_every_process_is_announced_once_all_are_in_it() -> None:
 
 
 def test_a_lost_board_leaves_its_graphs_to_the_others() -> None:
-    places = [FakePlace("GPU-a", dies=2), FakePlace("GPU-b")]
+    places = [FakeBoard("GPU-a", dies=2), FakeBoard("GPU-b")]
     made = fleet(places, 9)
     events = list(made.events())
     assert len(records(iter(events))) == 9
@@ -171,13 +155,13 @@ def test_a_lost_board_leaves_its_graphs_to_the_others() -> None:
     # What was timed is on no board that another run could be on.
     assert made.machine().gpu_uuid == "GPU-a+GPU-b moved"
     with pytest.raises(NoDevice):
-        list(fleet([FakePlace("GPU-a", dies=1), FakePlace("GPU-b", dies=0)], 5).events())
+        list(fleet([FakeBoard("GPU-a", dies=1), FakeBoard("GPU-b", dies=0)], 5).events())
 
 
 def test_sixteen_boards_with_losses_and_stragglers() -> None:
     gates = [threading.Semaphore(0) if n % 3 == 1 else None for n in range(16)]
     places = [
-        FakePlace(f"GPU-{n:02}", 1 if n % 5 == 0 else 10**9, gate=gate)
+        FakeBoard(f"GPU-{n:02}", 1 if n % 5 == 0 else 10**9, gate=gate)
         for n, gate in enumerate(gates)
     ]
     events = []
@@ -193,44 +177,73 @@ def test_sixteen_boards_with_losses_and_stragglers() -> None:
 
 
 def test_leaving_early_interrupts_the_boards() -> None:
-    places = [FakePlace("GPU-a"), FakePlace("GPU-b")]
+    places = [FakeBoard("GPU-a"), FakeBoard("GPU-b")]
     events = fleet(places, 6).events()
     for event in events:
         if isinstance(event, GraphDone):
             break
     events.close()
     assert all(place.interrupted for place in places)
-    broken = replace(fleet(places, 1), entries=[FakeEntry("g", HarnessError("no"))])  # type: ignore[list-item]
+    broken = fleet(places, [FakeEntry("g", HarnessError("no"))])
     assert records(broken.events())["g"].reason == "HarnessError: no"
 
 
 def test_kinds_are_never_mixed() -> None:
     with pytest.raises(UsageError, match="several kinds") as error:
-        require_one_kind([FakePlace("GPU-a"), FakePlace("GPU-b", kind="other")])
+        require_one_kind([FakeBoard("GPU-a"), FakeBoard("GPU-b", kind="other")])
     assert error.value.got == "fake-gpu: GPU-a; other: GPU-b"
 
 
-def pairs(count: int) -> list[KernelPair]:
-    return [KernelPair((TimedKernel(f"k{n}"),), (TimedKernel(f"k{n}"),)) for n in range(count)]
+def pair(name: str) -> KernelPair:
+    kernel = TimedKernel(f"# {name}\n# ms 1\n")
+    return KernelPair((kernel,), (kernel,))
 
 
-def heard(_done: int, _total: int) -> None:
-    pass
+BOARDS = tuple(gpu(board=name) for name in ("GPU-a", "GPU-b", "GPU-c"))
 
 
-def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others() -> None:
-    places = [FakePlace("GPU-a"), FakePlace("GPU-b", dies=1), FakePlace("GPU-c", dies=0)]
-    found = time_spread(places, pairs(10), Effort(3), heard)
-    assert [len(outcomes) for outcomes in found.outcomes] == [3] * 10
+def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
+    given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS}
+    (tmp_path / "GPU-b").write_text("3")  # jobs that it does, before it is gone
+    (tmp_path / "GPU-c").write_text("0")
+    work, done = [pair(f"k{n}") for n in range(7)], list[int]()
+    found = time_pairs(work, Effort(2), tmp_path, 1, lambda n, _: done.append(n), **given)
+    assert [len(outcomes) for outcomes in found.outcomes] == [2] * 7
     for outcomes in found.outcomes:
         assert len({samples.a.method for samples in outcomes}) == 1
-    assert not found.lost
-    assert [note.split()[0] for note in found.notes] == ["GPU-b", "GPU-c"]
-    with pytest.raises(NoDevice):
-        time_spread([FakePlace("GPU-c", dies=0)], pairs(2), Effort(3), heard)
-    half = time_spread([FakePlace("GPU-b", dies=1)], pairs(3), Effort(3), heard)
+    assert (found.lost, done[-1]) == ("", 14)
+    assert sorted(note.split()[0] for note in found.notes) == ["GPU-b", "GPU-c"]
+    assert all("fell off the bus" in note for note in found.notes)
+    (tmp_path / "GPU-a").write_text("3")
+    half = time_pairs(
+        work[:2], Effort(2), tmp_path, 1, handlers=fake_pairs.ON_BOARDS, devices=BOARDS[:1]
+    )
     assert "fell off the bus" in half.lost
-    assert [len(outcomes) for outcomes in half.outcomes] == [3, 0, 0]
+    assert sorted(len(outcomes) for outcomes in half.outcomes) == [1, 2]
+    for name in ("GPU-a", "GPU-b"):
+        (tmp_path / name).write_text("0")
+    with pytest.raises(NoDevice):
+        time_pairs(work, Effort(2), tmp_path, 1, **given)
+
+
+def test_what_a_board_kept_is_not_timed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    kept: dict[str, PairSamples] = {}
+    given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS[:2], "kept": kept}
+    work = [pair("k0"), pair("k1")]
+    first = time_pairs(work, Effort(1), tmp_path, 1, **given)
+    assert time_pairs(work, Effort(1), tmp_path, 1, **given).outcomes == first.outcomes
+    assert (first.device.machine.gpu_uuid, len(kept)) == ("GPU-a+GPU-b", 2)
+    assert len((tmp_path / "log").read_text().splitlines()) == 2
+    # On other boards it is another measurement.
+    time_pairs(work, Effort(1), tmp_path, 1, **given | {"devices": BOARDS[1:]})
+    assert len((tmp_path / "log").read_text().splitlines()) == 4
 
 
 def test_a_run_over_the_boards_of_this_machine(
@@ -239,10 +252,7 @@ def test_a_run_over_the_boards_of_this_machine(
     monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
-    timing = functools.partial(time_pairs, handlers=fake_pairs.HANDLERS)
-    monkeypatch.setattr(spread, "time_pairs", timing)
-    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
-    monkeypatch.setattr(spread, "CudaDevice", fake)
+    monkeypatch.setattr(cuda, "CudaDevice", fake)
     monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
     options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 1)
     (tmp_path / "cache").mkdir()
@@ -251,11 +261,9 @@ def test_a_run_over_the_boards_of_this_machine(
         assert made.run.machine.gpu_uuid == "GPU-a+GPU-b"
         found = records(made.session.events())
         run = made.ended(made.run)
-        said: list[tuple[int, int]] = []
-        two = [KernelPair((k,), (k,)) for k in map(TimedKernel, ("# a\n# ms 1", "# b\n# ms 2"))]
-        timed = time_spread(made.places, two, Effort(2), lambda *done: said.append(done))
-    assert [len(outcomes) for outcomes in timed.outcomes] == [2, 2]
-    assert (timed.lost, timed.notes, said[-1]) == ("", (), (4, 4))
+    assert [(d.name, d.opening) for d in made.devices] == [
+        (name, OpenDevice()) for name in ("GPU-a", "GPU-b")
+    ]
     assert sorted(found) == ["g0", "g1", "g2"]
     assert all([s.process for s in k.sets] == [0, 1] for g in found.values() for k in g.kernels)
     assert run.state is not None
@@ -270,8 +278,8 @@ def test_boards_compare_compilers_each_on_its_own_device(
     handlers = fake_device.HANDLERS | fake_worker.ON_BOARDS
     monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
-    monkeypatch.setattr(spread, "CudaDevice", functools.partial(CudaDevice, handlers=handlers))
-    monkeypatch.setattr(spread, "PeerPool", functools.partial(PeerPool, handlers=handlers))
+    monkeypatch.setattr(cuda, "CudaDevice", functools.partial(CudaDevice, handlers=handlers))
+    monkeypatch.setattr(peers, "PeerPool", functools.partial(PeerPool, handlers=handlers))
     graphs = [
         replace(one, full=replace(one.full, regions=(Comparable(one.name, "# text"),)))
         for one in entries(4)
@@ -316,3 +324,25 @@ def test_boards_are_named_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in ("3", "0,0", "", "0,x"):
         with pytest.raises(UsageError, match="GPU"):
             device.boards(wrong)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+def test_real_boards_time_graphs_and_pairs(tmp_path: Path) -> None:
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 8)
+    names = ("channels_last_forward", "fp8_rowwise_forward")
+    with plan.prepare(options, plan.Request(names=names, devices="all", processes=2)) as made:
+        found = records(made.session.events())
+        kernels = [kernel for graph in found.values() for kernel in graph.kernels]
+        assert all(k.check.name == "PASSED" and len(k.sets) == 2 for k in kernels)
+        (path,) = options.results.glob("*/boards.json")
+        assert len(set(json.loads(path.read_text())["graphs"].values())) == 2
+        timed = [(TimedKernel(k.module, k.config),) for k in kernels]
+        work = [KernelPair(one, one) for one in timed]
+        paired = time_pairs(work, Effort(2), options.cache, 8, devices=made.devices)
+    assert [len(outcomes) for outcomes in paired.outcomes] == [2] * len(work)
+    assert paired.device.machine.gpu_uuid == made.run.machine.gpu_uuid
+    for (a, b), kernel in zip(
+        ((o[0].a.median, o[0].b.median) for o in paired.outcomes), kernels, strict=True
+    ):
+        assert a == pytest.approx(b, rel=0.2) and a == pytest.approx(kernel.ms, rel=0.5)

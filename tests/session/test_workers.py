@@ -1,46 +1,62 @@
-"""GPUs of other machines, by dask.distributed: workers in this process, with fake boards."""
+"""GPUs of other machines, by dask.distributed: workers in this process start fake boards."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+import contextlib
+import functools
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.devices import pool
 from harness.errors import NoDevice, UsageError
+from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import Effort
-from harness.session import workers
+from harness.measure.pairs import time_pairs
+from harness.options import Options
+from harness.session import cuda, plan, workers
+from harness.session.ahead import generated
+from harness.session.cuda import CudaDevice
 from harness.session.model import BoardLost, GraphDone
-from harness.session.spread import time_spread
-from harness.session.workers import remote_boards
-from tests.session.test_spread import FakePlace, fleet, heard, pairs, records
+from harness.session.spread import Fleet, Homes
+from harness.session.workers import remote_gpus
+from harness.target import H100
+from tests.measure import fake_device, fake_pairs
+from tests.measure.fakes import session
+from tests.session.test_spread import entries, pair, records
 
 distributed = pytest.importorskip("distributed", reason="needs harness[workers]")
 
 
-def fake_board(kernel_seconds: float) -> FakePlace:
-    """Named after its worker: ``slow`` ones wait at the worker's ``gate``, ``small`` ones die,
-    ``none`` have no GPU, ``other`` ones are of another kind."""
-    worker = distributed.get_worker()
-    name = str(worker.name)
-    if "none" in name:
-        raise NoDevice("the GPU cannot be used", got="no device found")
-    kind = "other" if "other" in name else "fake-gpu"
-    dies = 1 if "small" in name else 10**9
-    return FakePlace(f"GPU-{name}", dies, kind, worker.gate if "slow" in name else None)
-
-
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr(workers, "_ASK_SECONDS", 0.2)
+def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """``spawned`` are the processes of each worker."""
+    monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "_about", lambda: (str(tmp_path), 1))
+    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
+    real, spawned = workers.spawn, dict[str, list[subprocess.Popen[bytes]]]()
+
+    def spawn(*given: Any) -> subprocess.Popen[bytes]:
+        made = real(*given)
+        spawned.setdefault(str(distributed.get_worker().name), []).append(made)
+        return made
+
+    monkeypatch.setattr(workers, "spawn", spawn)
     with distributed.LocalCluster(
         n_workers=0, processes=False, threads_per_worker=1, dashboard_address=None
     ) as made:
-        made.started = {}
+        made.spawned, made.started = spawned, {}
         yield made
-        for name in made.started:
-            end(made, name)
+        for name in list(made.started):
+            close(made, name)
 
 
 def start(cluster: Any, *names: str) -> None:
@@ -49,92 +65,162 @@ def start(cluster: Any, *names: str) -> None:
         return [await worker for worker in found]
 
     cluster.started |= dict(zip(names, cluster.sync(each), strict=True))
-    for name in names:
-        cluster.started[name].gate = threading.Semaphore(0)
 
 
-def end(cluster: Any, name: str) -> None:
-    """Close a worker, and let what waits at its gate end."""
-    cluster.sync(cluster.started[name].close, nanny=False, executor_wait=False)
-    cluster.started[name].gate.release(1000)
+def close(cluster: Any, name: str) -> None:
+    cluster.sync(cluster.started.pop(name).close, nanny=False, executor_wait=False)
 
 
-def test_sixteen_workers_with_losses_and_stragglers(cluster: Any) -> None:
-    named = {3: "small-3", 7: "slow-7", 11: "small-11"}
-    start(cluster, *(named.get(n, f"w{n}") for n in range(16)))
-    with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
-        assert len(places) == 16
-        assert {place.name for place in places} >= {"GPU-w0", "GPU-small-3", "GPU-slow-7"}
-        made = fleet(places, 64, processes=2)  # type: ignore[arg-type]
-        events = []
+def lose(cluster: Any, name: str) -> None:
+    """Close a worker and kill what it started, as the end of its machine would."""
+    close(cluster, name)
+    for process in cluster.spawned[name]:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+REAL_START = workers._start
+
+
+def but_of_w0(*given: Any) -> None:
+    if distributed.get_worker().name != "w0":
+        REAL_START(*given)
+
+
+def stranger_first(where: tuple[str, int], *given: Any) -> None:
+    with socket.create_connection(where, 60) as connection:
+        connection.sendall(b"x" * 32)
+        assert connection.recv(1) == b"", "hung up"
+    REAL_START(where, *given)
+
+
+@contextlib.contextmanager
+def boards(cluster: Any, tmp_path: Path) -> Iterator[list[CudaDevice]]:
+    given = {"handlers": fake_device.HANDLERS}
+    with remote_gpus(cluster.scheduler.address) as found, contextlib.ExitStack() as stack:
+        made = [CudaDevice(tmp_path, jobs, where=where, **given) for where, jobs in found]
+        for one in made:
+            stack.enter_context(one)
+        yield made
+
+
+def fleet(given: Sequence[CudaDevice], graphs: int, processes: int = 1) -> Fleet:
+    made = entries(graphs)
+
+    @contextlib.contextmanager
+    def examine(board: CudaDevice, work: Sequence[Any], processes: int) -> Iterator[Any]:
+        yield session(*work, device=board, processes=processes)  # type: ignore[arg-type]
+
+    generate = functools.partial(map, generated)
+    return Fleet(made, H100, given, Homes(None), examine, generate, processes)  # type: ignore[arg-type]
+
+
+def test_sixteen_workers_with_losses_and_stragglers(cluster: Any, tmp_path: Path) -> None:
+    start(cluster, *(f"w{n:02}" for n in range(16)))
+    events, lost = [], {"w03", "w11"}
+    with boards(cluster, tmp_path) as found:
+        assert [board.name for board in found] == [f"w{n:02}" for n in range(16)]
+        (slow,) = cluster.spawned["w07"]
+        os.kill(slow.pid, signal.SIGSTOP)
+        made = fleet(found, 80, processes=2)
         for event in made.events():
             events.append(event)
-            if sum(isinstance(e, GraphDone) for e in events) == 20:
-                cluster.started["slow-7"].gate.release(1000)
-    assert len(records(iter(events))) == 64
-    lost = {e.board for e in events if isinstance(e, BoardLost)}
-    assert lost == {"GPU-small-3", "GPU-small-11"}
-    assert made.machine().gpu_uuid is not None
-    assert made.machine().gpu_uuid.endswith("moved")  # type: ignore[union-attr]
+            if len(events) == 100:  # of 80 graphs begun
+                for name in lost:
+                    lose(cluster, name)
+            if sum(isinstance(e, GraphDone) for e in events) == 60:
+                os.kill(slow.pid, signal.SIGCONT)
+    graphs = records(iter(events))
+    assert len(graphs) == 80
+    assert {e.board for e in events if isinstance(e, BoardLost)} == lost
+    assert str(made.machine().gpu_uuid).endswith("moved")
+    assert all(len(k.sets) == 2 for g in graphs.values() for k in g.kernels)
 
 
-def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(cluster: Any) -> None:
-    start(cluster, "slow-0", "w1")
-    with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
-        events = []
-        cluster.started["slow-0"].gate.release()
-        for event in fleet(places, 8).events():  # type: ignore[arg-type]
-            events.append(event)
-            if sum(isinstance(e, GraphDone) for e in events) == 5:  # w1's own, and one of its own
-                end(cluster, "slow-0")
-        assert len(records(iter(events))) == 8
-        assert [e.board for e in events if isinstance(e, BoardLost)] == ["GPU-slow-0"]
-
-
-def test_results_come_as_they_are_known(cluster: Any) -> None:
-    start(cluster, "slow-0")
-    gate, heard = cluster.started["slow-0"].gate, 0
-    gate.release()
-    with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
-        for event in fleet(places, 4).events():  # type: ignore[arg-type]
-            if isinstance(event, GraphDone):
-                heard += 1
-                gate.release()  # it begins none before the last was heard of
-    assert heard == 4
-
-
-def test_a_worker_that_is_cut_off_is_a_lost_one(cluster: Any) -> None:
-    start(cluster, "slow-0", "w1")
-    with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
-        # It says nothing any more, and the scheduler takes it for alive.
-        (silent,) = (place for place in places if place.name == "GPU-slow-0")
-        silent.kernel_seconds = (1.0 - workers.START_SECONDS) / 2  # type: ignore[attr-defined]
-        events = list(fleet(places, 20).events())  # type: ignore[arg-type]
-    assert len(records(iter(events))) == 20
-    (lost,) = (e for e in events if isinstance(e, BoardLost))
-    assert "silent for" in lost.reason
-
-
-def test_pairs_are_timed_on_workers(cluster: Any) -> None:
-    start(cluster, "w0", "small-1", "w2")
-    with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
-        found = time_spread(places, pairs(9), Effort(2), heard)
-    assert [len(outcomes) for outcomes in found.outcomes] == [2] * 9
-    assert [note.split()[0] for note in found.notes] == ["GPU-small-1"]
-
-
-def test_workers_without_a_gpu_and_schedulers_that_do_not_answer(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_that_is_cut_off_is_a_lost_one(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The scheduler takes it for alive, and what it is to start never connects."""
+    start(cluster, "w0", "w1")
+    with boards(cluster, tmp_path) as found:
+        monkeypatch.setattr(workers, "_start", but_of_w0)
+        monkeypatch.setattr(workers, "START_SECONDS", 1.0)
+        os.killpg(cluster.spawned["w0"][0].pid, signal.SIGKILL)
+        events = list(fleet(found, 8).events())
+    assert len(records(iter(events))) == 8
+    (gone,) = (e for e in events if isinstance(e, BoardLost))
+    assert (gone.board, "it does not connect" in gone.reason) == ("w0", True)
+
+
+def test_a_connection_without_a_sign_of_life_is_closed(cluster: Any) -> None:
+    start(cluster, "w0")
+    with remote_gpus(cluster.scheduler.address) as ((device, _),):
+        assert device.host is not None
+        made = device.host({"cache": None, "environment": {}, "imports": [], "niceness": 0})
+        ends = made.socket
+        assert ends.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
+        assert ends.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        made.kill()
+        while "w0" not in cluster.spawned:
+            time.sleep(0.01)
+        (process,) = cluster.spawned["w0"]
+        assert process.wait(60) is not None, "it ends with its connection"
+        made.wait()
+
+
+def test_who_does_not_know_the_secret_is_hung_up_on(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(cluster, "w0")
+    monkeypatch.setattr(workers, "_start", stranger_first)
+    with boards(cluster, tmp_path) as found:
+        assert len(records(fleet(found, 2).events())) == 2
+
+
+def test_pairs_are_timed_on_workers(cluster: Any, tmp_path: Path) -> None:
+    start(cluster, "w0", "w1", "w2")
+    with remote_gpus(cluster.scheduler.address) as found:
+        devices, lost = [device for device, _ in found], []
+
+        def follow(done: int, _total: int) -> None:
+            if done == 4 and not lost:
+                lose(cluster, "w1")
+                lost.append("w1")
+
+        given: Any = {"handlers": fake_pairs.HANDLERS, "devices": devices}
+        work = [pair(f"k{n}") for n in range(9)]
+        timed = time_pairs(work, Effort(2), tmp_path, 1, follow, **given)
+    assert [len(outcomes) for outcomes in timed.outcomes] == [2] * 9
+    assert [note.split()[0] for note in timed.notes] == ["w1"]
+
+
+def test_a_plan_over_workers_leaves_out_those_without_a_gpu(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def device(*given: Any, where: Any) -> CudaDevice:
+        if "none" in where.name:
+            raise NoDevice("the GPU cannot be used", got="no device found")
+        return CudaDevice(*given, handlers=fake_device.HANDLERS, where=where)
+
+    monkeypatch.setattr(cuda, "CudaDevice", device)
+    monkeypatch.setattr(plan, "find_entries", lambda *_: entries(3))
+    options = Options(tmp_path / "cache", tmp_path / "results", tmp_path, 1)
+    options.cache.mkdir()
     start(cluster, "none-0", "w1")
-    with remote_boards(cluster.scheduler.address, 60.0, fake_board) as places:
-        assert [place.name for place in places] == ["GPU-w1"]
-    end(cluster, "w1")
-    none = pytest.raises(NoDevice, match="no worker has a GPU")
-    with none as error, remote_boards(cluster.scheduler.address, 60.0, fake_board):
+    asked = plan.Request(workers=cluster.scheduler.address)
+    with plan.prepare(options, asked) as made:
+        assert [d.name for d in made.devices] == ["w1"]
+        assert len(records(made.session.events())) == 3
+        assert made.run.machine.gpu_uuid == "w1"
+    close(cluster, "w1")
+    with pytest.raises(NoDevice, match="cannot be used"), plan.prepare(options, asked):
         pass
-    assert "none-0: NoDevice: the GPU cannot be used" in error.value.got
+    close(cluster, "none-0")
+    with pytest.raises(NoDevice, match="no worker"), plan.prepare(options, asked):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "START_SECONDS", 0.5)
-    silent = pytest.raises(UsageError, match="no scheduler answers")
-    with silent, remote_boards("tcp://127.0.0.1:9", 60.0, fake_board):
+    with pytest.raises(UsageError, match="no scheduler answers"), remote_gpus("tcp://127.0.0.1:9"):
         pass

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from harness.compiled import CompiledRegion
 from harness.devices.closing import Closing
-from harness.devices.job import BESIDE_TIMING, cores
+from harness.devices.job import BESIDE_TIMING, Device, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.measure.jobs import gpu
+from harness.measure.jobs import OpenDevice, gpu
 from harness.measure.noise.processes import combined
 from harness.measure.peers.jobs import TIMING, CompareJob, Peer, WarmJob
 from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
@@ -36,8 +36,8 @@ class PeerPool(Closing):
     ``jobs`` processes compile ahead; everything worth keeping goes below ``cache``. Comparing a
     region may take ``seconds`` in one process. ``first`` is a process that times other things as
     well, with the ``environment`` of peers: one that takes turns with another process on a device
-    finds it disturbed for seconds each time. ``on`` says, in every process's environment, which
-    device it has.
+    finds it disturbed for seconds each time. ``on`` is the device that all have (None: the current
+    one).
 
     A compiler that fails, crashes or hangs costs its own row. Raises ``NoDevice`` where the
     GPU cannot be used any more."""
@@ -51,17 +51,19 @@ class PeerPool(Closing):
         handlers: Mapping[str, str] | None = None,
         processes: int = 1,
         first: Pool | None = None,
-        on: tuple[tuple[str, str], ...] = (),
+        on: Device | None = None,
     ) -> None:
         self.against = tuple(against)
         self._seconds = seconds
-        kept = (*environment(cache), *on)
+        on = on or gpu(environment=environment(cache))
+        kept, on = on.environment, replace(on, opening=OpenDevice())
         # Compiling ahead is what runs in parallel, so each process compiles alone.
         alone = (*kept, ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("OMP_NUM_THREADS", "1"))
         own = range(processes if first is None else processes - 1)
-        self._own = [Pool([gpu(environment=kept)], seconds, cache, handlers) for _ in own]
+        self._own = [Pool([on], seconds, cache, handlers) for _ in own]
         self._workers = self._own if first is None else [first, *self._own]
-        warming = cores(min(jobs, _MOST_WARMING), alone, _INDUCTOR, BESIDE_TIMING)
+        count = min(jobs, _MOST_WARMING)
+        warming = cores(count, alone, _INDUCTOR, BESIDE_TIMING, on.host)
         self._warming = Pool(warming, seconds, cache, handlers)
         if needs_warming(against):
             self._warming.start()  # imports take seconds

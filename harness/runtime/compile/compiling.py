@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from harness.devices.job import Context, Job, cores
+from harness.devices.job import Context, Host, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.records.metrics import StaticMetrics
@@ -30,14 +30,19 @@ class MetricsJob(Job):
 
 
 class CompilePool(Pool):
-    """Compiles kernels in ``workers`` processes (``niceness``: as of ``Device``). Answers are
-    ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of that kernel alone."""
+    """Compiles kernels in ``workers`` processes (``niceness``, ``host``: as of ``Device``). Answers
+    are ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of a kernel alone."""
 
     def __init__(
-        self, workers: int, cache: Path | None = None, seconds: float = _SECONDS, niceness: int = 0
+        self,
+        workers: int,
+        cache: Path | None = None,
+        seconds: float = _SECONDS,
+        niceness: int = 0,
+        host: Host | None = None,
     ) -> None:
         imports = ("harness.runtime.launch.launcher",)
-        super().__init__(cores(workers, (), imports, niceness), seconds, cache)
+        super().__init__(cores(workers, (), imports, niceness, host), seconds, cache)
 
     def metrics_each(
         self, jobs: Sequence[CompileJob]
@@ -83,10 +88,12 @@ class CompilePool(Pool):
         return self.all(jobs)
 
 
-def compile_ahead(jobs: Sequence[CompileJob], workers: int, cache: Path) -> None:
-    """Compile kernels in parallel, so that they are found in the cache. What fails here fails
-    again, with its reason, when it is launched."""
-    with CompilePool(min(workers, len(jobs)), cache) as pool:
+def compile_ahead(
+    jobs: Sequence[CompileJob], workers: int, cache: Path, host: Host | None = None
+) -> None:
+    """Compile kernels in parallel, on ``host`` (None: here), so that they are found in the cache.
+    What fails here fails again, with its reason, when it is launched."""
+    with CompilePool(min(workers, len(jobs)), cache, host=host) as pool:
         pool.warm(jobs)
 
 
