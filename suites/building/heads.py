@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 import transformers
+from torch.utils import _pytree as pytree
 
 from harness.graph.capture.providers import Target, build
 
@@ -84,28 +86,78 @@ def made(
         options = {**smaller(defaults, level), **sizes}
         target = Target("transformers", name, tuple(options.items()))
         try:
-            with torch.device("meta"):
-                model = build(target, labels).function.model  # type: ignore[attr-defined]
-                if size(model) > MOST_PARAMETERS:
-                    said.append(ValueError("more than 60 million parameters"))
-                    continue
+            _require_small(target, labels)
             example = build(target, labels)
             model = example.function.model.float()  # type: ignore[attr-defined]
-            shapes = {"pixel_values": (2, 3, sizes["image"], sizes["image"]), "input_ids": (2, 32)}
-            takes = inspect.signature(model.forward).parameters
-            needed = [
-                k for k in shapes if k in takes and takes[k].default is inspect.Parameter.empty
-            ]
-            more = {k: torch.randn(shapes[k]) for k in needed if k not in example.kwargs}
-            more = {k: v.long() if "ids" in k else v for k, v in more.items()}
-            given = {**more, **example.kwargs}
+            given = {**_needed(model, sizes["image"]), **example.kwargs}
             inputs = {k: _random(k, v, model.config) for k, v in given.items()}
             runs(copy.deepcopy(model), inputs)
         except Exception as error:  # noqa: BLE001 - whatever the library raises
             said.append(error)
         else:
-            return model, inputs
+            return model, _with_images(model, inputs, runs)
     raise next((error for error in reversed(said) if "60 million" not in str(error)), said[0])
+
+
+def _require_small(target: Target, labels: bool) -> None:
+    """Raises ``ValueError`` if the model is large, before it has memory."""
+    try:
+        with torch.device("meta"):
+            parameters = size(build(target, labels).function.model)  # type: ignore[attr-defined]
+    except (RuntimeError, NotImplementedError):
+        return  # it looks at its numbers while it is built
+    if parameters > MOST_PARAMETERS:
+        raise ValueError("more than 60 million parameters")
+
+
+def _needed(model: Any, image: int) -> dict[str, torch.Tensor]:
+    """What a head does not run without, besides its main input."""
+    takes = inspect.signature(model.forward).parameters
+    known = {
+        "pixel_values": torch.randn(2, 3, image, image),
+        "input_ids": torch.zeros(2, 32, dtype=torch.int64),
+    }
+    empty = inspect.Parameter.empty
+    return {k: v for k, v in known.items() if k in takes and takes[k].default is empty}
+
+
+def _images(config: Any) -> Iterator[dict[str, torch.Tensor]]:
+    """Two images in the forms that heads of text and images take them in."""
+    vision = config.vision_config
+    side = getattr(vision, "image_size", None) or 64
+    pixels = {"pixel_values": torch.randn(2, 3, side, side)}
+    yield pixels
+    yield {**pixels, "image_sizes": torch.tensor([[side, side]] * 2)}
+    width = 3 * getattr(vision, "temporal_patch_size", 1) * vision.patch_size**2
+    yield {"pixel_values": torch.randn(32, width), "image_grid_thw": torch.tensor([[1, 4, 4]] * 2)}
+
+
+def _with_images(
+    model: Any, inputs: dict[str, Any], runs: Callable[[Any, Mapping[str, Any]], object]
+) -> dict[str, Any]:
+    """The inputs with an image before each text, where the library takes one; else as they are."""
+    config, ids = model.config, inputs.get("input_ids")
+    token = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
+    if ids is None or token is None or "pixel_values" in inputs:
+        return inputs
+    try:
+        for images in _images(config):
+            with contextlib.suppress(Exception):  # the library takes another form
+                seen = copy.deepcopy(model).get_image_features(**images)
+                rows = pytree.tree_leaves(getattr(seen, "pooler_output", seen))
+                count = sum(row.numel() // row.shape[-1] for row in rows) // len(ids)
+                before = torch.full((len(ids), count), token)
+                texts = [k for k, v in inputs.items() if v.shape == ids.shape]
+                longer = {k: torch.cat([before, inputs[k]], 1) for k in texts}
+                longer["attention_mask"] = torch.ones_like(longer["input_ids"])
+                given = {**inputs, **images, **longer}
+                if "mm_token_type_ids" in inspect.signature(model.forward).parameters:
+                    given["mm_token_type_ids"] = (given["input_ids"] == token).int()
+                runs(copy.deepcopy(model), given)
+                return given
+    except (AttributeError, TypeError):
+        pass
+    return inputs
 
 
 def size(model: torch.nn.Module) -> int:
