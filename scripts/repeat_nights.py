@@ -26,8 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.history import nights, store
 from harness.records import modules, night
@@ -35,6 +34,7 @@ from harness.records.machine import fingerprint
 from harness.records.night import Night
 from harness.records.run import Check, KernelRecord, Run
 
+HERE = Path(__file__).resolve().parent.parent
 GRAPHS = ("unet_up_block_forward",)
 _RENDERED = "    helpers, tail = function(plan)\n"
 _MORE = """\
@@ -138,7 +138,8 @@ def table(folders: list[Path]) -> None:
     print("examine, time, confirm | of the command |")
     for folder in folders:
         for results in sorted(folder.glob("gpu*")):
-            walls = re.findall(r"^exit (\d+) after ([\d.]+) s", (results / "log.txt").read_text(), re.M)
+            log = (results / "log.txt").read_text()
+            walls = re.findall(r"^exit (\d+) after ([\d.]+) s", log, re.MULTILINE)
             spent = [night.load(path) for path in night.nights(results)]
             for one, (status, wall) in zip(spent, walls, strict=False):
                 print(_row(one, results.name, status, wall))

@@ -1,11 +1,15 @@
-"""The files for continuous integration: they parse, and every command in them exists with its
-options."""
+"""The files for continuous integration: every command in them exists with its options, and they run
+as a runner and cron run them, in a clone of a repository, with a GPU that is made up."""
 
 from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +17,19 @@ from harness.cli.app import COMMANDS
 
 yaml = pytest.importorskip("yaml")
 
-FOLDER = Path(__file__).parents[2] / "docs" / "ci"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "ci"
+MAKEFILE = """\
+setup:
+	mkdir -p .venv/bin
+	cp $(FAKE) .venv/bin/harness
+"""
+FAKE = """\
+#!/bin/sh
+exec '{python}' -P -c 'import sys; sys.path.insert(0, "{root}")
+from tests.cli.made_up_night import main
+main()' "$@"
+"""
 
 
 def commands(text: str) -> list[list[str]]:
@@ -42,14 +58,71 @@ def test_every_command_in_a_ci_file_exists(name: str) -> None:
             assert not word.startswith("-") or word in offered, f"{command} {word}"
 
 
-def test_the_workflow_is_one() -> None:
-    found = yaml.safe_load((FOLDER / "nightly.yml").read_text())
-    steps = found["jobs"]["nightly"]["steps"]
-    assert all("run" in step or "uses" in step for step in steps)
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A clone of a repository whose ``make setup`` makes a harness with a GPU that is made up."""
+    fake = tmp_path / "made-up"
+    fake.write_text(FAKE.format(python=sys.executable, root=ROOT))
+    fake.chmod(0o755)
+    (tmp_path / "origin").mkdir()
+    (tmp_path / "origin/Makefile").write_text(MAKEFILE)
+    git = "git -c user.name=a -c user.email=a@b.c -c init.defaultBranch=main"
+    made = f"cd origin && {git} init -q && {git} add -A && {git} commit -qm one"
+    cloned = ["sh", "-c", f"{made} && cd .. && git clone -q origin clone"]
+    subprocess.run(cloned, cwd=tmp_path, check=True)
+    return tmp_path / "clone"
 
 
-def test_the_cron_line_has_five_fields_and_a_command() -> None:
-    text = (FOLDER / "nightly.cron").read_text()
+def ran(command: list[str], where: Path, **given: str) -> int:
+    """The exit status of ``command`` where little more than a path is set."""
+    home = where.parent
+    bare = {"PATH": "/usr/bin:/bin", "HOME": str(home), "FAKE": str(home / "made-up"), **given}
+    return subprocess.run(command, cwd=where, env=bare, check=False, timeout=500).returncode
+
+
+def failed(steps: list[dict[str, Any]], where: Path, **given: str) -> list[str]:
+    """Run a job's steps as a runner does: after one that fails, only those that always run. The
+    names of those that failed."""
+    names: list[str] = []
+    for step in steps:
+        if "run" in step and (not names or step.get("if") == "always()"):
+            shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            names += [step.get("name", step["run"])] * bool(ran(shell, where, **given))
+    return names
+
+
+def test_the_workflow_runs(checkout: Path) -> None:
+    job = yaml.safe_load((FOLDER / "nightly.yml").read_text())["jobs"]["nightly"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(job["env"]["HARNESS_EXTRAS"].split(",")) <= extras["optional-dependencies"].keys()
+    summary = checkout.parent / "summary.md"
+    given = {k: text.replace("/var/lib", str(checkout.parent)) for k, text in job["env"].items()}
+    steps, given = job["steps"], {**given, "GITHUB_STEP_SUMMARY": str(summary)}
+    assert failed(steps, checkout, **given) == []
+    assert "GREEN" in summary.read_text()
+    assert failed(steps, checkout, **given, SLOWER="k3") == ["night"]
+    assert "RED" in summary.read_text()
+    uploaded = steps[-1]["with"]["path"].split()
+    assert uploaded == ["nightly.md", "nightly.prom", "pages"]
+    assert all((checkout / path).exists() for path in uploaded)
+    metrics = (checkout / "nightly.prom").read_text()
+    assert re.search(r"^harness_night_status\{.*\} 1", metrics, re.MULTILINE)
+    assert "k3" in (checkout / "pages/index.html").read_text()
+
+
+def test_the_line_for_cron_runs(checkout: Path) -> None:
+    text = (FOLDER / "nightly.cron").read_text().replace("/var", str(checkout.parent / "var"))
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    settings = dict(line.split("=") for line in lines if re.match(r"\w+=", line))
     (entry,) = [line for line in lines if not re.match(r"\w+=", line)]
-    assert re.match(r"(\S+ ){5}cd ", entry)
+    found = re.fullmatch(r"(?:[\d*]+ ){5}(cd .*)", entry)
+    assert found
+    assert "%" not in entry, "cron takes it for a new line"
+    assert not any("$" in value for value in settings.values()), "cron does not look into these"
+    for folder in ("lib/harness", "lib/node_exporter", "www"):
+        (checkout.parent / "var" / folder).mkdir(parents=True)
+    assert ran(["make", "-s", "setup"], checkout) == 0
+    assert ran(["sh", "-c", found[1]], checkout.parent, **{**settings, "HARNESS": "clone"}) == 0
+    assert "GREEN" in (checkout.parent / "var/lib/harness/nightly.txt").read_text()
+    assert (checkout.parent / "var/lib/node_exporter/harness.prom").exists()
+    assert (checkout.parent / "var/www/harness/index.html").exists()

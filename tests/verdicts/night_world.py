@@ -137,8 +137,13 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """Twelve kernels of 20 µs in a graph."""
+    return machine(tmp_path / "results", monkeypatch)
+
+
+def machine(results: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The same, where ``harness nightly`` of this process works."""
     kernels = [(made(f"k{n}", f"n{n}", 0.02), 1) for n in range(12)]
-    one = World(tmp_path / "results", {"g": kernels})
+    one = World(results, {"g": kernels})
 
     @contextlib.contextmanager
     def prepare(options: Options, _: Request) -> Iterator[Plan]:

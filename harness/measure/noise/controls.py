@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import interpolate, special
+from scipy import special
 
 from harness.measure.noise.variance import Floats, robust_fit
 
@@ -119,6 +119,8 @@ def _basis(x: Floats, knots: Floats) -> Floats:
     """A column for each knot: the natural spline that is 1 there and 0 at the others."""
     if len(knots) == 1:
         return np.ones((len(x), 1))
+    from scipy import interpolate  # imported where it is needed: a third of a second
+
     spline = interpolate.CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
     return np.asarray(spline(np.clip(x, knots[0], knots[-1])))
 
