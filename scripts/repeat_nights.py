@@ -109,13 +109,13 @@ def chain(folder: Path, gpu: int, runs: list[Run], until: float) -> None:
         store.save(results, run)
     baseline = nights.Accepted(runs[0].id, runs[0].commit, "the script", runs[0].created, "start")
     nights.accept(results / runs[0].machine.key, baseline)
-    took, number, kept = 0.0, 0, 6.0 * _UNCHANGED
+    took, number, stop, kept = 0.0, 0, 200, 6.0 * _UNCHANGED
     package = folder / "other"
-    while number < 200:
+    while number < stop:
         left = until - time.monotonic()
         if package != HERE and left < kept + 1.2 * took:
             package, took, stop = HERE, 0.0, number + _UNCHANGED
-        if package == HERE and (number == stop or left < 1.2 * took):
+        if package == HERE and left < 1.2 * took:
             break
         began = time.monotonic()
         done = harness(
