@@ -49,7 +49,7 @@ from harness.graph.capture.aot import fake_mode  # noqa: E402
 from harness.graph.model import Graph  # noqa: E402
 from harness.graph.replay import empty_inputs, replay  # noqa: E402
 from harness.graph.suite import load_suite  # noqa: E402
-from harness.measure.peers.providers import backend, inductor_without_kernels  # noqa: E402
+from harness.measure.peers.providers import backend  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.target import TARGETS  # noqa: E402
 
@@ -125,6 +125,31 @@ class WithoutKernels(Devices):
     def launches(self, *_given: Any) -> Launches:
         """Nothing, whatever the kernel."""
         return Launches(lambda _module: lambda *_arguments: None)
+
+
+@contextlib.contextmanager
+def inductor_without_kernels(empty: Callable[..., Any], view: Callable[..., Any]) -> Iterator[None]:
+    """Inductor's host code by itself, for counting its memory without a GPU: Triton kernels for
+    CPU tensors that do nothing, memory from ``empty(shape, stride, dtype)``, laid out differently
+    by ``view(tensor, shape, stride, offset)``."""
+    from torch._inductor import config
+    from torch._inductor.async_compile import AsyncCompile
+    from torch.utils import _triton
+
+    def idle(*_given: Any, **_options: Any) -> None:
+        """A kernel, or a check."""
+
+    idle.run = idle  # type: ignore[attr-defined]
+    patched: Any = mock.patch.multiple
+    made = dict.fromkeys(("triton", "cpp_pybinding"), lambda *_given, **_options: idle)
+    host = {"_empty_strided_cpu": empty, "_reinterpret_tensor": view, "assert_size_stride": idle}
+    with (
+        config.patch(force_disable_caches=True, cpu_backend="triton"),
+        patched(AsyncCompile, **made),
+        patched(torch._C._dynamo.guards, **host),
+        patched(_triton, triton_hash_with_backend=lambda: ""),
+    ):
+        yield
 
 
 @contextlib.contextmanager

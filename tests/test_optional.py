@@ -30,7 +30,7 @@ OPTIONAL = (
 )
 HIDE = """
 import importlib, json, os, sys
-import numpy, pandas, pyarrow, pytest, scipy.stats, sympy, torch, triton  # once for all that follow
+import numpy, pandas, pyarrow, pytest, scipy.stats, sympy, torch, triton
 from _pytest.outcomes import Skipped
 
 class Hidden:
@@ -54,7 +54,10 @@ def try_without(package, modules):
         except BaseException as error:
             print("FAILED", package, name, repr(error))
 
-for package, modules in json.loads(sys.stdin.read()).items():
+shared, by_package = json.loads(sys.stdin.read())
+for name in shared:
+    importlib.import_module(name)
+for package, modules in by_package.items():
     child = os.fork()
     if child == 0:
         try:
@@ -82,29 +85,34 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def reaching(packages: Sequence[str]) -> dict[str, list[str]]:
+def reaching(packages: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
     """By package the test modules that import it, themselves or through others of this
-    repository."""
+    repository. Before them the package's modules that they import and that reach none of it."""
     files = [p for folder in ("tests", "harness", "suites") for p in (ROOT / folder).rglob("*.py")]
     files = [path for path in files if "graphs" not in path.parts]
     names = {p: ".".join(p.relative_to(ROOT).with_suffix("").parts) for p in files}
     imports = {names[path]: imported(path) for path in files}
-    found = {}
+    found, unsure = {}, set()
     for package in packages:
         reached = {
             n for n, used in imports.items() if any(u.split(".")[0] == package for u in used)
         }
         while more := {n for n, used in imports.items() if used & reached} - reached:
             reached |= more
+        unsure |= reached
         found[package] = sorted(n for n in reached if n.rpartition(".")[2].startswith("test_"))
-    return {package: modules for package, modules in found.items() if modules}
+    wanted = {name for modules in found.values() for name in modules}
+    while more := {used for name in wanted for used in imports[name] & imports.keys()} - wanted:
+        wanted |= more
+    shared = sorted(name for name in wanted - unsure if name.startswith("harness."))
+    return shared, {package: modules for package, modules in found.items() if modules}
 
 
-def tried(modules: Mapping[str, Sequence[str]]) -> list[str]:
-    """What became of importing ``modules``, each list with its package hidden."""
+def tried(shared: Sequence[str], modules: Mapping[str, Sequence[str]]) -> list[str]:
+    """What became of importing ``modules``, each list with its package hidden, after ``shared``."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", HIDE],
-        input=json.dumps(modules),
+        input=json.dumps([shared, modules]),
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -116,13 +124,12 @@ def tried(modules: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def test_a_package_that_is_absent_fails_no_collection() -> None:
-    modules = reaching(OPTIONAL)
-    lines = tried(modules)
-    assert [line for line in lines if line.startswith("tried")] == [f"tried {p}" for p in modules]
+    """One that a module cannot do without does."""
+    shared, modules = reaching(OPTIONAL)
+    assert len(shared) > 100
+    lines = tried(shared, modules | {"suites": ["tests.corpus.test_interpreted"]})
+    tries = [line for line in lines if line.startswith("tried")]
+    assert tries == [f"tried {package}" for package in (*modules, "suites")]
     failed = [line for line in lines if line.startswith("FAILED")]
-    assert not failed, "\n".join(failed)
-
-
-def test_a_module_that_needs_an_absent_package_is_found() -> None:
-    (failed, _) = tried({"msgspec": ["tests.records.test_run"]})
-    assert failed.startswith("FAILED msgspec") and "No module named 'msgspec" in failed
+    assert len(failed) == 1, "\n".join(failed)
+    assert failed[0].startswith("FAILED suites") and "No module named 'suites" in failed[0]

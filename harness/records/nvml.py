@@ -65,16 +65,3 @@ def open_device(uuid: str | None, nvml: Any = None) -> NvmlDevice | None:
         return NvmlDevice(nvml, nvml.nvmlDeviceGetHandleByIndex(0))
     nvml.nvmlShutdown()
     return None
-
-
-def set_clocks_mhz(uuid: str | None) -> tuple[int | None, int | None]:
-    """SM and memory clock that the board is set to: the applications' clocks, else the highest
-    ones; None where the driver does not say."""
-    found = open_device(uuid)
-    if found is None:
-        return None, None
-    with found as device:
-        kinds = (device.nvml.NVML_CLOCK_SM, device.nvml.NVML_CLOCK_MEM)
-        asks = ("nvmlDeviceGetApplicationsClock", "nvmlDeviceGetMaxClockInfo")
-        sm, memory = (next(filter(None, (device.ask(a, k) for a in asks)), None) for k in kinds)
-        return sm, memory

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.files import slug
 from harness.records.machine import cpu_name, find_gpu
-from harness.records.nvml import set_clocks_mhz
+from harness.records.nvml import open_device
 from suites.tracking.measure import TUNING
 
 
@@ -52,6 +52,19 @@ def machine_fields() -> dict[str, str]:
         "sm_clock_mhz": sm,
         "memory_clock_mhz": memory,
     }
+
+
+def set_clocks_mhz(uuid: str | None) -> tuple[int | None, int | None]:
+    """SM and memory clock that the board is set to: the applications' clocks, else the highest
+    ones; None where the driver does not say."""
+    found = open_device(uuid)
+    if found is None:
+        return None, None
+    with found as device:
+        kinds = (device.nvml.NVML_CLOCK_SM, device.nvml.NVML_CLOCK_MEM)
+        asks = ("nvmlDeviceGetApplicationsClock", "nvmlDeviceGetMaxClockInfo")
+        sm, memory = (next(filter(None, (device.ask(a, k) for a in asks)), None) for k in kinds)
+        return sm, memory
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.records import nvml
+from suites.tracking.machine import set_clocks_mhz
 
 
 class Library:
@@ -63,7 +64,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_clocks_that_a_board_is_set_to_else_its_highest() -> None:
-    assert nvml.set_clocks_mhz("GPU-1") == (1755, 2619)
+    assert set_clocks_mhz("GPU-1") == (1755, 2619)
     assert Library.open == 0
 
 
@@ -84,4 +85,4 @@ def test_a_board_is_found_by_its_uuid(uuid: str | None, board: str) -> None:
 def test_without_the_library_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert nvml.open_device("GPU-1") is None
-    assert nvml.set_clocks_mhz(None) == (None, None)
+    assert set_clocks_mhz(None) == (None, None)

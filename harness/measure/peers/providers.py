@@ -4,10 +4,8 @@ Inductor, which it does through ``torch._inductor.compile`` and ``torch.compile`
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
-from unittest import mock
 
 import torch
 
@@ -87,31 +85,6 @@ def inductor(
     given: list[Any] = [fake.from_tensor(one, static_shapes=True) for one in example]
     compiled = compile_graph(module, given, options=dict(options) if options else None)
     return lambda tensors: listed(compiled(*tensors))
-
-
-@contextlib.contextmanager
-def inductor_without_kernels(empty: Callable[..., Any], view: Callable[..., Any]) -> Iterator[None]:
-    """Inductor's host code by itself, for counting its memory without a GPU: Triton kernels for
-    CPU tensors that do nothing, memory from ``empty(shape, stride, dtype)``, laid out differently
-    by ``view(tensor, shape, stride, offset)``."""
-    from torch._inductor import config
-    from torch._inductor.async_compile import AsyncCompile
-    from torch.utils import _triton
-
-    def idle(*_given: Any, **_options: Any) -> None:
-        """A kernel, or a check."""
-
-    idle.run = idle  # type: ignore[attr-defined]
-    patched: Any = mock.patch.multiple
-    made = dict.fromkeys(("triton", "cpp_pybinding"), lambda *_given, **_options: idle)
-    host = {"_empty_strided_cpu": empty, "_reinterpret_tensor": view, "assert_size_stride": idle}
-    with (
-        config.patch(force_disable_caches=True, cpu_backend="triton"),
-        patched(AsyncCompile, **made),
-        patched(torch._C._dynamo.guards, **host),
-        patched(_triton, triton_hash_with_backend=lambda: ""),
-    ):
-        yield
 
 
 def backend(name: str, graph: Graph, example: Sequence[torch.Tensor]) -> Provider:

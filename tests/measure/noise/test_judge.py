@@ -44,16 +44,16 @@ WORLDS = {
 def test_at_most_one_kernel_in_a_hundred_is_flagged_where_nothing_changed(
     name: str, processes: int
 ) -> None:
-    chance, tables = seeded(name, processes), 25
+    chance, tables = seeded(name, processes), 12
     count = sum(flagged(effects(table(WORLDS[name], processes, chance))) for _ in range(tables))
     assert count / (tables * KERNELS) <= 0.01
 
 
 @pytest.mark.parametrize("name", ["calm", "other day"])
 def test_the_familys_error_rate_is_the_stated_one(name: str) -> None:
-    chance, tables = seeded("family", name), 100
+    chance, tables = seeded("family", name), 60
     hit = sum(flagged(effects(table(WORLDS[name], 4, chance))) > 0 for _ in range(tables))
-    # 5 % is promised; three standard errors of a count of 100 more are chance.
+    # 5 % is promised; three standard errors of a count of 60 more are chance.
     assert hit / tables <= RULES.alpha + 3 * (0.05 * 0.95 / tables) ** 0.5
 
 
