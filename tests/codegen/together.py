@@ -20,6 +20,8 @@ from typing import Any
 
 from triton.runtime import interpreter
 
+from harness.runtime.interpret import standins
+
 _MOST_TURNS = 2_000
 
 
@@ -90,6 +92,8 @@ def main(path: str, config: dict[str, int]) -> int:
     if hasattr(module, "_round_as_the_device"):
         module._round_as_the_device()
     module.os = types.SimpleNamespace(environ={})  # or it would give every row one program
+    standins.install_trees()
+    standins.install_once()
     launched: list[Together] = []
 
     class Executor(interpreter.GridExecutor):

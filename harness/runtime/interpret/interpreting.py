@@ -98,9 +98,7 @@ class Interpreter:
     def __init__(self, context: Context) -> None:
         torch.set_num_threads(1)
         standins.install()
-        standins.install_rounding()
-        standins.install_splat()
-        standins.install_index()
+        standins.install_exactness()
         standins.install_trees()
         standins.install_once()
         self._bounds = Bounds()

@@ -179,46 +179,31 @@ def round_to(data: np.ndarray[Any, Any], source: str, target: str) -> np.ndarray
     return bits.view(f"u{wanted.itemsize}").reshape(data.shape)
 
 
-def install_rounding() -> None:
-    """Have the interpreter in this process convert between floating-point types exactly."""
+def install_exactness() -> None:
+    """Have the interpreter in this process do three things right. It converts between
+    floating-point types; repeats a scalar in its own numpy type (it takes the result of comparing
+    two scalars for a number of the type that was compared); and takes a tensor of one element as a
+    loop's bound (Triton before 3.7 converts an array of one dimension, which numpy refuses)."""
     from triton.runtime import interpreter
 
-    original = interpreter._convert_float
+    cut, patch = interpreter._convert_float, interpreter._patch_lang_tensor
 
     def convert(data: Any, source: Any, target: Any, rounding: Any) -> Any:
         if source.name in _FLOATS and target.name in _FLOATS:
             return round_to(data, source.name, target.name)
-        return original(data, source, target, rounding)
-
-    interpreter._convert_float = convert
-
-
-def install_splat() -> None:
-    """Have the interpreter repeat a scalar in its own numpy type: it takes the result of
-    comparing two scalars for a number of the type that was compared."""
-    from triton.runtime import interpreter
+        return cut(data, source, target, rounding)
 
     def create_splat(_builder: Any, kind: Any, arg: Any) -> Any:
-        data = np.asarray(arg.data)
-        value = data.reshape(-1)[0] if data.ndim else data
-        made = np.full(kind.shape, value, dtype=data.dtype)
+        made = np.full(kind.shape, np.asarray(arg.data).flat[0])
         return interpreter.TensorHandle(made, arg.dtype.scalar)
 
-    interpreter.InterpreterBuilder.create_splat = create_splat
-
-
-def install_index() -> None:
-    """Have the interpreter in this process take a tensor of one element as a loop's bound. Triton
-    before 3.7 converts an array of one dimension, which numpy from 2.5 on refuses."""
-    from triton.runtime import interpreter
-
-    original = interpreter._patch_lang_tensor
-
-    def patch(tensor: Any, *others: Any) -> None:
-        original(tensor, *others)
+    def patch_tensor(tensor: Any, *others: Any) -> None:
+        patch(tensor, *others)
         tensor.__index__ = lambda self: int(self.handle.data.item())
 
-    interpreter._patch_lang_tensor = patch
+    interpreter._convert_float = convert
+    interpreter.InterpreterBuilder.create_splat = create_splat
+    interpreter._patch_lang_tensor = patch_tensor
 
 
 def install_once() -> None:
