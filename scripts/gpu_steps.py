@@ -86,7 +86,7 @@ class Ways:
                 training = key.startswith(PASSES[0])
                 self.model.train(training)
                 cuda.reset_peak_memory_stats()
-                count = 2 if not number else max(2, round(ROUND_MS / rounds[key][0]))
+                count = 2 if not number else max(2, round(ROUND_MS / min(rounds[key])))
                 cuda.synchronize()
                 began = time.perf_counter()
                 for _ in range(count):
