@@ -22,7 +22,7 @@ from harness.history import lookup, store
 from harness.measure.noise.controls import LEAST
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Rules, Verdict, judge
-from harness.records.run import Check, Machine, Run
+from harness.records.run import Machine, Run
 
 _FEWEST = 2 * LEAST
 """Kernels of the same code that two measurements need to have in common."""
@@ -143,7 +143,7 @@ def _of_run(run: Run) -> dict[tuple[str, ...], Times]:
     for graph in run.graphs:
         for kernel in graph.kernels:
             sets = [s for s in kernel.sets if s.ms and s.median > 0 and not s.disturbed]
-            if len(sets) < 2 or kernel.check is Check.FAILED or kernel.reason:
+            if len(sets) < 2 or kernel.failed or kernel.problem:
                 continue
             config = json.dumps(kernel.config, sort_keys=True)
             found[graph.name, kernel.name, kernel.code_hash, config] = Times.of(

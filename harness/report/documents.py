@@ -34,7 +34,7 @@ def side_document(side: Side) -> dict[str, Any]:
 def noise_document(noise: Noise) -> dict[str, Any]:
     """The JSON of what the table says of noise."""
     return {
-        "source": noise.source.value,
+        "source": "processes" if noise.prior.kernels else "stated default",
         "kernels": noise.prior.kernels,
         "prior_df": noise.prior.df,
         "between_runs": noise.session.variance**0.5,

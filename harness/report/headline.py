@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from harness.measure.noise.estimate import Noise, Source
+from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Verdict
 from harness.table import microseconds, plural, ratio
 from harness.verdicts.comparing import Comparison, Row
@@ -139,10 +139,8 @@ def _noise(noise: Noise, *, paired: bool) -> str:
         100 * float(noise.prior.variance(np.array([us / 1000]))[0]) ** 0.5 for us in (5.0, 50.0)
     ]
     what = "of the difference within a process" if paired else "between processes"
-    where = {
-        Source.PROCESSES: f"learnt from {noise.prior.kernels} kernels",
-        Source.DEFAULT: "a stated default",
-    }[noise.source]
+    kernels = noise.prior.kernels
+    where = f"learnt from {kernels} kernels" if kernels else "a stated default"
     text = f"noise {what}: {spread[0]:.2g} % at 5 µs, {spread[1]:.2g} % at 50 µs ({where})"
     session = noise.session
     if session.variance or session.absolute:

@@ -126,12 +126,11 @@ def has_modules(run: Run) -> bool:
 def unlike_reason(a: Run, b: Run) -> str:
     """Why no times of the two runs can be compared; empty if they can."""
     one, other = a.machine, b.machine
-    if one.gpu != other.gpu:
-        return f"different machines: {one.gpu or one.key} and {other.gpu or other.key}"
-    if one.driver != other.driver:
-        return f"different drivers: {one.driver or 'unknown'} and {other.driver or 'unknown'}"
-    if one.key != other.key:
-        return f"different machines: {one.key} and {other.key}"
-    if a.method != b.method:
-        return f"different methods of measuring: {a.method or 'none'} and {b.method or 'none'}"
-    return ""
+    differs = (
+        ("machines", one.gpu or one.key, other.gpu or other.key),
+        ("drivers", one.driver or "unknown", other.driver or "unknown"),
+        ("machines", one.key, other.key),
+        ("methods of measuring", a.method or "none", b.method or "none"),
+    )
+    found = (f"different {what}: {x} and {y}" for what, x, y in differs if x != y)
+    return next(found, "")

@@ -19,8 +19,8 @@ from harness.measure.noise.variance import Floats, robust_fit
 
 LEAST = 8
 """Kernels that cannot have changed from which an offset is fitted, and the noise about it."""
-_KNOTS = ((16, 1), (40, 2), (100, 3))
-"""Fewer kernels than the first get as many knots as the second; more than all get four."""
+_KNOTS = ((16, 1), (40, 2), (100, 3), (1000, 4))
+"""Fewer kernels than the first get as many knots as the second; more than all get five."""
 _NARROW = 0.5
 """Durations that differ by less than this (log) show no dependence on duration."""
 _BISQUARE, _LOSS = 4.685, 1.05
@@ -109,7 +109,7 @@ def _flattened(curve: Offset) -> Offset:
 
 
 def _knots(x: Floats) -> Floats:
-    count = next((knots for fewer, knots in _KNOTS if len(x) < fewer), 4)
+    count = next((knots for fewer, knots in _KNOTS if len(x) < fewer), 5)
     if count == 1 or np.ptp(x) < _NARROW:
         return np.array([np.median(x)])
     return np.unique(np.quantile(x, np.linspace(0.05, 0.95, count)))

@@ -7,7 +7,6 @@ logarithms of process medians; the effect is a ratio B ÷ A. docs/comparing.md h
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -52,24 +51,15 @@ class Pair:
     alike: bool = False
 
 
-class Source(enum.Enum):
-    """What a table's variances were learnt from."""
-
-    PROCESSES = "processes"
-    DEFAULT = "stated default"
-
-
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What a table says of noise: ``prior`` between processes, learnt from ``source``, and
-    ``session`` between runs (0 for kernels timed against each other in one process).
-    ``shift`` is the median log ratio of the kernels that are identical on both sides, which should
-    be 0; None if there are none. ``offset`` is what all kernels moved by between the runs, as
-    the controls show it, and is in no estimate; ``alike`` says that kernels which are not the same
-    text were among them. ``odd``: controls that moved alone. ``bimodal``: how many kernels were
-    seen at two modes, a process at a time."""
+    """What a table says of noise: ``prior`` between processes, and ``session`` between runs (0 for
+    kernels timed against each other in one process). ``shift`` is the median log ratio of the
+    kernels that are identical on both sides, which should be 0; None if there are none. ``offset``
+    is what all kernels moved by between the runs, as the controls show it, and is in no estimate;
+    ``alike`` says that kernels which are not the same text were among them. ``odd``: controls that
+    moved alone. ``bimodal``: how many kernels were seen at two modes, a process at a time."""
 
-    source: Source
     prior: Prior
     session: Session
     shift: float | None = None
@@ -119,9 +109,14 @@ def estimate(
     if apart:
         a, b = (replace(x, logs=controls.without_process_offsets(x.logs)) for x in (a, b))
     table = _table(a, b, same, paired=paired)
-    prior, source = _prior(table, method)
+    # Kernels seen at two modes vary for a reason of their own: they say nothing of the others.
+    steady = (table.df > 0) & ~table.seen.bimodal
+    prior = variance.fit_prior(*(x[steady] for x in (table.ms, table.own, table.df, table.within)))
+    if not prior.kernels:
+        # Kernels that show nothing of their own variance get the wider of the defaults.
+        prior = variance.stated(method if (table.df > 0).any() else variance.OLD_METHOD)
     # Of a difference's variance the stated default knows one side's share.
-    scale = 2.0 if paired and source is Source.DEFAULT else 1.0
+    scale = 1.0 if prior.kernels or not paired else 2.0
     # A kernel seen at two modes is not one of those the prior was learnt from.
     odd = table.seen.bimodal & (table.df > 0)
     weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), prior.df)
@@ -151,7 +146,7 @@ def estimate(
     ]
     bimodal = int(table.seen.bimodal.sum())
     told = (drift.session, shift, bimodal, drift.offset, borrowed and apart, drift.odd)
-    return found, Noise(source, prior, *told)
+    return found, Noise(prior, *told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,19 +308,3 @@ def _unshown(table: _Table, squared: Floats, df: Floats, between: Between | None
         session = replace(between.specific, variance=whole, kernels=0, tail=least)
     error = np.sqrt(squared + session.at(table.ms) * table.parts)
     return _Drift(table.difference, error, np.minimum(df, least), session, odd=odd)
-
-
-def _prior(table: _Table, method: str) -> tuple[Prior, Source]:
-    """What the table says of variances, and from what."""
-    # Kernels seen at two modes vary for a reason of their own: they say nothing of the others.
-    several = (table.df > 0) & ~table.seen.bimodal
-    if int(several.sum()) >= variance.LEAST_KERNELS:
-        return (
-            variance.fit_prior(
-                table.ms[several], table.own[several], table.df[several], table.within[several]
-            ),
-            Source.PROCESSES,
-        )
-    # Kernels that show nothing of their own variance get the wider of the defaults.
-    known = method if (table.df > 0).any() else variance.OLD_METHOD
-    return variance.stated(known), Source.DEFAULT

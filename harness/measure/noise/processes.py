@@ -41,31 +41,19 @@ def pooled(kernels: Iterable[Sequence[Samples]]) -> Components | None:
     """Of a table of kernels: the median over kernels of both variances' unbiased estimates
     would lose the large ones, so they are averaged after the most extreme tenth at each end
     is cut off. None if no kernel has two processes."""
-    found = [s for s in map(_spreads, kernels) if s is not None]
-    return _components(found) if found else None
-
-
-def _components(found: Sequence[tuple[float, float]]) -> Components:
-    total = _trimmed([total for total, _ in found])
-    within = _trimmed([within for _, within in found])
-    between = max(0.0, total - within)
-    return Components(math.sqrt(within), math.sqrt(between), len(found))
-
-
-def _spreads(sets: Sequence[Samples]) -> tuple[float, float] | None:
-    """Variance of the processes' log medians, and the mean of what their intervals say."""
-    known = [s for s in sets if s.low is not None and s.high is not None and s.median > 0]
-    if len(known) < 2:
+    found = []
+    for sets in kernels:
+        known = [s for s in sets if s.low and s.high and s.median > 0]
+        if len(known) > 1:
+            own = [((s.high or 0) - (s.low or 0)) / s.median / 2 / _Z for s in known]
+            logs = [math.log(s.median) for s in known]
+            found.append((statistics.variance(logs), statistics.fmean(x * x for x in own)))
+    if not found:
         return None
-    logs = [math.log(s.median) for s in known]
-    own = [((s.high - s.low) / s.median / 2 / _Z) ** 2 for s in known if s.low and s.high]
-    return statistics.variance(logs), statistics.fmean(own) if own else 0.0
-
-
-def _trimmed(values: Sequence[float]) -> float:
-    """The mean without the lowest and the highest tenth."""
-    cut = len(values) // 10
-    return statistics.fmean(sorted(values)[cut : len(values) - cut])
+    cut = len(found) // 10
+    ordered = zip(*map(sorted, zip(*found, strict=True)), strict=True)
+    total, within = map(statistics.fmean, zip(*[*ordered][cut : len(found) - cut], strict=True))
+    return Components(math.sqrt(within), math.sqrt(max(0.0, total - within)), len(found))
 
 
 def combined(sets: Sequence[Samples]) -> Combined:
