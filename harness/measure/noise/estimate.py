@@ -144,9 +144,8 @@ def estimate(
             *(column.tolist() for column in columns), table.seen.risks, strict=True
         )
     ]
-    bimodal = int(table.seen.bimodal.sum())
-    told = (drift.session, shift, bimodal, drift.offset, borrowed and apart, drift.odd)
-    return found, Noise(prior, *told)
+    bimodal, alike = int(table.seen.bimodal.sum()), borrowed and apart
+    return found, Noise(prior, drift.session, shift, bimodal, drift.offset, alike, drift.odd)
 
 
 @dataclass(frozen=True, slots=True)
