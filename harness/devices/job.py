@@ -22,13 +22,12 @@ class Job:
     """Base of all jobs. ``handler`` is ``module:function``; it is called with the worker's
     ``Context`` and the job, and its result is the answer.
 
-    ``seconds`` limits this job (None: the pool's limit). ``kind`` asks for a kind of device
-    (None: any). Jobs with equal ``together`` are done on one device, whichever takes the first."""
+    ``seconds`` limits this job (None: the pool's limit). ``kind`` asks for a kind of device, or
+    for one by its name (None: any)."""
 
     handler: ClassVar[str]
     seconds: float | None = None
     kind: str | None = None
-    together: str | None = None
 
 
 Host: TypeAlias = Callable[[Mapping[str, object]], Any]

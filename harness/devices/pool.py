@@ -68,20 +68,16 @@ class _Place:
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Jobs in hand. ``homes`` says which place has the jobs that belong together; ``resent`` are
-    those whose worker had ended before it could read them."""
+    """Jobs in hand. ``resent`` are those whose worker had ended before it could read them."""
 
     jobs: Sequence[Job]
     waiting: list[int]
-    homes: dict[str, _Place] = field(default_factory=dict)
     resent: set[int] = field(default_factory=set)
     unchecked: bool = True
 
     def fits(self, index: int, place: _Place) -> bool:
         """Whether a job may be done at ``place``."""
-        job = self.jobs[index]
-        home = None if job.together is None else self.homes.get(job.together)
-        return job.kind in (None, place.device.kind) and home in (None, place)
+        return self.jobs[index].kind in (None, place.device.kind, place.device.name)
 
 
 class Pool(Closing):
@@ -139,9 +135,8 @@ class Pool(Closing):
     def open(self) -> list[Any]:
         """What the devices' opening jobs answered first, in the order of the devices; those that
         cannot be taken are left out. Raises ``NoDevice`` if none can."""
-        jobs = [_Idle(together=place.device.name) for place in self._places]
-        homes = {place.device.name: place for place in self._places}
-        failed = [e for _, e in self._each(jobs, homes) if isinstance(e, HarnessError)]
+        jobs = [_Idle(kind=place.device.name) for place in self._places]
+        failed = [e for e in self.all(jobs) if isinstance(e, HarnessError)]
         if len(failed) == len(self._places):
             raise failed[0]
         return [place.facts for place in self._places if place.gone is None]
@@ -189,9 +184,6 @@ class Pool(Closing):
     def each(self, jobs: Sequence[Job]) -> Iterator[Answer]:
         """(index, answer) of every job as they finish; a failed job's answer is its
         ``HarnessError``. Jobs still running when the iteration is left are abandoned."""
-        return self._each(jobs, {})
-
-    def _each(self, jobs: Sequence[Job], homes: dict[str, _Place]) -> Iterator[Answer]:
         self._require_own()
         with self._lock:
             self._require_open()
@@ -199,7 +191,7 @@ class Pool(Closing):
                 raise HarnessError("the worker pool is in the middle of a list of jobs")
             for place in self._places:
                 place.gone, place.tries = None, 0
-            batch = _Batch(jobs, list(range(len(jobs))), homes)
+            batch = _Batch(jobs, list(range(len(jobs))))
             left = len(jobs)
             self._serving = True
             try:
@@ -293,9 +285,6 @@ class Pool(Closing):
                 continue
             batch.waiting.remove(index)
             worker.job = index
-            together = batch.jobs[index].together
-            if together is not None:
-                batch.homes.setdefault(together, place)
             failures.extend(self._sent(batch, place, batch.jobs[index], index))
         return failures
 
@@ -326,7 +315,7 @@ class Pool(Closing):
         with selectors.DefaultSelector() as selector:
             for place in active:
                 if place.worker is not None:
-                    selector.register(place.worker.answers, selectors.EVENT_READ, place)
+                    selector.register(place.worker.process.stdout, selectors.EVENT_READ, place)
             spoke = [key.data for key, _ in selector.select(wait)]
         answers: list[Answer] = []
         for place in spoke:

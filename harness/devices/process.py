@@ -84,12 +84,6 @@ class Process:
         """Whether an answer is due."""
         return self.opening or self.job is not None
 
-    @property
-    def answers(self) -> IO[bytes]:
-        """What it writes to."""
-        found: IO[bytes] = self.process.stdout
-        return found
-
     def send(self, handler: str, job: Job, seconds: float) -> None:
         """Hand it a job. Raises ``OSError`` if it has ended, and what pickling raises."""
         data = memoryview(packed((handler, job)))
@@ -101,7 +95,7 @@ class Process:
     def receive(self) -> list[tuple[str, Any]]:
         """The messages that are here as a whole; to be called when there is something to read.
         Raises ``EOFError`` if it has ended."""
-        found = os.read(self.answers.fileno(), _CHUNK)
+        found = os.read(self.process.stdout.fileno(), _CHUNK)
         if not found:
             raise EOFError
         self._heard += found

@@ -86,10 +86,17 @@ class Queue(Generic[J, P]):
                         self._answer(batch[index], value)
                         if self._stopped.is_set():
                             return
+                return
         except HarnessError as error:
-            self._fail(error)
+            failure = error
         except Exception as error:  # noqa: BLE001 - else the thread dies and its caller waits for ever
-            self._fail(WorkerDied("a worker pool failed", self.name, got=f"{error!r}"))
+            failure = WorkerDied("a worker pool failed", self.name, got=f"{error!r}")
+        while not self._stopped.is_set():  # what waits, and what is still to come
+            with self._lock:
+                waiting = list(self._waiting)
+            for job in waiting:
+                self._answer(job, failure)
+            self._jobs.get()
 
     def _answer(self, job: J, value: Any) -> None:
         with self._lock:
@@ -109,12 +116,3 @@ class Queue(Generic[J, P]):
             if item is not None:
                 batch.append(item[0])
         return []
-
-    def _fail(self, error: HarnessError) -> None:
-        """Answer everything that waits, and everything still to come, with ``error``."""
-        while not self._stopped.is_set():
-            with self._lock:
-                waiting = list(self._waiting)
-            for job in waiting:
-                self._answer(job, error)
-            self._jobs.get()

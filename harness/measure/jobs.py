@@ -67,12 +67,10 @@ class OpenDevice(Job):
 def gpu(
     bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = (), board: str = ""
 ) -> Device:
-    """The current CUDA device, or the one with the identifier ``board``; a kind of its own, so that
-    a job can ask for it."""
+    """The current CUDA device, or the one with the identifier ``board``."""
     alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
     given = (*environment, *alone)
-    name = board or "cuda"
-    return Device(name, name, given, (_WORKER,), OpenDevice(bandwidths))
+    return Device(board or "cuda", "cuda", given, (_WORKER,), OpenDevice(bandwidths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +195,12 @@ def ahead(left: int) -> int:
     return min(left, max(1, min(_AHEAD, (os.cpu_count() or 1) // 4)))
 
 
-Wanted = Callable[[int, int], bool]
-"""Whether a process has to measure a subject."""
-
-
 def fresh_processes(
-    pool: Pool, subjects: int, effort: Effort, wanted: Wanted
+    pool: Pool, subjects: int, effort: Effort, wanted: Callable[[int, int], bool]
 ) -> Iterator[tuple[int, list[int], random.Random]]:
     """(process, subjects, chance) for every process that has something to measure, its subjects in
-    a random order; ``pool`` is fresh processes each time. ``chance`` is for what else is random."""
+    a random order; ``pool`` is fresh processes each time. ``wanted`` says whether a process has to
+    measure a subject, ``chance`` is for what else is random."""
     used = False
     for process in range(effort.processes):
         if not any(wanted(process, subject) for subject in range(subjects)):

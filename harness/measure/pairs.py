@@ -64,10 +64,10 @@ class _Pairs:
     kept: Kept
     follow: Follow
     until: float
+    outcomes: list[dict[int, PairSamples]]
+    reasons: list[str]
     homes: dict[int, str | None] = field(default_factory=dict)
     lost: dict[str | None, NoDevice] = field(default_factory=dict)
-    outcomes: list[dict[int, PairSamples]] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
 
     def place(self, numbers: Sequence[int], boards: Sequence[str | None]) -> None:
         """Give ``numbers`` to ``boards``, with what is kept of them there and nothing else."""
@@ -128,10 +128,10 @@ def time_pairs(
     gives out end it early. What is ``kept`` is not measured again. Raises ``NoDevice`` where
     nothing could be measured."""
     devices = devices or (device_jobs.gpu(),)
-    boards = [device.kind if len(devices) > 1 else None for device in devices]
-    until = time.monotonic() + (math.inf if effort.seconds is None else effort.seconds)
-    found = _Pairs(pairs, effort, {} if kept is None else kept, follow, until)
-    found.outcomes, found.reasons = [{} for _ in pairs], [""] * len(pairs)
+    boards = [device.name if len(devices) > 1 else None for device in devices]
+    known: tuple[list[dict[int, PairSamples]], list[str]] = [{} for _ in pairs], [""] * len(pairs)
+    seconds = math.inf if effort.seconds is None else effort.seconds
+    found = _Pairs(pairs, effort, {} if kept is None else kept, follow, seconds, *known)
     left, interrupted = list(range(len(pairs))), False
     with Pool(devices, effort.job_seconds, cache, handlers) as pool:
         pool.spare(device_jobs.ahead(effort.processes - 1))
@@ -139,7 +139,8 @@ def time_pairs(
         for host in dict.fromkeys(device.host for device in devices):
             compile_ahead(_compile_jobs(pairs, opened[0]), jobs, cache, host)
         try:
-            while left and len(found.lost) < len(boards):
+            found.until += time.monotonic()
+            while left and len(found.lost) < len(boards) and time.monotonic() < found.until:
                 found.place(left, [board for board in boards if board not in found.lost])
                 found.time(pool)
                 left = [n for n in left if found.homes[n] in found.lost]

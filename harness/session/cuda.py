@@ -13,11 +13,11 @@ from harness.devices.job import BESIDE_TIMING, Device
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
 from harness.measure import jobs as asked
-from harness.measure.jobs import DeviceFacts, TimeKernel, Timing, TuneKernel, gpu
+from harness.measure.jobs import DeviceFacts, TimeKernel, Timing, gpu
 from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
 from harness.records.run import StateSummary
-from harness.records.trials import Outcome, Tuned, Way
+from harness.records.trials import Outcome, Way
 from harness.runtime.compile import binary
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
@@ -168,12 +168,3 @@ class CudaDevice(Closing):
     def choose(self, ways: Sequence[Way]) -> Outcome:
         """The fastest of several ways to do the same work."""
         return cast(Outcome, self.worker.run(asked.ChooseWay(tuple(ways))))
-
-    def compilers(self, jobs: int) -> None:
-        """Have the worker start ``jobs`` processes of its own, which compile what a search asks
-        for; they take seconds to start, so say it early."""
-        self.worker.run(asked.StartCompilers(jobs))
-
-    def tune(self, job: TuneKernel) -> Tuned:
-        """Choose a configuration as ``job`` asks. Raises ``HarnessError`` with the reason."""
-        return cast(Tuned, self.worker.run(job))

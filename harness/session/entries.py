@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
 from harness.corpus.model import is_pattern_name
-from harness.decisions import UNDECIDED
 from harness.errors import DamagedGraph, GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
 from harness.graph.model import Graph
@@ -60,12 +59,14 @@ class GraphFile:
 @dataclass(eq=False, slots=True)
 class FileEntry:
     """A graph file and the target it is compiled for: a session's entry. One that ``decides`` times
-    what is unsure both ways, by ``choose`` if there is a GPU."""
+    what is unsure both ways, by ``choose`` if there is a GPU. ``only``: of all entries, what the
+    names of the kernels that are wanted are like."""
 
     file: GraphFile
     target: Target
     choose: Choose | None = None
     decides: bool = False
+    only: tuple[str, ...] = ()
     _full: CompiledGraph | None = None
 
     @property
@@ -83,28 +84,22 @@ class FileEntry:
         decisions, choices = decided(graph, self.target, self.choose, *asked)
         made = replace(compile_graph(graph, self.target, decisions), choices=choices)
         self._full = combined(made, self.target)
-        return summarise(self._full)
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether it was compiled at full size here."""
-        return self._full is not None
+        return _chosen(summarise(self._full), self.only)
 
     def compile_small(self) -> Compiled | None:
-        """At small sizes, with the decisions made at full size; None before there are some. A graph
-        that is small itself stands for its own small capture; for others without one, sizes are
-        derived. Raises ``HarnessError``."""
+        """At small sizes, with the decisions made at full size. A graph that is small itself stands
+        for its own small capture; for others without one, sizes are derived. Every kernel may be a
+        part of a wanted one. Raises ``HarnessError``."""
         from harness.combos.choosing import combined
         from harness.pipeline import compile_graph
 
-        graph = self.file.load_small()
+        if self._full is None:  # another process made it: what it decided is not known here
+            self.compile()
+        full, graph = self._full, self.file.load_small()
+        assert full is not None, "it compiles"
         if graph is None:
-            full = self._full
-            if full is None or _is_small(full):
-                return None if full is None else summarise(full)
-            return _derived(full, self.target)
-        decisions = UNDECIDED if self._full is None else self._full.decisions
-        small = compile_graph(graph, self.target, decisions)
+            return summarise(full) if _is_small(full) else _derived(full, self.target)
+        small = compile_graph(graph, self.target, full.decisions)
         return summarise(combined(small, self.target))
 
 
@@ -135,9 +130,10 @@ def _derived(full: CompiledGraph, target: Target) -> Compiled:
 
 @dataclass(eq=False, slots=True)
 class UserEntry:
-    """The kernels that the file at ``path`` declares."""
+    """The kernels that the file at ``path`` declares; ``only`` as of ``FileEntry``."""
 
     path: Path
+    only: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -149,7 +145,7 @@ class UserEntry:
         own. Raises ``UsageError`` where the file as a whole cannot be used."""
         began = time.perf_counter()
         modules, failures = self.modules()
-        return Compiled(
+        made = Compiled(
             tuple(CompiledKernel(m, (m.origins,), m.name) for m in modules),
             (),
             time.perf_counter() - began,
@@ -157,6 +153,7 @@ class UserEntry:
             frozenset(m.name for m in modules),
             tuple(Comparable(m.name, m.text) for m in modules),
         )
+        return _chosen(made, self.only)
 
     def compile_small(self) -> Compiled | None:
         """Modules at the small sizes, of those kernels that have some."""
@@ -305,62 +302,25 @@ def find_entries(
         graphs = find_graphs(options, suite, rest)
         found.extend(FileEntry(file, target) for file in graphs)
     mine = [entry for entry in found if is_chosen(only, entry.name)]
-    return tuple(mine) or tuple(ChosenKernels(entry, tuple(only)) for entry in found)
+    return tuple(mine) or tuple(replace(entry, only=tuple(only)) for entry in found)
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenKernels:
-    """Those of an entry's kernels whose names are like ``only``."""
-
-    entry: FileEntry | UserEntry
-    only: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The entry's name."""
-        return self.entry.name
-
-    def compile(self) -> Compiled:
-        """At full size. Raises ``HarnessError``."""
-        made = self.entry.compile()
-        kernels = tuple(k for k in made.kernels if is_chosen(self.only, k.module.name))
-        failures = tuple(f for f in made.failures if is_chosen(self.only, f.name))
-        return replace(made, kernels=kernels, failures=failures, regions=())
-
-    def compile_small(self) -> Compiled | None:
-        """At small sizes, where every kernel may be a part of a chosen one."""
-        return self.entry.compile_small()
+def _chosen(made: Compiled, only: Sequence[str]) -> Compiled:
+    """Those of an entry's kernels whose names are like ``only``; all where that is empty."""
+    kernels = tuple(k for k in made.kernels if is_chosen(only, k.module.name))
+    failures = tuple(f for f in made.failures if is_chosen(only, f.name))
+    regions = () if only else made.regions
+    return replace(made, kernels=kernels, failures=failures, regions=regions)
 
 
 @dataclass(frozen=True, slots=True)
 class MadeEntry:
-    """An entry that is compiled already, with those kernels of ``made`` that are wanted."""
-
-    entry: FileEntry | UserEntry | ChosenKernels | MadeEntry | ExportedEntry
-    made: Compiled
-
-    @property
-    def name(self) -> str:
-        """The entry's name."""
-        return self.entry.name
-
-    def compile(self) -> Compiled:
-        """What was made of it."""
-        return self.made
-
-    def compile_small(self) -> Compiled | None:
-        """At small sizes, where every kernel may be a part of a wanted one."""
-        if isinstance(self.entry, FileEntry) and not self.entry.is_decided:
-            self.entry.compile()  # another process made it: what it decided is not known here
-        return self.entry.compile_small()
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedEntry:
-    """A graph as the compiler of another commit made it, or why that made nothing of it."""
+    """An entry that is compiled already: those of its kernels that are wanted, or why there are
+    none. Without ``entry`` another compiler made it, and only that could say more."""
 
     name: str
     made: Compiled | HarnessError
+    entry: Entry | None = None
 
     def compile(self) -> Compiled:
         """What was made of it. Raises ``HarnessError``."""
@@ -368,11 +328,12 @@ class ExportedEntry:
             raise self.made
         return self.made
 
-    def compile_small(self) -> None:
-        """Nothing: only the commit could say."""
+    def compile_small(self) -> Compiled | None:
+        """At small sizes, where every kernel may be a part of a wanted one."""
+        return None if self.entry is None else self.entry.compile_small()
 
 
-Entry = FileEntry | UserEntry | ChosenKernels | MadeEntry | ExportedEntry
+Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry"
 """What a session compiles: at full size, and small for the interpreter (None without sizes)."""
 
 

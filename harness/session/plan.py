@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import functools
+import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -13,12 +14,15 @@ from typing import TYPE_CHECKING
 
 import harness
 from harness.devices.job import Device
+from harness.devices.queue import Inbox, Queue
 from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.runtime.compile.cache import usable
-from harness.session.entries import ChosenKernels, Entry, FileEntry, corpus_notes, find_entries
-from harness.session.session import Session, new_session
+from harness.runtime.compile.compiling import CompilePool
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.session.entries import Entry, FileEntry, corpus_notes, find_entries
+from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
@@ -93,11 +97,10 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         facts = None if device is None else device.facts
         target = facts.target if facts else named
         entries = find_entries(options, request.suite, request.names, target, request.only)
-        for entry in entries:
+        for entry in entries if request.decide else ():
             if isinstance(entry, FileEntry):
-                entry.decides = request.decide
-                entry.choose = device.choose if device is not None and request.decide else None
-        whole = not any(isinstance(entry, ChosenKernels) for entry in entries)
+                entry.decides, entry.choose = True, device.choose if device else None
+        whole = not any(getattr(entry, "only", ()) for entry in entries)
         notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
         if not whole:
             notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
@@ -139,16 +142,24 @@ def _session(
     entries: Sequence[Entry],
     processes: int,
 ) -> Iterator[Session]:
-    """A session over ``entries`` on ``device``, with the compilers that it is compared with."""
-    session = new_session(options, workers, entries, target, device)
-    session.processes = processes
+    """A session over ``entries`` on ``device``, with the compilers that it is compared with, and
+    ``workers`` processes beside it: half of them compile kernels and read their static metrics,
+    because this process generates code meanwhile; as many run small kernels in Triton's interpreter
+    and compare. That is the longer queue once static metrics are cached, but each of its workers
+    takes a third of a GiB for torch."""
+    inbox: Inbox = queue.SimpleQueue()
+    compiling = functools.partial(CompilePool, max(1, workers // 2), options.kept_cache)
+    checking = min(workers, max(4, workers // 2))
+    interpreting = functools.partial(InterpreterPool, checking, options.kept_cache)
+    static: StaticQueue = Queue("static metrics", inbox, compiling, CompilePool.metrics_each)
+    check: CheckQueue = Queue("checks", inbox, interpreting, InterpreterPool.each)
+    session = Session(entries, target, inbox, static, check, device, None, processes)
     with contextlib.ExitStack() as stack:
         if device is not None and against:
             from harness.measure.peers.pool import PeerPool
 
-            first, where = device.worker, device.where
-            given = (against, options.cache, workers)
-            peers = PeerPool(*given, processes=processes, first=first, on=where)
+            given, first, on = (against, options.cache, workers), device.worker, device.where
+            peers = PeerPool(*given, processes=processes, first=first, on=on)
             session.peers = stack.enter_context(peers)
         yield session
 

@@ -8,7 +8,6 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import queue
 from collections.abc import Generator, Iterator, Sequence
@@ -21,7 +20,6 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.noise.processes import combined
 from harness.measure.roofline import Limit
-from harness.options import Options
 from harness.records import metrics
 from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, GraphRecord, KernelRecord, one_line
@@ -233,26 +231,6 @@ class Session:
             yield GraphDone(replace(progress.record, kernels=kernels))
 
 
-def new_session(
-    options: Options,
-    workers: int,
-    entries: Sequence[Entry],
-    target: Target,
-    device: CudaDevice | None,
-) -> Session:
-    """A session over ``entries`` on ``device``, with ``workers`` processes beside it: half of them
-    compile kernels and read their static metrics, because this process generates code meanwhile;
-    as many run small kernels in Triton's interpreter and compare. That is the longer queue once
-    static metrics are cached, but each of its workers takes a third of a GiB for torch."""
-    inbox: Inbox = queue.SimpleQueue()
-    compiling = functools.partial(CompilePool, max(1, workers // 2), options.kept_cache)
-    checking = min(workers, max(4, workers // 2))
-    interpreting = functools.partial(InterpreterPool, checking, options.kept_cache)
-    static: StaticQueue = Queue("static metrics", inbox, compiling, CompilePool.metrics_each)
-    check: CheckQueue = Queue("checks", inbox, interpreting, InterpreterPool.each)
-    return Session(entries, target, inbox, static, check, device)
-
-
 def _origins(compiled: Compiled) -> list[tuple[tuple[str, ...], ...]]:
     return [kernel.launches for kernel in compiled.kernels]
 
@@ -426,18 +404,9 @@ def match_small(
     some captured node is computed by no small kernel."""
     pieces = [(position, frozenset(o)) for position, launches in enumerate(small) for o in launches]
     computed = frozenset(node for _, nodes in pieces for node in nodes)
-    return tuple(_match(launches, pieces, computed, captured) for launches in full)
-
-
-def _match(
-    launches: Sequence[Origins],
-    pieces: Sequence[tuple[int, frozenset[str]]],
-    computed: AbstractSet[str],
-    captured: AbstractSet[str],
-) -> tuple[int, ...]:
-    """All launches run the same text, so any one of them tells what to check."""
-    found = [_cover(origins, pieces, computed, captured) for origins in launches]
-    return min(filter(None, found), key=len, default=())
+    # All launches run the same text, so any one of them tells what to check.
+    every = ((_cover(o, pieces, computed, captured) for o in launches) for launches in full)
+    return tuple(min(filter(None, found), key=len, default=()) for found in every)
 
 
 def _cover(

@@ -4,23 +4,22 @@ to be timed on one board. Which board has which graph is kept beside the machine
 
 from __future__ import annotations
 
-import contextlib
 import json
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from harness.errors import NoDevice, UsageError
 from harness.files import write_atomically
-from harness.measure.timer.state import Reading, summary
+from harness.measure.timer.state import summary
 from harness.records.run import Machine, Run, one_line
 from harness.session.ahead import Made
 from harness.session.cuda import CudaDevice
-from harness.session.entries import Entry, ExportedEntry, MadeEntry
+from harness.session.entries import Entry, MadeEntry
 from harness.session.model import (
     BoardLost,
     Compiled,
@@ -36,6 +35,8 @@ BOARDS = "boards.json"
 
 Examine: TypeAlias = Callable[[CudaDevice, Sequence[Entry], int], AbstractContextManager[Session]]
 """A session over graphs on one board, in that many processes."""
+
+_Heard: TypeAlias = "queue.SimpleQueue[tuple[int, Any]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,7 @@ class Homes:
     def read(self) -> tuple[tuple[str, ...], dict[str, str]]:
         """The boards that were there, and which has which graph."""
         try:
-            found = (
-                json.loads(self.path.read_bytes()) if self.path else {"boards": (), "graphs": {}}
-            )
+            found = json.loads(self.path.read_bytes() if self.path else b"{}")
             homes = {str(graph): str(board) for graph, board in found["graphs"].items()}
             return tuple(map(str, found["boards"])), homes
         except (OSError, ValueError, AttributeError, KeyError, TypeError):
@@ -95,17 +94,13 @@ class Fleet:
     def events(self) -> Generator[Event, None, None]:
         """Generate everything, then examine it on all boards. Raises ``NoDevice`` where none is
         left."""
-        order = {entry.name: number for number, entry in enumerate(self.entries)}
-        made: dict[str, Entry] = {}
-        costs = dict.fromkeys(order, 0.0)
+        made: dict[str, Entry] = {entry.name: entry for entry in self.entries}
+        costs = dict.fromkeys(made, 0.0)
         for position, (entry, found) in enumerate(self.generate(self.entries), start=1):
             yield GraphStarted(entry.name, position, len(self.entries))
+            made[entry.name] = MadeEntry(entry.name, found, entry)
             if isinstance(found, Compiled):
-                made[entry.name] = MadeEntry(entry, found)
                 costs[entry.name] = float(len(found.kernels))
-            else:
-                made[entry.name] = ExportedEntry(entry.name, found)
-        made = {name: made[name] for name in order}
         while made:
             alive = {n: board for n, board in enumerate(self.boards) if n not in self._lost}
             if not alive:
@@ -114,7 +109,7 @@ class Fleet:
             names = [board.name for board in alive.values()]
             shares = self.homes.shares({name: costs[name] for name in made}, names)
             work = {n: [made[g] for g in shares[b.name]] for n, b in alive.items()}
-            with contextlib.closing(self._together({n: w for n, w in work.items() if w})) as events:
+            with closing(self._together({n: w for n, w in work.items() if w})) as events:
                 for event in events:
                     if isinstance(event, GraphDone):
                         made.pop(event.record.name, None)
@@ -129,65 +124,57 @@ class Fleet:
 
     def ended(self, run: Run) -> Run:
         """``run`` with what is known of the GPUs at the end."""
-        readings: list[Reading] = [r for board in self.boards for r in board.readings]
-        return replace(run, machine=self.machine(), state=summary(readings))
+        state = summary([reading for board in self.boards for reading in board.readings])
+        return replace(run, machine=self.machine(), state=state)
 
     def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[Event, None, None]:
         """What boards say of their ``work``, as it comes, each from a thread that waits for it; at
-        last None, or why there is no more."""
-        heard: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        last None, or why there is no more. A process is announced once all boards are in it."""
+        heard: _Heard = queue.SimpleQueue()
         stop = threading.Event()
-
-        def examine(number: int) -> None:
-            error: BaseException | None = None
-            try:
-                with contextlib.ExitStack() as stack:
-                    given = (self.boards[number], work[number], self.processes)
-                    session = stack.enter_context(self.examine(*given))
-                    for event in stack.enter_context(contextlib.closing(session.events())):
-                        if stop.is_set():
-                            return
-                        heard.put((number, event))
-            except BaseException as found:  # noqa: BLE001 - raised where it is heard
-                error = found
-            heard.put((number, error))
-
-        for number in work:
-            threading.Thread(target=examine, args=(number,), daemon=True).start()
+        for given in work.items():
+            threading.Thread(target=self._examine, args=(*given, heard, stop), daemon=True).start()
+        running, held = dict.fromkeys(work, 0), dict[int, ProcessStarted]()
         try:
-            yield from self._heard(dict.fromkeys(work, 0), heard.get)
+            while running:
+                number, event = heard.get()
+                match event:
+                    case None:
+                        del running[number]
+                    case NoDevice():
+                        del running[number]
+                        self._lost[number] = event
+                        yield BoardLost(self.boards[number].name, one_line(event))
+                    case BaseException():
+                        raise event
+                    case ProcessStarted():
+                        running[number] = event.process
+                        held[event.process] = event
+                    case _:
+                        yield event
+                slowest = min(running.values(), default=self.processes)
+                for process in sorted(p for p in held if p <= slowest):
+                    yield held.pop(process)
         finally:
             stop.set()
             for number in work:
                 self.boards[number].interrupt()
 
-    def _heard(
-        self, running: dict[int, int], hear: Callable[[], tuple[int, Any]]
-    ) -> Generator[Event, None, None]:
-        """What is heard until no board is ``running``, which says the process that each is in. A
-        process is announced once all are in it."""
-        held: dict[int, ProcessStarted] = {}
-        while running:
-            number, event = hear()
-            match event:
-                case None:
-                    del running[number]
-                case NoDevice():
-                    del running[number]
-                    self._lost[number] = event
-                    yield BoardLost(self.boards[number].name, one_line(event))
-                case BaseException():
-                    raise event
-                case ProcessStarted():
-                    running[number] = event.process
-                    held[event.process] = event
-                case GraphStarted():
-                    pass
-                case _:
-                    yield event
-            slowest = min(running.values(), default=self.processes)
-            for process in sorted(p for p in held if p <= slowest):
-                yield held.pop(process)
+    def _examine(
+        self, number: int, work: Sequence[Entry], heard: _Heard, stop: threading.Event
+    ) -> None:
+        error: BaseException | None = None
+        try:
+            given = (self.boards[number], work, self.processes)
+            with self.examine(*given) as session, closing(session.events()) as events:
+                for event in events:
+                    if stop.is_set():
+                        return
+                    if not isinstance(event, GraphStarted):
+                        heard.put((number, event))
+        except BaseException as found:  # noqa: BLE001 - raised where it is heard
+            error = found
+        heard.put((number, error))
 
 
 def require_one_kind(boards: Sequence[CudaDevice]) -> None:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
-from harness.measure.jobs import TuneKernel
+from harness.measure.jobs import StartCompilers, TuneKernel
 from harness.measure.tuning import KernelTuning, fitting
 from harness.options import Options
 from harness.records.metrics import StaticMetrics
 from harness.records.run import one_line
-from harness.records.trials import Trial
+from harness.records.trials import Trial, Tuned
 from harness.runtime.compile.cache import usable
 from harness.runtime.module import config_dict, load
 from harness.runtime.tune.search import search_named
@@ -60,7 +60,7 @@ class TuneSession:
             return
         lost: NoDevice | None = None
         try:
-            self.device.compilers(self.how.jobs)
+            self.device.worker.run(StartCompilers(self.how.jobs))
             self.device.prepare(self.modules)
         except NoDevice as error:
             lost = error
@@ -78,7 +78,8 @@ class TuneSession:
         self, device: CudaDevice, module: EmittedModule, earlier: Mapping[str, int] | None
     ) -> KernelTuning:
         pinned = fitting(earlier, load(module.text, self.cache).configs)
-        found = device.tune(replace(self.how, module_text=module.text, pinned=pinned))
+        job = replace(self.how, module_text=module.text, pinned=pinned)
+        found: Tuned = device.worker.run(job)
         seconds = found.seconds if found.source == "timed" else None
         why = f"ended early: {found.partial}" if found.partial else ""
         chosen = config_dict(found.config)

@@ -71,7 +71,7 @@ def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
         for name, (cache, jobs) in zip(names, client.gather(asked), strict=True):
             device = gpu(True, environment(Path(cache)))
             host = Worker(client, name, cache)
-            found.append((replace(device, name=name, kind=name, host=host), jobs))
+            found.append((replace(device, name=name, host=host), jobs))
         yield found
 
 
@@ -132,10 +132,9 @@ class Worker:
 def _names(client: Any) -> list[str]:
     """The workers that the scheduler has, by name."""
 
-    def names(dask_scheduler: Any) -> list[str]:
-        return [str(state.name) for state in dask_scheduler.workers.values()]
-
-    found: list[str] = client.run_on_scheduler(names)
+    found: list[str] = client.run_on_scheduler(
+        lambda dask_scheduler: [str(state.name) for state in dask_scheduler.workers.values()]
+    )
     return found
 
 

@@ -20,7 +20,7 @@ from harness.errors import CommitUnusable, HarnessError, RecordError, UsageError
 from harness.files import write_atomically
 from harness.records import git, modules, names
 from harness.records.run import GraphRecord, KernelRecord, from_json, to_json
-from harness.session.entries import Entry, ExportedEntry, FileEntry, GraphFile
+from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
 from harness.session.model import Compiled, CompiledKernel
 from harness.verdicts.pairing import nodes_of
 from harness.verdicts.sides import PACKAGE, commit_side, where_commits_are
@@ -104,7 +104,7 @@ def environments(given: Sequence[str], good: str, bad: str) -> list[Subject]:
 
 def entries_at(
     repository: Path, commit: str, entries: Sequence[Entry], target: str
-) -> list[ExportedEntry]:
+) -> list[MadeEntry]:
     """``entries`` as the compiler of ``commit`` makes them. Raises ``CommitUnusable`` where it does
     not import, ``UsageError`` for kernels that are no graph files."""
     files = [entry.file for entry in entries if isinstance(entry, FileEntry)]
@@ -116,7 +116,7 @@ def entries_at(
             remedy="name graphs of a suite: harness list",
         )
     made = commit_side(repository, commit, commit[:12], files, target)
-    return [ExportedEntry(graph.name, _compiled(graph)) for graph in made.run.graphs]
+    return [MadeEntry(graph.name, _compiled(graph)) for graph in made.run.graphs]
 
 
 def _compiled(graph: GraphRecord) -> Compiled | HarnessError:

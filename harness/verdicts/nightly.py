@@ -169,7 +169,7 @@ class _Night:
             if isinstance(done, HarnessError):
                 graphs.append(GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}"))
                 continue
-            made[entry.name] = MadeEntry(entry, replace(done, failures=(), regions=()))
+            made[entry.name] = MadeEntry(entry.name, replace(done, failures=(), regions=()), entry)
             kernels = (*map(blank, done.kernels), *done.failures)
             seconds = round(done.seconds, 6)
             graphs.append(GraphRecord(entry.name, done.library_calls, kernels, seconds))
@@ -428,13 +428,14 @@ def _require_modules(base: Run) -> None:
 
 def _part(made: MadeEntry, configs: dict[str, dict[str, int] | None]) -> MadeEntry:
     """Those of a graph's kernels that ``configs`` has, each to be timed in what stands there."""
+    compiled = made.compile()
     kernels = tuple(
         replace(kernel, config=config_from_dict(config) if config else None)
-        for kernel in made.made.kernels
+        for kernel in compiled.kernels
         if kernel.module.name in configs
         for config in (configs[kernel.module.name],)
     )
-    return replace(made, made=replace(made.made, kernels=kernels))
+    return replace(made, made=replace(compiled, kernels=kernels))
 
 
 def _sides(sorting: Sorting) -> tuple[Side, Side]:

@@ -115,13 +115,14 @@ def test_a_job_that_its_worker_read_and_did_not_begin_costs_nothing(
 
 @pytest.mark.slow
 def test_sixteen_devices_with_kills_and_stragglers(tmp_path: Path) -> None:
-    """Every job is answered once; only the jobs of killed workers are lost; groups stay at home."""
+    """Every job is answered once; only the jobs of killed workers are lost; a job that asks for
+    a device by name is done there."""
     chance = random.Random(0)
     jobs: list[Job] = []
     for n in range(240):
         what: object = "crash" if n % 40 == 39 else "where"
         takes = 1.5 if n % 60 == 5 else chance.random() * 0.02
-        jobs.append(Do(what, takes, kind="gpu", together=f"pair {n // 2}" if n % 3 else None))
+        jobs.append(Do(what, takes, kind=f"gpu {n // 2 % 16}" if n % 3 else "gpu"))
     killed: list[int] = []
     with Pool(gpus(16), 600.0, tmp_path) as pool:
         pool.open()
@@ -136,12 +137,9 @@ def test_sixteen_devices_with_kills_and_stragglers(tmp_path: Path) -> None:
     lost = [n for n, answer in answers.items() if isinstance(answer, HarnessError)]
     assert {n for n in range(240) if n % 40 == 39} <= set(lost)
     assert len(lost) <= 6 + len(killed)
-    homes: dict[str, set[str]] = {}
     for n, answer in answers.items():
-        if isinstance(answer, tuple) and jobs[n].together is not None:
-            homes.setdefault(str(jobs[n].together), set()).add(answer[0])
-    assert homes
-    assert all(len(found) == 1 for found in homes.values())
+        if isinstance(answer, tuple) and jobs[n].kind != "gpu":
+            assert jobs[n].kind == f"gpu {answer[0]}"
     assert len({a[0] for a in answers.values() if isinstance(a, tuple)}) > 8, "work is spread"
 
 

@@ -115,7 +115,7 @@ def test_a_gpu_that_gives_out_leaves_what_was_measured(
 
     def each(pool: Pool, *given: Any) -> Any:
         for index, answer in real(pool, *given):
-            done.append(answer)
+            done.extend([answer] if isinstance(answer, PairSamples) else [])
             yield index, answer if len(done) <= 3 else NoDevice("the GPU cannot be used")
 
     monkeypatch.setattr(Pool, "each", each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from harness.devices import pool
 from harness.errors import CompileFailed, HarnessError, NoDevice, WorkerDied
 from harness.heuristics.facts import Config
 from harness.records.run import Check
+from harness.runtime.compile import binary
 from harness.session.cuda import CudaDevice
 from harness.session.model import GraphDone
 from tests.devices.limits import limit_hangs_alone
@@ -101,6 +103,19 @@ def test_a_device_that_is_gone_ends_the_run(
     events = session(FakeEntry("g", compiled(module("next"))), device=device).events()
     with pytest.raises(NoDevice, match="cannot be used"):
         list(events)
+
+
+def test_what_is_kept_is_not_compiled_again(device: CudaDevice, tmp_path: Path) -> None:
+    one = emitted_module(emitted.POINTWISE)
+    first, *rest = device.missing([one], {})
+    assert first.config is not None and rest
+    kept = binary.path(tmp_path, binary.artifact(one.text, first.config, device.target))
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    assert device.missing([one], {}) == rest
+    assert device.missing([one], {one.text: first.config}) == []
+    device.where = replace(device.where, host=lambda _: None)  # which has a cache of its own
+    assert device.missing([one], {}) == [first, *rest]
 
 
 FAULTING = emitted.POINTWISE.replace(

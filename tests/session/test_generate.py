@@ -50,8 +50,8 @@ def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> N
     (entry,) = (e for e in entries(tmp_path) if e.name == "fp8_rowwise_forward")
     assert isinstance(entry, FileEntry)
     elsewhere = ahead.generate(None, ahead.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
-    assert not entry.is_decided
-    assert MadeEntry(entry, elsewhere).compile_small() is not None
+    assert entry._full is None
+    assert MadeEntry(entry.name, elsewhere, entry).compile_small() is not None
 
 
 def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
@@ -88,3 +88,12 @@ def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
         found.session.device.check(module("k"))  # type: ignore[union-attr]
         assert found.ended(found.run).copy_gbps == 1000.0
     assert made[0]["seen"] is not None
+
+
+def test_chosen_kernels_are_decided_as_others_are(tmp_path: Path) -> None:
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    asked = plan.Request(names=("moe_router_forward",), only=("red_",), timing=False, decide=True)
+    with plan.prepare(options, asked) as found:
+        (entry,) = found.session.entries
+        assert isinstance(entry, FileEntry)
+        assert (entry.decides, entry.only, found.whole) == (True, ("red_",), False)

@@ -11,7 +11,7 @@ import pytest
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice, NoTritonConfigsError
 from harness.heuristics.facts import Config
-from harness.measure.jobs import TuneKernel
+from harness.measure.jobs import StartCompilers, TuneKernel
 from harness.records.trials import Trial, Tuned
 from harness.runtime.module import config_dict
 from harness.session.tune_session import NO_GPU, TuneSession
@@ -37,10 +37,13 @@ class Device:
         if "prepare" in self.fail:
             raise self.fail["prepare"]
 
-    def compilers(self, jobs: int) -> None:
-        self.compilers_started = jobs
+    @property
+    def worker(self) -> Device:
+        return self
 
-    def tune(self, job: TuneKernel) -> Tuned:
+    def run(self, job: TuneKernel | StartCompilers) -> Tuned | None:
+        if isinstance(job, StartCompilers):
+            return None
         self.jobs.append(job)
         for name, error in self.fail.items():
             if name in job.module_text:
