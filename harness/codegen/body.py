@@ -395,8 +395,8 @@ class Body:
             parts[1] = f"{_summand(text)}.to({triton_type(self.dtypes[store.buffer])})"
             parts.append('sem="relaxed"')
         scope = self.loop if self.loop is not None else self.outer
-        moved = self._moved(store.index, store.indirect)
-        if mask != "r0_mask" or moved is None or store.mode.is_atomic:
+        at_ends = mask == "r0_mask" and not store.mode.is_atomic
+        if not at_ends or self._moved(store.index, store.indirect) is None:
             scope.stores.append(f"{name}({', '.join(parts)})")
             return
         whole = "r0_whole = (r0_column >= r0_begin) & (r0_column < r0_end)"

@@ -174,12 +174,9 @@ def reduction_base(frame: Frame, tile: Tile) -> list[str]:
         lines += [f"r0_row = {start}", "r0_shift = 0"]
     else:
         lines += [f"r0_row = {start} // {vector} * {vector}", f"r0_shift = {start} - r0_row"]
-    return [
-        *lines,
-        "r0_stop = r0_shift + r0_numel",
-        f"r0_begin = (r0_shift + {vector - 1}) // {vector} * {vector}",
-        f"r0_end = r0_stop // {vector} * {vector}",
-    ]
+    begin = f"r0_begin = (r0_shift + {vector - 1}) // {vector} * {vector}"
+    stop = "r0_stop = r0_shift + r0_numel"
+    return [*lines, stop, begin, f"r0_end = r0_stop // {vector} * {vector}"]
 
 
 def _block(frame: Frame, tile: Tile) -> str:

@@ -20,6 +20,8 @@ from harness.errors import InvalidProgram
 from harness.heuristics.limits import block_name
 from harness.ir.nodes import Reduce, ReduceKind
 from harness.ir.op_triton import triton_type
+from harness.tiling.aligned import divides
+from harness.tiling.softmax import side_by_side
 
 R = "r0_"
 _EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
@@ -276,30 +278,51 @@ class Reducer:
 
     def _welford_loop(self, group: Sequence[Reduce], arg: Var) -> None:
         """All lanes have seen equally many values in each step, so the weights need no
-        accumulator and the division is one per step, not one per element."""
-        loop = self.body.loop
+        accumulator and the division is one per step, not one per element. Where rows end at
+        multiples of what a thread loads at once, a lane takes its mean and squares."""
+        loop, scope = self.body.loop, self.body.outer
         assert loop is not None
-        dtype = group[0].dtype
-        mean = self._accumulator("mean", "0.0", triton_type(dtype))
-        m2 = self._accumulator("squares", "0.0", triton_type(dtype))
-        first, _ = self.body.frame.bounds(R)
+        dtype, side = group[0].dtype, self._side(group[:1])
+        value = self.body.line(loop, self.body.whole(arg, dtype))
+        lanes, mask, shape, within = f"{R}base", self._mask, self.body.block_shape, ""
+        first, stop = self.body.frame.bounds(R)
+        if side > 1:
+            lanes = self.body.line(scope, f"tl.arange(0, R0_BLOCK // {side}) * {side}", "lane_")
+            shape, mask = f"[R0_BLOCK // {side}]", mask and f"{R}offset + {lanes} < {stop}"
+            apart = self.body.line(loop, f"tl.reshape({value}, [R0_BLOCK // {side}, {side}])")
+            value = self.body.line(loop, f"tl.sum({apart}, 1) / {side}.0")
+            off = self.body.line(loop, f"{apart} - {value}[:, None]")
+            within = f" * {side}.0 + tl.sum({off} * {off}, 1)"
+        zeros = f"tl.full({shape}, 0.0, {triton_type(dtype)})"
+        mean, m2 = (self.body.line(scope, zeros, what) for what in ("mean_", "squares_"))
         offset = f"{R}offset" if first == "0" else f"({R}offset - {first})"
         seen = f"tl.full([], {offset} // R0_BLOCK + 1, {triton_type(dtype)})"
         step = self.body.line(loop, f"1.0 / {seen}")
-        value = self.body.line(loop, self.body.whole(arg, dtype))
         off = self.body.line(loop, f"{value} - {mean}")
         moved = self.body.line(loop, f"{mean} + {off} * {step}")
-        grown = f"{m2} + {off} * ({value} - {moved})"
-        loop.lines.append(f"{m2} = {self._guarded(grown, m2)}")
-        loop.lines.append(f"{mean} = {self._guarded(moved, mean)}")
-        self._finals.append(lambda: self._welford_finish(group, mean, m2))
+        grown = f"{m2} + {off} * ({value} - {moved}){within}"
+        for name, text in ((m2, grown), (mean, moved)):
+            text = f"tl.where({mask}, {text}, {name})" if mask else text
+            loop.lines.append(f"{name} = {text}")
+        self._finals.append(lambda: self._welford_finish(group, mean, m2, lanes, side))
 
-    def _welford_finish(self, group: Sequence[Reduce], mean: str, m2: str) -> None:
+    def _side(self, reduces: Sequence[Reduce]) -> int:
+        """The neighbours that a thread loads at once, where rows end at multiples of them."""
+        plan = self.body.frame.plan
+        side = side_by_side(reduces, self.body.dtypes, plan.facts.hint, plan.aligned)
+        row = plan.tiles[-1].entries
+        alone = self.body.frame.vector == (R,) and len(row) == 1 and divides(side, row[0].length)
+        return side if alone else 1
+
+    def _welford_finish(
+        self, group: Sequence[Reduce], mean: str, m2: str, lanes: str, side: int
+    ) -> None:
         scope, kind = self.body.outer, triton_type(group[0].dtype)
         first, stop = self.body.frame.bounds(R)
         extent = stop if first == "0" else f"{stop} - {first}"
-        steps = f"({extent} - {R}base + (R0_BLOCK - 1)) // R0_BLOCK"
-        weight = self.body.line(scope, f"tl.maximum({steps}, 0).to({kind})")
+        steps = f"({extent} - {lanes} + (R0_BLOCK - 1)) // R0_BLOCK"
+        each = f" * {side}.0" if side > 1 else ""
+        weight = self.body.line(scope, f"tl.maximum({steps}, 0).to({kind}){each}")
         if self.exchange is None:
             self._components(group, self._pooled(mean, m2, weight, self._count()))
             return

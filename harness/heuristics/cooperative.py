@@ -25,7 +25,7 @@ _WARPS = 32
 _REGISTERS = 64
 _FEW_LOADS, _MANY_LOADS = 2, 4
 _LONG, _VERY_LONG = 512 << 10, 1 << 20
-"""Bytes of a row, read again, from which on shared rows come first (with more than two loads)."""
+"""Bytes of a row, read again, from which on shared rows come first (of several tensors)."""
 
 
 def shared(alone: Sequence[Config], facts: Facts, target: Target) -> tuple[Config, ...]:
@@ -54,7 +54,7 @@ def _sharings(facts: Facts, split: int) -> list[tuple[int, int, int]]:
     if facts.side:
         return [(2 * half, 8, blocks), (half, 8, blocks), (half, 16, 2 * split), (half, 4, blocks)]
     usual = [(2 * half, 32, split), (2 * half, 32, 2 * split), (half, 32, split)]
-    if facts.loads <= _FEW_LOADS:
+    if facts.loads <= _FEW_LOADS or facts.again <= 2 * facts.reduced:
         return [(half, 16, max(split, min(2 * split, 8))), *usual, (2 * half, 8, blocks)]
     if facts.loads > _MANY_LOADS:  # blocks twice as large spill
         return [(half, 32, split // 2), (half, 32, split), (half, 16, split), *usual[:1]]
@@ -67,7 +67,7 @@ def _is_better_shared(facts: Facts, target: Target) -> bool:
         return True
     narrow = facts.again <= 2 * facts.reduced
     few = facts.loads <= _FEW_LOADS
-    return facts.again >= (_LONG if few else _VERY_LONG) or (few and narrow)
+    return facts.again >= (_LONG if few or narrow else _VERY_LONG) or (few and narrow)
 
 
 def rsplit(facts: Facts, target: Target) -> int:

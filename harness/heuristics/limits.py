@@ -20,8 +20,6 @@ MAX_LONG_BLOCK = 16384
 """The largest block along rows of at least as many elements that several loops walk over, or that
 are folded several elements at a time: fewer programs run at once then, and the cache holds all of
 their rows."""
-_VECTOR_ELEMENTS = 8
-"""Elements of 16 bits that a thread loads at once: rows of so many start at whole vectors."""
 MAX_RSPLIT = 64
 LEAST_SCAN_BLOCK = 256
 """Smallest reduction block of a split scan: every block costs its successors a look back."""
@@ -78,7 +76,7 @@ def reach(facts: Facts) -> int:
     """The largest block along the reduction of a looped kernel."""
     inner = facts.hint in (Hint.INNER, Hint.DEFAULT) and ("XBLOCK", 1) in facts.fixed_blocks
     known = not any(is_reduction(prefix) for prefix in facts.unknown)
-    whole = facts.aligned or facts.reduced % _VECTOR_ELEMENTS == 0  # others are not measured
+    whole = facts.aligned or facts.reduced % 8 == 0  # others are not measured
     long = inner and known and whole and facts.reduced >= MAX_LONG_BLOCK
     return MAX_LONG_BLOCK if long and (facts.loops > 1 or facts.side > 1) else MAX_REDUCTION_BLOCK
 

@@ -15,13 +15,8 @@ from harness.target import Target
 _MAX_WARPS = 16
 _MAX_ELEMENTS = 4096
 _LONG_ROW = 256
-_LEARNT = 8192
+LEARNT = 8192
 """Rows beyond this were not among those that tunings were recorded of."""
-
-
-def is_learnt(facts: Facts) -> bool:
-    """Whether kernels like it are among those that were learnt from."""
-    return facts.reduced <= _LEARNT
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
@@ -45,7 +40,7 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if row >= 2 * _LONG_ROW:
         # 32 elements a thread, fewer for few rows: those cannot hide latency with other blocks.
         usual = max(1, row // 1024)
-        if row > _LEARNT and facts.loads <= 2:
+        if row > LEARNT and facts.loads <= 2:
             usual //= 2  # one tensor alone: 64 elements a thread
         few = rows < 2 * target.multiprocessors
         proposals = [_proposal(1, n * usual) for n in ((2, 4, 1) if few else (1, 2, 4))]

@@ -103,12 +103,11 @@ def _read_again(facts: Facts) -> tuple[int, int]:
     """Block and warps for rows that are read more than once: what several tensors take of the
     registers leaves room for fewer elements, until the rows are so long that two programs of a
     multiprocessor would push each other's out of the cache."""
-    if facts.loads > _FEW_LOADS:
-        if facts.reduced <= MAX_LONG_BLOCK:
-            return (4096, 16)
-        return (8192, 32) if facts.reduced <= 3 * MAX_LONG_BLOCK else (16384, 32)
-    narrow = not facts.side and facts.again <= 2 * facts.reduced
-    return (8192, 32) if narrow and facts.reduced <= 4 * MAX_LONG_BLOCK else (16384, 32)
+    several, narrow = facts.loads > _FEW_LOADS, facts.again <= 2 * facts.reduced
+    if several and facts.reduced <= MAX_LONG_BLOCK:
+        return (4096, 16)
+    blocks = 4 if narrow and not facts.side else 3 * several
+    return (8192, 32) if facts.reduced <= blocks * MAX_LONG_BLOCK else (16384, 32)
 
 
 def _waste(reduced: int, block: int) -> float:
@@ -116,17 +115,12 @@ def _waste(reduced: int, block: int) -> float:
     return cdiv(reduced, block) * block / reduced - 1
 
 
-def _aligned(facts: Facts) -> list[Proposal]:
-    """Rows that begin or end between vectors. Measured on an H200, rows of 50257: small programs
-    where they are read once, larger ones where they are read again."""
-    once = [(2048, 4), (4096, 8), (4096, 16)]
-    blocks = [*(once if facts.loops == 1 else once[::-1]), (8192, 16), (4096, 4), (8192, 32)]
-    return [Proposal((("x", 1), ("r0_", r)), warps=w, max_warps=_MOST_WARPS) for r, w in blocks]
-
-
 def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if facts.aligned and facts.parallel >= _SOME_ROWS * target.multiprocessors:
-        return _aligned(facts)
+        # Rows of 50257 on an H200: small programs where they are read once, else larger ones.
+        once = [(2048, 4), (4096, 8), (4096, 16)]
+        blocks = [*(once if facts.loops == 1 else once[::-1]), (8192, 16), (4096, 4)]
+        return [_proposal(1, r, warps) for r, warps in blocks]
     if is_long(facts, target):
         return _long(facts, target)
     first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]

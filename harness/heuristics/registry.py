@@ -43,16 +43,13 @@ def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
 
 def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
-    if facts.family not in LEARNING:
-        return ()
-    if facts.aligned or (facts.family is Family.REDUCTION and reduction.is_long(facts, target)):
-        return ()  # neither blocks so large nor such loads were among what was learnt from
-    if facts.family is Family.POINTWISE and pointwise.is_window(facts):
-        return ()
-    if facts.family is Family.PERSISTENT and not persistent.is_learnt(facts):
-        return ()
+    unlike = {  # blocks so large, such loads, were not among what was learnt from
+        Family.REDUCTION: facts.aligned or reduction.is_long(facts, target),
+        Family.POINTWISE: pointwise.is_window(facts),
+        Family.PERSISTENT: facts.reduced > persistent.LEARNT,
+    }
     tree = trees().get(kind_of(facts))
-    if tree is None:
+    if unlike.get(facts.family, True) or tree is None:
         return ()
     return tuple(config_of(found, facts, target) for found in chosen(tree, facts, target))
 
@@ -60,6 +57,3 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
 BESIDE = 3
 """Candidates of the rules that are timed beside learnt ones: more of them found next to
 nothing on the kernels that were learnt from, and every one costs time."""
-
-LEARNING = (Family.POINTWISE, Family.REDUCTION, Family.PERSISTENT)
-"""Families whose kernels have been tuned in numbers."""

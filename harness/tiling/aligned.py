@@ -1,11 +1,9 @@
 """Rows that begin or end between the places where vectors lie in memory.
 
 A thread loads 16 bytes at once only where the compiler knows that they start at a multiple of 16
-and that a mask takes all of them or none. Rows of 50257 elements of 16 bits give it neither. So a
-loop over such rows counts columns from the last multiple of a vector before the row: addresses are
-then multiples of a vector plus a column. What a first and a last vector hold besides the row is
-loaded, never used and never stored. Such a vector has at least one element of the row in it and
-does not cross a multiple of 16 bytes, so it lies within one page of memory.
+and that a mask takes all of them or none, not in rows of 50257 elements of 16 bits. So a loop over
+such rows counts columns from the last multiple of a vector before the row. What a first and a last
+vector hold besides the row is loaded, never used or stored: it is in the same page of memory.
 """
 
 from __future__ import annotations
@@ -57,9 +55,8 @@ def divides(vector: int, index: sympy.Expr) -> bool:
 def aligned_rows(
     stores: Sequence[Store], reduced: Sequence[Split], dtypes: Mapping[str, DType]
 ) -> AlignedRows | None:
-    """How a loop over ``reduced``, one row a program, gets at whole vectors; None where it does so
-    anyway, or cannot: its rows do not lie in one piece. What begins where most bytes do is aligned,
-    other tensors are accessed as ever."""
+    """How a loop over ``reduced``, one row a program, gets at whole vectors of the tensors with
+    most bytes; None where it does so anyway, or cannot: its rows do not lie in one piece."""
     if len(reduced) != 1:
         return None
     column = reduced[0].var

@@ -18,6 +18,7 @@ from harness.ir.nodes import (
     Builder,
     IndexValue,
     Load,
+    ReduceKind,
     Sort,
     Store,
     index_exprs,
@@ -92,7 +93,8 @@ def plan(
         outside = [s for s in stores if s.buffer not in group.internal]
         aligned = aligned_rows(outside, tiles[-1].entries, dtypes)
     if category is Category.REDUCTION:
-        side = side_by_side(reductions(stores), dtypes, facts.hint, aligned)
+        online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
+        side = side_by_side(online, dtypes, facts.hint, aligned)
         facts = dataclasses.replace(facts, aligned=aligned is not None, side=side)
     initial, kept = _states(program, group)
     shared: Workspace | SharedRows | None = None

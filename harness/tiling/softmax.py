@@ -27,10 +27,10 @@ def side_by_side(
     hint: Hint,
     aligned: AlignedRows | None,
 ) -> int:
-    """How many reduced elements a thread owns side by side in the online softmaxes among
-    ``reduces``: what 16 bytes of the widest tensor hold, fewer where rows are not ``aligned`` and
-    do not start at a multiple of that, 1 if they lie across memory, 0 if there is none."""
-    found = [r.args[0] for r in reduces if r.kind is ir.ReduceKind.SOFTMAX]
+    """How many elements that ``reduces`` take a thread owns side by side: what 16 bytes of the
+    widest tensor hold, fewer where rows are not ``aligned`` and do not start at a multiple of that,
+    1 if they lie across memory, 0 if there is no reduction."""
+    found = [r.args[0] for r in reduces]
     if not found:
         return 0
     if hint not in (Hint.INNER, Hint.DEFAULT):

@@ -132,3 +132,40 @@ def test_where_vectors_begin_already_nothing_changes() -> None:
         assert "r0_column" not in module.text
     (module,) = modules(loads(_VARIANCE), looped=True)
     assert "r0_column" not in module.text  # Welford's update counts blocks
+
+
+_LAYER_NORM = """# harness graph 1
+def layer_norm(
+    x: "{t}[{m}, {n}]",
+):
+    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    both: ("f32[{m}, 1]", "f32[{m}, 1]") = aten.var_mean.correction(
+        wide, [1], correction=0, keepdim=True
+    )
+    var: "f32[{m}, 1]" = getitem(both, 0)
+    mean: "f32[{m}, 1]" = getitem(both, 1)
+    return (var, mean)
+"""
+
+
+@pytest.mark.parametrize(("columns", "dtype", "side"), [(8200, "bf16", 8), (4100, "f32", 4)])
+@pytest.mark.parametrize("block", [512, 2048])
+def test_neighbours_are_folded_before_their_mean_moves_the_lanes(
+    columns: int, dtype: str, side: int, block: int, interpreter: InterpreterPool
+) -> None:
+    """Rows far from zero, and one of equal elements, against float64."""
+    module = modules(graph(_LAYER_NORM, 3, columns, dtype), looped=True)[0]
+    assert f"R0_BLOCK // {side}]" in module.text
+    x = torch.randn(3, columns) * torch.tensor([[1.0], [0.5], [0.0]]) + torch.tensor(
+        [[100.0], [-3.0], [7.0]]
+    )
+    x = x.to(getattr(torch, _DTYPES[dtype]))
+    first, second = torch.full((3, 1), 77.0), torch.full((3, 1), 77.0)
+    interpreter.launch(
+        module.text, [x, first, second], Config((("XBLOCK", 1), ("R0_BLOCK", block)), 4)
+    )
+    found = sorted([first, second], key=lambda made: float(made[0, 0]))
+    for made, want in zip(
+        found, torch.var_mean(x.double(), 1, correction=0, keepdim=True), strict=True
+    ):
+        torch.testing.assert_close(made.double(), want, rtol=1e-5, atol=1e-5)
