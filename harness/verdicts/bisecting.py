@@ -343,7 +343,8 @@ def causes(
     figures: Callable[[Made], Kernels],
 ) -> list[Why]:
     """What differs between the kernels on both sides of the answer, with their ``figures`` and what
-    was timed of them, as the cause; ``machines`` says what a subject was compiled by."""
+    was timed of them, as the cause; ``machines`` says what a subject was compiled by. Several are
+    timed together: of those that are the same nothing is said."""
     sides = []
     for made in (Made(found.last_good, found.good), Made(found.candidates[-1], found.bad)):
         record = GraphRecord(graph, kernels=tuple(figures(made)))
@@ -351,13 +352,16 @@ def causes(
         sides.append(Side(made.subject.name, run))
     compared = compare(sides[0], sides[1], Rules())
     timed = [step for step in found.steps if step.bad and step.processes]
+    together = f"timed with the other kernels of the same nodes, {len(found.bad)} together"
+    evidence = (together,) if timed and len(found.bad) > 1 else ()
     answers = []
-    for row in compared.rows:
+    for row in [row for row in compared.rows if not row.identical] or compared.rows:
         for step in timed[-1:]:
             ratio, low, high = step.value or 1.0, step.low or 1.0, step.high or 1.0
             effect = Effect(ratio, low, high, 0.0, 0.0, 0.0, Verdict.SLOWER)
             row = replace(row, verdict=Verdict.SLOWER, effect=effect)
-        answers.append(replace(explain(compared, row), commands=()))
+        why = explain(compared, row)
+        answers.append(replace(why, commands=(), evidence=(*why.evidence, *evidence)))
     return answers
 
 

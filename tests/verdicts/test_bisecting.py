@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import CompileFailed, NoDevice, UsageError
 from harness.records import metrics
-from harness.records.run import GraphRecord, KernelRecord
+from harness.records.run import GraphRecord, KernelRecord, Machine
 from harness.verdicts.bisecting import (
     Bisected,
     ByMetric,
@@ -18,9 +18,11 @@ from harness.verdicts.bisecting import (
     Made,
     PairTimes,
     bisect,
+    causes,
     most_steps,
 )
 from harness.verdicts.generating import Kernel, Subject, changes
+from harness.verdicts.why import Label
 from tests.history.kernels import changed, graph, kernel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,6 +206,18 @@ def test_a_search_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert not judge.path.exists()
     judge.path.write_text("{ damaged")
     assert not again.resume()
+
+
+def test_of_kernels_timed_together_those_that_are_the_same_are_no_cause() -> None:
+    def generate(subject: Subject) -> GraphRecord:
+        body = "n = 1" if int(subject.name) < 2 else "n = 2"
+        return graph(kernel("k", "n", body=body), kernel("same", "m"))
+
+    together = Kernel(subjects(4), generate, frozenset({"n", "m"}))
+    found = search(together, timer(lambda n: 1.05 if n >= 2 else 1.0, []))
+    (why,) = causes(found, "g", lambda _: Machine(""), lambda made: made.kernels)
+    assert (why.kernel, why.label) == ("k", Label.SOURCE)
+    assert "timed with the other kernels of the same nodes, 2 together" in why.evidence
 
 
 def test_changes_ask_only_where_the_ends_differ() -> None:
