@@ -16,14 +16,22 @@ from tests.history.kernels import graph, kernel, side
 pytestmark = pytest.mark.usefixtures("quick_writes")
 
 
-def runs(results: Path, count: int, boards: int = 1, **changes: object) -> list[Run]:
+def runs(
+    results: Path, count: int, boards: int = 1, other_code: int = 0, **changes: object
+) -> list[Run]:
     """Runs of 30 kernels: all of one move by 1 %, each by 0.3 %."""
     chance, made = np.random.default_rng(1), []
     for n in range(count):
         day = chance.normal(0, 0.01)
         kernels = [
-            kernel(f"k{k}", f"n{k}", ms=[float(0.02 * np.exp(day + chance.normal(0, 0.003)))])
+            kernel(
+                f"k{k}",
+                f"n{k}",
+                ms=[float(0.02 * np.exp(day + chance.normal(0, 0.003) + 0.05 * new * (n % 2)))],
+                body=f"n{k}; run {n * new}",
+            )
             for k in range(30)
+            for new in [k < other_code]
         ]
         one = side(graph(*kernels)).run
         machine = replace(one.machine, gpu_uuid=f"GPU-{n % boards}")
@@ -41,6 +49,14 @@ def test_what_runs_of_one_board_differ_by_is_learnt_from_unchanged_kernels(tmp_p
     assert found.runs == 39
     assert found.common**0.5 == pytest.approx(2**0.5 * 0.01, rel=0.25)
     assert found.specific.variance**0.5 == pytest.approx(2**0.5 * 0.003, rel=0.1)
+
+
+def test_kernels_whose_code_changed_say_nothing_of_the_machine(tmp_path: Path) -> None:
+    """A third of them have other code in each run, and take 5 % more or less for it."""
+    made = runs(tmp_path, 12, other_code=10)
+    found = learn(tmp_path, made[0], made[1])
+    assert found is not None
+    assert found.specific.variance**0.5 == pytest.approx(2**0.5 * 0.003, rel=0.2)
 
 
 def test_other_boards_methods_and_few_runs_say_nothing(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from harness.measure.noise.controls import fit_offset, fit_sessions, overall
+from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.variance import student
 
 
@@ -47,3 +48,18 @@ def test_an_offset_bends_only_as_far_as_its_controls_say() -> None:
         bends.append(low - high)
     assert np.median(np.abs(bends[0])) < 0.0007
     assert abs(np.mean(bends[1]) - (short[0] - short[-1])) < 0.004
+
+
+def test_what_lies_beyond_the_controls_is_known_less_well() -> None:
+    chance = np.random.default_rng(9)
+    ms = np.r_[np.geomspace(0.002, 0.02, 40), 0.01, 0.5]
+    a, b = (ms[:, None] * np.exp(chance.normal(0, 0.001, (42, 3))) for _ in range(2))
+    b = b * (ms[:, None] / 0.02) ** 0.01
+    pairs = [
+        Pair(Times(tuple(x)), Times(tuple(y)), identical=n < 40)
+        for n, (x, y) in enumerate(zip(a, b, strict=True))
+    ]
+    *_, among, beyond = estimate(pairs, paired=False)[0]
+    assert abs(among.log_ratio) < 3 * among.error
+    assert abs(beyond.log_ratio) > 20 * among.error, "nothing says that it should go on or stop"
+    assert abs(beyond.log_ratio) < 3 * beyond.error
