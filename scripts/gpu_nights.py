@@ -33,7 +33,6 @@ from harness.graph.text import loads
 from harness.measure.jobs import Effort, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules, Verdict
-from harness.measure.noise.variance import median_error
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.timer.graph_timer import METHOD
 from harness.pipeline import compile_graph
@@ -259,7 +258,7 @@ def _measured(found: Sequence[tuple[Samples, Samples]]) -> Measured:
 
 
 def _times(found: Sequence[Samples]) -> Times:
-    return Times(tuple(s.median for s in found), tuple(median_error(s.ms) for s in found))
+    return Times.of([s.ms for s in found])
 
 
 def main() -> None:

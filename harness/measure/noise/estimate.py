@@ -35,8 +35,7 @@ class Times:
     @classmethod
     def of(cls, series: Sequence[Sequence[float]], **more: tuple[int, ...]) -> Times:
         """What the samples of each process say: their medians with the errors of those."""
-        medians = (float(np.median(samples)) for samples in series)
-        return cls(tuple(medians), tuple(map(variance.median_error, series)), **more)
+        return cls(*(tuple(column.tolist()) for column in variance.medians(series)), **more)
 
 
 @dataclass(frozen=True, slots=True)

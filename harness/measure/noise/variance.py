@@ -233,16 +233,10 @@ _NORMAL = 1.959964
 """Standard normal quantile of the 95 % interval of a median."""
 
 
-def median_error(samples: Sequence[float]) -> float:
-    """Standard error of the median of ``samples``, relative to it, from its interval
-    (``bench.median``: neighbours that hang together are not counted as independent); 0 for fewer
-    than two samples."""
-    return float(medians([samples])[1][0])
-
-
 def medians(series: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
-    """The median of each of ``series`` and its ``median_error``; those of one length are computed
-    together."""
+    """The median of each of ``series`` and its standard error relative to it, from its interval
+    (``median.intervals``: neighbours that hang together are not counted as independent; 0 for fewer
+    than two samples). Those of one length are computed together."""
     errors, middles = np.zeros(len(series)), np.zeros(len(series))
     lengths = np.array([len(samples) for samples in series])
     for length in np.unique(lengths):

@@ -4,18 +4,14 @@ process, so that what a process does to all of them cancels."""
 
 from __future__ import annotations
 
-import functools
+import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harness.measure.peers.names import OURS, SUBJECTS
 from harness.records.run import Check, GraphRecord, RegionRecord
-
-if TYPE_CHECKING:
-    from harness.measure.noise.estimate import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +67,24 @@ def ratios(graphs: Sequence[GraphRecord]) -> dict[Key, Ratio]:
 def _ratios(pairs: dict[Key, tuple[RegionRecord, RegionRecord]]) -> dict[Key, Ratio]:
     if not pairs:
         return {}
-    from harness.measure.noise.estimate import Pair, estimate
+    from harness.measure.noise.estimate import Pair, Times, estimate
     from harness.measure.noise.judge import Rules, judge
+    from harness.measure.noise.variance import medians
 
-    matched = {key: Pair(*_times(*pair)) for key, pair in pairs.items()}
-    matched = {key: pair for key, pair in matched.items() if pair.a.ms}
-    found, _ = estimate(list(matched.values()), paired=True)
+    taken = {}
+    for key, rows in pairs.items():
+        sides = [{s.process: s.ms for s in row.sets if s.ms} for row in rows]
+        if common := sorted(sides[0].keys() & sides[1].keys()):
+            taken[key] = [[side[n] for n in common] for side in sides]
+    series = [ms for both in taken.values() for side in both for ms in side]
+    each = zip(*(column.tolist() for column in medians(series)), strict=True)
+
+    def times(side: Sequence[object]) -> Times:
+        return Times(*zip(*itertools.islice(each, len(side)), strict=True))
+
+    found, _ = estimate([Pair(times(a), times(b)) for a, b in taken.values()], paired=True)
     effects = judge(found, Rules())
-    return {k: Ratio(e.ratio, e.low, e.high) for k, e in zip(matched, effects, strict=True)}
-
-
-def _times(ours: RegionRecord, other: RegionRecord) -> tuple[Times, Times]:
-    """Medians of the processes that timed both."""
-    from harness.measure.noise.estimate import Times
-
-    sides = [{s.process: s for s in row.sets if s.ms} for row in (ours, other)]
-    common = sorted(set(sides[0]) & set(sides[1]))
-    one, two = (
-        Times(tuple(side[n].median for n in common), tuple(_error(side[n].ms) for n in common))
-        for side in sides
-    )
-    return one, two
-
-
-@functools.lru_cache(maxsize=4096)
-def _error(ms: tuple[float, ...]) -> float:
-    """Our samples are held against those of every other compiler, by graph and by run."""
-    from harness.measure.noise.variance import median_error
-
-    return median_error(ms)
+    return {k: Ratio(e.ratio, e.low, e.high) for k, e in zip(taken, effects, strict=True)}
 
 
 def roll_up(
