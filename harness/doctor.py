@@ -224,16 +224,11 @@ def interpreter() -> Finding:
         script = Path(place) / "interpret.py"
         script.write_text(_INTERPRET, encoding="utf-8")
         done = _python(str(script))
-    if done is None:
-        return _broken_interpreter(f"no answer within {_SECONDS} s")
-    if done.returncode:
-        return _broken_interpreter((done.stderr.strip().splitlines() or ["no reason given"])[-1])
-    return Finding("runs a kernel correctly")
-
-
-def _broken_interpreter(found: str) -> Finding:
+    if done is not None and not done.returncode:
+        return Finding("runs a kernel correctly")
+    said = [f"no answer within {_SECONDS} s"] if done is None else done.stderr.strip().splitlines()
     return limited(
-        found,
+        (said or ["no reason given"])[-1],
         "kernels cannot be checked without a GPU",
         "install numpy and triton again (make clean, then make)",
     )
