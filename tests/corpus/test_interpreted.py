@@ -10,20 +10,19 @@ from harness.corpus.selecting import select
 from harness.graph.suite import FOLDER
 from suites.building.trying import TARGETS, summary, tried
 
-CORPUS = store.load(FOLDER / "corpus")
-
 
 @pytest.mark.slow
 def test_a_sample_of_the_corpus(tmp_path):
     """Three hundred patterns, a third of them for each kind of device."""
-    chosen = select(CORPUS, "small=yes nodes<150 sample=300 seed=3")
+    corpus = store.load(FOLDER / "corpus")
+    chosen = select(corpus, "small=yes nodes<150 sample=300 seed=3")
     names, log, found = [p.name for p in chosen], tmp_path / "log.jsonl", []
     for first, target in enumerate(TARGETS):
-        found += tried(CORPUS.texts(names[first :: len(TARGETS)]), log, 1, (target,))
+        found += tried(corpus.texts(names[first :: len(TARGETS)]), log, 1, (target,))
     assert len(found) == len(names)
     assert not [one for one in found if one.failures or one.wrong], summary(found)
     assert sum(one.checked for one in found) >= 300
-    again = tried(CORPUS.texts(names), log, 1)
+    again = tried(corpus.texts(names), log, 1)
     assert sorted(again, key=str) == sorted(found, key=str), "a log is gone on with"
 
 

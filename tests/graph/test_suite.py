@@ -15,11 +15,15 @@ from harness.graph.text import dumps
 from suites.recapture import main as suite_command
 
 SUITE = load_suite()
-PAIRS = [
-    pytest.param(real, small, id=real.name)
-    for entry in SUITE.entries
-    for real, small in zip(entry.graphs, entry.small_graphs, strict=True)
-]
+every_graph = pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param((entry, n), id=name)
+        for entry in SUITE.entries
+        for n, name in enumerate(entry.entry.graph_names)
+    ],
+    indirect=True,
+)
 
 LIBRARY = {
     "aten._scaled_dot_product_efficient_attention.default",
@@ -38,6 +42,22 @@ LIBRARY = {
 """What the suite leaves to libraries; every other operator of it has a lowering."""
 
 
+@pytest.fixture
+def place(request):
+    """An entry, and which of its graphs."""
+    return request.param
+
+
+@pytest.fixture
+def real(place):
+    return place[0].graphs[place[1]]
+
+
+@pytest.fixture
+def small(place):
+    return place[0].small_graphs[place[1]]
+
+
 def test_the_suite_is_wide_enough():
     assert len(SUITE.entries) >= 12
     graphs = [g for e in SUITE.entries for g in e.graphs]
@@ -47,7 +67,7 @@ def test_the_suite_is_wide_enough():
     assert {e.entry.mode for e in SUITE.entries} == {"inference", "training", "optimizer"}
 
 
-@pytest.mark.parametrize(("real", "small"), PAIRS)
+@every_graph
 def test_small_and_real_have_one_structure(real, small):
     assert real.name == small.name
     assert [(n.name, n.op, tuple(n.refs())) for n in real.nodes] == [
@@ -59,7 +79,7 @@ def test_small_and_real_have_one_structure(real, small):
     assert (real.outputs, real.mutations) == (small.outputs, small.mutations)
 
 
-@pytest.mark.parametrize(("real", "small"), PAIRS)
+@every_graph
 def test_small_graphs_are_small_and_real_ones_fit_a_gpu(real, small):
     def tensors(graph):
         for node in graph.nodes:
@@ -72,7 +92,7 @@ def test_small_graphs_are_small_and_real_ones_fit_a_gpu(real, small):
     assert sum(int(i.type.numel) * i.type.dtype.itemsize for i in real.inputs) < 40 << 30
 
 
-@pytest.mark.parametrize(("real", "small"), PAIRS)
+@every_graph
 def test_every_operator_is_lowered_or_a_known_library_call(real, small):
     names = {n.op for n in real.nodes}
     assert not {op for op in names if not supports(op)} - LIBRARY
@@ -84,7 +104,7 @@ def test_no_library_call_is_listed_in_vain():
     assert used >= LIBRARY
 
 
-@pytest.mark.parametrize(("real", "small"), PAIRS)
+@every_graph
 def test_graphs_say_where_they_come_from(real, small):
     facts = dict(real.facts)
     assert facts["title"]
