@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import random
+import resource
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from multiprocessing.context import ForkProcess
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +38,7 @@ from tests.runtime.fake_device import FakeDevice
 from tests.runtime.modules import with_configs
 
 DEVICE = (("driver", "580.1"), ("name", "H100"), ("triton", "3.6"))
-ROOT = Path(__file__).resolve().parents[3]
+FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture
@@ -228,40 +232,39 @@ def test_a_read_only_or_full_disk_is_one_warning_and_leaves_nothing(
     assert found.config.block("XBLOCK") == 512
 
 
-_FULL = """
-import resource, signal, sys
-from pathlib import Path
-from tests.runtime.tune.test_tuning_cache import *
-loaded = modules.load(emitted.POINTWISE, Path(sys.argv[1]) / "modules")
-told = Told()
-tuning_cache = TuningCache(Path(sys.argv[1]) / "tuned", DEVICE, told)
-tuning_cache.put(loaded, tuned(loaded))
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
-assert not tuning_cache.put(loaded, tuned(loaded, 1024))
-assert len(told) == 1, told
-assert tuning_cache.get(loaded).config.block("XBLOCK") == 512
-assert not list((Path(sys.argv[1]) / "tuned").glob("*.tmp"))
-"""
+def _fills_up(folder: Path) -> None:
+    loaded, told = modules.load(emitted.POINTWISE, folder / "modules"), Told()
+    tuning_cache = TuningCache(folder / "tuned", DEVICE, told)
+    tuning_cache.put(loaded, tuned(loaded))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+    assert not tuning_cache.put(loaded, tuned(loaded, 1024))
+    assert len(told) == 1, told
+    found = tuning_cache.get(loaded)
+    assert found is not None and found.config.block("XBLOCK") == 512
+    assert not list((folder / "tuned").glob("*.tmp"))
 
 
 def test_a_disk_that_fills_up_while_writing(tmp_path: Path) -> None:
     """A real process whose files may not grow past 200 bytes."""
-    _python(_FULL, tmp_path).wait(400)
+    process = _started(_fills_up, tmp_path)
+    process.join(400)
+    assert process.exitcode == 0
 
 
-_WRITER = """
-import sys
-from pathlib import Path
-from tests.runtime.tune.test_tuning_cache import *
-folder = Path(sys.argv[1])
-loaded = modules.load(emitted.POINTWISE, folder / "modules")
-tuning_cache = TuningCache(folder / "tuned", DEVICE)
-print("ready", flush=True)
-block = int(sys.argv[2])
-while True:
-    tuning_cache.put(loaded, tuned(loaded, block))
-"""
+def _writes(folder: Path, block: int, ready: Event) -> None:
+    loaded = modules.load(emitted.POINTWISE, folder / "modules")
+    tuning_cache = TuningCache(folder / "tuned", DEVICE)
+    ready.set()
+    while True:
+        tuning_cache.put(loaded, tuned(loaded, block))
+
+
+def _writer(folder: Path, block: int) -> ForkProcess:
+    """A process that is about to write as fast as it can."""
+    process = _started(_writes, folder, block, ready := FORK.Event())
+    assert ready.wait(400)
+    return process
 
 
 def test_a_writer_that_is_killed_leaves_a_valid_entry(
@@ -269,13 +272,12 @@ def test_a_writer_that_is_killed_leaves_a_valid_entry(
 ) -> None:
     told = Told()
     for seconds in (0.0, 0.003, 0.011):
-        writer = _python(_WRITER, tmp_path, "512", wait=False)
-        _until_ready(writer)
+        writer = _writer(tmp_path, 512)
         while not list((tmp_path / "tuned").glob("*.json")):
             time.sleep(0.001)
         time.sleep(seconds)
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
+        writer.kill()
+        writer.join()
         found = TuningCache(tmp_path / "tuned", DEVICE, told).get(loaded)
         assert found is not None
         assert not told
@@ -287,10 +289,8 @@ def test_two_processes_end_with_one_valid_entry(
     """Two write as fast as they can; a reader never sees anything but one or the other."""
     told = Told()
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE, told)
-    writers = [_python(_WRITER, tmp_path, block, wait=False) for block in ("512", "1024")]
+    writers = [_writer(tmp_path, block) for block in (512, 1024)]
     try:
-        for writer in writers:
-            _until_ready(writer)
         seen = set()
         end = time.monotonic() + 300
         while time.monotonic() < end and len(seen) < 2:
@@ -302,62 +302,42 @@ def test_two_processes_end_with_one_valid_entry(
     finally:
         for writer in writers:
             writer.kill()
-            writer.wait()
+            writer.join()
     assert not told
     assert len(list((tmp_path / "tuned").glob("*.json"))) == 1
     assert tuning_cache.get(loaded) is not None
 
 
-_TUNER = """
-import sys
-from pathlib import Path
-from tests.runtime.tune.test_tuning_cache import *
-folder = Path(sys.argv[1])
-told = Told()
-tuning_cache = TuningCache(folder / "tuned", DEVICE, told)
-device = FakeDevice(lambda c: c.block("XBLOCK") / 1024)
-print("ready", flush=True)
-while not (folder / "go").exists():
-    pass
-tuner = CachingAutotuner(emitted.POINTWISE, H100, folder, tuning_cache=tuning_cache)
-found = tuner.tune(tuner.loaded.get_args(), device, device)
-assert not told, told
-print(found.config.block("XBLOCK"))
-"""
+def _tunes(folder: Path, together: Barrier, answers: SimpleQueue[Any]) -> None:
+    told = Told()
+    tuning_cache = TuningCache(folder / "tuned", DEVICE, told)
+    device = FakeDevice(lambda c: c.block("XBLOCK") / 1024)
+    together.wait(400)
+    tuner = CachingAutotuner(emitted.POINTWISE, H100, folder, tuning_cache=tuning_cache)
+    found = tuner.tune(tuner.loaded.get_args(), device, device)
+    answers.put((found.config.block("XBLOCK"), [*told]))
 
 
 def test_two_processes_that_tune_at_once_agree(
     loaded: modules.LoadedModule, tmp_path: Path
 ) -> None:
-    tuners = [_python(_TUNER, tmp_path, wait=False) for _ in range(2)]
+    together, answers = FORK.Barrier(2), FORK.SimpleQueue()
+    tuners = [_started(_tunes, tmp_path, together, answers) for _ in range(2)]
     for process in tuners:
-        _until_ready(process)
-    (tmp_path / "go").write_text("")
-    outputs = [process.communicate(timeout=400)[0] for process in tuners]
-    assert [o.strip() for o in outputs] == ["512", "512"]
+        process.join(400)
+        assert process.exitcode == 0
+    assert [answers.get() for _ in tuners] == [(512, [])] * 2
     found = TuningCache(tmp_path / "tuned", DEVICE).get(loaded)
     assert found is not None
     assert found.config == loaded.configs[1]
     assert len(list((tmp_path / "tuned").glob("*"))) == 1
 
 
-def _python(code: str, *args: object, wait: bool = True) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-    )
-    if wait:
-        assert process.wait(400) == 0
+def _started(work: Callable[..., None], *given: object) -> ForkProcess:
+    """A process for ``work`` that has imported what this one has."""
+    process = FORK.Process(target=work, args=given, daemon=True)
+    process.start()
     return process
-
-
-def _until_ready(process: subprocess.Popen[str]) -> None:
-    assert process.stdout is not None
-    assert process.stdout.readline().strip() == "ready"
 
 
 # The autotuner around it.
