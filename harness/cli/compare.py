@@ -196,7 +196,8 @@ def _compilers(
     options: Options, names: tuple[str, str], graphs: Sequence[str], place: Workplace, run: str
 ) -> Comparison:
     """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
-    from harness.measure.pairs import find_device
+    from harness.devices.pool import Pool
+    from harness.measure.jobs import gpu
     from harness.measure.peers.pool import PeerPool
     from harness.session.entries import find_graphs
     from harness.verdicts.confirming import confirm_compilers
@@ -210,7 +211,8 @@ def _compilers(
     def open_peers(others: Sequence[str]) -> PeerPool:
         return PeerPool(others, place.cache, place.jobs, processes=place.effort.processes)
 
-    device = find_device(place.cache)
+    with Pool([gpu()], place.effort.job_seconds, place.cache) as pool:
+        device = pool.open()[0]
     return confirm_compilers(recorded, names, files, place, device, open_peers)
 
 

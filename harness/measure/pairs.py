@@ -161,13 +161,6 @@ def time_pairs(
     )
 
 
-def find_device(cache: Path) -> DeviceFacts:
-    """The device, seen from a process of its own. Raises ``NoDevice``."""
-    with Pool([device_jobs.gpu()], Effort().job_seconds, cache) as pool:
-        found: DeviceFacts = pool.open()[0]
-        return found
-
-
 def _compile_jobs(pairs: Sequence[KernelPair], device: DeviceFacts) -> list[CompileJob]:
     """Every kernel once."""
     wanted = dict.fromkeys(

@@ -38,7 +38,7 @@ _SILENT_SECONDS = 60
 def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
     """The GPUs of the workers of the scheduler at ``address``, by name, each with how many
     processes may work beside it. Raises ``UsageError`` where nobody answers or distributed is not
-    installed, ``NoDevice`` where there is no worker."""
+    installed, ``NoDevice`` where no worker can be used."""
     if importlib.util.find_spec("distributed") is None:
         raise UsageError(
             "work is spread over machines by dask.distributed, which is not installed",
@@ -59,19 +59,23 @@ def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
             expected="the address of a running `dask scheduler`, tcp://HOST:8786",
         ) from error
     with contextlib.closing(client):
-        names = sorted(_names(client))
-        if not names:
+        about = {n: client.submit(_about, workers=[n], pure=False) for n in sorted(_names(client))}
+        found, reasons = list[tuple[Device, int]](), list[str]()
+        for name, future in about.items():
+            try:
+                cache, jobs = future.result(timeout=START_SECONDS)
+            except Exception as error:  # noqa: BLE001 - without this package a worker raises whatever
+                reasons.append(f"{name}: {type(error).__name__}: {error}")
+                continue
+            device = gpu(True, environment(Path(cache)))
+            found.append((replace(device, name=name, host=Worker(client, name, cache)), jobs))
+        if not found:
             raise NoDevice(
-                "there is no worker",
+                "no worker can be used",
                 where=address,
+                got="; ".join(reasons) or "no workers",
                 expected="a `dask worker --nthreads 1` on each GPU, with this package",
             )
-        asked = [client.submit(_about, workers=[name], pure=False) for name in names]
-        found = []
-        for name, (cache, jobs) in zip(names, client.gather(asked), strict=True):
-            device = gpu(True, environment(Path(cache)))
-            host = Worker(client, name, cache)
-            found.append((replace(device, name=name, host=host), jobs))
         yield found
 
 

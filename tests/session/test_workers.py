@@ -216,7 +216,7 @@ def test_a_plan_over_workers_leaves_out_those_without_a_gpu(
     with pytest.raises(NoDevice, match="cannot be used"), plan.prepare(options, asked):
         pass
     close(cluster, "none-0")
-    with pytest.raises(NoDevice, match="no worker"), plan.prepare(options, asked):
+    with pytest.raises(NoDevice, match="no worker can be used"), plan.prepare(options, asked):
         pass
 
 
@@ -224,3 +224,23 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(workers, "START_SECONDS", 0.5)
     with pytest.raises(UsageError, match="no scheduler answers"), remote_gpus("tcp://127.0.0.1:9"):
         pass
+
+
+def without_the_package() -> tuple[str, int]:
+    if distributed.get_worker().name == "bare":
+        raise ModuleNotFoundError("No module named 'harness'")
+    return "/somewhere", 1
+
+
+def test_a_worker_without_the_package_is_left_out(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(cluster, "bare", "w1")
+    monkeypatch.setattr(workers, "_about", without_the_package)
+    with remote_gpus(cluster.scheduler.address) as found:
+        assert [device.name for device, _ in found] == ["w1"]
+    close(cluster, "w1")
+    none = pytest.raises(NoDevice, match="no worker can be used")
+    with none as error, remote_gpus(cluster.scheduler.address):
+        pass
+    assert error.value.got == "bare: ModuleNotFoundError: No module named 'harness'"
