@@ -12,7 +12,7 @@ import torch
 from harness.errors import CheckFailed, HarnessError
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
-from harness.measure.roofline import Limit, Roofline, bytes_written
+from harness.measure.roofline import Roofline, bytes_written
 from harness.measure.timer.state import Reading
 from harness.records.run import one_line
 from harness.records.timing import Timer, Work
@@ -72,7 +72,9 @@ class Measurer:
         loaded = self.load(module_text)
         try:
             launch = self._prepare(loaded)(loaded.configs[0])
-            found = loaded.check(loaded.get_args(device=self.device, seed=0), launch=launch)
+            # Under the module's own launch Triton would compile for itself.
+            vars(loaded.raw)["call"] = lambda args, _: launch(args)
+            found = loaded.check(loaded.get_args(device=self.device, seed=0))
         except HarnessError:
             raise
         except Exception as error:
@@ -108,7 +110,9 @@ class Measurer:
                 tuned = self.tuner(module_text).tune(args, self.timer, prepare)
                 config, trials = tuned.config, tuned.trials
             samples = self.timer.measure(Work(prepare(config), args, launches), self.time_ms)
-            limit = self._limit(loaded, args, samples.median)
+            ms, moved = samples.median, loaded.bytes_moved
+            written = bytes_written(moved, args, loaded.outputs)
+            limit = self.roofline.limit(ms, moved, written, loaded.flops, loaded.tensor)
             samples = replace(samples, copy_gbps=self.roofline.copy_gbps)
             return Timing(config, samples, limit, trials, self.readings())
         except HarnessError as error:
@@ -136,9 +140,8 @@ class Measurer:
         a tuning whatever is known."""
         chosen = settings or Settings(room=free_room)
         places = (self.tuning_cache, self.table, self.pool)
-        found = CachingAutotuner(module_text, self.target, self.cache, chosen, *places, fresh)
-        found.loaded = self.load(module_text)
-        return found
+        loaded = self.load(module_text)
+        return CachingAutotuner(loaded, self.target, self.cache, chosen, *places, fresh)
 
     def tune(
         self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0
@@ -147,22 +150,14 @@ class Measurer:
         tuner = self.tuner(module_text, settings, fresh)
         try:
             args = tuner.loaded.get_args(device=self.device, seed=seed)
-            make = self.preparer
-            return tuner.tune(args, self.timer, None if make is None else make(tuner.loaded))
+            return tuner.tune(args, self.timer, self._prepare(tuner.loaded))
         finally:
             args = []
             release(self.device)
 
-    def _limit(
-        self, loaded: modules.LoadedModule, args: modules.Arguments, ms: float
-    ) -> Limit | None:
-        nbytes = loaded.bytes_moved
-        written = bytes_written(nbytes, args, loaded.outputs)
-        return self.roofline.limit(ms, nbytes, written, loaded.flops, loaded.tensor)
-
     def _prepare(self, loaded: modules.LoadedModule) -> Compiler:
-        make = self.preparer
-        return Compiler(loaded, self.target, self.cache) if make is None else make(loaded)
+        make = self.preparer or (lambda m: Compiler(m, self.target, self.cache, self.pool))
+        return make(loaded)
 
 
 def release(device: str) -> None:

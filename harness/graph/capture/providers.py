@@ -336,7 +336,8 @@ def _model_inputs(
         if "attention_mask" in accepts:
             inputs["attention_mask"] = torch.ones_like(ids)
     elif main in ("input_values", "input_features"):
-        inputs[main] = torch.randn(batch, *_sound(config, seq))
+        hears = getattr(config, "encoder_config", None) or config
+        inputs[main] = torch.randn(batch, *_sound(hears, seq))
     else:
         raise CaptureFailed(
             f"no example inputs are known for a model whose main input is {main}",

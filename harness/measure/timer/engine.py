@@ -19,8 +19,6 @@ _FLUSH_FACTOR = 4
 _LEAST_FLUSH_BYTES = 128 << 20
 _FLOOR_SAMPLES = 60
 _MANY = 33
-_REST_SECONDS = 0.05
-"""As long as the device is left alone between two kernels."""
 
 
 class NotRecordable(HarnessError):
@@ -108,10 +106,10 @@ class CudaEngine:
         self._read = None
 
     def rest(self) -> None:
-        """Give memory back and leave the device alone for a moment."""
+        """Give memory back and leave the device alone, as between two kernels."""
         self.wait()
         torch.cuda.empty_cache()
-        time.sleep(_REST_SECONDS)
+        time.sleep(0.05)
 
     def elapsed_ms(self, begin: int, end: int) -> float:
         """Between two marks, both reached."""

@@ -99,15 +99,14 @@ class _Rough:
 class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
     Of these ``lost`` rounds are at an unusual launch interval; the ``lost_ms`` that they took do
-    not count for the budget, up to ``patience_ms``, where it ends if another is to follow
-    (``again``). ``stopped`` is empty while it goes on."""
+    not count for the budget, and it ends where that is ``patience_ms``. ``stopped`` is empty while
+    it goes on."""
 
     subjects: Mapping[str, _Subject]
     budget_ms: float
     width: float
     began: float
     patience_ms: float
-    again: bool = False
     slowed: list[bool] = field(default_factory=list)
     lost: int = 0
     lost_ms: float = 0.0
@@ -122,8 +121,7 @@ class _Sampling:
 
     def left_ms(self) -> float:
         """What is left of the budget; negative beyond it."""
-        forgiven = min(self.lost_ms, self.patience_ms)
-        return self.budget_ms + forgiven - (time.monotonic() - self.began) * 1000
+        return self.budget_ms + self.lost_ms - (time.monotonic() - self.began) * 1000
 
     @property
     def look(self) -> int:
@@ -137,17 +135,11 @@ class _Sampling:
             median.is_narrow(ms, self.width, self.look) for ms in usable
         )
 
-    def is_lost(self) -> bool:
-        """Whether to begin again."""
-        return self.again and self.lost_ms >= self.patience_ms
-
     def is_over(self, left_ms: float) -> bool:
         """Whether it has to end without the width."""
-        if self.is_lost():
-            return True
         taken = len(self.slowed)
-        counted = taken - (self.lost if self.lost_ms < self.patience_ms else 0)
-        return taken >= _LEAST_SAMPLES and (left_ms <= 0 or counted >= 2 * _MOST_SAMPLES)
+        ends = left_ms <= 0 or self.lost_ms >= self.patience_ms > 0
+        return taken >= _LEAST_SAMPLES and (ends or taken - self.lost >= 2 * _MOST_SAMPLES)
 
 
 @dataclass(eq=False, slots=True)
@@ -180,16 +172,15 @@ class GraphTimer:
         for at most about ``budget_ms`` of wall clock in all once they are warm. Works that take
         about as long as the quickest (up to four times) get as many launches per sample."""
         patience, lost_ms = min(self._intervals.patience_ms, _WAIT * budget_ms), 0.0
+        attempt = min(patience, _ATTEMPT_MS)
         while True:
             subjects = self._prepared(launches, width)
             self._intervals.begin()
             self._warm(subjects)
-            left = patience - lost_ms
-            given = (time.monotonic(), min(left, _ATTEMPT_MS), left > _ATTEMPT_MS)
-            so_far = _Sampling(subjects, budget_ms, width, *given)
+            so_far = _Sampling(subjects, budget_ms, width, time.monotonic(), attempt)
             found = self._sampled(so_far)
             lost_ms += so_far.lost_ms
-            if so_far.stopped == "width" or not so_far.is_lost():
+            if so_far.lost_ms < attempt or lost_ms >= patience:
                 self._intervals.end(lost_ms)
                 return found
             del subjects, so_far, found

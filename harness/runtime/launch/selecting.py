@@ -219,7 +219,7 @@ class SelectedKernel:
     def _tuned(self, timer: Timer | None, args: Sequence[Any]) -> Config:
         owner = self.owner
         tuner = CachingAutotuner(
-            self.text, owner.target, owner.cache, owner.settings, owner.tuning_cache, owner.table
+            self.loaded, owner.target, owner.cache, owner.settings, owner.tuning_cache, owner.table
         )
         try:
             config = tuner.tune(args, timer).config

@@ -4,7 +4,6 @@ the tuning cache, a tuning."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +20,14 @@ from harness.target import Target
 
 @dataclass(eq=False)
 class CachingAutotuner:
-    """Tunes the kernel of ``module_text`` for ``target``; binaries go below ``cache``.
+    """Tunes the kernel of ``loaded`` for ``target``; binaries go below ``cache``.
 
     ``tuning_cache`` and ``table`` are asked before anything is timed (None: not asked; with neither
     and no ``cache`` nothing persists). ``pool`` compiles candidates in parallel. ``fresh``: tune
     even where the answer is known.
     """
 
-    module_text: str
+    loaded: modules.LoadedModule
     target: Target
     cache: Path | None = None
     settings: Settings = field(default_factory=Settings)
@@ -37,11 +36,6 @@ class CachingAutotuner:
     pool: CompilePool | None = None
     fresh: bool = False
     tuned: Tuned | None = None
-
-    @functools.cached_property
-    def loaded(self) -> modules.LoadedModule:
-        """The module. Raises ``CompileFailed`` for text that is none."""
-        return modules.load(self.module_text, self.cache)
 
     def known(self) -> Tuned | None:
         """The configuration that needs no timing: tuned before in this object, the interpreter's,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.tune.autotune import Compiler, Settings, tune
 from harness.runtime.tune.caching import CachingAutotuner
@@ -33,7 +34,10 @@ def test_arguments_are_what_they_were_bit_for_bit(tmp_path: Path, search: object
     from harness.runtime.device import current_target
 
     tuner = CachingAutotuner(
-        emitted.POINTWISE, current_target(), tmp_path, Settings(search=search, debug=True)
+        modules.load(emitted.POINTWISE, tmp_path),
+        current_target(),
+        tmp_path,
+        Settings(search=search, debug=True),
     )
     args = tuner.loaded.get_args(device="cuda")
     before = [a.clone() for a in args]
@@ -65,11 +69,17 @@ def test_a_tuned_kernel_starts_warm(tmp_path: Path) -> None:
     sampler = _sampler()
     with CompilePool(2, tmp_path) as pool:
         cold = CachingAutotuner(
-            emitted.ROW_SUM, target, tmp_path, tuning_cache=tuning_cache, pool=pool
+            modules.load(emitted.ROW_SUM, tmp_path),
+            target,
+            tmp_path,
+            tuning_cache=tuning_cache,
+            pool=pool,
         )
         args = cold.loaded.get_args(device="cuda")
         first = cold.tune(args, sampler)
-    warm = CachingAutotuner(emitted.ROW_SUM, target, tmp_path, tuning_cache=tuning_cache)
+    warm = CachingAutotuner(
+        modules.load(emitted.ROW_SUM, tmp_path), target, tmp_path, tuning_cache=tuning_cache
+    )
     began = time.perf_counter()
     again = warm.tune(args, sampler)
     seconds = time.perf_counter() - began
@@ -79,7 +89,6 @@ def test_a_tuned_kernel_starts_warm(tmp_path: Path) -> None:
 
 
 def test_a_configuration_that_does_not_fit_is_a_reason(tmp_path: Path) -> None:
-    from harness.runtime import module as modules
     from harness.runtime.device import current_target
 
     text = emitted.POINTWISE.replace('"num_warps": 4', '"num_warps": 64', 1)

@@ -173,7 +173,7 @@ def test_damage_is_ignored_with_one_warning_and_retuned(
     tuning_cache = TuningCache(tmp_path, DEVICE, told)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
     for _ in range(2):
-        tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
+        tuner = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache)
         assert tuner.tune(loaded.get_args(), device, device).source in ("timed", "cache")
     assert len(told) == 1
     assert str(entry) in told[0]
@@ -189,7 +189,7 @@ def test_a_folder_that_cannot_be_written_is_one_warning(
     tuning_cache = TuningCache(tmp_path / "file" / "tuned", DEVICE, told)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
     for _ in range(3):
-        tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
+        tuner = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache)
         assert tuner.tune(loaded.get_args(), device, device).source == "timed"
     assert len([t for t in told if "cannot be written" in t]) == 1
     assert len(told) <= 2  # one for reading, one for writing
@@ -313,7 +313,8 @@ def _tunes(folder: Path, together: Barrier, answers: SimpleQueue[Any]) -> None:
     tuning_cache = TuningCache(folder / "tuned", DEVICE, told)
     device = FakeDevice(lambda c: c.block("XBLOCK") / 1024)
     together.wait(400)
-    tuner = CachingAutotuner(emitted.POINTWISE, H100, folder, tuning_cache=tuning_cache)
+    loaded = modules.load(emitted.POINTWISE, folder)
+    tuner = CachingAutotuner(loaded, H100, folder, tuning_cache=tuning_cache)
     found = tuner.tune(tuner.loaded.get_args(), device, device)
     answers.put((found.config.block("XBLOCK"), [*told]))
 
@@ -346,11 +347,11 @@ def _started(work: Callable[..., None], *given: object) -> ForkProcess:
 def test_a_warm_start_times_nothing(loaded: modules.LoadedModule, tmp_path: Path) -> None:
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
-    CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache).tune(
+    CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache).tune(
         loaded.get_args(), device, device
     )
     again = FakeDevice(lambda c: float(c.block("XBLOCK")))
-    tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
+    tuner = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache)
     known = tuner.known()
     found = tuner.tune(loaded.get_args(), again, again)
     assert known == found
@@ -365,7 +366,7 @@ def test_another_binary_makes_an_entry_stale(loaded: modules.LoadedModule, tmp_p
     tuning_cache.put(loaded, tuned(loaded))
     needs = {loaded.configs[1]: Resources(40, 0, 0, "def")}
     device = FakeDevice(lambda c: float(c.block("XBLOCK")), needs=needs)
-    tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
+    tuner = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache)
     assert tuner.tune(loaded.get_args(), device, device).source == "timed"
     assert len(told) == 1
     assert "another binary" in told[0]
@@ -376,7 +377,7 @@ def test_without_caches_everything_is_timed_again(
 ) -> None:
     for _ in range(2):
         device = FakeDevice(lambda c: float(c.block("XBLOCK")))
-        tuner = CachingAutotuner(loaded.text, H100, None)
+        tuner = CachingAutotuner(loaded, H100, None)
         assert tuner.tune(loaded.get_args(), device, device).source == "timed"
         assert device.timed
     assert not (tmp_path / "tuned").exists()
@@ -389,7 +390,7 @@ def test_the_table_decides_before_the_cache(loaded: modules.LoadedModule, tmp_pa
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     tuning_cache.put(loaded, tuned(loaded))
     device = FakeDevice(lambda _: 1.0)
-    tuner = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache, table=table)
+    tuner = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache, table=table)
     found = tuner.tune(loaded.get_args(), device, device)
     assert (found.source, modules.config_dict(found.config)) == ("lookup table", pinned)
     assert not device.timed
@@ -417,7 +418,9 @@ def interpreted(tmp_path: Path) -> Iterator[str]:
 
 def test_the_interpreter_takes_the_first_candidate(interpreted: str, tmp_path: Path) -> None:
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
-    tuner = CachingAutotuner(interpreted, H100, tmp_path / "c", tuning_cache=tuning_cache)
+    tuner = CachingAutotuner(
+        modules.load(interpreted, tmp_path), H100, tmp_path / "c", tuning_cache=tuning_cache
+    )
     device = FakeDevice(lambda _: 1.0)
     found = tuner.tune(tuner.loaded.get_args(), device, device)
     assert (found.config, found.source) == (tuner.loaded.configs[0], "interpreter")
@@ -432,14 +435,14 @@ def test_a_search_asked_for_later_is_done(loaded: modules.LoadedModule, tmp_path
 
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     device = FakeDevice(lambda c: float(c.block("XBLOCK")))
-    plain = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
+    plain = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache)
     plain.tune(loaded.get_args(), device, device)
     searching = Settings(search=CoordinateDescent())
-    deep = CachingAutotuner(loaded.text, H100, tmp_path, searching, tuning_cache)
+    deep = CachingAutotuner(loaded, H100, tmp_path, searching, tuning_cache)
     assert deep.tune(loaded.get_args(), device, device).source == "timed"
     assert deep.tuned is not None
     assert deep.tuned.found_by_coordesc
-    later = CachingAutotuner(loaded.text, H100, tmp_path, tuning_cache=tuning_cache)
+    later = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache)
     assert later.tune(loaded.get_args(), device, device).config == deep.tuned.config
 
 
