@@ -183,7 +183,7 @@ class _Night:
         """Tonight's run, what is new checked, tuned and compiled for its static metrics. What an
         interrupted night of the commit found out about the same text is known."""
         wanted = night_plan.to_examine(sorting, timed=plan.timed)
-        known = self._before(sorting.b, timed=plan.timed)
+        known = self._before(sorting.b, timed=plan.timed) if wanted else {}
         found = {
             (graph, k.name): known[graph, k.name, k.module]
             for graph, k in wanted
