@@ -383,7 +383,8 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
             "another GPU of the same kind: compare with harness confirm before blaming code"
         )
     if noise is None:
-        bare = [label for label, run in (("A", a), ("B", b)) if not problems.is_timed(run)]
+        timed = (any(kernel.sets for kernel in run.kernels) for run in (a, b))
+        bare = [label for label, has_times in zip("AB", timed, strict=True) if not has_times]
         if bare:
             notes.append(
                 f"{' and '.join(bare)} without times: compare binaries with --static, or time "
@@ -404,7 +405,8 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
         )
     for reason in dict.fromkeys(one.unknown for one in effects if one.unknown):
         notes.append(f"what differs is UNSURE at most: {reason}. {_REMEDIES[reason]}")
-    if any(one.unknown for one in effects) and all(map(problems.has_modules, (a, b))):
+    modules = all(any(kernel.module for kernel in run.kernels) for run in (a, b))
+    if modules and any(one.unknown for one in effects):
         notes.append("harness confirm times both now, interleaved, and needs neither")
     return notes
 

@@ -113,16 +113,6 @@ def limits(label: str, run: Run) -> Iterator[str]:
         yield f"{label} was made from a tree that differs from its commit"
 
 
-def is_timed(run: Run) -> bool:
-    """Whether anything in it was timed."""
-    return any(kernel.sets for kernel in run.kernels)
-
-
-def has_modules(run: Run) -> bool:
-    """Whether it says what its kernels are."""
-    return any(kernel.module for kernel in run.kernels)
-
-
 def unlike_reason(a: Run, b: Run) -> str:
     """Why no times of the two runs can be compared; empty if they can."""
     one, other = a.machine, b.machine

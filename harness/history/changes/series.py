@@ -69,7 +69,7 @@ class Series:
 class History:
     """All runs in order. ``commits`` names the commit at each position (the run where there is no
     commit), ``places`` the position of every commit of the line, measured or not. ``left_out``
-    counts what is in no series, by reason."""
+    counts what is in no series, by reason. ``frame``: every kernel of every run."""
 
     frame: pd.DataFrame
     regions: pd.DataFrame
@@ -80,11 +80,6 @@ class History:
     line: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
-
-
-def frame(index: Index) -> pd.DataFrame:
-    """Every kernel of every run: the index's columns, texts as categories."""
-    return index.rows.to_pandas(self_destruct=False)
 
 
 def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History:
@@ -105,7 +100,7 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     else:
         names, position = _by_time(runs, usable)
     return History(
-        frame(index),
+        index.rows.to_pandas(),
         index.regions.to_pandas(),
         runs,
         tuple(names),
