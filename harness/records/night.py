@@ -48,11 +48,17 @@ class Light(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class NightCommit:
-    """A commit between the baseline and tonight, as git tells of it."""
+    """A commit, with what git tells of it (nothing where it does not know it)."""
 
     sha: str
     subject: str = ""
     author: str = ""
+    date: str = ""
+
+    @property
+    def short(self) -> str:
+        """Its first digits, a run's name in full."""
+        return self.sha[:10] if len(self.sha) == 40 else self.sha
 
 
 @dataclass(frozen=True, slots=True)

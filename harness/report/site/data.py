@@ -19,6 +19,7 @@ from harness.history import schema
 from harness.records import metrics, modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
+from harness.records.night import NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.report.changes import verdict
 from harness.table import clean, plural
@@ -34,22 +35,6 @@ _CONTEXT = 4
 NOWHERE = "not timed in a run that the history takes"
 _DIGITS = 7
 """Digits of a commit that are taken for its name, as git does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit as a reader knows it; ``subject``, ``author`` and ``date`` are empty where git does
-    not know it."""
-
-    name: str
-    subject: str = ""
-    author: str = ""
-    date: str = ""
-
-    @property
-    def short(self) -> str:
-        """The first digits of its name, a run's name in full."""
-        return self.name[:10] if len(self.name) == 40 else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +218,7 @@ class Site:
 
     machine: str
     links: tuple[tuple[str, str], ...]
-    commits: tuple[Commit, ...]
+    commits: tuple[NightCommit, ...]
     kernels: tuple[Kernel, ...]
     models: tuple[Model, ...]
     changes: tuple[Change, ...]
@@ -252,24 +237,24 @@ class Site:
         return {(kernel.graph, kernel.key): kernel for kernel in self.kernels}
 
     @cached_property
-    def names(self) -> dict[str, Commit]:
+    def names(self) -> dict[str, NightCommit]:
         """Commits by their full name."""
-        return {commit.name: commit for commit in self.commits}
+        return {commit.sha: commit for commit in self.commits}
 
     @cached_property
     def places(self) -> dict[str, int]:
         """Positions of commits by their full name."""
-        return {commit.name: place for place, commit in enumerate(self.commits)}
+        return {commit.sha: place for place, commit in enumerate(self.commits)}
 
     @cached_property
     def shown_names(self) -> list[str]:
         """What commits are called on a chart."""
         return [clean(commit.short) for commit in self.commits]
 
-    def commit(self, name: str) -> Commit:
+    def commit(self, name: str) -> NightCommit:
         """The commit of that name (or its first digits), with what is known of it."""
-        begun = (one for one in self.commits if len(name) >= _DIGITS and one.name.startswith(name))
-        return self.names.get(name) or next(begun, Commit(name))
+        begun = (one for one in self.commits if len(name) >= _DIGITS and one.sha.startswith(name))
+        return self.names.get(name) or next(begun, NightCommit(name))
 
     def model(self, name: str) -> Model:
         """The model of that name."""

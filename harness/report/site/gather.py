@@ -20,7 +20,7 @@ from harness.records import git, metrics, night
 from harness.records.night import NightCommit
 from harness.records.run import KernelRecord, Run
 from harness.report.site import data, lines
-from harness.report.site.data import Commit, Earlier, Site
+from harness.report.site.data import Earlier, Site
 from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
 from harness.verdicts.night_record import night_of
@@ -99,9 +99,7 @@ def gather(
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
         if found is not None:
-            commits = _between(repository, known, found)
-            told = [NightCommit(one.name, one.subject, one.author) for one in commits]
-            of_night = night_of(found, told)
+            of_night = night_of(found, _between(repository, known, found))
     return Pages(site, first_page(site, of_night, newest), newest)
 
 
@@ -132,7 +130,7 @@ def _month_ago(known: History, machine: str) -> int:
     return max((place for created, place in mine if created <= limit), default=-1)
 
 
-def commits_called(repository: Path, names: Sequence[str]) -> tuple[Commit, ...]:
+def commits_called(repository: Path, names: Sequence[str]) -> tuple[NightCommit, ...]:
     """The commits of these names, with what git says of those that it knows."""
     asked = "".join(f"{name}\n" for name in names if len(name) >= 40)
     said = ""
@@ -141,7 +139,9 @@ def commits_called(repository: Path, names: Sequence[str]) -> tuple[Commit, ...]
         options = ("--no-walk=unsorted", "--ignore-missing", "--stdin")
         said, _ = git.ask(repository, "log", form, *options, given=asked)
     known = {line.split("\x1f")[0]: line.split("\x1f") for line in said.splitlines()}
-    return tuple(Commit(*known[name]) if name in known else Commit(name) for name in names)
+    return tuple(
+        NightCommit(*known[name]) if name in known else NightCommit(name) for name in names
+    )
 
 
 def earlier_of(
@@ -249,7 +249,7 @@ def _compared(results: Path, known: History, number: int, newest: Run) -> Compar
     return compare(sides[0], sides[1], Rules(), learn(results, before, newest))
 
 
-def _between(repository: Path, known: History, found: Comparison) -> tuple[Commit, ...]:
+def _between(repository: Path, known: History, found: Comparison) -> tuple[NightCommit, ...]:
     """The commits after A's up to B's, newest first."""
     line = known.line or known.commits
     first, last = found.a.run.commit, found.b.run.commit

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.records import metrics
-from harness.report.site.data import NOWHERE, Commit, Kernel, Line, Site, chart
+from harness.records.night import NightCommit
+from harness.report.site.data import NOWHERE, Kernel, Line, Site, chart
 from harness.table import clean, microseconds
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _tiles(kernel: Kernel, k: KernelRecord) -> Iterator[tuple[Any, ...]]:
         yield f"{100 * k.detectable:.2g} %", "detectable", "in two such runs"
 
 
-def _commit(one: Commit) -> list[str]:
+def _commit(one: NightCommit) -> list[str]:
     """Name, what is said of it on request, subject, author."""
     about = f"{one.subject} ({one.author}, {one.date})" if one.subject else ""
     return [one.short, about, one.subject, one.author]

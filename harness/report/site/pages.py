@@ -181,7 +181,8 @@ def _files(
     peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
     yield "assets/search.js", _script("SEARCH", _search(site))
     yield "assets/commits.js", _script("COMMITS", site.shown_names)
-    yield "index.html", page("index", 0, **_first(pages), peers=peers)
+    first = {"tonight": pages.tonight, "newest": pages.newest, "most": MOST}
+    yield "index.html", page("index", 0, **first, peers=peers)
     yield "kernels.html", page("kernels", 0)
     yield "history.html", page("history", 0)
     yield "roofline.html", page("roofline", 0, points=_points(site), run=pages.newest)
@@ -204,11 +205,6 @@ def _files(
         shown = script(record(kernel, others, site, changes))
         text = f"{title}{escape(clean(kernel.name))}{inside}{shown}{end}"
         yield f"kernels/{kernel.page}", text.encode()
-
-
-def _first(pages: Pages) -> dict[str, Any]:
-    """What the first page's template is given."""
-    return {"tonight": pages.tonight, "newest": pages.newest, "most": MOST}
 
 
 def _script(name: str, value: Any) -> bytes:

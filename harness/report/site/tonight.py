@@ -18,9 +18,9 @@ from harness.records import modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.night import Change as Why
-from harness.records.night import Finding, Light, Night
+from harness.records.night import Finding, Light, Night, NightCommit
 from harness.records.run import Run
-from harness.report.site.data import Commit, Kernel, Site, model_of
+from harness.report.site.data import Kernel, Site, model_of
 from harness.table import plural
 from harness.verdicts.night_record import suite_us
 
@@ -42,8 +42,8 @@ class Action:
     kind: str
     finding: Finding
     kernel: Kernel | None = None
-    since: Commit | None = None
-    last_good: Commit | None = None
+    since: NightCommit | None = None
+    last_good: NightCommit | None = None
     new: bool = True
     confirm: str = ""
     waive: str = ""
@@ -125,7 +125,7 @@ def _kind(finding: Finding) -> str:
 def _kind_of_change(site: Site, change: Change) -> str:
     if change.regression or change.suspected:
         return "confirmed" if change.regression else "suspected"
-    newest = site.commits and change.commit == site.commits[-1].name
+    newest = site.commits and change.commit == site.commits[-1].sha
     fine = change.confirmed and not (change.worse or change.recovered or change.machine)
     return "faster" if fine and newest else ""
 
@@ -182,7 +182,7 @@ def _standing(site: Site, change: Change, kernel: Kernel) -> Action:
         kernel,
         site.commit(change.commit),
         site.commit(change.before),
-        bool(site.commits) and change.commit == site.commits[-1].name,
+        bool(site.commits) and change.commit == site.commits[-1].sha,
         shlex.join(confirm),
         _waiver(change.commit, kernel.graph, kernel.label),
     )
