@@ -175,6 +175,7 @@ def reduction_base(frame: Frame, tile: Tile) -> list[str]:
     else:
         lines += [f"r0_row = {start} // {vector} * {vector}", f"r0_shift = {start} - r0_row"]
     begin = f"r0_begin = (r0_shift + {vector - 1}) // {vector} * {vector}"
+    lines.append(f"VECTOR: tl.constexpr = {vector} if ALIGNED else 1")
     stop = "r0_stop = r0_shift + r0_numel"
     return [*lines, stop, begin, f"r0_end = r0_stop // {vector} * {vector}"]
 
@@ -197,7 +198,7 @@ def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> 
             "r0_column = r0_offset + r0_base",
             "r0_index = r0_column - r0_shift",
             "r0_mask = (r0_column >= r0_shift) & (r0_column < r0_stop)",
-            f"r0_inside = tl.max_constancy(r0_column < r0_stop, {frame.plan.aligned.vector})",
+            "r0_inside = tl.max_constancy(r0_column < r0_stop, VECTOR)",
         ]
     else:
         lines = [f"{prefix}index = {prefix}offset + {prefix}base"]

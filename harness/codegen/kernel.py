@@ -68,6 +68,7 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
     parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
     parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
     parameters += [f"{STAGES}: tl.constexpr"] if plan.category is Category.MIXED else []
+    parameters += ["ALIGNED: tl.constexpr"] if plan.aligned is not None else []
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
     own = kernel.functions
     called = functions_called("".join((*own.values(), _COMMENT.sub("", body))))

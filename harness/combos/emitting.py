@@ -164,7 +164,8 @@ def _called(part: Part, number: int, first: int) -> list[str]:
         place = f"{first + at}, {len(names)}, {ALIGNED}"
         lines.append(f"{name}_{number} = _argument(({among}), copy_{number}, {place})")
     given.append(f"own_{number} % blocks_{number}")
-    return [*lines, f"_part_{number}({', '.join([*given, *_blocks(part, number)])})"]
+    given += _blocks(part, number) + [ALIGNED] * (part.plan.aligned is not None)
+    return [*lines, f"_part_{number}({', '.join(given)})"]
 
 
 def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Config]:

@@ -25,7 +25,7 @@ USER = "user"
 """The category of hand-written kernels."""
 
 ALIGNED = "ALIGNED"
-"""A parameter of a combo's kernel: whether every address is a multiple of 16."""
+"""A parameter of some kernels: whether every address is a multiple of 16."""
 
 Arguments = list[Any]
 """Kernel arguments in order: tensors, and integers for unknown sizes."""

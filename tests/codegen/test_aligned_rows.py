@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +11,10 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.graph.model import Graph
 from harness.heuristics.facts import Config
+from harness.runtime.compile.static import compile_for
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.module import load
+from harness.target import H100
 from tests.codegen.kernels import loads, modules
 
 _SOFTMAX = """# harness graph 1
@@ -146,6 +150,14 @@ def layer_norm(
     mean: "f32[{m}, 1]" = getitem(both, 1)
     return (var, mean)
 """
+
+
+def test_nothing_is_read_behind_a_tensor_at_an_odd_address(tmp_path: Path) -> None:
+    """A vector's first element speaks for all of it only where vectors are those of memory."""
+    loaded = load(looped(graph(_SHARES, 600, 8201, "bf16")).text, tmp_path)
+    for unaligned in ((), ("in_ptr0",)):
+        made = compile_for(loaded, H100, loaded.configs[0], unaligned, tmp_path).asm["ttgir"]
+        assert ("tt.constancy = dense<8>" in made) == (not unaligned)
 
 
 @pytest.mark.parametrize(("columns", "dtype", "side"), [(8200, "bf16", 8), (4100, "f32", 4)])
