@@ -34,7 +34,7 @@ WIDTHS = re.compile(r"hidden_sizes|_channels|embed_dims|^dims|conv_dim")
 def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
     """The options of a configuration that are smaller, in nested ones too. At ``level`` 0 all, at 1
     no list of widths, and wider heads, at 2 only layers, experts and words, at 3 all but layers."""
-    heads = {v for k, v in defaults.items() if k.endswith("attention_heads")}
+    heads = {v for k, v in defaults.items() if k.endswith("attention_heads") and type(v) is int}
     layers = {v for k, v in defaults.items() if re.search(CAPS[1][0], k) and type(v) is int}
     found: dict[str, Any] = {}
     for key, value in defaults.items():
