@@ -212,3 +212,46 @@ def test_masked_scatter_takes_the_source_in_order(compiler: Compiler) -> None:
     short = torch.compile(lambda x, s: x.masked_scatter(x == x, s), backend=compiler, dynamic=False)
     with pytest.raises((RuntimeError, IndexError)):
         short(x, source[:200])
+
+
+def _put_by_mask(x: torch.Tensor, mask: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    made = x * 2
+    made[mask] = value
+    return made.square()
+
+
+@pytest.mark.parametrize(("size", "among"), [((), 1), ((4,), 1), ((1,), 1), ((), 2), ((5, 4), 0)])
+def test_one_value_where_a_mask_says_has_a_gradient(
+    compiler: Compiler, size: tuple[int, ...], among: int
+) -> None:
+    torch.compiler.reset()
+    x = torch.randn(3, 5, 4)
+    mask = torch.rand(x.shape[: among + 1]) > 0.5
+    given = [(x.clone().requires_grad_(), torch.ones(size, requires_grad=True)) for _ in range(2)]
+    before = len(compiler.reports)
+    for function, (own, value) in zip(
+        (_put_by_mask, torch.compile(_put_by_mask, backend=compiler)), given, strict=True
+    ):
+        function(own, mask, value).sum().backward()
+    for ours, wanted in zip(given[1], given[0], strict=True):
+        torch.testing.assert_close(ours.grad, wanted.grad)
+    reports = compiler.reports[before:]
+    assert [r.library_calls for r in reports] == [(), ()]
+    assert not any(r.fallbacks for r in reports)
+
+
+@pytest.mark.parametrize("value", [torch.ones(3, 4), torch.ones(4, dtype=torch.int32), 0.5])
+def test_other_values_where_a_mask_says_are_as_in_eager_mode(
+    compiler: Compiler, value: torch.Tensor | float
+) -> None:
+    torch.compiler.reset()
+    x, mask = torch.randn(5, 4), torch.tensor([True, False, True, True, False])
+    try:
+        wanted = _put_by_mask(x, mask, value)  # type: ignore[arg-type]
+    except RuntimeError:  # another type
+        with pytest.raises(RuntimeError):
+            torch.compile(_put_by_mask, backend=compiler)(x, mask, value)
+    else:
+        torch.testing.assert_close(
+            torch.compile(_put_by_mask, backend=compiler)(x, mask, value), wanted
+        )

@@ -33,6 +33,7 @@ from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
+from harness.graph.capture.scattering import fill_masks
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -95,7 +96,9 @@ def export(
     """Export ``module`` on fake tensors, which finds the model's source lines."""
     with torch.set_grad_enabled(training), mode:
         program = torch.export.export(module, args, kwargs, strict=False)
-        gm = _unguarded(program)
+        # newer versions add checks of the inputs unless told not to
+        takes_guards = "check_guards" in inspect.signature(program.module).parameters
+        gm: Any = program.module(check_guards=False) if takes_guards else program.module()
     for node in list(gm.graph.nodes):
         if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
             gm.graph.erase_node(node)
@@ -107,14 +110,6 @@ def export(
         return torch.func.functional_call(runner, named, tuple(leaves))
 
     return Exported(list(gm.named_parameters()), list(gm.named_buffers()), run)
-
-
-def _unguarded(program: torch.export.ExportedProgram) -> fx.GraphModule:
-    """The program as a module; newer versions add checks of the inputs unless told not to."""
-    takes_guards = "check_guards" in inspect.signature(program.module).parameters
-    module = program.module(check_guards=False) if takes_guards else program.module()
-    assert isinstance(module, fx.GraphModule)
-    return module
 
 
 class _Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -213,6 +208,7 @@ def compile_joint(
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
     dense_masks(gm)
+    fill_masks(gm)
     on_gpu = any(isinstance(one, torch.Tensor) and one.is_cuda for one in inputs)
 
     def relaid(graph: fx.GraphModule) -> None:

@@ -184,18 +184,13 @@ def _user_module(name: str) -> ModuleType:
                 expected="a module that imports without an error",
                 remedy=f'see where it fails: python -c "import {name}"',
             ) from error
-        near = nearest(name, (*PROVIDERS, *_modules_here()))
+        near = nearest(name, (*PROVIDERS, *sorted(path.stem for path in Path.cwd().glob("*.py"))))
         raise UnknownName(
             f"no module {name}, and no provider of that name",
             got=name,
             expected=", ".join(near) or f"an importable module, or {', '.join(PROVIDERS)}",
             remedy="run the command in the folder of the module, or put that on PYTHONPATH",
         ) from None
-
-
-def _modules_here() -> list[str]:
-    """Python modules in the working directory."""
-    return sorted(path.stem for path in Path.cwd().glob("*.py"))
 
 
 def _require_all(target: Target, parameters: Mapping[str, inspect.Parameter]) -> None:
@@ -254,7 +249,7 @@ def _transformers(target: Target, training: bool) -> Example:
         options.setdefault("image_size", [image, image] if pair else image)
     known |= {"batch", "seq", "image", "layers", "attn_implementation", "num_labels"}
     _reject_unknown(options, known, f"transformers:{target.name}")
-    config = config_class(**{key: _listed(value) for key, value in options.items()})
+    config = config_class(**{k: list(v) if isinstance(v, tuple) else v for k, v in options.items()})
     _no_dropout(config, options)
     if hasattr(config, "use_cache"):
         config.use_cache = False
@@ -302,10 +297,6 @@ def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
             if nested:
                 fewer[key] = {**value, **nested}
     return fewer
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _no_dropout(config: Any, asked: Mapping[str, Any]) -> None:
@@ -409,7 +400,14 @@ def _images(
     if target.name not in names:
         near = ", ".join(nearest(target.name, names))
         raise UnknownName(f"{target.provider} has no model {target.name}", expected=near)
-    model = _Classifier(_construct(create, target, options))
+    try:
+        model = _Classifier(create(target.name, **options))
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"{target.provider}:{target.name} does not take these options",
+            got=", ".join(f"{k}={v}" for k, v in options.items()),
+            remedy=str(error),
+        ) from None
     images = torch.randn(batch, 3, size, size)
     labels = torch.zeros(batch, dtype=torch.int64)
     return Example(model, (images, labels) if training else (images,), {}, "model")
@@ -433,19 +431,6 @@ def _torchvision(target: Target, training: bool) -> Example:
         return model
 
     return _images(target, models.list_models(), create, training)
-
-
-def _construct(
-    create: Callable[..., torch.nn.Module], target: Target, options: dict[str, Any]
-) -> torch.nn.Module:
-    try:
-        return create(target.name, **options)
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"{target.provider}:{target.name} does not take these options",
-            got=", ".join(f"{k}={v}" for k, v in options.items()),
-            remedy=str(error),
-        ) from None
 
 
 def _diffusers(target: Target, _training: bool) -> Example:

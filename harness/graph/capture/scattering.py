@@ -3,11 +3,12 @@ kernel adds up atomically or finds the largest of integers; everything else is m
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 
 _aten = torch.ops.aten
 
@@ -26,6 +27,24 @@ def scattering_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.put.default: put,
         _aten.scatter_reduce.two: scatter_reduce,
     }
+
+
+def fill_masks(gm: fx.GraphModule) -> None:
+    """Have ``x[mask] = value`` choose by the mask where one value goes to all places: autograd
+    would gather a row for each, and not knowing how many there are stops tracing."""
+    for node in gm.graph.nodes:
+        if node.target is operator.setitem:
+            node.target = _assign
+    gm.recompile()
+
+
+def _assign(x: Any, index: Any, value: Any) -> None:
+    masks = isinstance(index, Tensor) and index.dtype is torch.bool and index.device == x.device
+    after = x.dim() - index.dim() if masks and index.shape == x.shape[: index.dim()] else -1
+    if isinstance(value, Tensor) and value.dtype is x.dtype and value.dim() <= after:
+        x.copy_(torch.where(index[(..., *[None] * after)], value, x))
+    else:
+        x[index] = value
 
 
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
