@@ -201,9 +201,8 @@ def compile_joint(
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
     A compiler gets a functional graph and its inputs, and returns a function of a list of
-    arguments, which it may empty. Training graphs are cut by the min-cut partitioner.
-    Attention stays what it is on the tensors' own device. ``eager_random``: torch draws all
-    random numbers (``decompositions``).
+    arguments, which it may empty. The min-cut partitioner cuts training graphs. Attention stays
+    what it is on the tensors' own device. With ``eager_random`` torch draws all random numbers.
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
