@@ -16,7 +16,7 @@ from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord
 from harness.report import documents
-from harness.report.headline import COUNTED, headline, looks, remarks, suite_lines, word
+from harness.report.headline import headline, looks, remarks, suite_lines, word
 from harness.report.output import Case, Report
 from harness.table import Block, Column, Details, Fit, Row, Table, Text, paragraphs, plural, ratio
 from harness.verdicts.causes import SAME_CODE
@@ -378,7 +378,7 @@ def _document(found: Comparison, rows: Sequence[Row]) -> dict[str, Any]:
     rules = ("alpha", "margin", "same_alpha", "level")
     return {
         "headline": headline(found),
-        "counts": {v.value: sum(r.verdict is v for r in found.rows) for v in COUNTED},
+        "counts": {v.value: sum(r.verdict is v for r in found.rows) for v in Verdict},
         "resolution": resolution(found.rows),
         "a": documents.side_document(found.a),
         "b": documents.side_document(found.b),

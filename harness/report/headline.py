@@ -13,23 +13,13 @@ from harness.verdicts.totals import SUITE, TUNING, resolution
 
 _BOUND = 0.03
 """How many kernels are surely not slower by more than this is said in the first lines."""
-_WORDS = {Verdict.UNSURE: "unresolved"}
-COUNTED = (
-    Verdict.SLOWER,
-    Verdict.FASTER,
-    Verdict.RETUNED,
-    Verdict.UNSURE,
-    Verdict.SAME,
-    Verdict.INCOMPARABLE,
-)
-"""Verdicts in the order in which they are counted."""
 
 
 def headline(found: Comparison) -> str:
     """The answer in one line."""
     count = Counter(row.verdict for row in found.rows)
     parts = [f"{count[Verdict.SLOWER]} slower", f"{count[Verdict.FASTER]} faster"]
-    parts += [f"{count[v]} {word(v)}" for v in COUNTED[2:] if count[v]]
+    parts += [f"{count[v]} {word(v)}" for v in list(Verdict)[2:] if count[v]]
     sums = sum(rollup.verdict is Verdict.SLOWER for rollup in found.rollups)
     if sums and not count[Verdict.SLOWER]:
         parts.insert(1, f"{plural(sums, 'sum')} slower")
@@ -58,7 +48,7 @@ def _answer(found: Comparison) -> str:
 
 def word(verdict: Verdict) -> str:
     """A verdict as a sentence has it."""
-    return _WORDS.get(verdict, verdict.value.lower())
+    return "unresolved" if verdict is Verdict.UNSURE else verdict.value.lower()
 
 
 def looks(row: Row) -> int:

@@ -15,13 +15,13 @@ from harness.measure.noise.variance import Floats
 
 
 class Verdict(enum.Enum):
-    """What can be said of B next to A."""
+    """What can be said of B next to A, in the order in which it is counted."""
 
-    SAME = "SAME"
-    FASTER = "FASTER"
     SLOWER = "SLOWER"
+    FASTER = "FASTER"
     RETUNED = "RETUNED"
     UNSURE = "UNSURE"
+    SAME = "SAME"
     INCOMPARABLE = "INCOMPARABLE"
 
 

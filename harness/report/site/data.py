@@ -256,6 +256,10 @@ class Site:
         begun = (one for one in self.commits if len(name) >= _DIGITS and one.sha.startswith(name))
         return self.names.get(name) or next(begun, NightCommit(name))
 
+    def is_newest(self, change: Change) -> bool:
+        """Whether a change is of the newest commit."""
+        return bool(self.commits) and change.commit == self.commits[-1].sha
+
     def model(self, name: str) -> Model:
         """The model of that name."""
         return next(model for model in self.models if model.name == name)

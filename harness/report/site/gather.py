@@ -139,9 +139,7 @@ def commits_called(repository: Path, names: Sequence[str]) -> tuple[NightCommit,
         options = ("--no-walk=unsorted", "--ignore-missing", "--stdin")
         said, _ = git.ask(repository, "log", form, *options, given=asked)
     known = {line.split("\x1f")[0]: line.split("\x1f") for line in said.splitlines()}
-    return tuple(
-        NightCommit(*known[name]) if name in known else NightCommit(name) for name in names
-    )
+    return tuple(NightCommit(*known.get(name, [name])) for name in names)
 
 
 def earlier_of(

@@ -125,9 +125,8 @@ def _kind(finding: Finding) -> str:
 def _kind_of_change(site: Site, change: Change) -> str:
     if change.regression or change.suspected:
         return "confirmed" if change.regression else "suspected"
-    newest = site.commits and change.commit == site.commits[-1].sha
     fine = change.confirmed and not (change.worse or change.recovered or change.machine)
-    return "faster" if fine and newest else ""
+    return "faster" if fine and site.is_newest(change) else ""
 
 
 def _tonights(
@@ -145,16 +144,10 @@ def _tonights(
     sides = [night.baseline_commit[:12], night.commit[:12]]
     if not all(sides) or sides[0] == sides[1]:
         sides = [night.baseline, night.run]
-    confirm = ["harness", "confirm", *sides, short(finding.kernel)]
-    return Action(
-        kind,
-        finding,
-        kernel,
-        site.commit(since),
-        site.commit(good),
-        confirm=shlex.join(confirm),
-        waive=_waiver(since, finding.graph, finding.label),
-    )
+    confirm = shlex.join(["harness", "confirm", *sides, short(finding.kernel)])
+    waive = _waiver(since, finding.graph, finding.label)
+    commits = site.commit(since), site.commit(good)
+    return Action(kind, finding, kernel, *commits, confirm=confirm, waive=waive)
 
 
 def _standing(site: Site, change: Change, kernel: Kernel) -> Action:
@@ -176,16 +169,10 @@ def _standing(site: Site, change: Change, kernel: Kernel) -> Action:
         cause="; ".join(change.causes),
     )
     confirm = ["harness", "confirm", change.before[:12], change.commit[:12], kernel.name]
-    return Action(
-        _kind_of_change(site, change),
-        finding,
-        kernel,
-        site.commit(change.commit),
-        site.commit(change.before),
-        bool(site.commits) and change.commit == site.commits[-1].sha,
-        shlex.join(confirm),
-        _waiver(change.commit, kernel.graph, kernel.label),
-    )
+    said = shlex.join(confirm), _waiver(change.commit, kernel.graph, kernel.label)
+    commits = site.commit(change.commit), site.commit(change.before)
+    kind, new = _kind_of_change(site, change), site.is_newest(change)
+    return Action(kind, finding, kernel, *commits, new, *said)
 
 
 def _waiver(commit: str, graph: str, label: str) -> str:
