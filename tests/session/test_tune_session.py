@@ -103,11 +103,11 @@ def test_a_kernel_that_cannot_be_tuned_costs_its_own_row(
 
 
 def test_without_a_device_candidates_are_compiled(tmp_path: Path) -> None:
-    (found,) = session(None, tmp_path, "a").tunings({})
+    kernels = (*modules("a"), module("x", text=emitted.BROKEN))
+    asked = TuneSession(TuneKernel("", jobs=1), kernels, (), H100, None, tmp_path)
+    found, broken = asked.tunings({})
     assert found.source == "static"
     assert found.chosen is None
     assert [t.reason for t in found.trials] == [NO_GPU, NO_GPU]
     assert all(t.registers for t in found.trials)
-    broken = module("x", text=emitted.BROKEN)
-    (row,) = TuneSession(TuneKernel(""), (broken,), (), H100, None, tmp_path).tunings({})
-    assert all(t.registers is None and t.reason != NO_GPU for t in row.trials)
+    assert all(t.registers is None and t.reason != NO_GPU for t in broken.trials)
