@@ -3,30 +3,28 @@
 ``captures.parquet`` has one row per capture, ``patterns-<k>-of-<n>.parquet`` one per pattern: what
 is known of it as JSON, and its graphs as text. Every file says its version and the corpus's
 digest. A file that cannot be used is named, and the others are read.
+``suites.building`` writes them.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.corpus.model import Capture, Pattern, digest
+from harness.corpus.model import Capture, Pattern
 from harness.errors import DamagedCorpus, UnknownName, nearest
-from harness.files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 1
-_PARTS = 4
-_KEY = b"harness corpus"
-_CAPTURES = "captures.parquet"
+KEY = b"harness corpus"
+CAPTURES = "captures.parquet"
 _REMEDY = "make it again: python -m suites.building build; or take the file of the commit"
 
 
@@ -66,7 +64,7 @@ class Corpus:
 
 def is_corpus(folder: Path) -> bool:
     """Whether a folder holds a corpus."""
-    return (folder / _CAPTURES).is_file() or any(folder.glob("patterns-*.parquet"))
+    return (folder / CAPTURES).is_file() or any(folder.glob("patterns-*.parquet"))
 
 
 def load(folder: Path) -> Corpus:
@@ -76,12 +74,12 @@ def load(folder: Path) -> Corpus:
     patterns: list[Pattern] = []
     tables: list[pa.Table] = []
     seen: dict[str, list[str]] = {}
-    paths = [folder / _CAPTURES, *_expected(folder)]
+    paths = [folder / CAPTURES, *_expected(folder)]
     for path in paths:
         try:
             table = _read(path)
             about = table.column("about").to_pylist()
-            if path.name == _CAPTURES:
+            if path.name == CAPTURES:
                 captures += [msgspec.json.decode(row, type=Capture) for row in about]
             else:
                 patterns += [msgspec.json.decode(row, type=Pattern) for row in about]
@@ -101,53 +99,6 @@ def load(folder: Path) -> Corpus:
     return Corpus(folder, main, tuple(patterns), tuple(captures), tuple(notes), tuple(tables))
 
 
-def save(folder: Path, captures: Sequence[Capture], patterns: Sequence[Pattern]) -> str:
-    """Write the corpus into ``folder``, in place of what is there; its digest."""
-    folder.mkdir(parents=True, exist_ok=True)
-    texts = sorted(f"{p.name}\n{p.text}\n{p.small}" for p in patterns)
-    key = digest("\n".join(texts))
-    parts: list[list[Pattern]] = [[] for _ in range(_PARTS)]
-    written: set[Path] = set()
-    for pattern in sorted(patterns, key=lambda p: p.name):
-        parts[zlib.crc32(pattern.name.encode()) % _PARTS].append(pattern)
-    rows: list[dict[str, Any]] = [{"about": msgspec.json.encode(c)} for c in captures]
-    _write(folder / _CAPTURES, rows, {"version": VERSION, "digest": key})
-    for number, part in enumerate(parts):
-        rows = [
-            {
-                "name": p.name,
-                "about": msgspec.json.encode(replace(p, text="", small="")),
-                "text": p.text,
-                "small": p.small,
-            }
-            for p in part
-        ]
-        path = folder / f"patterns-{number + 1}-of-{_PARTS}.parquet"
-        _write(path, rows, {"version": VERSION, "digest": key})
-        written.add(path)
-    for old in set(folder.glob("patterns-*.parquet")) - written:
-        old.unlink()
-    return key
-
-
-def _write(path: Path, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.Table.from_pylist(list(rows)).replace_schema_metadata({_KEY: json.dumps(facts)})
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table,
-        sink,
-        compression="zstd",
-        compression_level=12,
-        use_dictionary=False,
-        write_page_checksum=True,
-        data_page_size=1 << 22,
-    )
-    write_atomically(path, sink.getvalue().to_pybytes(), mode=0o644)
-
-
 def _read(path: Path) -> pa.Table:
     """A file, its checksums and its version compared. Raises ``DamagedCorpus``."""
     import pyarrow as pa
@@ -164,7 +115,7 @@ def _read(path: Path) -> pa.Table:
 
 
 def _facts(table: pa.Table) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(table.schema.metadata[_KEY])
+    found: dict[str, Any] = json.loads(table.schema.metadata[KEY])
     return found
 
 

@@ -21,6 +21,7 @@ from suites.building.capturing import Shard, earlier, merged, shards, with_small
 from suites.building.causes import markdown
 from suites.building.picture import draw
 from suites.building.trying import summary, tried
+from suites.building.writing import save
 
 
 def main(arguments: Sequence[str]) -> str | None:
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str]) -> str | None:
         found = shards(planned, given.work, workers, _tell, there)
         if building:
             patterns = list(with_small(merged(found), given.jobs, _known(given.folder)))
-            key = store.save(given.folder, [shard.capture for shard in found], patterns)
+            key = save(given.folder, [shard.capture for shard in found], patterns)
             small = sum(1 for pattern in patterns if pattern.small)
             sys.stdout.write(
                 f"{len(patterns)} patterns ({small} with a small counterpart) of {len(found)} "

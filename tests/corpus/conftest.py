@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.corpus import store
 from harness.dtypes import DType
 from harness.graph.suite import load_suite
 from suites.building.capturing import Shard, blank, cut, merged, with_small
 from suites.building.catalogue import Model, Planned, Variant
+from suites.building.writing import save
 
 ENTRIES = ("llama_block", "gpt2", "gpt2_tuned", "vit")
 
@@ -32,5 +32,5 @@ def whole(shards: list[Shard], tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("suites") / "corpus"
     patterns = list(with_small(merged(shards), workers=1))
     failed = blank(Planned("none", Model("x:y", "none"), Variant("training", DType.F32, "s")), "no")
-    store.save(folder, [*(s.capture for s in shards), failed], patterns)
+    save(folder, [*(s.capture for s in shards), failed], patterns)
     return folder

@@ -9,6 +9,7 @@ import pytest
 from harness.corpus import store
 from harness.errors import DamagedCorpus, UnknownName
 from harness.graph.text import dumps, loads
+from suites.building.writing import save
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, mo
     else:
         monkeypatch.setattr(store, "VERSION", 2)
         other = copy.parent / "other"
-        store.save(other, [], [])
+        save(other, [], [])
         path.write_bytes(part(other, 2).read_bytes())
         monkeypatch.setattr(store, "VERSION", 1)
     corpus = store.load(copy)
@@ -63,7 +64,7 @@ def test_an_older_build_beside_a_newer_one_is_named(copy, shards):
     corpus = store.load(copy)
     texts = corpus.texts(p.name for p in corpus.patterns)
     changed = [dataclasses.replace(p, text=texts[p.name][0]) for p in corpus.patterns]
-    store.save(copy, corpus.captures, changed)
+    save(copy, corpus.captures, changed)
     path.write_bytes(old)
     assert [note.where for note in store.load(copy).notes] == [str(path)]
 
