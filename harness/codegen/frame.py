@@ -66,8 +66,11 @@ class Frame:
         if isinstance(self.plan.workspace, SharedRows):
             return f"{prefix}first", f"{prefix}stop"
         aligned = self.plan.aligned
-        before = "" if aligned is None or aligned.begins else f" + {aligned.vector - 1}"
-        return "0", f"{prefix}numel{before}"
+        if aligned is None or aligned.begins:
+            return "0", f"{prefix}numel"
+        # An online softmax is faster for a number of blocks that is known, all else is slower.
+        known = f"{prefix}numel + {aligned.vector - 1}"
+        return "0", known if self.plan.facts.side else f"{prefix}stop"
 
     @property
     def index_type(self) -> str:

@@ -160,3 +160,13 @@ def test_the_text_is_the_same_however_often_it_is_made() -> None:
     graphs = [(pointwise(n), 2) for n in (64, 48)]
     one, other = (emit_combo(parts(*graphs), 0, H100) for _ in range(2))
     assert one == other and one.code_hash in one.text
+
+
+def test_rows_that_begin_anywhere_are_parts_of_combos(
+    interpreter: InterpreterPool, tmp_path: Path
+) -> None:
+    found = parts((rows(3, 2053), 2), (pointwise(300), 1), looped=True)
+    loaded = checked(found, interpreter, tmp_path)
+    assert "VECTOR: tl.constexpr = 8 if ALIGNED else 1" in loaded.text
+    made = static.compile_for(loaded, H100, loaded.configs[0], cache=tmp_path)
+    assert "tt.constancy = dense<8>" in made.asm["ttgir"]
