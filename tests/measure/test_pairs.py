@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,3 +190,19 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     found = time_pairs([pair("a"), pair("b")], EFFORT, tmp_path, 1, follow, fake_pairs.HANDLERS)
     assert found.interrupted
     assert sorted(len(outcomes) for outcomes in found.outcomes) == [1, 2]
+
+
+def test_what_judges_samples_is_imported_before_a_process_takes_its_device() -> None:
+    code = """
+import importlib, sys
+from harness.measure.jobs import gpu
+for name in gpu().imports:
+    importlib.import_module(name)
+before = set(sys.modules)
+from harness.measure.noise import median
+rising = [1 + n / 1000 for n in range(300)]
+assert median.drift(rising, 0.01)
+print([name for name in sys.modules if name not in before and "_" not in name])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
