@@ -48,7 +48,7 @@ from harness.conformance.batch import answers, devices_of  # noqa: E402
 from harness.devices.job import Context, Job, Unusable  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
 from harness.options import current  # noqa: E402
-from suites.building.heads import made, size  # noqa: E402
+from suites.building.heads import made, size, unequal  # noqa: E402
 
 HEAD = re.compile(
     r"(LMHeadModel|For(CausalLM|MaskedLM|ImageClassification\w*|ConditionalGeneration|CTC|XVector"
@@ -86,35 +86,6 @@ def results(run: Any, inputs: Mapping[str, Any], training: bool) -> dict[str, An
         grads = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in named}
         found = {"loss": loss, **grads}
     return {k: v.detach() for k, v in [*found.items(), *model.named_buffers()] if v.numel()}
-
-
-def unequal(
-    wanted: Mapping[str, Any], found: Mapping[str, Any], wide: Mapping[str, Any], slack: float = 64
-) -> str:
-    """What is wrong with the results ``found``, by those of eager mode and of float64; where there
-    is none of float64, ``slack`` roundings at a tensor's scale are allowed."""
-    if wanted.keys() != found.keys():
-        return f"other results: {sorted(wanted.keys() ^ found.keys())[:4]}"
-    eps = torch.finfo(torch.float32).eps
-    scales = {k: float(v.double().abs().nan_to_num(0, 0, 0).max()) for k, v in wanted.items()}
-    floating = [k for k, v in wanted.items() if v.is_floating_point()]
-    floor = 4 * eps * max((scales[k] for k in floating), default=0.0)
-    for name, scale in scales.items():
-        a, b = found[name].double(), wanted[name].double()
-        w = wide[name].double() if name in wide and wide[name].shape == b.shape else b
-        if a.shape != b.shape or wanted[name].dtype != found[name].dtype:
-            return f"{name}: {found[name].dtype} {tuple(a.shape)}, not {tuple(b.shape)}"
-        same = (a == b) | ((a != a) & (b != b)) | (a == w)
-        if not wanted[name].is_floating_point():
-            if not bool((same | (b != w)).all()):
-                return f"{name}: {int((~same).sum())} of {same.numel()} differ"
-            continue
-        own = (b - w).abs().nan_to_num(0, 0, 0).max()
-        allowed = 8 * own + (slack if w is b else 16) * eps * scale + floor
-        if not bool((same | ((a - w).abs() <= allowed)).all()):
-            off = (a - w).abs()[~same].max()
-            return f"{name}: off by {float(off):.3g}, eager by {float(own):.3g}, of {scale:.3g}"
-    return ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

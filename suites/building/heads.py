@@ -1,4 +1,5 @@
-"""Heads of transformers at small configurations, with random inputs: for ``scripts/heads.py``."""
+"""Heads of transformers at small configurations, with random inputs, and whether results are
+right: for ``scripts/heads.py``."""
 
 from __future__ import annotations
 
@@ -174,3 +175,32 @@ def _random(name: str, value: Any, config: Any) -> Any:
     if "label" in name and value.dim() == 3:
         words = 2
     return torch.randint(min(64, words // 2), words, value.shape)
+
+
+def unequal(
+    wanted: Mapping[str, Any], found: Mapping[str, Any], wide: Mapping[str, Any], slack: float = 64
+) -> str:
+    """What is wrong with the results ``found``, by those of eager mode and of float64; where there
+    is none of float64, ``slack`` roundings at a tensor's scale are allowed."""
+    if wanted.keys() != found.keys():
+        return f"other results: {sorted(wanted.keys() ^ found.keys())[:4]}"
+    eps = torch.finfo(torch.float32).eps
+    scales = {k: float(v.double().abs().nan_to_num(0, 0, 0).max()) for k, v in wanted.items()}
+    floating = [k for k, v in wanted.items() if v.is_floating_point()]
+    floor = 4 * eps * max((scales[k] for k in floating), default=0.0)
+    for name, scale in scales.items():
+        a, b = found[name].double(), wanted[name].double()
+        w = wide[name].double() if name in wide and wide[name].shape == b.shape else b
+        if a.shape != b.shape or wanted[name].dtype != found[name].dtype:
+            return f"{name}: {found[name].dtype} {tuple(a.shape)}, not {tuple(b.shape)}"
+        same = (a == b) | ((a != a) & (b != b)) | (a == w)
+        if not wanted[name].is_floating_point():
+            if not bool((same | (b != w)).all()):
+                return f"{name}: {int((~same).sum())} of {same.numel()} differ"
+            continue
+        own = (b - w).abs().nan_to_num(0, 0, 0).max()
+        allowed = 8 * own + (slack if w is b else 16) * eps * scale + floor
+        if not bool((same | ((a - w).abs() <= allowed)).all()):
+            off = (a - w).abs()[~same].max()
+            return f"{name}: off by {float(off):.3g}, eager by {float(own):.3g}, of {scale:.3g}"
+    return ""

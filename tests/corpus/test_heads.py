@@ -5,8 +5,8 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from scripts.heads import heads, results, unequal  # noqa: E402
-from suites.building.heads import made, size, smaller  # noqa: E402
+from scripts.heads import heads, results  # noqa: E402
+from suites.building.heads import made, size, smaller, unequal  # noqa: E402
 
 
 def test_the_librarys_heads_are_listed() -> None:
