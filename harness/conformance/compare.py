@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from harness.backend import Compiler
 
 Function = Callable[..., Any]
+_NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 def differences(
@@ -63,15 +65,19 @@ def torchs_own(
     dynamic: bool = False,
 ) -> tuple[str, ...]:
     """Those of ``lines`` (from ``differences``, and why torch ran a graph) that are torch's own:
-    ``torch.compile`` with eager mode's kernels (``aot_eager``) differs or raises as well."""
+    ``torch.compile`` with eager mode's kernels (``aot_eager``), or by its tracing alone, differs
+    or raises as well, in the same words."""
     if not lines:
         return ()
-    own = differences(function, args, "aot_eager", signed_zeros=signed_zeros, dynamic=dynamic)
-    raised = [line for line in own if "; compiled: " in line]
+    own = []
+    for backend in ("aot_eager", "eager"):
+        own += differences(function, args, backend, signed_zeros=signed_zeros, dynamic=dynamic)
+    raised = [_NUMBERS.sub("#", line) for line in own if "; compiled: " in line]
     return tuple(
         line
         for line in lines
-        if line in own or any(line.partition("\n")[0][:500] in text for text in raised)
+        if line in own
+        or any(_NUMBERS.sub("#", line.partition("\n")[0][:500]) in text for text in raised)
     )
 
 
@@ -148,17 +154,14 @@ class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def outcome(function: Function, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """The result (or exception) and the arguments afterwards; a copy is used up."""
     memo: dict[int, Any] = {}
-    own = [a.clone() if _is_sparse(a) else copy.deepcopy(a, memo) for a in args]
+    dense = [getattr(a, "layout", torch.strided) is torch.strided for a in args]
+    own = [copy.deepcopy(a, memo) if d else a.clone() for a, d in zip(args, dense, strict=True)]
     torch.manual_seed(0)
     try:
         result = function(*own)
         return (result, _gradients(result, own)), own
     except Exception as error:  # noqa: BLE001 - raising is an outcome like any other
         return error, own
-
-
-def _is_sparse(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.layout is not torch.strided
 
 
 def _gradients(result: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -359,11 +362,6 @@ def _widened(
     return leaves if len(leaves) == count else [None] * count
 
 
-def _has_memory(tensor: torch.Tensor) -> bool:
-    """Not so a gradient that is known to be zero."""
-    return not torch._is_zerotensor(tensor)
-
-
 def _sharing(leaves: Sequence[Any]) -> list[tuple[int, ...]]:
     """For each tensor the earlier ones in the same memory."""
     places = [
@@ -371,7 +369,7 @@ def _sharing(leaves: Sequence[Any]) -> list[tuple[int, ...]]:
         if isinstance(t, torch.Tensor)
         and t.layout is torch.strided
         and t.numel()
-        and _has_memory(t)
+        and not torch._is_zerotensor(t)  # a gradient that is known to be zero
         else None
         for t in leaves
     ]

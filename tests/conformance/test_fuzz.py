@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from harness.backend import Devices
 from harness.conformance import fuzz as fuzzing
-from harness.conformance.compare import differences
+from harness.conformance.compare import differences, torchs_own
 from harness.conformance.fuzz import fuzz, shrunk, trial
 from harness.conformance.programs import Program, make_program
 from harness.graph.lowering.scalar import Scalar
@@ -135,3 +135,14 @@ def test_every_kind_of_statement_is_made() -> None:
                  "searchsorted", "F.max_pool2d", " ** ", " << ",
                  ".var_mean(", "F.conv", "median", ".index_add_("):  # fmt: skip
         assert part in text, part
+
+
+def test_torchs_own_words_may_hold_other_numbers() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = y.unbind(0)[-1]
+        x.cumsum_(-1)
+        return z
+
+    x = torch.arange(8)
+    line = "RuntimeError: Storage size calculation overflowed with sizes=[144116] and strides=[1]"
+    assert torchs_own(function, [x, x[..., :2]], [line, "0: wrong"], dynamic=True) == (line,)
