@@ -24,12 +24,12 @@ _REGISTERS = 2
 """The part of a multiprocessor's registers that a row's tensors and sums may fill."""
 _UNDER_WAY = 8192
 """Elements of a tensor in the blocks of rows of a multiprocessor's programs."""
+_A_WARP = 4096
+"""Elements of a tensor in a warp's part of a block, at most. Threads that hold more of several
+tensors, loaded ahead, spill, and Triton takes minutes to compile them. Nor are more warps an answer
+where rows are short: sums down the columns then wait for all of them (twice as slow on an H200)."""
 _SHORT = 1024
-"""Columns below which a row is too short for the warps of a block."""
-_A_WARP = (512, 2048)
-"""Elements of a tensor in a warp's part of a block, at most: of short rows, and of others (in what
-was fastest 256 to 1024). A thread that holds more of several tensors, which are loaded ahead,
-spills, and Triton takes minutes to compile it."""
+"""Columns below which what spills likely does not with one block at a time: that comes early."""
 
 
 def fits(columns: int, held: int, target: Target) -> bool:
@@ -59,14 +59,14 @@ def pipelined(found: Sequence[Config]) -> tuple[Config, ...]:
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Rows of a program side by side, warps, and blocks of rows under way, as they were fastest on
     an H200 (docs/measurements/limit.md): what a multiprocessor's programs load at once fills it,
-    warps lie along the row (not of short ones), whose sums down the columns then stay in threads;
-    loads two ahead."""
+    warps lie along the row, whose sums down the columns then stay in threads; loads two ahead."""
     row = next_power_of_two(facts.reduced)
     each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
     w = max(1, row // 256 if row <= 2048 else row // 1024)
     wanted = [(x, w, 3), (x, 2 * w, 3), (2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3)]
     wanted += [(4 * x, w, 3), (x, w, 1), (x, 2 * w, 1)]
-    most = _A_WARP[row >= _SHORT]
-    sized = [((("x", n),), max(1, warps, n * row // most), stages) for n, warps, stages in wanted]
+    if row < _SHORT:
+        wanted = [(x, w, 3), (x, 2 * w, 3), (x, 2 * w, 1), (x, w, 1), (x, w, 4), (2 * x, 2 * w, 3)]
+    sized = [((("x", n),), max(1, wide, n * row // _A_WARP), stages) for n, wide, stages in wanted]
     return [Proposal(*one, max_warps=16, grow=False) for one in sized]
