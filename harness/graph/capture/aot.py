@@ -30,6 +30,7 @@ from harness.graph.capture.attention import attention_rules, dense_masks, link_a
 from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.libraries.convolutions import as_images, channels_last, without_biases
 from harness.graph.capture.libraries.products import padded
+from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
@@ -201,12 +202,12 @@ def compile_joint(
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
     A compiler gets a functional graph and its inputs, and returns a function of a list of
-    arguments, which it may empty. The min-cut partitioner cuts training graphs. Attention stays
-    what it is on the tensors' own device. With ``eager_random`` torch draws all random numbers.
+    arguments, which it may empty. With ``eager_random`` torch draws all random numbers.
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
     dense_masks(gm)
+    resampled(gm)
     fill_masks(gm)
     on_gpu = any(isinstance(one, torch.Tensor) and one.is_cuda for one in inputs)
 

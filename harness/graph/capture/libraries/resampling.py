@@ -1,0 +1,85 @@
+"""Gradients of interpolation by the library's kernels.
+
+Under ``torch.compile`` torch takes interpolation apart before autograd sees it, so its gradient
+adds to four places (two, eight) for every element, with atomic additions: four gradients of
+SegFormer took 6.3 ms on an H200, torch's own kernels 1.5 (docs/measurements/limit.md). Forward it
+is taken apart as before, and fuses with what stands beside it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.nn import functional
+
+_aten = torch.ops.aten
+_BACKWARD: dict[tuple[str, int], Any] = {
+    ("linear", 3): _aten.upsample_linear1d_backward,
+    ("bilinear", 4): _aten.upsample_bilinear2d_backward,
+    ("trilinear", 5): _aten.upsample_trilinear3d_backward,
+    ("bicubic", 4): _aten.upsample_bicubic2d_backward,
+    ("nearest", 3): _aten.upsample_nearest1d_backward,
+    ("nearest", 4): _aten.upsample_nearest2d_backward,
+    ("nearest", 5): _aten.upsample_nearest3d_backward,
+}
+"""By mode and dimensions of the input."""
+_SIGNATURE = inspect.signature(functional.interpolate)
+
+
+def resampled(gm: fx.GraphModule) -> None:
+    """Give interpolations in a module from ``torch.compile`` the library's gradient, in place; not
+    of unknown sizes, nor beside transforms of functions: torch does not trace that."""
+    found = [n for n in gm.graph.nodes if n.target is functional.interpolate]
+    if any("functorch" in getattr(n.target, "__module__", "") for n in gm.graph.nodes):
+        return
+    for node in found:
+        given = _SIGNATURE.bind(*node.args, **node.kwargs)
+        given.apply_defaults()
+        wanted = given.arguments
+        image = wanted["input"].meta.get("example_value")
+        if not isinstance(image, Tensor) or not image.is_floating_point():
+            continue
+        known = all(isinstance(n, int) for n in image.shape) and node.all_input_nodes == [
+            wanted["input"]
+        ]
+        if known and (wanted["mode"], image.dim()) in _BACKWARD and not wanted["antialias"]:
+            node.target, node.kwargs = interpolate, {}
+            node.args = tuple(wanted.values())[:-1]
+    if found:
+        gm.recompile()
+
+
+def interpolate(
+    x: Tensor, size: Any, scale_factor: Any, mode: str, align_corners: Any, recompute: Any
+) -> Tensor:
+    """``torch.nn.functional.interpolate`` with that gradient."""
+    kept = None if recompute else scale_factor
+    scales = [*kept] if isinstance(kept, Sequence) else [kept] * (x.dim() - 2)
+    options = (size, scale_factor, mode, align_corners, recompute)
+    made: Tensor = _Interpolated.apply(x, options, scales)  # type: ignore[no-untyped-call]
+    return made
+
+
+class _Interpolated(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Tensor, options: Any, scales: Any) -> Tensor:
+        del scales
+        size, factor, mode, corners, recompute = options
+        return functional.interpolate(x, size, factor, mode, corners, recompute)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        x, (_, _, mode, corners, _), scales = inputs
+        ctx.sizes = [*output.shape[2:]], [*x.shape]
+        ctx.rest = mode, corners, scales
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        mode, corners, scales = ctx.rest
+        options = scales if mode == "nearest" else [bool(corners), *scales]
+        call = _BACKWARD[mode, gradient.dim()].default
+        return call(gradient, *ctx.sizes, *options), None, None
