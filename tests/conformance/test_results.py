@@ -213,6 +213,18 @@ def test_reductions_of_one_element(compiler: Compiler, shape: tuple[int, ...]) -
     check(compiler, function, torch.randn(shape))
 
 
+@pytest.mark.parametrize("correction", [0, 1])
+def test_one_element_that_is_not_finite_deviates_from_itself(
+    compiler: Compiler, correction: int
+) -> None:
+    def function(x: torch.Tensor) -> Any:
+        y = x * 2
+        rows = y.std(1, correction=correction), *torch.var_mean(y, 1, correction=correction)
+        return *rows, y.softmax(1), y.log_softmax(1), y.logsumexp(1), y.exp().cumsum(1)
+
+    check(compiler, function, torch.tensor([[INF], [-INF], [float("nan")], [3.0], [-0.0]]))
+
+
 def views_of_one(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     y = x * 2
     return y.view(-1), y.t(), y[0], y
