@@ -62,13 +62,20 @@ def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> 
     turns, _ = _table(IN_TURNS, kernels, {}, rules)
     apart, noise = _table(TWO_RUNS, kernels, {}, rules)
     modes = (_mode(IN_TURNS, kernels, turns, rules), _mode(TWO_RUNS, kernels, apart, rules))
-    names = [(k.subject.key, k.subject.name, k.subject.graph) for k in kernels]
+    names = [
+        {"key": k.subject.key, "name": k.subject.name, "graph": k.subject.graph} for k in kernels
+    ]
     detectable = tuple(
-        record.Detectable(*name, k.ms, two.mde, one.mde, two.undetectable)
+        record.Detectable(
+            **name, ms=k.ms, two_runs=two.mde, in_turns=one.mde, blind=two.undetectable
+        )
         for name, k, one, two in zip(names, kernels, turns, apart, strict=True)
     )
     plain = [kernel.times[PLAIN] for kernel in kernels]
-    medians = (record.Medians(*n, t.ms, t.errors) for n, t in zip(names, plain, strict=True))
+    medians = (
+        record.Medians(**name, ms=times.ms, errors=times.errors)
+        for name, times in zip(names, plain, strict=True)
+    )
     return Judged(modes, detectable, _model(noise), tuple(medians))
 
 

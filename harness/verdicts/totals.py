@@ -208,8 +208,20 @@ def rollups(
         )
         work, lone = (*_work(ours, gone, new), *calls[0]), [*gone, *new]
         why = _unknown(effect.verdict, lone, more=calls[1], fewer=calls[2])
-        of = (level, name, len(ours), before, after, covered)
-        rows.append(Rollup(*of, effect, len(lone), work, why))
+        rows.append(
+            Rollup(
+                level,
+                name,
+                kernels=len(ours),
+                a_ms=before,
+                b_ms=after,
+                covered=covered,
+                effect=effect,
+                lone=len(lone),
+                work=work,
+                reason=why,
+            )
+        )
     return tuple(rows)
 
 
