@@ -135,6 +135,20 @@ def test_what_is_compared_is_rounded_as_what_is_stored(
     check(compiler, lambda x: ((x.to(dtype) * 7).floor(), (x.to(dtype) / 3).int()), x.detach())
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_what_is_looked_up_is_rounded(compiler: Compiler, dtype: torch.dtype) -> None:
+    """Each number is one that the row has, rounded, and beside it where it is not."""
+    x, y = (torch.randn(64, 5).to(dtype) for _ in range(2))
+    row = (x + y).flatten().sort().values
+    for function in (
+        lambda x, y: torch.searchsorted(row, x + y),
+        lambda x, y: torch.bucketize(x + y, row, right=True),
+        lambda x, y: torch.searchsorted(row.float(), x + y, right=True),
+    ):
+        torch.compiler.reset()
+        assert torch.equal(torch.compile(function, backend=compiler)(x, y), function(x, y))
+
+
 ROWS = torch.arange(3)
 ZEROS = torch.zeros(3, 1, dtype=torch.int64)
 STORES: dict[str, Function] = {

@@ -107,6 +107,7 @@ class Lowering:
         self.bounds = index_bounds(self.graph)
         self.maker = NestMaker(self.context, order)
         self.context.checked = CHECKED in self.graph.facts
+        self.context.given = frozenset(given.name for given in self.graph.inputs)
 
     def run(self, name: str) -> Program:
         """Lower everything."""

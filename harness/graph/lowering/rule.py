@@ -192,10 +192,11 @@ class Call:
 
     def rounded(self, value: Value, dtype: DType) -> Value:
         """``value`` rounded to ``dtype`` if that is narrower than what is computed in, and if it
-        was not read from memory of that type. Rounding twice does no harm."""
+        is no input of that type: what else is read may come to be computed in the same kernel.
+        Rounding twice does no harm."""
         if dtype.compute is dtype or not dtype.is_float or isinstance(value, Constant):
             return value
-        if isinstance(value, Load):
+        if isinstance(value, Load) and value.buffer in self.context.given:
             stored = self.types.get(value.buffer)
             if stored is not None and stored.dtype is dtype:
                 return value

@@ -77,7 +77,8 @@ def searching(boundaries: int, values: int) -> Rule:
         if call.raw(9, "sorter", None) is not None:
             raise call.reject("a sorter", "boundaries that are in order themselves")
         kind = promote(rows.dtype, sought.dtype)
-        value = call.scalar.cast(call.broadcast(sought, call.shape), kind)
+        value = call.rounded(call.broadcast(sought, call.shape), sought.dtype)
+        value = call.scalar.cast(value, kind)
         leading = canonical(call.shape)[: rows.rank - 1]
         return call.result(_before(call, rows, leading, value, int(count), right))
 
@@ -93,7 +94,8 @@ def _before(
         further = scalar.shift(found, 1 << bit)
         last = scalar.shift(scalar.op(Op.MINIMUM, further, scalar.like(count, further)), -1)
         where = (*leading, call.context.indirect(last))[-rows.rank :] if rows.rank else ()
-        bound = scalar.cast(call.read(rows, where, call.shape), value.dtype)
+        bound = call.rounded(call.read(rows, where, call.shape), rows.dtype)
+        bound = scalar.cast(bound, value.dtype)
         # Not "less": what NaN is compared with lies before it.
         beyond = scalar.compare(Op.GT if right else Op.GE, bound, value)
         inside = scalar.compare(Op.LE, further, scalar.like(count, further))
