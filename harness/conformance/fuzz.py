@@ -14,7 +14,7 @@ import torch
 
 from harness.backend import Compiler, Devices
 from harness.conformance.batch import answers, devices_of
-from harness.conformance.compare import differences, outcome, torchs_own
+from harness.conformance.compare import differences, draws, outcome, torchs_own
 from harness.conformance.programs import Program, make_program
 from harness.devices.job import Context, Job
 from harness.errors import FallbackWarning
@@ -49,16 +49,15 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
     """What is wrong with the compiled ``program``: results that differ, and regions or graphs
     that torch had to run because the compiler failed."""
     function, args = program.load()
-    compiler = Compiler(devices=devices, eager_random=program.draws)
-    zeros, dynamic = program.signed_zeros, program.dynamic
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("ignore", FallbackWarning)
+        compiler = Compiler(devices=devices, eager_random=draws(function, args))
         if isinstance(outcome(function, args)[0], Exception):
             return Trial(seed)  # gradients that eager mode does not have
-        lines = differences(function, args, compiler, signed_zeros=zeros, dynamic=dynamic)
+        lines = differences(function, args, compiler, dynamic=program.dynamic)
         lines += [report.eager for report in compiler.reports if report.eager]
-        torchs = torchs_own(function, args, lines, signed_zeros=zeros, dynamic=dynamic)
+        torchs = torchs_own(function, args, lines, dynamic=program.dynamic)
     lines = [line for line in lines if line not in torchs]
     lines += [failure for report in compiler.reports for failure in report.failures]
     return Trial(

@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 from harness.backend import Compiler, Devices
 from harness.conformance.batch import answers, devices_of
 from harness.conformance.compare import differences, draws, torchs_own
+from harness.conformance.judging import TIED
 from harness.devices.job import Context, Job
 from harness.errors import UsageError
 
@@ -35,8 +36,6 @@ another result; an exception. Of an operator's samples the last of these counts.
 
 DTYPES = ("float32", "bfloat16", "int64", "bool", "complex64")
 _SECONDS = 150.0
-_TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
-"""Where several elements are equal eager mode names any: only the values are compared."""
 _CONTENTS_UNDEFINED = "empty"
 """In the names of operators whose results are whatever was in memory."""
 
@@ -126,11 +125,7 @@ def try_operator(case: Case, samples: int, devices: Devices, device: str = "cpu"
         except Exception as error:  # noqa: BLE001 - an operator that breaks is a row as well
             found = ("error", f"{type(error).__name__}: {str(error)[:300]}")
         if CATEGORIES.index(found[0]) > CATEGORIES.index(worst[0]):
-            worst = (
-                found
-                if found[0] not in ("wrong", "error")
-                else (found[0], f"sample {tried}: {found[1]}")
-            )
+            worst = (found[0], f"sample {tried}: " * (found[0] in ("wrong", "error")) + found[1])
     return Row(case.operator, *worst, tried, case.dtype, case.backward)
 
 
@@ -165,7 +160,7 @@ def _try_sample(
             given[place] = tensor
         first, args, kwargs = pytree.tree_unflatten(given, spec)
         made = call(first, *args, **kwargs)
-        return made[0] if op.name in _TIED and isinstance(made, tuple) else made
+        return made[0] if op.name in TIED and isinstance(made, tuple) else made
 
     compiler = Compiler(devices=devices, eager_random=eager_random)
     args = [_leaf(leaves[n]) for n in at]

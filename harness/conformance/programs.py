@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,10 @@ _SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 33)
 _ASSIGNED = re.compile(r"v\d+ = ")
 _NAMES = re.compile(r"\b[vx]\d+\b")
 _MOST_ELEMENTS = 20_000
-_SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 1e-40, 3e38, 65520.0)
+_SPECIAL = (nan, inf, -inf, -0.0, 0.0, 1e-40, 3e38, 65520.0)
 
-_REDUCED = ("sum", "mean", "amax", "amin", "argmax", "argmin", "any", "all", "var", "std", "prod",
-            "logsumexp", "softmax", "log_softmax", "cumsum", "norm", "count_nonzero", "nansum",
-            "nanmean", "aminmax", "max", "min", "var_mean", "std_mean", "median", "nanmedian",
-)  # fmt: skip
-_KEPT = ("softmax", "log_softmax", "cumsum", "norm", "count_nonzero")
-_PAIRS = ("aminmax", "max", "min", "var_mean", "std_mean", "median", "nanmedian")
 _KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "conversions",
           "reduced", "changes", "layers")  # fmt: skip
-_DRAWING = ("dropout", "rand", "bernoulli")
-"""In what draws random numbers: torch's own are asked for, so that both are the same."""
-_UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort", "cum")
-"""In what eager mode's zeros have a sign that depends on the order in memory."""
 
 
 @functools.cache
@@ -69,29 +60,13 @@ class Program:
         """Text that makes the inputs ``x0`` … and ``f``."""
         read = {name for line in (*self.statements, *self.outputs) for name in _NAMES.findall(line)}
         read.update(name for text in self.inputs for name in _NAMES.findall(text))
-        made = [
+        made = ["import torch, torch.nn.functional as F", "nan, inf = float('nan'), float('inf')"]
+        made += [
             f"x{n} = {text if f'x{n}' in read else 'torch.zeros(1)'}"
             for n, text in enumerate(self.inputs)
         ]
         made += ["# torch.compile(f, dynamic=True)"] * self.dynamic
-        return "\n".join(
-            [
-                "import torch, torch.nn.functional as F",
-                "nan, inf = float('nan'), float('inf')",
-                *made,
-                self.text,
-            ]
-        )
-
-    @property
-    def draws(self) -> bool:
-        """Whether random numbers are drawn."""
-        return any(name in line for line in self.statements for name in _DRAWING)
-
-    @property
-    def signed_zeros(self) -> bool:
-        """Whether eager mode defines the signs of zeros."""
-        return not any(name in line for line in self.statements for name in _UNSIGNED_ZEROS)
+        return "\n".join([*made, self.text])
 
     def load(self, where: str = "<program>") -> tuple[Callable[..., Any], list[torch.Tensor]]:
         """The function and its inputs."""
@@ -189,13 +164,7 @@ class _Maker:
     def _try(self, line: str) -> bool:
         """Carry a line out; whether eager mode takes it."""
         name, _, value = line.partition(" = ")
-        scope = {
-            **self.scope,
-            "torch": torch,
-            "F": torch.nn.functional,
-            "nan": float("nan"),
-            "inf": float("inf"),
-        }
+        scope = self.scope | {"torch": torch, "F": torch.nn.functional, "nan": nan, "inf": inf}
         try:
             exec(line, scope)  # noqa: S102 - written here
         except Exception:  # noqa: BLE001 - eager mode refuses in many ways
@@ -227,10 +196,10 @@ class _Maker:
             "v": rng.choice(("int32", "int16", "uint8", "float32", "float16", "int64", "bfloat16")),
         }  # fmt: skip
         if kind == "reduced":
-            name = rng.choice(_REDUCED)
-            keep = name not in _KEPT
+            name = rng.choice(_templates()["reduced"])
+            keep = name not in _templates()["kept"]
             extra = ", keepdim=True" if keep and rng.random() < 0.5 else ""
-            part = f"[{rng.randrange(2)}]" if name in _PAIRS else ""
+            part = f"[{rng.randrange(2)}]" if name in _templates()["pairs"] else ""
             where = "torch" if name.endswith("_mean") else "{0}"
             given = "{0}, " if name.endswith("_mean") else ""
             where = "({0} + 0)" if "softmax" in name else where  # of bool only when empty

@@ -1,0 +1,274 @@
+"""Which values differ between eager mode and a compiled function by more than rounding decides.
+
+Kernels round elsewhere than eager mode: 16-bit numbers only where they are stored, sums in another
+order. What that may change is found by repeating the function with every rounded result moved a few
+units of its last place, and once without rounding 16 bits: it may differ twice as far as a repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.testing._comparison import default_tolerances
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+Run = Callable[[], Sequence[Any] | None]
+"""The results of a function, and its arguments afterwards; None if it raises."""
+
+_REPEATS = 24
+TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
+"""Packets of ``aten`` that name any of the elements that are equal."""
+_UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort", "cum")
+"""In what eager mode's zeros have a sign that depends on the order in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Compares results of ``run()`` (``eager``) with other ones, values only. Signs of zeros
+    count with ``signed_zeros``."""
+
+    run: Run
+    eager: Sequence[Any]
+    signed_zeros: bool
+    known: list[Sequence[Any]] = field(default_factory=list)
+
+    def is_right(self, number: int, found: Any) -> bool:
+        """Whether ``found`` may be the result of this ``number``, whose type and shape it has."""
+        wanted = self.eager[number]
+        if not isinstance(wanted, Tensor):
+            return bool(wanted == found or wanted != wanted)
+        if wanted.layout is not torch.strided:
+            return _is_close(wanted, found)
+        wanted, found = _real(wanted), _real(found)
+        signs = self.signed_zeros and wanted.is_floating_point()
+        if _is_close(wanted, found) and not (signs and _resigned(wanted, found).any()):
+            return True
+        bounds = _Bounds(wanted, found, signs)
+        return any(bounds.hold_after(_real(repeat[number])) for repeat in self._repeats())
+
+    def _repeats(self) -> Iterator[Sequence[Any]]:
+        yield from self.known
+        for seed in range(len(self.known), _REPEATS):
+            with _Moved(seed) if seed else _Unrounded():
+                made = self.run()
+            self.known.append(made if made and len(made) == len(self.eager) else self.eager)
+            yield self.known[-1]
+
+
+class _Bounds:
+    """How far from ``wanted`` each element may be: as far as the repeats seen."""
+
+    def __init__(self, wanted: Tensor, found: Tensor, signs: bool) -> None:
+        self.wanted, self.signs = wanted, signs
+        self.may_be_anything = torch.zeros_like(wanted, dtype=torch.bool)
+        self.other_sign = _resigned(wanted, found) if signs else self.may_be_anything
+        self.same = _same(wanted, found)
+        self.error = (found.double() - wanted.double()).abs().nan_to_num(torch.inf)
+        self.bound = torch.zeros_like(self.error)
+        if wanted.is_floating_point():
+            relative, absolute = default_tolerances(wanted.dtype)
+            self.bound = absolute + relative * wanted.double().abs().nan_to_num(0, 0, 0)
+
+    def hold_after(self, repeat: Any) -> bool:
+        """Whether one more ``repeat`` leaves no element out of bounds."""
+        if not isinstance(repeat, Tensor) or repeat.shape != self.wanted.shape:
+            self.may_be_anything.fill_(True)
+            return True
+        apart = ~_same(self.wanted, repeat)
+        if self.wanted.is_floating_point():
+            moved = (repeat.double() - self.wanted.double()).abs().nan_to_num(torch.inf)
+            self.bound = torch.maximum(self.bound, torch.where(apart, 2 * moved, 0.0))
+            signed = torch.signbit(repeat) == torch.signbit(self.wanted)
+            self.other_sign = self.other_sign & (repeat == 0) & signed
+        else:
+            self.may_be_anything |= apart
+        near = self.same | (self.error <= self.bound)
+        return bool(((near & ~self.other_sign) | self.may_be_anything).all())
+
+
+class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Elementwise operators get what 16 bits were before they were rounded, as inside a kernel;
+    results have their own types."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        # The numbers in a wider type, and as of which change.
+        self.known: MutableMapping[Tensor, tuple[Tensor, int]] = WeakTensorKeyDictionary()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        floats = [one for one in _leaves(made) if _is_float(one)]
+        if not floats or any(one.alias_info is not None for one in func._schema.returns):
+            return made
+        given, untagged = (args, kwargs or {}), ("_to_copy", "floor_divide")
+        if torch.Tag.pointwise in func.tags or func._overloadpacket.__name__ in untagged:
+            given = pytree.tree_map_only(Tensor, self._before_rounding, given)
+        double = any(one.dtype is torch.float64 for one in floats)
+        wide = _again(func, given, torch.float64 if double else torch.float32)
+        for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
+            if one.shape == better.shape:
+                self.known[one.copy_(better)] = better, one._version
+        return made
+
+    def _before_rounding(self, value: Tensor) -> Tensor:
+        better, version = self.known.get(value, (value, 0))
+        return better if version == value._version else value
+
+
+class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Moves the results that were rounded by up to two units of the last place, or twice what was
+    lost; among equal elements it names another."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.rng = torch.Generator().manual_seed(seed)
+        # Some repeats move little: what depends on equality meets it.
+        self.share = (0.15, 0.5, 1.0)[seed % 3]
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given, schema = (args, kwargs or {}), func._schema
+        before = pytree.tree_map_only(Tensor, torch.clone, given) if schema.is_mutable else given
+        tied = func._overloadpacket.__name__ in TIED and len(schema.returns) == 2
+        if tied and not kwargs and self._by_chance():
+            return _first_of_equals(func, *args)
+        made = func(*args, **given[1])
+        computes = schema.is_mutable or all(one.alias_info is None for one in schema.returns)
+        computes &= schema.name != "aten::set_"
+        draws = torch.Tag.nondeterministic_seeded in func.tags and "attention" not in schema.name
+        if computes and not draws and self._by_chance():
+            self._move(func, before, _leaves(made))
+        return made
+
+    def _by_chance(self) -> bool:
+        return float(torch.rand((), generator=self.rng)) < self.share
+
+    def _steps(self, like: Tensor, *, alike: bool = False) -> Tensor:
+        """-2 … 2 for each element; ``alike``: equal ones have the same."""
+        if alike:
+            salt = int(torch.randint(1 << 40, (), generator=self.rng)) * 2 + 1
+            return (like.double().view(torch.int64) * salt >> 40) % 5 - 2
+        return torch.randint(-2, 3, like.shape, generator=self.rng).to(like.device)
+
+    def _move(self, func: Any, given: Any, made: Sequence[Tensor]) -> None:
+        if not any(map(_is_float, made)):
+            return
+        double = any(one.dtype is torch.float64 for one in made)
+        pointwise = torch.Tag.pointwise in func.tags
+        other = _again(func, given, torch.float32 if double else torch.float64)
+        nearby = made if pointwise else self._nearby(func, given)
+        for one, better, near in zip(made, other or made, nearby or made, strict=True):
+            if not _is_float(one) or better.shape != one.shape:
+                continue
+            exact = _same(one, better) & (better is not one)
+            if double or not pointwise:
+                # Distances of equal points are nothing in any type, or what cancelling leaves.
+                sure = exact.all() | pointwise
+                exact = _found_among(one, given) | exact & (sure | _same(one, near))
+            if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
+                one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
+            if exact.all():
+                continue
+            value, moved = one.double(), near.double()
+            lost = torch.zeros_like(value) if double else (better.double() - value).abs()
+            # Half of the smallest number, or twice the largest, may be another one in a kernel.
+            kind = torch.finfo(one.dtype)
+            size = torch.maximum(lost, value.abs() * kind.eps).clamp_min(kind.tiny * kind.eps)
+            noise = 16 * (value - moved).abs().nan_to_num(0, 0, 0)
+            moved = moved + self._steps(value, alike=pointwise) * size.nan_to_num(0, 0, 0)
+            if not pointwise and self._by_chance():
+                # What cancelling leaves may as well be nothing.
+                moved = torch.where(value.abs() <= noise, 0.0, moved)
+            if self._by_chance():
+                moved = torch.where(torch.isfinite(better), moved.clamp(kind.min, kind.max), moved)
+            one.copy_(torch.where(exact, one, moved.to(one.dtype)))
+
+    def _nearby(self, func: Any, given: Any) -> Sequence[Tensor] | None:
+        """The results of operands that are moved a little: sums in another order."""
+        size = 8 if self._by_chance() else 1
+
+        def moved(leaf: Any) -> Any:
+            if not _is_float(leaf):
+                return leaf
+            eps = torch.finfo(torch.promote_types(leaf.dtype, torch.float32)).eps
+            return leaf.double() * (1 + size * eps * self._steps(leaf).double())
+
+        return _again(func, pytree.tree_map(moved, given), torch.float64)
+
+
+def _again(func: Any, given: Any, dtype: torch.dtype) -> Sequence[Tensor] | None:
+    """The results of copies of the operands in ``dtype``."""
+
+    def cast(leaf: Any) -> Any:
+        if isinstance(leaf, torch.dtype):
+            return dtype if leaf.is_floating_point else leaf
+        if not isinstance(leaf, Tensor):
+            return leaf
+        wanted = dtype.to_complex() if leaf.is_complex() else dtype
+        return leaf.to(wanted, copy=True) if _is_float(leaf) or leaf.is_complex() else leaf.clone()
+
+    args, kwargs = pytree.tree_map(cast, given)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)  # of what is made of integers
+    try:
+        return _leaves(func(*args, **kwargs))
+    except Exception:  # noqa: BLE001 - an operator may not take this type
+        return None
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _first_of_equals(func: Any, x: Tensor, *args: Any) -> Any:
+    """The value and index along a dimension of an operator that may name any that are equal."""
+    values, indices = func(x, *args)
+    place = [one.name for one in func._schema.arguments].index("dim") - 1
+    dim = args[place] if place < len(args) else -1
+    along = values if values.dim() == x.dim() else values.unsqueeze(dim)
+    if not x.numel() or not x.dim() or along.shape[dim] != 1:
+        return values, indices
+    return values, _same(x, along).byte().argmax(dim, keepdim=True).reshape(indices.shape)
+
+
+def _leaves(tree: Any) -> list[Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def _found_among(value: Tensor, given: Any) -> Tensor:
+    """Where a number is one of the operands', but for its sign."""
+    known = [leaf.double().abs().flatten() for leaf in _leaves(given) if _is_float(leaf)]
+    found = torch.isin(value.abs(), torch.cat([value.new_empty(0).double(), *known]))
+    return found & torch.isfinite(value)
+
+
+def _real(value: Any) -> Any:
+    """A complex tensor as one of pairs; without its gradient."""
+    if not isinstance(value, Tensor):
+        return value
+    value = value.detach()
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+
+
+def _same(left: Tensor, right: Tensor) -> Tensor:
+    return (left == right) | ((left != left) & (right != right))
+
+
+def _resigned(wanted: Tensor, found: Tensor) -> Tensor:
+    """Zeros of the other sign."""
+    return (wanted == 0) & (found == 0) & (torch.signbit(wanted) != torch.signbit(found))
+
+
+def _is_close(wanted: Any, found: Any) -> bool:
+    try:
+        torch.testing.assert_close(found, wanted, equal_nan=True)
+    except AssertionError:
+        return False
+    return True

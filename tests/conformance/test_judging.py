@@ -1,0 +1,138 @@
+"""What counts as a wrong value: what rounding decides does not, anything else does. A compiler is
+made up that answers with ``wrong``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils._pytree import tree_leaves
+
+from harness.conformance.compare import differences
+
+Function = Callable[..., Any]
+HALF = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1], dtype=torch.bfloat16)
+SINGLE = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1])
+POINTS = torch.linspace(-3, 4, 240).sin().view(30, 8)
+LARGE = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
+EQUAL = torch.full((9, 7), 0.1, dtype=torch.float64)
+
+
+def found(right: Function, wrong: Function, *args: torch.Tensor) -> list[str]:
+    """What the judge says of ``wrong`` instead of ``right``."""
+
+    def compiler(_: Any, __: Any) -> Function:
+        def run(*args: Any) -> Any:
+            made = wrong(*args)
+            return made if isinstance(made, tuple) else (made,)
+
+        return run
+
+    return differences(right, args, compiler)
+
+
+def flipped(at: int) -> Function:
+    def change(made: torch.Tensor) -> torch.Tensor:
+        made = made.clone()
+        made.view(-1)[at] = (
+            ~made.view(-1)[at] if made.dtype is torch.bool else made.view(-1)[at] + 1
+        )
+        return made
+
+    return change
+
+
+PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
+    "comparison beside 16 bits": (
+        lambda x, y: (x * 3).sin() > y, lambda x, y: flipped(2)((x * 3).sin() > y), [HALF, SINGLE]
+    ),
+    "position beside 16 bits": (
+        lambda x, y: ((x * y).argmax(),), lambda x, y: ((x * y).argmax() - 1,), [HALF, SINGLE]
+    ),
+    "whole numbers beside 16 bits": (
+        lambda x, n: n * 2 + (x > 100), lambda x, n: flipped(0)(n * 2), [HALF, torch.arange(6)]
+    ),
+    "floor of 16 bits": (
+        lambda x: (x * 1.3).floor().int(), lambda x: flipped(3)((x * 1.3).floor().int()), [HALF]
+    ),
+    "floor": (lambda x: (x * 1.3).floor(), lambda x: flipped(5)((x * 1.3).floor()), [SINGLE]),
+    "bits of a copy": (
+        lambda x: x.flip(0).view(torch.int16),
+        lambda x: flipped(1)(x.flip(0).view(torch.int16)), [HALF],
+    ),
+    "a small element of 16 bits": (
+        lambda x: x.exp() * 3, lambda x: (x.exp() * 3).where(x > 0, 0.6), [HALF]
+    ),
+    "a small element": (
+        lambda x: x.exp() ** 4, lambda x: (x.exp() ** 4).where(x > -1, 2e-3), [SINGLE]
+    ),
+    "a float64 in float32": (
+        lambda x: x.exp() ** 9, lambda x: (x.float().exp() ** 9).double(), [SINGLE.double() / 3]
+    ),
+    "a sum of float64": (
+        lambda x: (x.sum(1) - 0.7).abs() < 1e-9,
+        lambda x: (x.float().sum(1) - 0.7).abs() < 1e-9, [EQUAL],
+    ),
+    "infinity beside 16 bits": (
+        lambda x, y: (x * 2, y / (y - 1)),
+        lambda x, y: (x * 2, (y / (y - 1)).nan_to_num()), [HALF, SINGLE],
+    ),
+    "a complex number": (
+        lambda x: torch.complex(x.sin(), x), lambda x: torch.complex(x.sin(), x + 0.01), [SINGLE]
+    ),
+    "beside a number beyond 16 bits": (
+        lambda x: x * 3 // 3 > 4e4, lambda x: flipped(1)(x * 3 // 3 > 4e4), [LARGE]
+    ),
+    "a sign of zero": (lambda x: x * 0, lambda x: (x * 0).abs(), [SINGLE]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_wrong_value_is_found(name: str) -> None:
+    right, wrong, args = PLANTED[name]
+    assert "instead of" in found(right, wrong, *args)[0]
+
+
+DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
+    "a batch of equal numbers less their mean": (
+        lambda x: F.batch_norm(x, None, None, training=True).bool(),
+        lambda x: torch.zeros_like(x, dtype=torch.bool), [EQUAL],
+    ),
+    "beyond 16 bits": (
+        lambda x: x * 3 // 3 > 4e4, lambda x: x.float() * 3 // 3 > 4e4, [LARGE]
+    ),
+    "which NaN": (
+        lambda x: (x * torch.nan).topk(1)[1], lambda x: torch.full((9, 1), 3), [EQUAL]
+    ),
+    "beside a whole number": (
+        lambda x: x.sigmoid().logit().ceil(),
+        lambda x: x.sigmoid().logit().nextafter(x * 0 + 2).ceil(), [torch.ones(3)],
+    ),
+    "a power of two": (
+        lambda x: torch.frexp(F.cosine_similarity(x, x))[1],
+        lambda x: 1 - torch.frexp(F.cosine_similarity(x, x))[1], [POINTS[:6]],
+    ),
+    "distances of equal points": (
+        lambda x: torch.cdist(x, x),
+        lambda x: torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist"), [POINTS],
+    ),
+    "bits after a scan": (
+        lambda x: x.cumsum(0).sin().view(torch.int16),
+        lambda x: x.float().cumsum(0).sin().bfloat16().view(torch.int16), [HALF],
+    ),
+    "a change of 16 bits in place": (
+        lambda x: (x.add_(0.3).cumsum(0).float(), x.view(torch.int16)),
+        lambda x: (x.add_(0.3).float().cumsum(0), x.view(torch.int16)), [HALF],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_what_rounding_decides_is_not_wrong(name: str) -> None:
+    right, other, args = DECIDED[name]
+    one, two = (tree_leaves(each(*(a.clone() for a in args))) for each in (right, other))
+    assert not all(map(torch.equal, one, two))
+    assert found(right, other, *args) == []
