@@ -99,8 +99,8 @@ class _Rough:
 class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
     Of these ``lost`` rounds are at an unusual launch interval; the ``lost_ms`` that they took do
-    not count for the budget, and it ends where that is ``patience_ms``. ``stopped`` is empty while
-    it goes on."""
+    not count for the budget, up to ``patience_ms``, where it ends. ``stopped`` is empty while it
+    goes on."""
 
     subjects: Mapping[str, _Subject]
     budget_ms: float
@@ -121,7 +121,8 @@ class _Sampling:
 
     def left_ms(self) -> float:
         """What is left of the budget; negative beyond it."""
-        return self.budget_ms + self.lost_ms - (time.monotonic() - self.began) * 1000
+        lost_ms = min(self.lost_ms, self.patience_ms)
+        return self.budget_ms + lost_ms - (time.monotonic() - self.began) * 1000
 
     @property
     def look(self) -> int:
@@ -138,8 +139,9 @@ class _Sampling:
     def is_over(self, left_ms: float) -> bool:
         """Whether it has to end without the width."""
         taken = len(self.slowed)
+        counted = taken - (self.lost if self.lost_ms < self.patience_ms else 0)
         ends = left_ms <= 0 or self.lost_ms >= self.patience_ms > 0
-        return taken >= _LEAST_SAMPLES and (ends or taken - self.lost >= 2 * _MOST_SAMPLES)
+        return taken >= _LEAST_SAMPLES and (ends or counted >= 2 * _MOST_SAMPLES)
 
 
 @dataclass(eq=False, slots=True)
