@@ -29,7 +29,7 @@ _A_WARP = 4096
 tensors, loaded ahead, spill, and Triton takes minutes to compile them. Nor are more warps an answer
 where rows are short: sums down the columns then wait for all of them (twice as slow on an H200)."""
 _SHORT = 1024
-"""Columns below which what spills likely does not with one block at a time: that comes early."""
+"""Columns below which what spills likely does not with one block at a time."""
 
 
 def fits(columns: int, held: int, target: Target) -> bool:

@@ -41,25 +41,22 @@ def resampled(gm: fx.GraphModule) -> None:
         given.apply_defaults()
         wanted = given.arguments
         image = wanted["input"].meta.get("example_value")
-        if not isinstance(image, Tensor) or not image.is_floating_point():
+        known = isinstance(image, Tensor) and all(isinstance(n, int) for n in image.shape)
+        alone = node.all_input_nodes == [wanted["input"]] and not wanted["antialias"]
+        if not (known and alone and image.is_floating_point()):
             continue
-        known = all(isinstance(n, int) for n in image.shape) and node.all_input_nodes == [
-            wanted["input"]
-        ]
-        if known and (wanted["mode"], image.dim()) in _BACKWARD and not wanted["antialias"]:
+        if (wanted["mode"], image.dim()) in _BACKWARD:
             node.target, node.kwargs = interpolate, {}
             node.args = tuple(wanted.values())[:-1]
     if found:
         gm.recompile()
 
 
-def interpolate(
-    x: Tensor, size: Any, scale_factor: Any, mode: str, align_corners: Any, recompute: Any
-) -> Tensor:
-    """``torch.nn.functional.interpolate`` with that gradient."""
-    kept = None if recompute else scale_factor
+def interpolate(x: Tensor, *options: Any) -> Tensor:
+    """``torch.nn.functional.interpolate`` with that gradient; its options but ``antialias``."""
+    _, factor, _, _, recompute = options
+    kept = None if recompute else factor
     scales = [*kept] if isinstance(kept, Sequence) else [kept] * (x.dim() - 2)
-    options = (size, scale_factor, mode, align_corners, recompute)
     made: Tensor = _Interpolated.apply(x, options, scales)  # type: ignore[no-untyped-call]
     return made
 
