@@ -97,7 +97,11 @@ MODULES: dict[str, tuple[nn.Module, tuple[int, ...], set[str]]] = {
     "group_norm": (nn.GroupNorm(2, 4), (2, 4, 5, 5), set()),
     "pixel_shuffle": (nn.PixelShuffle(2), (2, 8, 3, 3), set()),
     "nearest": (nn.Upsample(scale_factor=2, mode="nearest"), (2, 3, 4, 4), set()),
-    "bilinear": (nn.Upsample(scale_factor=2, mode="bilinear"), (2, 3, 4, 4), set()),
+    "bilinear": (
+        nn.Upsample(scale_factor=2, mode="bilinear"),
+        (2, 3, 4, 4),
+        {"upsample_bilinear2d_backward"},
+    ),
     "cross_entropy": (
         Apply(lambda x: functional.cross_entropy(x, LABELS, label_smoothing=0.1)),
         (4, 5),
