@@ -171,14 +171,19 @@ class Session:
     def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
         """Time and compare each graph of a block. All its kernels have been checked: a check does
         not mind a device that is still disturbed by those who compiled on it."""
-        for entry, compiled in block:
-            progress = self._flight.get(entry.name)
-            if progress is None or isinstance(compiled, HarnessError):
-                continue
-            yield from self._time(device, compiled, progress)
-            if self.peers is not None:
-                yield from self._compare(self.peers, compiled, progress)
-            yield from self._landed(entry.name)
+        try:
+            for entry, compiled in block:
+                progress = self._flight.get(entry.name)
+                if progress is None or isinstance(compiled, HarnessError):
+                    continue
+                yield from self._time(device, compiled, progress)
+                if self.peers is not None:
+                    yield from self._compare(self.peers, compiled, progress)
+                yield from self._landed(entry.name)
+        except NoDevice:
+            while any(max(one.missing) == 1 for one in self._flight.values()):
+                yield from self._arrived(wait=True)  # metrics of what has been timed
+            raise
 
     def _time(self, device: CudaDevice, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name = progress.record.name

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,12 @@ def test_a_gpu_that_vanishes_keeps_what_was_measured(
                 raise NoDevice("the GPU cannot be used", got="no device found")
             return super().time(module)
 
-    planned(FakeEntry("first", compiled(A)), FakeEntry("second", compiled(B)), device=Vanishing())
+    def late(_: object) -> object:  # metrics come after the device has gone
+        time.sleep(0.3)
+        return METRICS
+
+    graphs = FakeEntry("first", compiled(A)), FakeEntry("second", compiled(B))
+    planned(*graphs, device=Vanishing(), static=late)
     answer = harness("run")
     assert answer.status == 1
     (path,) = stored(results)

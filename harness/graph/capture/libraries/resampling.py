@@ -48,8 +48,7 @@ def resampled(gm: fx.GraphModule) -> None:
         if (wanted["mode"], image.dim()) in _BACKWARD:
             node.target, node.kwargs = interpolate, {}
             node.args = tuple(wanted.values())[:-1]
-    if found:
-        gm.recompile()
+    gm.recompile()
 
 
 def interpolate(x: Tensor, *options: Any) -> Tensor:
@@ -57,8 +56,7 @@ def interpolate(x: Tensor, *options: Any) -> Tensor:
     _, factor, _, _, recompute = options
     kept = None if recompute else factor
     scales = [*kept] if isinstance(kept, Sequence) else [kept] * (x.dim() - 2)
-    made: Tensor = _Interpolated.apply(x, options, scales)  # type: ignore[no-untyped-call]
-    return made
+    return _Interpolated.apply(x, options, scales)  # type: ignore[no-untyped-call]
 
 
 class _Interpolated(torch.autograd.Function):
