@@ -25,9 +25,8 @@ _REGISTERS = 2
 _UNDER_WAY = 8192
 """Elements of a tensor in the blocks of rows of a multiprocessor's programs."""
 _A_WARP = 4096
-"""Elements of a tensor in a warp's part of a block, at most. Threads that hold more of several
-tensors, loaded ahead, spill, and Triton takes minutes to compile them. Nor are more warps an answer
-where rows are short: sums down the columns then wait for all of them (twice as slow on an H200)."""
+"""Elements of a tensor in a warp's part of a block, at most: of more, loaded ahead, Triton takes
+minutes to compile what then spills. More warps for short rows took twice as long (H200)."""
 _SHORT = 1024
 """Columns below which what spills likely does not with one block at a time."""
 
@@ -64,9 +63,11 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
     w = max(1, row // 256 if row <= 2048 else row // 1024)
-    wanted = [(x, w, 3), (x, 2 * w, 3), (2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3)]
-    wanted += [(4 * x, w, 3), (x, w, 1), (x, 2 * w, 1)]
+    wanted = [(x, w, 3), (x, 2 * w, 3)]
     if row < _SHORT:
-        wanted = [(x, w, 3), (x, 2 * w, 3), (x, 2 * w, 1), (x, w, 1), (x, w, 4), (2 * x, 2 * w, 3)]
+        wanted += [(x, 2 * w, 1), (x, w, 1), (x, w, 4), (2 * x, 2 * w, 3)]
+    else:
+        wanted += [(2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3), (4 * x, w, 3)]
+        wanted += [(x, w, 1), (x, 2 * w, 1)]
     sized = [((("x", n),), max(1, wide, n * row // _A_WARP), stages) for n, wide, stages in wanted]
     return [Proposal(*one, max_warps=16, grow=False) for one in sized]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional
 
-from harness.backend import Compiler
+from harness.backend import Compiler, Devices
 
 SIZES = {3: (5,), 4: (4, 5), 5: (3, 4, 2)}
 
 
 @pytest.fixture
-def compiler() -> Any:
-    made = Compiler(fail_on_fallback=True)
-    yield made
-    made.close()
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.compiler.reset()  # or other sizes make all of them unknown
+    yield Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,6 @@ def test_gradients(compiler: Compiler, mode: str, rank: int, options: dict[str, 
     def f(x: torch.Tensor) -> torch.Tensor:
         return torch.sin(functional.interpolate(x * 2, mode=mode, **options))
 
-    torch.compiler.reset()  # or other sizes make all of them unknown
     found = []
     x = torch.randn(2, 3, *SIZES[rank], requires_grad=True)
     for function in (f, torch.compile(f, backend=compiler)):
@@ -64,7 +64,6 @@ def test_transforms_of_functions_are_left_alone(compiler: Compiler, transform: s
         return torch.func.grad(lambda y: larger(y[0]).square().sum())(x)
 
     x = torch.randn(2, 2, 3, 4, 5)
-    torch.compiler.reset()
     torch.testing.assert_close(torch.compile(f, backend=compiler)(x), f(x))
 
 

@@ -33,8 +33,8 @@ _SIGNATURE = inspect.signature(functional.interpolate)
 def resampled(gm: fx.GraphModule) -> None:
     """Give interpolations in a module from ``torch.compile`` the library's gradient, in place; not
     of unknown sizes, nor beside transforms of functions: torch does not trace that."""
-    found = [n for n in gm.graph.nodes if n.target is functional.interpolate]
-    if any("functorch" in getattr(n.target, "__module__", "") for n in gm.graph.nodes):
+    found = gm.graph.find_nodes(op="call_function", target=functional.interpolate)
+    if not found or any("functorch" in getattr(n.target, "__module__", "") for n in gm.graph.nodes):
         return
     for node in found:
         given = _SIGNATURE.bind(*node.args, **node.kwargs)
@@ -43,9 +43,8 @@ def resampled(gm: fx.GraphModule) -> None:
         image = wanted["input"].meta.get("example_value")
         known = isinstance(image, Tensor) and all(isinstance(n, int) for n in image.shape)
         alone = node.all_input_nodes == [wanted["input"]] and not wanted["antialias"]
-        if not (known and alone and image.is_floating_point()):
-            continue
-        if (wanted["mode"], image.dim()) in _BACKWARD:
+        plain = known and alone and image.is_floating_point()
+        if plain and (wanted["mode"], image.dim()) in _BACKWARD:
             node.target, node.kwargs = interpolate, {}
             node.args = tuple(wanted.values())[:-1]
     gm.recompile()
