@@ -65,7 +65,8 @@ def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
             try:
                 cache, jobs = future.result(timeout=START_SECONDS)
             except Exception as error:  # noqa: BLE001 - without this package a worker raises whatever
-                reasons.append(f"{name}: {type(error).__name__}: {error}")
+                said = str(error) or f"nothing in {START_SECONDS:.0f} s"
+                reasons.append(f"{name}: {type(error).__name__}: {said}")
                 continue
             device = gpu(True, environment(Path(cache)))
             found.append((replace(device, name=name, host=Worker(client, name, cache)), jobs))
