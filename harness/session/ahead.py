@@ -30,9 +30,10 @@ SECONDS = 300.0
 FEW = 64
 """So many graphs are generated sooner than processes have started: 60 ms each on average, of the
 corpus, and 2 s for a process (measured on two cores)."""
-_KERNELS = 32
-"""In a block: enough that a slow compilation at its end keeps few processes waiting, few enough
-that the device, which waits for the first block, starts soon."""
+_FIRST_KERNELS = 32
+"""In the first block, which the device waits for."""
+_KERNELS = 64
+"""In the others: enough that a slow compilation ends before the block before it is timed."""
 _KERNELS_COMPARED = 128
 """In a block with other compilers: about two minutes of timing to some ten seconds of waiting."""
 
@@ -42,27 +43,33 @@ Made = tuple[Entry, Compiled | HarnessError]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generate(Job):
-    """Generate a graph's code. Answers ``Compiled``, without what other compilers are given."""
+    """Generate a graph's code. Answers ``Compiled``; what other compilers are given only where it
+    is to be ``compared``."""
 
     handler: ClassVar[str] = "harness.session.ahead:generate"
     entry: FileEntry
+    compared: bool = False
 
 
 def generate(_: Context, job: Generate) -> Compiled:
     """The handler of ``Generate``."""
-    return replace(job.entry.compile(), regions=())
+    made = job.entry.compile()
+    return made if job.compared else replace(made, regions=())
 
 
-def all_generated(entries: Sequence[Entry], jobs: int, cache: Path | None) -> Iterator[Made]:
+def all_generated(
+    entries: Sequence[Entry], jobs: int, cache: Path | None, compared: bool = False
+) -> Iterator[Made]:
     """Every entry with what is made of it; if there are many by ``jobs`` processes, which leave the
-    GPU alone, as they end."""
+    GPU alone, as they end: the longest files first, so that none is waited for at the end."""
     files = [entry for entry in entries if isinstance(entry, FileEntry)]
     if jobs < 2 or len(files) < max(FEW, len(entries)):
         yield from map(generated, entries)
         return
+    files.sort(key=lambda entry: -entry.file.bytes)
     with Pool(cores(jobs), SECONDS, cache) as pool:
-        for index, answer in pool.each([Generate(entry=entry) for entry in files]):
-            yield entries[index], answer
+        for index, answer in pool.each([Generate(entry=e, compared=compared) for e in files]):
+            yield files[index], answer
 
 
 def compiled_ahead(
@@ -73,9 +80,11 @@ def compiled_ahead(
     process can compile."""
     left = map(generated, entries)
     threads = ThreadPoolExecutor(2)
-    size = _KERNELS if peers is None else _KERNELS_COMPARED
+    first, size = _FIRST_KERNELS, _KERNELS
+    if peers is not None:
+        first = size = _KERNELS_COMPARED
     try:
-        block, compiling = _begun(left, size, device, threads)
+        block, compiling = _begun(left, first, device, threads)
         while block:
             waited_for = [compiling]
             if peers is not None:

@@ -47,6 +47,11 @@ class GraphFile:
     path: Path
     small: Path | None
 
+    @property
+    def bytes(self) -> int:
+        """The file's; 0 where there is none."""
+        return self.path.stat().st_size if self.path.is_file() else 0
+
     def load(self) -> Graph:
         """The graph. Raises ``DamagedGraph``."""
         return read(self.path)

@@ -114,8 +114,12 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
             each = max(1, workers // len(boards))
             examine = functools.partial(_session, options, request.against, each, target)
-            jobs = 1 if request.against else workers
-            generate = functools.partial(all_generated, jobs=jobs, cache=options.kept_cache)
+            generate = functools.partial(
+                all_generated,
+                jobs=workers,
+                cache=options.kept_cache,
+                compared=bool(request.against),
+            )
             fleet = Fleet(entries, target, boards, homes, examine, generate, request.processes)
             run = replace(run, machine=fleet.machine())
             devices = tuple(replace(board.where, opening=OpenDevice()) for board in boards)

@@ -3,6 +3,8 @@
 python -m suites.building capture 'Llama*'     # leaves captures in the working folder
 python -m suites.building build                # captures what suites/corpus lacks, writes it
 python -m suites.building build --no-capture   # of what has been captured
+python -m suites.building try small=yes        # small counterparts in the interpreter
+python -m suites.building check 'bytes<1GB'    # kernels at full size, on the GPUs here
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from suites.building import catalogue
 from suites.building.capturing import Shard, earlier, merged, shards, with_small
 from suites.building.causes import markdown
 from suites.building.picture import draw
-from suites.building.trying import summary, tried
+from suites.building.trying import TARGETS, on_gpus, summary, tried
 from suites.building.writing import save
 
 
@@ -28,13 +30,13 @@ def main(arguments: Sequence[str]) -> str | None:
     """Do what the arguments say; the error's text where one ends it."""
     options = settings.current()
     parser = argparse.ArgumentParser(prog="python -m suites.building", description=__doc__)
-    parser.add_argument("what", choices=("capture", "build", "try", "picture", "causes"))
+    parser.add_argument("what", choices=("capture", "build", "try", "check", "picture", "causes"))
     parser.add_argument("names", nargs="*", metavar="MODEL", help="names or patterns; default: all")
     parser.add_argument("--jobs", type=int, default=options.jobs, help="worker processes")
     parser.add_argument("--folder", type=Path, default=options.suites / "corpus")
     parser.add_argument("--work", type=Path, default=options.cache / "corpus")
     parser.add_argument(
-        "--log", type=Path, help="where try goes on; default: in the working folder"
+        "--log", type=Path, help="where try and check go on; default: in the working folder"
     )
     parser.add_argument("--no-capture", action="store_true", help="leave out what is not captured")
     given = parser.parse_intermixed_args(arguments)
@@ -47,11 +49,13 @@ def main(arguments: Sequence[str]) -> str | None:
             declared = catalogue.load(given.folder)
             sys.stdout.write(markdown(declared, store.load(given.folder).captures))
             return None
-        if given.what == "try":
+        if given.what in ("try", "check"):
             corpus = store.load(given.folder)
-            chosen = select(corpus, " ".join(given.names))
-            log = given.log or given.work / "tried.jsonl"
-            outcome = tried(corpus.texts(p.name for p in chosen), log, given.jobs)
+            texts = corpus.texts(p.name for p in select(corpus, " ".join(given.names)))
+            log, places = given.log or given.work / f"{given.what}.jsonl", []
+            if given.what == "check":
+                texts, places = {n: (text, "") for n, (text, _) in texts.items()}, on_gpus(given.jobs)
+            outcome = tried(texts, log, given.jobs, ("sm_90",) if places else TARGETS, places=places)
             sys.stdout.write(summary(outcome) + "\n")
             return None
         planned = catalogue.named(catalogue.load(given.folder), given.names)

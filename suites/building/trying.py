@@ -1,5 +1,6 @@
 """Every pattern through the compiler, in processes side by side: kernels for each kind of device,
-and the small counterpart's kernels checked in Triton's interpreter.
+and the small counterpart's kernels checked in Triton's interpreter; or, where there are GPUs, its
+own kernels checked on them at full size, nothing timed.
 
 One line of JSON per pattern goes to a log as it becomes known; a log is gone on with.
 """
@@ -12,15 +13,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.corpus.model import digest
-from harness.devices.job import Context, Job, cores
+from harness.devices.job import Context, Device, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 
+if TYPE_CHECKING:
+    from harness.runtime.interpret.interpreter import CheckResult
+
 TARGETS = ("sm_80", "sm_90", "sm_100")
-_ENVIRONMENT = (("TRITON_INTERPRET", "1"), ("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"))
+_ALONE = (("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"))
+_ENVIRONMENT = (("TRITON_INTERPRET", "1"), *_ALONE)
 _SECONDS = 120.0
 
 
@@ -29,8 +34,8 @@ class Tried:
     """What became of a pattern, whose two texts have the digest ``of``. ``kernels`` are the hashes
     of what the kernels for sm_90 execute, ``counts`` how many there are for each target;
     ``seconds`` is code generation for sm_90, in seconds of a processor.
-    ``checked`` kernels of the small counterpart passed, ``wrong`` say what is wrong with others;
-    ``failures`` say what could not be generated. ``versions`` did it."""
+    ``checked`` kernels of the small counterpart passed (at full size: its own), ``wrong`` say what
+    is wrong with others; ``failures`` say what could not be generated. ``versions`` did it."""
 
     name: str
     of: str = ""
@@ -47,13 +52,15 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TryJob(Job):
-    """Compile a pattern's ``text`` for ``targets``, and check the kernels of ``small``."""
+    """Compile a pattern's ``text`` for ``targets``, and check the kernels of ``small``; on a torch
+    ``device`` check its own kernels, at full size."""
 
     handler: ClassVar[str] = "suites.building.trying:try_job"
     name: str
     text: str
     small: str
     targets: tuple[str, ...] = ("sm_90",)
+    device: str = ""
 
 
 def try_job(context: Context, job: TryJob) -> Tried:
@@ -73,16 +80,17 @@ def try_job(context: Context, job: TryJob) -> Tried:
         other = compile_graph(graph, find_target(name))
         counts.append(len(other.kernels))
         failures += [f"{name}: {one_line(f.error)}" for f in other.failures]
-    checked, worst, wrong = 0, 0.0, []
+    checked, worst, wrong, kernels = 0, 0.0, [], full.kernels if job.device else ()
     if job.small:
         small = compile_graph(loads(job.small), find_target(job.targets[0]), full.decisions)
         failures += [f"small: {one_line(f.error)}" for f in small.failures]
-        for kernel in small.kernels:
-            context.step(f"interpreting {kernel.name}")
-            found, error = _checked(context, kernel.module.text)
-            worst = max(worst, error)
-            checked += not found
-            wrong += [f"{kernel.name}: {found}"] if found else []
+        kernels = small.kernels
+    for kernel in kernels:
+        context.step(f"checking {kernel.name}")
+        found, error = _checked(context, kernel.module.text, job.device)
+        worst = max(worst, error)
+        checked += not found
+        wrong += [f"{kernel.name}: {found}"] if found else []
     return Tried(
         job.name,
         digest(job.text + job.small),
@@ -94,27 +102,39 @@ def try_job(context: Context, job: TryJob) -> Tried:
         checked,
         worst,
         tuple(wrong),
-        _versions(),
+        _versions(job.device),
     )
 
 
-def _versions() -> str:
+def _versions(device: str) -> str:
     from importlib.metadata import version
 
-    return f"torch {version('torch')} triton {version('triton')}"
+    said = f"torch {version('torch')} triton {version('triton')}"
+    if device != "cuda":
+        return said
+    import torch
+
+    return f"{said} on {torch.cuda.get_device_name()}"
 
 
-def _checked(context: Context, module: str) -> tuple[str, float]:
-    """What is wrong with a kernel (nothing: empty) and its largest error."""
+def _checked(context: Context, module: str, device: str) -> tuple[str, float]:
+    """What is wrong with a kernel (nothing: empty) and its largest error; on ``device`` as its
+    module runs it, else in the interpreter."""
+    from harness.measure.worker import surviving
     from harness.records.run import one_line
+    from harness.runtime import module as modules
     from harness.runtime.interpret.interpreter import CheckJob
-    from harness.runtime.interpret.interpreting import check
+    from harness.runtime.interpret.interpreting import check, result
+
+    def run() -> CheckResult:
+        loaded = modules.load(module, context.cache)
+        return result(loaded.check(loaded.get_args(device=device, seed=0)), 0.0)
 
     try:
-        result = check(context, CheckJob(module))
+        found = surviving(run) if device else check(context, CheckJob(module))
     except HarnessError as error:
         return one_line(error), 0.0
-    return "" if result.passed else result.message or "wrong", result.max_error
+    return "" if found.passed else found.message or "wrong", found.max_error
 
 
 def tried(
@@ -123,9 +143,11 @@ def tried(
     workers: int,
     targets: Sequence[str] = TARGETS,
     tell: Callable[[Tried, int, int], None] = lambda *_: None,
+    places: Sequence[Device] = (),
 ) -> list[Tried]:
     """Every pattern of ``texts`` (its graph, its small counterpart): those that ``log`` knows with
-    these texts as it does, the others as they become known."""
+    these texts as it does, the others as they become known. ``places`` check at full size, on
+    torch's device of their kind."""
     known: dict[str, Tried] = {}
     if log.is_file():
         for line in log.read_text().splitlines():
@@ -133,12 +155,13 @@ def tried(
             if row.name in texts and row.of == digest("".join(texts[row.name])):
                 known[row.name] = row
     todo = [name for name in texts if name not in known]
+    device, places = (places[0].kind, places) if places else ("", cores(workers, _ENVIRONMENT))
     jobs = [
-        TryJob(name=name, text=texts[name][0], small=texts[name][1], targets=tuple(targets))
-        for name in todo
+        TryJob(name=n, text=texts[n][0], small=texts[n][1], targets=tuple(targets), device=device)
+        for n in todo
     ]
     log.parent.mkdir(parents=True, exist_ok=True)
-    with Pool(cores(workers, _ENVIRONMENT), _SECONDS) as pool, log.open("a") as lines:
+    with Pool(places, _SECONDS) as pool, log.open("a") as lines:
         for done, (index, answer) in enumerate(pool.each(jobs), start=1):
             if isinstance(answer, HarnessError):
                 said = " ".join(f"{answer.what} {answer.got} {answer.step}".split())
@@ -149,6 +172,16 @@ def tried(
             lines.flush()
             tell(answer, done, len(todo))
     return [known[name] for name in texts]
+
+
+def on_gpus(workers: int) -> list[Device]:
+    """As many places to check at full size, spread over the GPUs here. Raises ``NoDevice``."""
+    from harness.runtime.device import boards
+
+    names, imports = boards("all"), ("harness.measure.worker",)
+    given = [(*_ALONE, ("CUDA_VISIBLE_DEVICES", name)) for name in names]
+    each = ((n, given[n % len(given)]) for n in range(max(workers, len(names))))
+    return [Device(f"cuda {n}", "cuda", environment, imports) for n, environment in each]
 
 
 def _frozen(value: Any) -> Any:
@@ -163,8 +196,8 @@ def summary(found: Sequence[Tried]) -> str:
     lines = [
         f"{len(found)} patterns, {len(distinct)} distinct kernels; code generation for one target "
         f"{sum(one.seconds for one in found):.0f} s of one core",
-        f"{sum(one.checked for one in found)} small kernels of "
-        f"{sum(1 for one in found if one.checked)} patterns right in the interpreter",
+        f"{sum(one.checked for one in found)} kernels of "
+        f"{sum(1 for one in found if one.checked)} patterns passed their check",
         f"{len(broken)} patterns with something wrong",
     ]
     lines += [f"  {one.name}: {'; '.join((*one.failures, *one.wrong))[:200]}" for one in broken]

@@ -7,6 +7,7 @@ import pytest
 
 from harness.corpus import store
 from harness.corpus.selecting import select
+from harness.devices.job import Device
 from harness.graph.suite import FOLDER
 from suites.building.trying import TARGETS, summary, tried
 
@@ -89,3 +90,13 @@ def test_what_the_corpus_found(tmp_path, text):
     adds to a table of one row was held against zeros."""
     (one,) = tried({"it": (text, text)}, tmp_path / "log.jsonl", 1, ("sm_90",))
     assert not one.failures and not one.wrong and one.checked
+
+
+def test_kernels_at_full_size(tmp_path):
+    """On a GPU a pattern's own kernels are checked, as their modules run them; and one that is
+    wrong, or does not run, is named."""
+    places = [Device("cpu 0", "cpu", (("TRITON_INTERPRET", "1"),))]
+    given = {"it": (ROUNDED, ""), "broken": (ROUNDED.replace("return (y", "return (lost"), "")}
+    one, other = tried(given, tmp_path / "log.jsonl", 1, ("sm_90",), places=places)
+    assert one.checked == len(one.kernels) > 0 and not one.failures and not one.wrong
+    assert "lost" in "".join(other.failures)

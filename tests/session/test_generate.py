@@ -34,16 +34,19 @@ def entries(tmp_path: Path) -> list[Entry]:
 def test_many_graphs_are_generated_in_parallel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = list(ahead.all_generated(entries(tmp_path), 2, tmp_path))
+    alone = list(ahead.all_generated(entries(tmp_path), 2, tmp_path, compared=True))
     monkeypatch.setattr(ahead, "FEW", 2)
     work = entries(tmp_path)
-    found = sorted(ahead.all_generated(work, 2, tmp_path), key=lambda one: work.index(one[0]))
+    made = list(ahead.all_generated(work, 2, tmp_path, compared=True))
+    found = sorted(made, key=lambda one: work.index(one[0]))
     assert [entry for entry, _ in found] == work
     assert isinstance(found[1][1], DamagedGraph)
     for (_, one), (_, other) in zip(alone, found, strict=True):
         if not isinstance(one, DamagedGraph):
             assert [k.module for k in one.kernels] == [k.module for k in other.kernels]  # type: ignore[union-attr]
             assert one.nodes == other.nodes  # type: ignore[union-attr]
+            assert [r.name for r in one.regions] == [r.name for r in other.regions]  # type: ignore[union-attr]
+            assert one.regions, "other compilers are given them"  # type: ignore[union-attr]
 
 
 def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> None:
