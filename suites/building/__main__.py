@@ -50,12 +50,14 @@ def main(arguments: Sequence[str]) -> str | None:
             sys.stdout.write(markdown(declared, store.load(given.folder).captures))
             return None
         if given.what in ("try", "check"):
-            corpus = store.load(given.folder)
+            corpus, places = store.load(given.folder), []
             texts = corpus.texts(p.name for p in select(corpus, " ".join(given.names)))
-            log, places = given.log or given.work / f"{given.what}.jsonl", []
             if given.what == "check":
-                texts, places = {n: (text, "") for n, (text, _) in texts.items()}, on_gpus(given.jobs)
-            outcome = tried(texts, log, given.jobs, ("sm_90",) if places else TARGETS, places=places)
+                places = on_gpus(given.jobs)
+                texts = {name: (text, "") for name, (text, _) in texts.items()}
+            log = given.log or given.work / f"{given.what}.jsonl"
+            targets = ("sm_90",) if places else TARGETS
+            outcome = tried(texts, log, given.jobs, targets, places=places)
             sys.stdout.write(summary(outcome) + "\n")
             return None
         planned = catalogue.named(catalogue.load(given.folder), given.names)
