@@ -2,19 +2,25 @@
 
     python scripts/gpu_steps.py --out DIR [--seconds 200] [--ways eager,ours,inductor] [MODEL …]
 
-A process per model. All of them compile at once, each way with ``--threads``; when they are done or
-70 % of the time is over, they are timed one after the other, the ways by turns, the processor to
-themselves. A time is a step's wall time, host included. *First* is the first call (compiled beside
-the other models), memory what the allocator had at most. ``steps.json`` and a profile of each in
-``steps.txt`` are written to the folder.
+A process per model, each on the next of the visible boards. All of them compile at once, each way
+with ``--threads``; when they are done or 70 % of the time is over, they are timed, on each board
+one after the other, the ways by turns, those first that have been compiled (``beside`` counts
+processes that still compile). A time is a step's wall time, host included. *First* is the first
+call (compiled beside the other models), memory what the allocator had at most, less what other
+ways keep. ``steps.json`` and a profile of each in ``steps.txt`` are written to the folder, with
+``--host`` also where the host's time goes.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import cProfile
+import io
 import json
 import math
 import os
+import pstats
 import select
 import selectors
 import statistics
@@ -24,6 +30,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +86,16 @@ class Ways:
     def time(self) -> None:
         """Fill in times and memory; nothing else may use the machine meanwhile."""
         cuda: Any = torch.cuda
+        own = sum(t.nbytes for t in (*self.model.parameters(), *self.model.buffers()))
+        own += sum(t.nbytes for t in self.inputs.values())
         rounds: dict[str, list[float]] = {key: [] for key in self.steps}
         hosts: dict[str, list[float]] = {key: [] for key in self.steps}
         for number in range(ROUNDS + 1):
             for key, step in self.steps.items():
                 training = key.startswith(PASSES[0])
                 self.model.train(training)
+                self.model.zero_grad()
+                others = cuda.memory_allocated() - own
                 cuda.reset_peak_memory_stats()
                 count = 2 if not number else max(2, round(ROUND_MS / min(rounds[key])))
                 cuda.synchronize()
@@ -95,7 +106,7 @@ class Ways:
                 cuda.synchronize()
                 rounds[key].append((time.perf_counter() - began) / count * 1e3)
                 hosts[key].append(host / count * 1e3)
-                self.rows[key]["peak_gb"] = cuda.max_memory_allocated() / 1e9
+                self.rows[key]["peak_gb"] = (cuda.max_memory_allocated() - others) / 1e9
         for key, seen in rounds.items():
             self.rows[key]["ms"] = statistics.median(seen[1:])
             self.rows[key]["host_ms"] = statistics.median(hosts[key][1:])
@@ -113,6 +124,18 @@ class Ways:
             self.rows[key]["kernels_ms"] = sum(a.self_device_time_total for a in averages) / 1e3
             with out.open("a") as file:
                 print(key, averages.table("self_device_time_total", 30, 100), sep="\n", file=file)
+
+    def hosts(self, out: Path) -> None:
+        """Write which functions the host's time goes to, of 20 steps each."""
+        for key, step in self.steps.items():
+            self.model.train(key.startswith(PASSES[0]))
+            seen, text = cProfile.Profile(), io.StringIO()
+            for _ in range(20):
+                torch.cuda.synchronize()
+                seen.runcall(step)
+            pstats.Stats(seen, stream=text).sort_stats("tottime").print_stats(25)
+            with out.open("a") as file:
+                print(f"{key}: host, 20 steps", text.getvalue(), sep="\n", file=file)
 
     def _gradient(self) -> float:
         """The norm of all gradients."""
@@ -148,13 +171,13 @@ class Ways:
         return step
 
 
-def child(name: str, ways: Sequence[str], threads: int, out: Path) -> None:
+def child(name: str, ways: Sequence[str], given: argparse.Namespace) -> None:
     """Compile, say so, wait for one's turn, time, say what was found."""
     import torch._dynamo
 
     answers, sys.stdout = sys.stdout, sys.stderr
     torch._dynamo.config.recompile_limit = 64
-    model = Ways(name, ways, threads)
+    model = Ways(name, ways, given.threads)
     for training in (True, False):
         model.prepare(training)
     torch.cuda.empty_cache()
@@ -163,9 +186,13 @@ def child(name: str, ways: Sequence[str], threads: int, out: Path) -> None:
         if line.strip() == "time":
             break
     model.time()
-    model.profiles(out / f"{name}.txt")
+    model.profiles(given.out / f"{name}.txt")
+    if given.host:
+        model.hosts(given.out / f"{name}.txt")
     counts = [
-        f"{found.replays} replays" for c in model.compilers for found in c.recordings.values()
+        f"{name}: {found.replays} replays, {found.plain} plain {found.refused}"
+        for compiler in model.compilers
+        for name, found in compiler.recordings.items()
     ]
     print("ROWS", json.dumps({"rows": model.rows, "recordings": counts}), file=answers, flush=True)
     for compiler in model.compilers:
@@ -173,7 +200,7 @@ def child(name: str, ways: Sequence[str], threads: int, out: Path) -> None:
     os._exit(0)
 
 
-def start(name: str, given: argparse.Namespace, cache: Path) -> subprocess.Popen[str]:
+def start(name: str, given: argparse.Namespace, cache: Path, board: str) -> subprocess.Popen[str]:
     """A model's process, with caches of its own: a first call is a first call."""
     alone = {"TORCHINDUCTOR_COMPILE_THREADS": str(given.threads), "OMP_NUM_THREADS": "1"}
     homes = {
@@ -182,8 +209,9 @@ def start(name: str, given: argparse.Namespace, cache: Path) -> subprocess.Popen
         "HARNESS_CACHE": cache / f"{name}-harness",
     }
     env = {**os.environ, **alone, **{key: str(path) for key, path in homes.items()}}
+    env["CUDA_VISIBLE_DEVICES"] = board
     command = [sys.executable, __file__, "--out", str(given.out), "--ways", given.ways]
-    command += ["--threads", str(given.threads)]
+    command += ["--threads", str(given.threads), *["--host"] * given.host]
     with (given.out / f"{name}.log").open("w") as log:
         return subprocess.Popen(
             [*command, "--child", name],
@@ -195,48 +223,98 @@ def start(name: str, given: argparse.Namespace, cache: Path) -> subprocess.Popen
         )
 
 
-def compiled(running: dict[str, subprocess.Popen[str]], until: float) -> list[str]:
-    """The models that say that they are ready, in that order, until then."""
-    ready: list[str] = []
-    with selectors.DefaultSelector() as waiting:
-        for name, process in running.items():
-            assert process.stdout is not None
-            waiting.register(process.stdout, selectors.EVENT_READ, name)
-        while waiting.get_map() and time.time() < until:
-            for event, _ in waiting.select(timeout=1.0):
-                line = event.fileobj.readline()  # type: ignore[union-attr]
-                if line.startswith("READY"):
-                    ready.append(event.data)
-                    print(f"{event.data} compiled", flush=True)
-                if line.startswith("READY") or not line:
-                    waiting.unregister(event.fileobj)
-    return ready
+@dataclass
+class Turns:
+    """The models' processes: who compiles, who waits for its board, who is timed on it."""
+
+    running: dict[str, subprocess.Popen[str]]
+    board: dict[str, str]
+    compiling: set[str]
+    waiting: list[str] = field(default_factory=list)
+    timed: dict[str, str] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)
+
+    def heard(self, name: str, line: str) -> bool:
+        """Take in what a process says; True if it says no more."""
+        if line.startswith("READY"):
+            print(f"{name} compiled", flush=True)
+            self.compiling.discard(name)
+            self.waiting.append(name)
+        elif line.startswith("ROWS ") or not line:
+            rows = json.loads(line[5:]) if line else {"rows": {}, "error": "ended"}
+            self.found[name] = {**self.found.get(name, {}), **rows}
+            self.compiling.discard(name)
+            self.timed = {at: other for at, other in self.timed.items() if other != name}
+            return True
+        return False
+
+    def next(self) -> None:
+        """Time the next on each board on which nothing is timed."""
+        for name in [*self.waiting]:
+            if self.board[name] not in self.timed:
+                self.tell(name, "time")
+                self.waiting.remove(name)
+                self.timed[self.board[name]] = name
+                self.found[name] = {"beside": len(self.compiling)}
+
+    def tell(self, name: str, word: str = "") -> None:
+        """Say so to a process that goes on."""
+        told = self.running[name].stdin
+        assert told is not None
+        with contextlib.suppress(BrokenPipeError):
+            print(word, file=told, flush=True)
+
+    def end(self) -> None:
+        """End all of them, and say what is missing."""
+        for name, process in self.running.items():
+            process.kill()
+            late = "not compiled in time" if name in self.compiling else "not timed in time"
+            if "rows" not in self.found.get(name, {}):
+                self.found[name] = {"rows": {}, "error": late}
+
+
+def boards() -> list[str]:
+    """What the environment calls the visible boards."""
+    count = max(1, torch.cuda.device_count())
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return named.split(",")[:count] if named else [str(number) for number in range(count)]
 
 
 def gather(given: argparse.Namespace, names: Sequence[str], until: float) -> dict[str, Any]:
     """Start all, and give each its turn once all are ready or the time is nearly over."""
-    found: dict[str, Any] = {}
-    cache = Path(tempfile.mkdtemp(prefix="steps-"))
-    running = {name: start(name, given, cache) for name in names}
-    ready = compiled(running, until - given.seconds * 0.3)
-    late = {name: process for name, process in running.items() if name not in ready}
-    for process in late.values():
-        if process.poll() is None:
-            print(file=process.stdin, flush=True)  # what is compiled by now is timed
-    ready += compiled(late, until - given.seconds * 0.15)
-    for name, process in running.items():
-        if name not in ready:
-            process.kill()
-            found[name] = {"rows": {}, "error": "not compiled in time"}
-    for name in ready:
-        process = running[name]
-        assert process.stdin is not None and process.stdout is not None
-        if time.time() < until:
-            print("time", file=process.stdin, flush=True)
-            lines = [line for line in process.stdout if line.startswith("ROWS ")]
-            found[name] = json.loads(lines[-1][5:]) if lines else {"rows": {}, "error": "ended"}
-        process.kill()
-    return found
+    cache, at = Path(tempfile.mkdtemp(prefix="steps-")), boards()
+    board = {name: at[number % len(at)] for number, name in enumerate(names)}
+    running = {name: start(name, given, cache, board[name]) for name in names}
+    turns, stopped = Turns(running, board, set(names)), until - given.seconds * 0.3
+    told = False
+    try:
+        with selectors.DefaultSelector() as listened:
+            for name, process in running.items():
+                assert process.stdout is not None
+                listened.register(process.stdout, selectors.EVENT_READ, name)
+            while listened.get_map() and time.time() < until:
+                for event, _ in listened.select(timeout=1.0):
+                    said = event.fileobj.readline()  # type: ignore[union-attr]
+                    if turns.heard(event.data, said):
+                        listened.unregister(event.fileobj)
+                        save(given, turns.found)
+                if not told and time.time() > stopped:
+                    told = True  # what is compiled by now is timed
+                    for name in turns.compiling:
+                        turns.tell(name)
+                if told or not turns.compiling:
+                    turns.next()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    turns.end()
+    return turns.found
+
+
+def save(given: argparse.Namespace, found: dict[str, Any]) -> None:
+    """What is known so far."""
+    head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    text = json.dumps({**head, "ways": given.ways.split(","), "models": found}, indent=0)
+    (given.out / "steps.json").write_text(text + "\n")
 
 
 def line(name: str, rows: dict[str, Any], ways: Sequence[str], of: str) -> str:
@@ -279,18 +357,17 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=200.0)
     parser.add_argument("--ways", default="eager,ours,inductor", help=f"of {', '.join(WAYS)}")
     parser.add_argument("--threads", type=int, default=1, help="of each way's compiling")
+    parser.add_argument("--host", action="store_true", help="profile the host too")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     ways = given.ways.split(",")
     given.out.mkdir(parents=True, exist_ok=True)
     if given.child:
-        child(given.child, ways, given.threads, given.out)
+        child(given.child, ways, given)
     until = time.time() + given.seconds
     found = gather(given, given.models or list(MODELS), until)
-    head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
-    text = json.dumps({**head, "ways": ways, "models": found}, indent=0)
-    (given.out / "steps.json").write_text(text + "\n")
+    save(given, found)
     with (given.out / "steps.txt").open("w") as file:
         for path in (given.out / f"{name}.txt" for name in found):
             if path.exists():
