@@ -377,7 +377,8 @@ def main() -> int:
     print("model: ms (kernels' ms) first call, memory; " + " | ".join(ways))
     for of in PASSES:
         for name, one in found.items():
-            print(line(name, one["rows"], ways, of) if one["rows"] else f"{name}: {one['error']}")
+            missing = one.get("error", "no step compiled in time")
+            print(line(name, one["rows"], ways, of) if one["rows"] else f"{name}: {missing}")
     for of in PASSES:
         for way in (w for w in ("ours", "recorded") if w in ways):
             for other in (w for w in ways if w not in ("ours", "recorded")):
