@@ -99,6 +99,33 @@ def test_inputs_that_are_changed_and_returned() -> None:
     assert "moves" in run.refused
 
 
+def test_views_of_inputs_are_those_of_each_call() -> None:
+    """Also of one that is copied because it moves, and of one in the middle of its memory."""
+
+    def parts(args: list[Any]) -> list[Any]:
+        return [args[0][1:, ::2], args[0] + args[1], args[1].t(), args[0][:0]]
+
+    run, memory, alive = Recorded(parts, Replayer(), kept=0), torch.zeros(40), []
+    weight = memory[4:28].view(4, 6)
+    for n in range(20):
+        alive.append(torch.randn(4, 6))
+        memory.fill_(n)
+        part, total, turned, empty = run([alive[-1], weight])
+        assert part.data_ptr() == alive[-1][1:].data_ptr() and part.shape == (3, 3)
+        assert torch.equal(part, alive[-1][1:, ::2]) and empty.shape == (0, 6)
+        assert turned.data_ptr() == weight.data_ptr() and torch.equal(turned, weight.t())
+        torch.testing.assert_close(total, alive[-1] + weight)
+    assert run.replays >= 9 and not run.refused
+
+
+def test_an_input_as_another_type_is_not_recorded() -> None:
+    run = Recorded(lambda args: [args[0].view(torch.int32)], Replayer())
+    for n in range(4):
+        given = torch.full((2,), float(n))
+        assert torch.equal(run([given])[0], given.view(torch.int32))
+    assert "another type" in run.refused and not run.replays
+
+
 def test_what_cannot_be_recorded_runs_as_it_is() -> None:
     class Refuses:
         def record(self, run: Any) -> Any:

@@ -8,15 +8,17 @@ its own. So a replay is a run only if
 * nobody still uses what the last replay returned. Otherwise the call runs as if nothing was
   recorded. The first outputs, which callers keep, are copies.
 
+An output that is an input, or a view of one, is made of the input of each call.
+
 What is wrong for a recording (inputs elsewhere than on the device, a changed input that moves, an
-output in an input's memory) ends recording for good, with the reason in ``refused``.
+input's memory returned as another type) ends recording for good, with the reason in ``refused``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -59,11 +61,39 @@ def _place(tensor: torch.Tensor) -> _Place:
     return tensor.data_ptr(), tensor.stride()
 
 
+class _Within(NamedTuple):
+    """An output in an input's memory; without a ``shape`` it is the input itself."""
+
+    input: int
+    shape: torch.Size | None = None
+    stride: tuple[int, ...] = ()
+    offset: int = 0  # elements after the input's first
+
+    def of(self, args: list[Any]) -> torch.Tensor:
+        """The output of a call with ``args``."""
+        found: torch.Tensor = args[self.input]
+        if self.shape is None:
+            return found
+        return found.as_strided(self.shape, self.stride, found.storage_offset() + self.offset)
+
+
+def _within(output: torch.Tensor, given: list[torch.Tensor]) -> _Within | None:
+    """Where ``output`` lies, if it lies in the memory of a tensor of ``given``."""
+    storage = output.untyped_storage().data_ptr() if output.numel() else None
+    for number, tensor in enumerate(given):
+        if output is tensor:
+            return _Within(number)
+        if tensor.untyped_storage().data_ptr() == storage:
+            offset = int(output.storage_offset() - tensor.storage_offset())
+            return _Within(number, output.shape, output.stride(), offset)
+    return None
+
+
 @dataclass(eq=False, slots=True)
 class _Recording:
     replay: Callable[[], None]
     outputs: list[Any]
-    passed: dict[int, int]  # outputs that are inputs
+    within: dict[int, _Within]  # outputs in an input's memory
     places: list[_Place]
     copies: dict[int, torch.Tensor]
     idle: list[int] = field(default_factory=list)  # uses of outputs that nobody else has
@@ -131,15 +161,17 @@ class Recorded:
         copies = {n: args[n].clone(memory_format=torch.preserve_format) for n in copied}
         given = [copies.get(n, a) for n, a in enumerate(args)]
         outputs, replay = self.recorder.record(lambda: self.run([*given]))
-        passed = {n: at for n, o in enumerate(outputs) for at, a in enumerate(given) if o is a}
-        own = [o for n, o in enumerate(outputs) if o is not None and n not in passed]
-        inputs = {a.untyped_storage().data_ptr() for a in given}
-        if any(o.untyped_storage().data_ptr() in inputs and o.numel() for o in own):
-            self.refused = "an output lies in an input's memory"
-            return None
+        found = {n: _within(o, given) for n, o in enumerate(outputs) if o is not None}
+        within = {n: at for n, at in found.items() if at is not None}
+        for number, at in within.items():
+            output, lies = outputs[number], given[at.input]
+            same = (output.dtype, output.is_conj(), output.is_neg()) == (lies.dtype, False, False)
+            if not (same and lies.stride() == args[at.input].stride()):
+                self.refused = "an output is an input's memory as another type or layout"
+                return None
         places = [_place(a) for a in args]
-        outputs = [None if n in passed else o for n, o in enumerate(outputs)]
-        return _Recording(replay, outputs, passed, places, copies)
+        outputs = [None if n in within else o for n, o in enumerate(outputs)]
+        return _Recording(replay, outputs, within, places, copies)
 
     def _uses(self, made: _Recording) -> list[int]:
         return [storage_uses(o) for o in made.outputs if o is not None]
@@ -151,8 +183,8 @@ class Recorded:
         self.replays += 1
         found: list[Any] = []
         for number, output in enumerate(made.outputs):
-            if number in made.passed:
-                found.append(args[made.passed[number]])
+            if number in made.within:
+                found.append(made.within[number].of(args))
             elif output is None:
                 found.append(None)
             elif self.kept is None or number < self.kept:
