@@ -221,7 +221,7 @@ class Body:
     def _index_value(self, value: ir.IndexValue, context: Context) -> Var:
         if value.index.is_Integer and not value.indirect:
             return Var(str(int(value.index)), value.dtype, frozenset(), literal=True)
-        text, tiles = self._index(value.index, value.indirect, context)
+        text, tiles, _ = self._index(value.index, value.indirect, context)
         return self._assign(
             value, context, f"{_operand(text)}.to({triton_type(value.dtype)})", tiles
         )
@@ -286,8 +286,9 @@ class Body:
 
     def _index(
         self, expr: sympy.Expr, indirect: ir.Indirect, context: Context
-    ) -> tuple[str, frozenset[str]]:
-        """The text of an index and the tiles it varies over."""
+    ) -> tuple[str, frozenset[str], bool]:
+        """The text of an index, the tiles it varies over, and whether it is at whole vectors of an
+        aligned row, which are counted in columns."""
         tiles: set[str] = set()
         names: dict[sympy.Symbol, str] = {}
         for symbol, value in indirect:
@@ -304,13 +305,9 @@ class Body:
             printer = type(printer)(
                 printer.language, printer.simplifier, {**printer.names, **names}
             )
-        moved = self._moved(expr, indirect)
-        return printer.text(expr if moved is None else moved), frozenset(tiles)
-
-    def _moved(self, expr: sympy.Expr, indirect: ir.Indirect) -> sympy.Expr | None:
-        """The index of an access at whole vectors of a row, counted in columns."""
         aligned = self.frame.plan.aligned
-        return None if aligned is None or indirect else aligned.moved(expr)
+        moved = None if aligned is None or indirect else aligned.moved(expr)
+        return printer.text(moved or expr), frozenset(tiles), moved is not None
 
     def _narrowed(self, var: Var) -> str:
         """An index that was loaded, in the kernel's index type: it is within range, so
@@ -343,10 +340,10 @@ class Body:
     def _load(
         self, value: ir.Value, load: ir.Load, context: Context, other: ir.Constant | None
     ) -> Var:
-        index, tiles = self._index(load.index, load.indirect, context)
+        index, tiles, whole = self._index(load.index, load.indirect, context)
         mask, covered = self._mask_text(tiles, context)
         spread = None if self.frame.same_shape(tiles, covered) else self.frame.shape(covered)
-        if mask == "r0_mask" and self._moved(load.index, load.indirect) is not None:
+        if mask == "r0_mask" and whole:
             mask = "r0_inside"
         parts = [self._address(load.buffer, index, spread), mask]
         if other is not None:
@@ -380,7 +377,7 @@ class Body:
             self.value(value)
         if store.mask is not None:
             self.value(store.mask)
-        index, own = self._index(store.index, store.indirect, ())
+        index, own, at_vectors = self._index(store.index, store.indirect, ())
         spread = None if self.frame.same_shape(own, level) else self.frame.shape(level)
         shape = self.frame.shape(level)
         text = materialised(var, shape) if var.literal else var.text
@@ -395,8 +392,7 @@ class Body:
             parts[1] = f"{_summand(text)}.to({triton_type(self.dtypes[store.buffer])})"
             parts.append('sem="relaxed"')
         scope = self.loop if self.loop is not None else self.outer
-        at_ends = mask == "r0_mask" and not store.mode.is_atomic
-        if not at_ends or self._moved(store.index, store.indirect) is None:
+        if not at_vectors or mask != "r0_mask" or store.mode.is_atomic:
             scope.stores.append(f"{name}({', '.join(parts)})")
             return
         whole = "r0_whole = (r0_column >= r0_begin) & (r0_column < r0_end)"

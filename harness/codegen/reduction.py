@@ -271,10 +271,7 @@ class Reducer:
 
     def _components(self, group: Sequence[Reduce], names: tuple[str, str]) -> None:
         for reduce in group:
-            if reduce.component < len(names):
-                self._define(reduce, names[reduce.component])
-            else:
-                self._define(reduce, f"tl.full([], {self._count()}, {triton_type(reduce.dtype)})")
+            self._define(reduce, names[reduce.component])
 
     def _welford_loop(self, group: Sequence[Reduce], arg: Var) -> None:
         """All lanes have seen equally many values in each step, so the weights need no

@@ -33,9 +33,9 @@ class ReduceKind(enum.Enum):
     """How values along the reduction axes are combined.
 
     ARGMAX and ARGMIN yield the flat index (int64) over the reduction axes, first
-    index on ties, NaN wins. WELFORD has components 0 mean, 1 sum of squared
-    deviations, 2 weight (count, float). SOFTMAX (online) has components 0 the
-    maximum and 1 the sum of exp(value - maximum). MAX and MIN propagate NaN.
+    index on ties, NaN wins. WELFORD has components 0 mean and 1 sum of squared
+    deviations. SOFTMAX (online) has components 0 the maximum and 1 the sum of
+    exp(value - maximum). MAX and MIN propagate NaN.
     """
 
     SUM = "sum"

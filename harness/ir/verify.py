@@ -29,12 +29,8 @@ ATOMIC = {
 """Types that every supported GPU does this in: 16-bit floats would round after every addition,
 truth values have none, and the largest float depends on how NaN and zeros are ordered."""
 
-SHAPES: dict[ir.ReduceKind, tuple[tuple[int, ...], int]] = {
-    **dict.fromkeys(ir.ReduceKind, ((1,), 1)),
-    ir.ReduceKind.WELFORD: ((1, 3), 3),
-    ir.ReduceKind.SOFTMAX: ((1, 2), 2),
-}
-"""Per kind: the operand counts it takes and how many components it has."""
+COMPONENTS = {ir.ReduceKind.WELFORD: 2, ir.ReduceKind.SOFTMAX: 2}
+"""How many components a reduction has, where that is not one."""
 
 
 def verify(program: Program) -> None:
@@ -261,12 +257,12 @@ class _NestChecker:
             self._fail("the sides of a masked value differ in type", got, "one type")
 
     def _check_reduce(self, value: ir.Reduce) -> None:
-        counts, components = SHAPES[value.kind]
-        if len(value.args) not in counts or not 0 <= value.component < components:
+        components = COMPONENTS.get(value.kind, 1)
+        if len(value.args) != 1 or not 0 <= value.component < components:
             self._fail(
                 f"a {value.kind.value} reduction is malformed",
                 f"{len(value.args)} operands, component {value.component}",
-                f"{' or '.join(map(str, counts))} operands, components below {components}",
+                f"1 operand, components below {components}",
             )
         want = reduced_dtype(value.kind, value.args[0].dtype)
         if value.dtype not in want:

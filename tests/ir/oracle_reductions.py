@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.errors import InvalidProgram
 from harness.ir.nodes import ReduceKind, ScanKind
-from harness.ir.verify import SHAPES
+from harness.ir.verify import COMPONENTS
 from tests.ir.op_numpy import Array
 
 
@@ -19,18 +19,18 @@ def reduce(kind: ReduceKind, args: Sequence[Array], component: int) -> Array:
     Empty reductions give the identity; those of MAX, MIN, ARGMAX and ARGMIN have none.
     Raises ``InvalidProgram`` for a component or operand count the kind does not have.
     """
-    wanted, components = SHAPES[kind]
-    if len(args) not in wanted or component not in range(components):
+    components = COMPONENTS.get(kind, 1)
+    if len(args) != 1 or component not in range(components):
         raise InvalidProgram(
             "a reduction has the wrong operands or component",
             where=kind.value,
             got=f"{len(args)} operands, component {component}",
-            expected=f"{' or '.join(map(str, wanted))} operands, components below {components}",
+            expected=f"1 operand, components below {components}",
         )
     if kind is ReduceKind.WELFORD:
-        return _welford(args, component)
+        return _welford(args[0], component)
     if kind is ReduceKind.SOFTMAX:
-        return _softmax(args, component)
+        return _softmax(args[0], component)
     return np.asarray(_SINGLE[kind](args[0]))
 
 
@@ -50,33 +50,21 @@ def _accumulator(array: Array) -> np.dtype[Any]:
     return np.dtype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
-def _welford(args: Sequence[Array], component: int) -> Array:
-    """Mean, sum of squared deviations and weight, of values or of partial triples."""
-    mean = args[0].astype(np.float64)
-    m2 = args[1].astype(np.float64) if len(args) == 3 else np.zeros_like(mean)
-    weight = args[2].astype(np.float64) if len(args) == 3 else np.ones_like(mean)
-    total = weight.sum(axis=-1)
-    # A partial result of weight zero carries an arbitrary mean.
-    used = np.where(weight == 0, 0.0, mean)
-    middle = (used * weight).sum(axis=-1) / np.where(total == 0, 1.0, total)
-    if component == 0:
-        return np.asarray(middle)
-    if component == 2:
-        return np.asarray(total)
-    away = np.where(weight == 0, 0.0, mean - middle[..., None])
-    return np.asarray((m2 + away * away * weight).sum(axis=-1))
+def _welford(x: Array, component: int) -> Array:
+    """Mean, and sum of squared deviations."""
+    wide = x.astype(np.float64)
+    mean = wide.mean(axis=-1, keepdims=True)
+    found = ((wide - mean) ** 2).sum(axis=-1) if component else mean[..., 0]
+    return np.asarray(found)
 
 
-def _softmax(args: Sequence[Array], component: int) -> Array:
-    """Maximum and sum of exponentials below it, of values or of partial pairs."""
-    top = np.max(args[0], axis=-1)
+def _softmax(x: Array, component: int) -> Array:
+    """Maximum, and sum of exponentials below it."""
+    top = np.max(x, axis=-1)
     if component == 0:
         return np.asarray(top)
-    away = args[0].astype(np.float64) - top[..., None]
-    weight = args[1].astype(np.float64) if len(args) == 2 else 1.0
-    # A partial pair of an empty part is (-inf, 0): it counts nothing.
-    shares = np.where(np.isneginf(away), 0.0, np.exp(away) * weight)
-    return np.asarray(shares.sum(axis=-1))
+    away = x.astype(np.float64) - top[..., None]
+    return np.asarray(np.where(np.isneginf(away), 0.0, np.exp(away)).sum(axis=-1))
 
 
 def scan(kind: ScanKind, arg: Array, component: int) -> Array:

@@ -40,27 +40,17 @@ def _tgamma(x: Tensor) -> Tensor:
     return torch.where(negative, -size, size)
 
 
-def _ieee_remainder(x: Tensor, y: Tensor) -> Tensor:
-    return x - y * torch.round(x / y)
-
-
-# Computed in float64 and rounded to the result's type: name without prefix and suffix.
-_AS_IN_TORCH = (
-    "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 "
-    "expm1 floor fmax fmin fmod hypot ldexp lgamma log log10 log1p log2 pow rsqrt sin sinh "
-    "sqrt tan tanh trunc"
-).split()
+# What torch has no function of that name for, or one that does something else.
 _REAL: dict[str, Function] = {
-    **{name: getattr(torch, name) for name in _AS_IN_TORCH},
     "cbrt": _cbrt,
     "cospi": lambda x: torch.cos(x.remainder(2) * math.pi),
     "cyl_bessel_i0": torch.special.i0,
     "cyl_bessel_i1": torch.special.i1,
     "erfcinv": lambda x: torch.erfinv(1 - x),
-    "erfcx": torch.special.erfcx,
     "exp10": lambda x: torch.exp2(x * _LOG2_10),
     "fabs": torch.abs,
     "fdim": lambda x, y: torch.where(x > y, x - y, torch.zeros_like(x)),
+    "fdivide": torch.div,
     "fma": lambda x, y, z: x * y + z,
     "j0": torch.special.bessel_j0,
     "j1": torch.special.bessel_j1,
@@ -72,7 +62,8 @@ _REAL: dict[str, Function] = {
     "normcdfinv": torch.special.ndtri,
     "powi": torch.pow,
     "rcbrt": lambda x: 1 / _cbrt(x),
-    "remainder": _ieee_remainder,
+    "rcp": torch.reciprocal,
+    "remainder": lambda x, y: x - y * torch.round(x / y),
     "rhypot": lambda x, y: 1 / torch.hypot(x, y),
     "rint": torch.round,
     "round": _round_half_away,
@@ -84,42 +75,19 @@ _REAL: dict[str, Function] = {
     "y1": torch.special.bessel_y1,
 }
 
-_ROUNDED: dict[str, Function] = {
-    "add": torch.add,
-    "div": torch.div,
-    "fma": _REAL["fma"],
-    "mul": torch.mul,
-    "rcp": torch.reciprocal,
-    "rsqrt": torch.rsqrt,
-    "sqrt": torch.sqrt,
-    "sub": torch.sub,
-}
-
-# Single-precision approximations and functions with a rounding mode: nearest is close enough
-# for the former, and only nearest is offered for the latter.
-_SINGLE: dict[str, Function] = {
-    "fast_fdividef": torch.div,
-    **{f"fast_{n}f": _REAL[n] for n in "sin cos tan exp exp10 log log2 log10 pow".split()},
-    **{f"{kind}{name}_rn": f for name, f in _ROUNDED.items() for kind in "fd"},
-    "fma_rn": _REAL["fma"],
-    "fmaf_rn": _REAL["fma"],
-}
-
-# Carried out on the arguments' own types: bit-level meaning, or an integer result. Names are of
-# float64, and with another ending of float32.
-_PAIRS: dict[tuple[str, str], Function] = {
-    ("nextafter", "nextafterf"): torch.nextafter,
-    ("isnand", "isnanf"): torch.isnan,
-    ("isinfd", "isinff"): torch.isinf,
-    ("isfinited", "finitef"): torch.isfinite,
-    ("signbitd", "signbitf"): torch.signbit,
-    ("llabs", "abs"): torch.abs,
-    ("llrint", "llrintf"): torch.round,
-    ("llround", "llroundf"): _round_half_away,
-    ("ilogb", "ilogbf"): lambda x: torch.frexp(x).exponent - 1,
-}
+# Carried out on the arguments' own types: bit-level meaning, or an integer result.
 _EXACT: dict[str, Function] = {
-    **{name: function for names, function in _PAIRS.items() for name in names},
+    "nextafter": torch.nextafter,
+    "isnan": torch.isnan,
+    "isinf": torch.isinf,
+    "isfinite": torch.isfinite,
+    "finite": torch.isfinite,
+    "signbit": torch.signbit,
+    "llabs": torch.abs,
+    "abs": torch.abs,
+    "llrint": torch.round,
+    "llround": _round_half_away,
+    "ilogb": lambda x: torch.frexp(x).exponent - 1,
     "float_as_int": lambda x: x.view(torch.int32),
     "int_as_float": lambda x: x.view(torch.float32),
     "double_as_longlong": lambda x: x.view(torch.int64),
@@ -127,23 +95,24 @@ _EXACT: dict[str, Function] = {
 }
 
 
-def _wide(function: Function) -> Function:
-    """``function`` carried out in float64; integer arguments (exponents) stay integers."""
-
-    def carried_out(*args: Tensor) -> Tensor:
-        return function(*(a.double() if a.is_floating_point() else a for a in args))
-
-    return carried_out
-
-
-def symbols() -> dict[str, Function]:
-    """Every symbol of the device library that has a stand-in."""
-    table = {f"__nv_{n}": f for n, f in _EXACT.items()}
-    table.update((f"__nv_{n}", _wide(f)) for n, f in _SINGLE.items())
-    for name, function in _REAL.items():
-        table[f"__nv_{name}"] = _wide(function)
-        table[f"__nv_{name}f"] = _wide(function)
-    return table
+def stand_in(symbol: str) -> Function | None:
+    """What is carried out for ``symbol`` of the device library: in float64 (integer arguments,
+    exponents, stay integers) unless it is about bits. Approximations in single precision
+    (``fast_sinf``) and functions that round to nearest (``fadd_rn``) are the functions themselves;
+    those of another rounding mode have no stand-in."""
+    name = symbol.removeprefix("__nv_").removeprefix("fast_")
+    if name.endswith("_rn"):
+        name = name.removesuffix("_rn")
+        name = name if name.startswith("fma") else name[1:]
+    for known in (name, name[:-1] if name.endswith(("f", "d")) else name):
+        if known in _EXACT:
+            return _EXACT[known]
+        function: Function | None = _REAL.get(known) or getattr(torch, known, None)
+        function = function or getattr(torch.special, known, None)
+        if function is not None:
+            found = function
+            return lambda *args: found(*(a.double() if a.is_floating_point() else a for a in args))
+    return None
 
 
 def evaluate(function: Function, args: list[np.ndarray[Any, Any]], result: Any) -> Any:
@@ -264,12 +233,10 @@ def install() -> None:
     from triton.language.extra import cuda, libdevice
     from triton.runtime import interpreter
 
-    table = symbols()
-
     def create(
         _builder: Any, _lib: str, _path: str, symbol: str, args: list[Any], kind: Any, _pure: bool
     ) -> Any:
-        function = table.get(symbol)
+        function = stand_in(symbol)
         if function is None:
             raise NotImplementedError(f"no stand-in for {symbol} in the interpreter")
         scalar = kind.scalar

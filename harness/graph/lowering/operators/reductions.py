@@ -63,11 +63,8 @@ class Operand:
         scalar = self.call.scalar
         if kind in (ReduceKind.ARGMAX, ReduceKind.ARGMIN):
             return scalar.constant(0, DType.I64)
-        if kind in (ReduceKind.WELFORD, ReduceKind.SOFTMAX) and component > 0:
-            deviation = scalar.sub(self.value, self.value)  # NaN of what is not finite
-            if kind is ReduceKind.SOFTMAX:
-                return scalar.op(Op.EXP, deviation)
-            return deviation if component == 1 else scalar.like(1, self.value)
+        if kind is ReduceKind.WELFORD and component:
+            return scalar.sub(self.value, self.value)  # NaN of what is not finite
         if kind in (ReduceKind.SUM, ReduceKind.WELFORD) and self.value.dtype.is_float:
             return scalar.add(self.value, scalar.like(0, self.value))  # so that -0.0 comes to 0.0
         return self.value
