@@ -12,17 +12,15 @@ import typer
 
 from harness.cli.arguments import Alpha, Everything, Margin
 from harness.cli.command import BROKEN, FINE, NOTHING_JUDGED, REGRESSED, UNUSABLE, Answer, command
-from harness.history import lookup, store
+from harness.errors import UsageError
 from harness.history.between import learn
 from harness.measure.jobs import Effort
 from harness.options import Options, project_root
-from harness.records.run import Machine, Run
 from harness.target import find_target
 
 if TYPE_CHECKING:
     from harness.measure.noise.judge import Rules
     from harness.verdicts.comparing import Comparison, Side
-    from harness.verdicts.confirming import Workplace
 
 
 Sorted: TypeAlias = Annotated[
@@ -48,9 +46,6 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
     b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
     run: Annotated[str, "The run from which two compilers are taken."] = "latest",
-    remeasure: Annotated[
-        bool, "Time the modules against each other now, as `confirm` does."
-    ] = False,
     static: Annotated[
         bool, "Compare binaries, without times or a GPU; commits (and `worktree`) are compiled."
     ] = False,
@@ -80,9 +75,8 @@ def compare(
     from harness.verdicts.sides import find_sides
 
     rules = Rules(alpha=alpha, margin=margin)
-    if remeasure or configs_from:
-        asked = (everything, configs_from, run)
-        found = _remeasured(answer, (a, b), (), rules, Effort(), *asked)
+    if configs_from:
+        found = _remeasured(answer, (a, b), (), rules, Effort(), everything, configs_from)
     else:
         answer.recover()
         with answer.progress("reading both sides") as bar:
@@ -163,19 +157,23 @@ def _remeasured(
     effort: Effort,
     everything: bool,
     configs_from: str,
-    run: str = "latest",
 ) -> Comparison:
     """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
     from harness.runtime.device import require
     from harness.verdicts.confirming import Workplace, confirm, sides_in_configs_of
-    from harness.verdicts.sides import are_compilers, find_side, find_sides
+    from harness.verdicts.sides import find_side, find_sides
 
     options = answer.options
     answer.recover()
-    compilers = are_compilers(options.results, names)
-    sides = None if compilers else find_sides(options.results, names, run)
+    sides = find_sides(options.results, names)
+    if sides[0].compiler:
+        raise UsageError(
+            "compilers are timed against each other by a run",
+            got=" ".join(names),
+            remedy=f"harness run --against COMPILER, then harness compare {' '.join(names)}",
+        )
     notes: list[str] = []
-    if configs_from and sides is not None:
+    if configs_from:
         named = {"a": sides[0], "b": sides[1]}.get(configs_from.lower())
         source = named or find_side(options.results, configs_from)
         sides, notes = sides_in_configs_of(source, sides)
@@ -186,34 +184,8 @@ def _remeasured(
             bar.update("timing", done, total)
 
         place = Workplace(cache, options.jobs, rules, effort, follow)
-        if sides is None:
-            return _compilers(options, names, kernels, place, run)
         found = confirm(sides[0], sides[1], kernels, place, everything=everything)
         return replace(found, notes=(*notes, *found.notes))
-
-
-def _compilers(
-    options: Options, names: tuple[str, str], graphs: Sequence[str], place: Workplace, run: str
-) -> Comparison:
-    """Two compilers on the graphs named, else on those of the run, else on the whole suite."""
-    from harness.devices.pool import Pool
-    from harness.measure.jobs import gpu
-    from harness.measure.peers.pool import PeerPool
-    from harness.session.entries import find_graphs
-    from harness.verdicts.confirming import confirm_compilers
-
-    recorded = Run("", "", Machine(""), "")
-    if lookup.runs(options.results):
-        recorded = store.load(lookup.find(options.results, run))
-    chosen = list(graphs) or [graph.name for graph in recorded.graphs]
-    files = find_graphs(options, recorded.suite or "default", chosen)
-
-    def open_peers(others: Sequence[str]) -> PeerPool:
-        return PeerPool(others, place.cache, place.jobs, processes=place.effort.processes)
-
-    with Pool([gpu()], place.effort.job_seconds, place.cache) as pool:
-        device = pool.open()[0]
-    return confirm_compilers(recorded, names, files, place, device, open_peers)
 
 
 def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) -> int:

@@ -388,7 +388,7 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
         if bare:
             notes.append(
                 f"{' and '.join(bare)} without times: compare binaries with --static, or time "
-                "both now with --remeasure"
+                "both now: harness confirm"
             )
         return notes
     if noise.bimodal:

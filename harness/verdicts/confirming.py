@@ -1,39 +1,30 @@
-"""Timing two sides against each other, today, on this machine: emitted modules of two runs, or the
-regions of two compilers, interleaved in fresh processes."""
+"""Timing two sides against each other, today, on this machine: emitted modules of two runs,
+interleaved in fresh processes."""
 
 from __future__ import annotations
 
-import contextlib
 import random
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.devices.job import Device
 from harness.errors import HarnessError, UsageError
-from harness.heuristics.facts import Config
 from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules
 from harness.measure.pairs import Kept, KernelPair, time_pairs
-from harness.measure.peers.names import OURS
-from harness.measure.peers.pool import PeerPool
-from harness.measure.peers.regions import Comparable, comparables
 from harness.measure.timer.graph_timer import METHOD
-from harness.pipeline import compile_graph
 from harness.records import modules
-from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run
+from harness.records.run import GraphRecord, KernelRecord
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
-from harness.session.entries import GraphFile
 from harness.table import plural
 from harness.target import H100, Target
 from harness.verdicts.bisecting import Made, TimePairs
 from harness.verdicts.causes import is_identical
-from harness.verdicts.comparing import Comparison, Measured, Side, assemble, recorded_times
+from harness.verdicts.comparing import Comparison, Measured, Side, assemble
 from harness.verdicts.pairing import Match, Pairing, named, pair
-from harness.verdicts.sides import compiler_side
 
 CONTROLS = 40
 """Kernels that are the same on both sides which are timed although nothing can have changed:
@@ -271,89 +262,3 @@ def _measured(outcomes: Sequence[PairSamples]) -> Measured:
     if not kept:
         return "throttled, or at another launch interval, most of the time in every process"
     return Pair(Times.of([o.a.ms for o in kept]), Times.of([o.b.ms for o in kept]))
-
-
-Open = Callable[[Sequence[str]], AbstractContextManager[PeerPool]]
-"""Opens fresh processes, as many as there are to measure in, that compare ours with the compilers
-named."""
-
-
-def confirm_compilers(
-    run: Run,
-    names: tuple[str, str],
-    files: Sequence[GraphFile],
-    place: Workplace,
-    device: DeviceFacts,
-    open_peers: Open,
-) -> Comparison:
-    """Time the regions of ``files`` as the two compilers called ``names`` make them, interleaved.
-
-    Our kernels run in the configurations that ``run`` recorded for the same text, else with their
-    best guess. A region that a compiler cannot run is a row with the reason and is not tried again.
-    """
-    work = [
-        (file.name, one)
-        for file in files
-        for one in comparables(compile_graph(file.load(), device.target).regions)
-    ]
-    if not work:
-        raise UsageError(
-            "there is nothing to time",
-            got=f"{len(files)} graphs",
-            expected="a graph with regions",
-            remedy="name other graphs: harness list",
-        )
-    timed = [kernel for kernel in run.kernels if kernel.module and kernel.config]
-    configs = {kernel.module: config_from_dict(kernel.config or {}) for kernel in timed}
-    regions, processes = (
-        _measured_regions(work, names, configs, place, open_peers),
-        place.effort.processes,
-    )
-    found = replace(run, graphs=_region_graphs(work, regions, names))
-    sides = [as_of_today(compiler_side(found, name), device, processes) for name in names]
-    notes = [
-        f"timed interleaved on {device.machine.gpu or device.machine.key}, "
-        f"{processes} fresh processes, every region as a CUDA graph"
-    ]
-    if len(regions) < len(work):
-        notes.append("interrupted: what had been measured is compared")
-    pairing = pair(sides[0].run.graphs, sides[1].run.graphs)
-    measured = recorded_times(pairing.matches, together=True)
-    return assemble(sides[0], sides[1], pairing, measured, place.rules, paired=True, notes=notes)
-
-
-def _measured_regions(
-    work: Sequence[tuple[str, Comparable]],
-    names: Sequence[str],
-    configs: Mapping[str, Config],
-    place: Workplace,
-    open_peers: Open,
-) -> list[tuple[RegionRecord, ...]]:
-    """A row of each compiler for every region; for fewer regions if the user ended it early."""
-    found: list[tuple[RegionRecord, ...]] = []
-    with (
-        open_peers([name for name in names if name != OURS]) as peers,
-        contextlib.suppress(KeyboardInterrupt),
-    ):
-        peers.prepare([one for _, one in work])
-        for _, one in work:
-            place.follow(len(found), len(work))
-            found.append(peers.compare(one, configs))
-        place.follow(len(work), len(work))
-    return found
-
-
-def _region_graphs(
-    work: Sequence[tuple[str, Comparable]],
-    measured: Sequence[Sequence[RegionRecord]],
-    names: Sequence[str],
-) -> tuple[GraphRecord, ...]:
-    if not measured:
-        raise HarnessError("no region was compared")
-    found: dict[str, list[RegionRecord]] = {}
-    why = "not timed before the interruption"
-    for n, (graph, one) in enumerate(work):
-        left = [RegionRecord(one.name, name, reason=why) for name in names]
-        rows = measured[n] if n < len(measured) else left
-        found.setdefault(graph, []).extend(row for row in rows if row.compiler in names)
-    return tuple(GraphRecord(name, regions=tuple(rows)) for name, rows in found.items())

@@ -46,7 +46,7 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     a name that is nothing of what a side can be, and for a compiler that the run has no regions of.
     """
     maybe = all(may_be_compiler(results, name) for name in names)
-    sure = are_compilers(results, names)  # a checkout has a folder called harness, too
+    sure = maybe and _are_compilers(names)  # a checkout has a folder called harness, too
     if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
@@ -99,10 +99,7 @@ def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
     return find_side(results, name) if commit is None else compile_at(commit, name)
 
 
-def are_compilers(results: Path, names: Sequence[str]) -> bool:
-    """Whether all of ``names`` are compilers that could be run, whether a run has them or not."""
-    if not all(may_be_compiler(results, name) for name in names):
-        return False
+def _are_compilers(names: Sequence[str]) -> bool:
     others = [name for name in names if name not in SUBJECTS]
     try:
         return not others or bool(parse(",".join(others)))

@@ -207,6 +207,9 @@ def test_compilers_side_by_side(harness: Command, results: Path) -> None:
     assert "SLOWER g.r0" in table(answer)
     assert answer.out.startswith("inductor next to harness: 1 slower, 0 faster")
     assert "<failure" not in harness("compare", "harness", "inductor", "--junit").out
+    again = harness("confirm", "harness", "inductor")
+    assert again.status == 2
+    assert "harness run --against COMPILER, then harness compare harness inductor" in again.err
     assert answer.status == 0, "a slower peer is no regression"
 
 
@@ -240,7 +243,6 @@ def test_static_gates_without_times(harness: Command, results: Path) -> None:
 def test_confirm_without_a_gpu_is_a_clear_sentence(harness: Command) -> None:
     for arguments in (
         ("confirm", A, B),
-        ("compare", A, B, "--remeasure"),
         ("compare", A, B, "--configs-from", "A"),
     ):
         answer = harness(*arguments)
