@@ -241,10 +241,7 @@ def test_static_gates_without_times(harness: Command, results: Path) -> None:
 @pytest.mark.usefixtures("two_runs")
 @pytest.mark.skipif(device.is_available(), reason="there is a GPU")
 def test_confirm_without_a_gpu_is_a_clear_sentence(harness: Command) -> None:
-    for arguments in (
-        ("confirm", A, B),
-        ("compare", A, B, "--configs-from", "A"),
-    ):
+    for arguments in (("confirm", A, B), ("compare", A, B, "--configs-from", "A")):
         answer = harness(*arguments)
         assert answer.status == 2, "a regression is another thing"
         assert "a GPU is needed" in answer.err

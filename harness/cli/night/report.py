@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ from harness.report.output import Report
 from harness.table import Text
 
 if TYPE_CHECKING:
+    from harness.report.site.gather import Pages
     from harness.report.site.pages import Written
     from harness.report.site.tonight import Tonight
 
@@ -52,7 +54,7 @@ def report(
     harness report -o site
     harness report results -o public --machine h200
     """
-    from harness.report.site.pages import remove_gone, require, write
+    from harness.report.site.pages import require, write
 
     require()
     gc.set_threshold(100_000)  # what is read is kept to the end: a second of 10 went into looking
@@ -67,27 +69,29 @@ def report(
             bar.update(title, 0, 0)
 
         known = arrange(runs, place, by_time=order == "time")
-        places, made = folders(known, machine), []
+        places = folders(known, machine)
+        shown: list[Tonight] = []
         with ThreadPoolExecutor(1) as reader:  # decoding leaves Python alone: judging goes on
             earlier = {name: reader.submit(earlier_of, folder, known, name) for name in places}
             step("judging the series")
             found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
-            for name, below in places.items():
-                before = earlier[name].result()
-                pages = gather(folder, place, known, found, name, places, before, step)
-                made.append((pages.tonight, write(output / below, pages, step)))
-        gone = remove_gone(output, list(places.values()))
-    answer.tell(_told(output / "index.html", made[0][0], [done for _, done in made], gone))
+
+            def sites() -> Iterator[tuple[str, Pages]]:
+                for name, below in places.items():
+                    before = earlier[name].result()
+                    pages = gather(folder, place, known, found, name, places, before, step)
+                    shown.append(pages.tonight)
+                    yield below, pages
+
+            done = write(output, sites(), step)
+    answer.tell(_told(output / "index.html", shown[0], done, len(places)))
 
 
-def _told(first: Path, tonight: Tonight, done: Sequence[Written], gone: int) -> Report:
-    """The headline of the first machine, and where all pages are; ``gone`` ones were removed."""
-    sums = {
-        "files": sum(one.files for one in done),
-        "written": sum(one.written for one in done),
-        "removed": sum(one.removed for one in done) + gone,
-    }
-    of = f" of {len(done)} machines" if len(done) > 1 else ""
-    said = f"{first}: {sums['files']} files{of}, {sums['written']} of them new or changed"
+def _told(first: Path, tonight: Tonight, done: Written, machines: int) -> Report:
+    """The headline of the first machine, and where all pages are."""
+    of = f" of {machines} machines" if machines > 1 else ""
+    said = f"{first}: {done.files} files{of}, {done.written} of them new or changed"
     document = {"page": str(first), "headline": tonight.headline, "light": tonight.light}
-    return Report(lambda: [Text(tonight.headline), Text(said)], lambda: {**document, **sums})
+    return Report(
+        lambda: [Text(tonight.headline), Text(said)], lambda: {**document, **asdict(done)}
+    )

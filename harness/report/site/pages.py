@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     import jinja2
 
 
-MACHINES = "machines"
-"""The folder that holds the pages of machines but the first."""
 MANIFEST = ".harness-site.json"
 """The list of the files that are ours: what is in it and no longer made goes."""
 _HERE = Path(__file__).parent / "templates"
@@ -61,56 +58,33 @@ def require() -> None:
         )
 
 
-def write(folder: Path, pages: Pages, step: Callable[[str], None]) -> Written:
-    """Write the site into ``folder``. A page that says what it said stays as it is; one that is no
-    longer made is removed, anything else in the folder is left alone. Raises ``UsageError`` for a
-    folder that holds something else, ``RecordError`` if it cannot be written."""
-    known = _manifest(folder)
-    environment = _environment()
-    made: dict[str, str] = {}
-    written = 0
+def write(folder: Path, sites: Iterable[tuple[str, Pages]], step: Callable[[str], None]) -> Written:
+    """Write ``sites``, each below the folder that it comes with. A page that says what it said
+    stays as it is; one that is no longer made is removed, anything else in ``folder`` is left
+    alone. Raises ``UsageError`` for a folder that holds something else, ``RecordError`` if it
+    cannot be written."""
+    known, environment = _manifest(folder), _environment()
     if not (folder / MANIFEST).is_file():  # ended halfway, it is a site of ours all the same
-        write_atomically(folder / MANIFEST, b"{}", mode=0o644)
-    for name, content in _files(environment, pages, step):
-        digest = hashlib.sha256(content).hexdigest()[:16]
-        made[name] = digest
-        path = folder / name
-        if known.get(name) != digest or not path.is_file():
-            _write(path, content, new=name not in known)
-            written += 1
+        write_atomically(folder / MANIFEST, b"[]", mode=0o644)
+    made: dict[str, bool] = {}
+    for below, pages in sites:
+        for name, content in _files(environment, pages, step):
+            path = Path(below, name)
+            made[path.as_posix()] = new = not _holds(folder / path, content)
+            if new:
+                write_atomically(folder / path, content, mode=0o644)
     removed = _remove(folder, [name for name in known if name not in made])
-    if made != known:
-        text = json.dumps(made, indent=0, sort_keys=True)
+    if sorted(made) != known:
+        text = json.dumps(sorted(made), indent=0)
         write_atomically(folder / MANIFEST, text.encode(), mode=0o644)
-    return Written(len(made), written, removed)
+    return Written(len(made), sum(made.values()), removed)
 
 
-def _write(path: Path, content: bytes, *, new: bool) -> None:
-    """A ``new`` page is in no list yet: a half of it is written again, and nobody reads it. That
-    is a third of the time of one that takes the old one's place."""
-    if new:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:
-                file.write(content)
-            return
-        except FileExistsError:
-            pass
-        except OSError as error:
-            raise write_error(path, error) from error
-    write_atomically(path, content, mode=0o644)
-
-
-def remove_gone(folder: Path, kept: Collection[str]) -> int:
-    """Remove the pages of machines that are not among the ``kept`` folders, as far as they are in
-    the list of our files there; how many files that were. Raises ``RecordError``."""
-    removed = 0
-    for path in sorted(folder.glob(f"{MACHINES}/*/{MANIFEST}")):
-        below = path.parent.relative_to(folder).as_posix()
-        if below not in kept:
-            removed += _remove(folder, [f"{below}/{name}" for name in _manifest(path.parent)])
-            _remove(folder, [f"{below}/{MANIFEST}"])
-    return removed
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False
 
 
 def _remove(folder: Path, names: Sequence[str]) -> int:
@@ -133,14 +107,16 @@ def _remove(folder: Path, names: Sequence[str]) -> int:
     return len(gone)
 
 
-def _manifest(folder: Path) -> dict[str, str]:
+def _manifest(folder: Path) -> list[str]:
+    """The files of ours; none that leads out of the folder: nothing else is ours to remove."""
     try:
-        found = json.loads((folder / MANIFEST).read_bytes())
-        return {name: digest for name, digest in found.items() if _is_inside(name)}
+        listed = [Path(name) for name in json.loads((folder / MANIFEST).read_bytes())]
+        inside = (path for path in listed if not path.is_absolute() and ".." not in path.parts)
+        return [path.as_posix() for path in inside]
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, AttributeError):
-        return {}
+    except (OSError, ValueError, TypeError):
+        return []
     try:
         if any(folder.iterdir()):
             raise UsageError(
@@ -155,12 +131,7 @@ def _manifest(folder: Path) -> dict[str, str]:
         raise RecordError(
             "the folder for the pages cannot be used", str(folder), got=error.strerror or str(error)
         ) from error
-    return {}
-
-
-def _is_inside(name: str) -> bool:
-    """Whether a name of the list stays below the folder: nothing else is ours to remove."""
-    return not Path(name).is_absolute() and ".." not in Path(name).parts
+    return []
 
 
 def _files(
