@@ -95,12 +95,10 @@ class _Machine:
 
     def judge(self) -> list[list[Judged]]:
         """Every row of every block."""
-        floor = self.settings.floor
-        blocks = [noise.without_outliers(raw, noise.scale(raw, floor))[0] for raw in self.raws]
-        shapes, explained, proposed = self._explain(blocks, {})
+        blocks, shapes, explained, proposed = self._explain({})
         by_commit = self._scales_by_commit(blocks, explained)
         if by_commit:
-            shapes, explained, proposed = self._explain(blocks, by_commit)
+            blocks, shapes, explained, proposed = self._explain(by_commit)
         cleaned, laws = self._clean(blocks, shapes, explained)
         blocks = [block for block, _ in cleaned]
         known = noise.learn_scales(blocks, shapes, explained)
@@ -117,22 +115,27 @@ class _Machine:
         ]
 
     def _explain(
-        self, blocks: Sequence[Block], by_commit: Mapping[int, float]
-    ) -> tuple[list[Shape], list[list[Explained]], list[list[list[int]]]]:
-        """What the rows are taken for if commits are as noisy as ``by_commit`` says (1: usual), and
-        where they may step."""
+        self, by_commit: Mapping[int, float]
+    ) -> tuple[list[Block], list[Shape], list[list[Explained]], list[list[list[int]]]]:
+        """The rows without outliers, what they are taken for if commits are as noisy as
+        ``by_commit`` says (1: usual), and where they may step."""
         scales = [
             np.array([by_commit.get(place, 1.0) for place in each.tolist()]) for each in self.places
         ]
         shapes = [Shape(days, scale) for days, scale in zip(self.days, scales, strict=True)]
-        middles = [np.median(block, axis=1, keepdims=True) for block in blocks]
+        middles = [np.median(raw, axis=1, keepdims=True) for raw in self.raws]
         level = [
-            (block - middle) / scale
-            for block, middle, scale in zip(blocks, middles, scales, strict=True)
+            noise.without_outliers(each, noise.scale(each, self.settings.floor)[:, None])[0]
+            for raw, middle, scale in zip(self.raws, middles, scales, strict=True)
+            for each in [(raw - middle) / scale]
+        ]
+        blocks = [
+            each * scale + middle
+            for each, middle, scale in zip(level, middles, scales, strict=True)
         ]
         common, error = noise.common(level)
         proposed = [_propose(block, max(0.0, common - error), self.settings) for block in level]
-        return shapes, explain(shapes, blocks, proposed), proposed
+        return blocks, shapes, explain(shapes, blocks, proposed), proposed
 
     def _scales_by_commit(
         self, blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]
@@ -173,7 +176,7 @@ class _Machine:
         far = noise.FAR if law.normal else noise.OUTLIER
         cleaned = []
         for raw, deviation in zip(self.raws, deviations, strict=True):
-            block, outliers = noise.without_outliers(raw, deviation.max(axis=1), far)
+            block, outliers = noise.without_outliers(raw, deviation, far)
             cleaned.append((block, outliers.sum(axis=1)))
         pairs = zip(wholes, deviations, strict=True)
         return cleaned, [fitting.own_laws(whole, each, law) for whole, each in pairs]

@@ -49,9 +49,10 @@ def without_outliers(
     """``block`` with every outlier replaced by its neighbours' mean, and where they were.
 
     An outlier differs from both neighbours in the same direction, or as an end point from its only
-    one, by more than ``far`` of the row's ``deviations``. Two points that agree are never outliers.
+    one, by more than ``far`` of its ``deviations`` (rows by points, or by one). Two points that
+    agree are never outliers.
     """
-    limit = far * deviations[:, None]
+    limit = far * deviations
     padded = np.concatenate([block[:, 1:2], block, block[:, -2:-1]], axis=1)
     before, after = block - padded[:, :-2], block - padded[:, 2:]
     agree = (np.sign(before) == np.sign(after)) & (np.abs(padded[:, :-2] - padded[:, 2:]) <= limit)

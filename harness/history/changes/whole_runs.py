@@ -172,7 +172,7 @@ def _bad(
             by_shape[series.environment, series.positions.tobytes()].append(series)
     for (environment, _), members in by_shape.items():
         block = np.array([series.values for series in members])
-        cleaned, outlier = noise.without_outliers(block, noise.scale(block, floor))
+        cleaned, outlier = noise.without_outliers(block, noise.scale(block, floor)[:, None])
         slower = outlier & (block > cleaned)
         for column, place in enumerate(members[0].positions.tolist()):
             totals[environment, place] += len(members)
