@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,18 @@ def test_sizes_become_unknown_with_the_second_one(compiler: Compiler) -> None:
     assert item.type.shape[0] == 6
     (item,) = unknown.partition.graph.inputs
     assert item.type.shape[0].free_symbols
+
+
+@pytest.mark.parametrize("pieces", [lambda x: x.chunk(3), lambda x: x.split(x.shape[0] // 2)])
+def test_pieces_are_cut_at_every_size_of_one_compilation(
+    compiler: Compiler, pieces: Callable[[torch.Tensor], Sequence[torch.Tensor]]
+) -> None:
+    run = torch.compile(lambda x: [piece + 1 for piece in pieces(x)], backend=compiler)
+    for n in (6, 12, 18, 30):
+        x = torch.randn(n)
+        for ours, theirs in zip(run(x), pieces(x), strict=True):
+            assert torch.equal(ours, theirs + 1)
+    assert len(compiler.compiled) == 2  # for the first size, and for all
 
 
 def test_a_mean_of_statistics_is_scaled_by_sizes(compiler: Compiler) -> None:

@@ -291,7 +291,9 @@ def split(x: Tensor, size: int, dim: int = 0) -> list[Tensor]:
     length = x.shape[dim]
     if length == 0 or size == 0:
         return [x]
-    return [_aten.slice(x, dim, k, min(k + size, length)) for k in range(0, length, size)]
+    pieces = (length + size - 1) // size  # a guard on their number alone
+    ends = [*(size * k for k in range(1, pieces)), length]
+    return [_aten.slice(x, dim, k * size, end) for k, end in enumerate(ends)]
 
 
 def split_with_sizes(x: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
