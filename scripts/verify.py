@@ -12,7 +12,7 @@ NEEDED = (
 FOR_TESTS = ("pytest", "hypothesis")
 FOR_CHECKS = ("ruff", "mypy", "importlinter")
 FOR_TRACKING = ("asv", "pytest_benchmark", "ruptures")
-FOR_DRAWING = ("matplotlib",)
+FOR_DRAWING = ("plotly",)
 FOR_CAPTURE = ("transformers", "diffusers")
 
 
@@ -27,7 +27,7 @@ def main() -> int:
         ("make test", FOR_TESTS),
         ("make check", FOR_CHECKS),
         ("tracking (asv, pytest --benchmark-only, harness changes)", FOR_TRACKING),
-        ("harness tune --plot", FOR_DRAWING),
+        ("harness report, harness tune --plot", FOR_DRAWING),
         ("capturing from model libraries", FOR_CAPTURE),
     ):
         if lacking := missing(names):

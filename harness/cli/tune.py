@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
-from harness.errors import HarnessError, NoDevice, UsageError, unknown
+from harness.errors import HarnessError, NoDevice, unknown
 from harness.history import lookup, store
 from harness.measure.jobs import TuneKernel
 from harness.measure.tuning import KernelTuning, chosen_before, tunings_of
@@ -46,7 +46,7 @@ def tune(
     fresh: Annotated[bool, "Tune again what is in the tuning cache."] = False,
     deterministic: Annotated[bool, "No search for reductions."] = False,
     check_writes: Annotated[bool, "Catch writes outside a kernel's outputs."] = False,
-    plot: Annotated[Path | None, "Draw every trial to this file (png, svg, pdf)."] = None,
+    plot: Annotated[Path | None, "Draw every trial: a page."] = None,
     save_table: Annotated[
         Path | None, "Write the choices as a table for HARNESS_TUNING_TABLE."
     ] = None,
@@ -65,7 +65,7 @@ def tune(
 
     \b
     harness tune llama_block_forward
-    harness tune llama_block_forward --search descent --fresh --plot tuning.png
+    harness tune llama_block_forward --search descent --fresh --plot tuning.html
     harness tune llama_block_forward --run latest --kernel per_fused_mul_0
     """
     wanted = Wanted(answer.only, plot, save_table)
@@ -85,16 +85,6 @@ class Wanted:
     kernels: tuple[str, ...]
     plot: Path | None
     table: Path | None
-
-    def __post_init__(self) -> None:
-        if self.plot is not None and self.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise UsageError(
-                "a picture of this kind cannot be drawn",
-                where="--plot",
-                got=self.plot.name,
-                expected="a file name that ends in .png, .svg or .pdf",
-                remedy="change the ending",
-            )
 
     def chosen(self, names: Sequence[str]) -> set[str]:
         """Those of ``names`` that are asked for. Raises ``UnknownName`` if a pattern fits none."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
 from harness.runtime.tune.scaling import occupancy
-from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs, shorten
+from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs
 from harness.target import Target
 
 
@@ -186,25 +184,23 @@ def _occupancy(trial: Trial, target: Target) -> float | None:
     return occupancy(config_from_dict(trial.config), trial.resources, target)
 
 
-_MARKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "descent": ("tried by the search", {"color": "#e69f00", "zorder": 1}),
-    "heuristics": ("candidate", {"color": "#0072b2"}),
-    "scaled": ("R block halved", {"color": "#009e73"}),
-    "pinned": ("last run's", {"color": "#cc79a7"}),
-    "first": ("heuristics' first choice", {"facecolors": "none", "edgecolors": "black", "s": 70}),
-    "chosen": ("chosen", {"marker": "x", "color": "black"}),
+_MARKS = {
+    "heuristics": ("candidate", "#0072b2", "circle"),
+    "descent": ("tried by the search", "#e69f00", "circle"),
+    "scaled": ("R block halved", "#009e73", "circle"),
+    "pinned": ("last run's", "#cc79a7", "circle"),
+    "first": ("heuristics' first choice", "black", "circle-open"),
+    "chosen": ("chosen", "black", "x-thin-open"),
 }
 """What a trial is (where it came from, first of all and chosen), what that is called and how it is
 drawn: Okabe and Ito's colours, which colour-blind readers can tell apart."""
-_FARTHEST = 3.0
-"""Slower trials are drawn at the edge: how slow is of no interest."""
-_ROW_INCHES = 0.28
 
 
-def draw(tunings: list[KernelTuning], path: Path, title: str) -> None:
-    """One row a kernel, largest regret on top. Raises ``HarnessError`` where nothing was timed
-    or matplotlib is missing, ``RecordError`` for a file that cannot be written."""
-    timed = sorted((t for t in tunings if t.best is not None), key=lambda t: t.regret or 1.0)
+def draw(tunings: Sequence[KernelTuning], path: Path, title: str) -> None:
+    """Every trial by its time over the best, a row a kernel, largest regret on top, as a page that
+    needs nothing else. Raises ``HarnessError`` where nothing was timed or plotly is missing,
+    ``RecordError`` for a file that cannot be written."""
+    timed = sorted((t for t in tunings if t.best is not None), key=lambda t: -(t.regret or 1.0))
     if not timed:
         raise HarnessError(
             "there is nothing to draw",
@@ -212,55 +208,44 @@ def draw(tunings: list[KernelTuning], path: Path, title: str) -> None:
             expected="at least one kernel that was timed",
             remedy="tune on a machine with a GPU, or show a recorded run with --run",
         )
-    figure, axes = _canvas(len(timed))
-    points: dict[str, list[tuple[float, int]]] = defaultdict(list)
-    for row, tuning in enumerate(timed):
-        for mark, over in _marked(tuning):
-            points[mark].append((min(_FARTHEST, over), row))
-    for mark, (label, style) in _MARKS.items():
-        if points[mark]:
-            axes.scatter(*zip(*points[mark], strict=True), label=label, **{"s": 24, **style})
-    axes.set_yticks(range(len(timed)), [_plotted(t) for t in timed], fontsize=7)
-    axes.set_xscale("log")
-    ticks = [1.0, 1.05, 1.1, 1.2, 1.5, 2.0, _FARTHEST]
-    axes.set_xticks(ticks, [f"{t:g}" for t in ticks[:-1]] + [f"≥{_FARTHEST:g}"], fontsize=8)
-    axes.minorticks_off()
-    axes.grid(color="#dddddd", linewidth=0.6, zorder=0)
-    axes.set_xlabel("time over the fastest trial of the same kernel", fontsize=8)
-    axes.set_title(f"Tuning of {title}", fontsize=10, loc="left")
-    figure.legend(loc="outside lower center", ncol=3, fontsize=7, frameon=False)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix[1:], bbox_inches="tight", dpi=150)
-    write_atomically(path, drawn.getbuffer(), mode=0o644, own=False)
-
-
-def _canvas(rows: int) -> tuple[Any, Any]:
     try:
-        from matplotlib.figure import Figure
+        from plotly import express as px
     except ImportError as error:
         raise HarnessError(
-            "matplotlib is needed to draw and is not installed",
+            "plotly is needed to draw and is not installed",
             where="--plot",
             got=str(error),
-            expected="matplotlib 3.7 or newer",
-            remedy="pip install 'harness[plot]', or leave --plot out",
+            remedy="pip install 'harness[report]', or leave --plot out",
         ) from error
-    figure = Figure(figsize=(9, 1.6 + _ROW_INCHES * rows), layout="constrained")
-    return figure, figure.add_subplot()
+    every = [point for tuning in timed for point in _marked(tuning)]
+    kernel, over, mark, config = zip(*every, strict=True)
+    figure = px.scatter(
+        {"time over the fastest": over, "kernel": kernel, "trial": mark, "configuration": config},
+        "time over the fastest",
+        "kernel",
+        "trial",
+        "trial",
+        hover_data=["configuration"],
+        log_x=True,
+        title=f"Tuning of {title}",
+        color_discrete_map={name: color for name, color, _ in _MARKS.values()},
+        symbol_map={name: symbol for name, _, symbol in _MARKS.values()},
+        category_orders={"kernel": [_plotted(tuning) for tuning in timed]},
+    )
+    write_atomically(path, figure.to_html().encode(), mode=0o644, own=False)
 
 
-def _marked(tuning: KernelTuning) -> Iterator[tuple[str, float]]:
-    """What each timed trial is, with its time over the best."""
+def _marked(tuning: KernelTuning) -> Iterator[tuple[str, float, str, str]]:
+    """The kernel, and of each timed trial its time over the best, what it is and was."""
     best = tuning.best.time if tuning.best and tuning.best.time else 1.0
     for trial in tuning.timed:
-        over = (trial.time or best) / best
-        yield trial.origin.value, over
-        if trial == tuning.first:
-            yield "first", over
-        if trial.config == tuning.chosen:
-            yield "chosen", over
+        what = [trial.origin.value, *["first"] * (trial == tuning.first)]
+        what += ["chosen"] * (trial.config == tuning.chosen)
+        for mark in what:
+            over = (trial.time or best) / best
+            yield _plotted(tuning), over, _MARKS[mark][0], config_text(trial.config)
 
 
 def _plotted(tuning: KernelTuning) -> str:
     time = tuning.best.time * 1000 if tuning.best and tuning.best.time else 0.0
-    return f"{shorten(short(tuning.name), 44)}  {time:.1f} µs"
+    return f"{short(tuning.name)}  {time:.1f} µs"
