@@ -3,7 +3,7 @@
 
     scripts/rejudge_calibration.py results/MACHINE/calibration-*.cells.jsonl.gz
 
-Reads each journal of samples (``gzip`` of what ``harness calibrate`` writes while it measures) and
+Reads each file of samples (a line for the calibration as it began, for each subject, each cell) and
 rewrites ``calibration-ID.json`` beside it.
 """
 
@@ -12,34 +12,29 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import tempfile
 from pathlib import Path
+from typing import Any
 
-from harness.calibration.record import Calibration
+from harness.calibration.record import Calibration, Cell, Subject
 from harness.calibration.run import conclude
-from harness.calibration.store import CalibrationJournal, load
+from harness.calibration.store import load, save
 from harness.measure.noise.judge import Rules
-from harness.records.run import to_json
-
-_CELLS = ".cells.jsonl.gz"
-
-
-def _journal(path: Path) -> CalibrationJournal:
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / "cells.jsonl"
-        plain.write_bytes(gzip.decompress(path.read_bytes()))
-        with CalibrationJournal.open(plain) as journal:
-            return journal
+from harness.records.run import from_json
 
 
 def rejudge(path: Path) -> Calibration:
     """Judge the samples at ``path`` and write the calibration beside them."""
-    journal = _journal(path)
-    rules = Rules(alpha=journal.header.alpha, margin=journal.header.margin)
-    found = conclude(journal, len(journal.subjects), rules)
-    target = path.with_name(path.name.removesuffix(_CELLS) + ".json")
-    target.write_text(json.dumps(to_json(found)) + "\n", encoding="utf-8")
-    return load(target)
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    start = from_json(Calibration, lines[0]["calibration"], str(path))
+    subjects = from_json(tuple[Subject, ...], _those(lines, "subject"), str(path))
+    cells = from_json(tuple[Cell, ...], _those(lines, "cell"), str(path))
+    rules = Rules(alpha=start.alpha, margin=start.margin)
+    by_key = {one.key: one for one in subjects}
+    return load(save(path.parent, conclude(start, list(by_key.values()), cells, rules)))
+
+
+def _those(lines: list[dict[str, Any]], kind: str) -> list[Any]:
+    return [line[kind] for line in lines if kind in line]
 
 
 def main() -> None:

@@ -44,24 +44,16 @@ def levels_for(ms: float) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class DurationJob(Job):
-    """Answers the milliseconds of one launch of a module's kernel."""
-
-    handler: ClassVar[str] = "harness.calibration.worker:duration"
-    module_text: str
-
-
-@dataclass(frozen=True, slots=True)
 class CellJob(Job):
-    """Measure one kernel in one process, plain twice, and slowed down. ``ms`` is how long one
-    launch takes, of which ``levels`` are shares (none: not slowed down at all); the order of the
+    """Measure one kernel in one process, plain twice, and, if it is to be ``slowed`` down, by
+    shares of ``ms``, which is how long one launch takes (0: to be found out). The order of the
     subjects follows ``seed``. Answers a ``Cell``."""
 
     handler: ClassVar[str] = "harness.calibration.worker:cell"
     process: int
     kernel: str
     module_text: str
-    levels: tuple[float, ...]
+    slowed: bool
     ms: float
     seed: int
     budget_ms: float
@@ -79,8 +71,8 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one process measured of one kernel: samples by subject, and the spins' lengths.
-    ``reason`` says why there are none."""
+    """What one process measured of one kernel: samples by subject, and the spins' lengths, which
+    are shares of ``ms``. ``reason`` says why there are none."""
 
     process: int
     kernel: str
@@ -88,6 +80,7 @@ class Cell:
     truth: dict[str, Truth] = field(default_factory=dict)
     excluded: int = 0
     reason: str = ""
+    ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.calibration import record
 from harness.calibration.judging import judged
-from harness.calibration.record import Calibration, Cell, CellJob, DurationJob, Subject
-from harness.calibration.store import CalibrationJournal
+from harness.calibration.record import Calibration, Cell, CellJob, Subject
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure.jobs import DeviceFacts, Effort, fresh_processes, gpu
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
-from harness.records.run import Machine, one_line
+from harness.records.run import one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.session.entries import Entry
 
@@ -63,15 +62,15 @@ def candidates(
 
 
 def header(
-    machine: Machine, method: str, suite: str, commit: str, effort: Effort, rules: Rules
+    name: str, device: DeviceFacts, suite: str, commit: str, effort: Effort, rules: Rules
 ) -> Calibration:
-    """A calibration that starts now."""
+    """The calibration called ``name``, as it is known before anything is measured."""
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return Calibration(
-        id=f"{now:%Y%m%d-%H%M%S}",
+        id=name,
         created=now.isoformat(),
-        machine=machine,
-        method=method,
+        machine=device.machine,
+        method=device.method,
         injection=record.CALIBRATION_METHOD,
         suite=suite,
         commit=commit,
@@ -88,67 +87,70 @@ def measure(
     effort: Effort,
     cache: Path,
     jobs: int,
-    keep: Callable[[DeviceFacts], CalibrationJournal],
+    keep: Callable[[DeviceFacts], MutableMapping[str, Cell]],
     follow: Follow = lambda _what, _done, _total: None,
     handlers: Mapping[str, str] | None = None,
-) -> CalibrationJournal:
-    """Measure what is missing of every kernel; ``keep`` opens the journal once the device is
-    known. Everything is kept as it comes, also when this is interrupted. A cell with a reason says
-    that a kernel failed, which is then left out. Raises ``NoDevice`` when the GPU is gone."""
+) -> None:
+    """Measure what is missing of every kernel; ``keep`` answers what there is once the device is
+    known, and keeps everything as it comes, also when this is interrupted. A cell with a reason
+    says that a kernel failed, which is then left out. Raises ``NoDevice`` when the GPU is gone."""
     with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
         device: DeviceFacts = pool.open()[0]
-        journal = keep(device)
+        kept = keep(device)
         follow("compiling", 0, len(chosen))
         compile_ahead([CompileJob(one.module_text, device.target) for one in chosen], jobs, cache)
-        done, known = journal.done, journal.durations
-        failed: set[str] = set()
+        known = {cell.kernel: cell.ms for cell in kept.values()}
+        failed = {cell.kernel for cell in kept.values() if cell.reason}
+
+        def asked(process: int, number: int) -> str:
+            return f"{device.method} {process} {chosen[number].subject.key}"
 
         def wanted(process: int, number: int) -> bool:
-            key = chosen[number].subject.key
-            return key not in failed and (process, key) not in done
+            done = asked(process, number) in kept
+            return not done and chosen[number].subject.key not in failed
 
         began, total = time.monotonic(), effort.processes * len(chosen)
         for process, order, _ in fresh_processes(pool, len(chosen), effort, wanted):
             for at, number in enumerate(order):
                 follow("measuring", process * len(chosen) + at, total)
                 if effort.seconds is not None and time.monotonic() - began > effort.seconds:
-                    return journal
+                    return
                 if not wanted(process, number):
                     continue
                 one = chosen[number]
                 key = one.subject.key
                 try:
-                    if key not in known:
-                        known[key] = pool.run(DurationJob(one.module_text))
-                        journal.add(replace(one.subject, ms=known[key]))
-                    journal.add(pool.run(_job(one, process, effort, known[key])))
+                    found = pool.run(_job(one, process, effort, known.get(key, 0.0)))
                 except NoDevice:
                     raise
                 except HarnessError as error:
                     failed.add(key)
-                    journal.add(Cell(process, key, reason=one_line(error)))
-    return journal
+                    found = Cell(process, key, reason=one_line(error))
+                known[key] = found.ms
+                kept[asked(process, number)] = found
 
 
 def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
-    levels = record.levels_for(ms) if one.slowed else ()
     how = (effort.seed + process, effort.budget_ms, effort.width)
-    return CellJob(process, one.subject.key, one.module_text, levels, ms, *how)
+    return CellJob(process, one.subject.key, one.module_text, one.slowed, ms, *how)
 
 
-def conclude(journal: CalibrationJournal, wanted: int, rules: Rules) -> Calibration:
-    """The calibration that follows from the cells of ``journal``. ``wanted`` kernels were to be
-    measured."""
-    start, found = journal.header, journal.cells
-    verdicts = judged(list(journal.subjects.values()), found, rules)
-    measured = {(cell.process, cell.kernel) for cell in found if not cell.reason}
-    broken = len({cell.kernel for cell in found if cell.reason})
+def conclude(
+    start: Calibration, subjects: Sequence[Subject], cells: Collection[Cell], rules: Rules
+) -> Calibration:
+    """``start`` with what follows from the ``cells`` of ``subjects``."""
+    ms = {cell.kernel: cell.ms for cell in cells if cell.ms}
+    subjects = [replace(one, ms=ms.get(one.key, one.ms)) for one in subjects]
+    names = {one.key: f"{one.graph}: {one.name}" for one in subjects}
+    verdicts = judged(subjects, cells, rules)
+    broken = {cell.kernel: cell.reason for cell in cells if cell.reason and cell.kernel in names}
+    measured = {(cell.process, cell.kernel) for cell in cells if not cell.reason}
     return replace(
         start,
-        complete=len(measured) >= start.processes * (wanted - broken),
+        complete=len(measured) >= start.processes * (len(subjects) - len(broken)),
         modes=verdicts.modes,
         kernels=verdicts.kernels,
-        failed=journal.failures,
+        failed={names[key]: reason for key, reason in broken.items()},
         noise=verdicts.noise,
         medians=verdicts.medians,
     )

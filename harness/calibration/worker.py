@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, DurationJob, Truth, slowed
+from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, Truth, levels_for, slowed
 from harness.devices.job import Context
 from harness.errors import CompileFailed
 from harness.measure.worker import Gpu, surviving
@@ -23,20 +23,6 @@ _MOST_LEVELS = 8
 _LONG_CYCLES = 1 << 22
 _MOST_ROUNDS, _STEADY = 25, 0.001
 """The clock is known once two rounds of long spins agree; after half a second it has to be."""
-
-
-def duration(context: Context, job: DurationJob) -> float:
-    """The handler of ``DurationJob``."""
-    gpu = context.once(Gpu)
-
-    def work() -> float:
-        loaded = modules.load(job.module_text, context.cache)
-        args = loaded.get_args(device="cuda", seed=0)
-        return gpu.timer.measure(
-            Work(_launcher(loaded, gpu.target, context), args), _FIRST_MS
-        ).median
-
-    return surviving(work)
 
 
 def cell(context: Context, job: CellJob) -> Cell:
@@ -55,12 +41,13 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
     launcher = _launcher(loaded, gpu.target, context)
     works: dict[str, Launch] = {name: Work(launcher, args) for name in (PLAIN, AGAIN)}
     truth: dict[str, Truth] = {}
-    if not job.levels:
+    ms = job.ms or gpu.timer.measure(Work(launcher, args), _FIRST_MS).median
+    if not job.slowed:
         found = gpu.timer.compare(works, job.budget_ms, job.width)
     else:
-        spin, levels = context.once(_spin), (0.0, *job.levels)
+        spin, levels = context.once(_spin), (0.0, *levels_for(ms))
         for group, level in enumerate(levels):
-            works[slowed(level)] = Work(spin.after(launcher, level * job.ms, group), args)
+            works[slowed(level)] = Work(spin.after(launcher, level * ms, group), args)
         spin.reset()
         found = gpu.timer.compare(works, job.budget_ms, job.width)
         truth = dict(zip(map(slowed, levels), spin.truth(len(levels)), strict=True))
@@ -70,6 +57,7 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
         {name: samples.ms for name, samples in found.items()},
         truth,
         max(samples.excluded for samples in found.values()),
+        ms=ms,
     )
 
 

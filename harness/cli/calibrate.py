@@ -13,11 +13,11 @@ import typer
 
 import harness
 from harness.calibration import store as calibrations
-from harness.calibration.record import Calibration
-from harness.calibration.store import CalibrationJournal
+from harness.calibration.record import Calibration, Cell
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import NoDevice, UsageError
+from harness.history.lines import Kept
 from harness.measure.jobs import DeviceFacts, Effort
 from harness.options import Options
 from harness.records.machine import commit_of
@@ -55,7 +55,7 @@ def calibrate(
     processes: Processes = 6,
     budget: Budget = 200.0,
     seconds: Seconds = None,
-    resume: Annotated[bool, "Go on with the last one that was interrupted."] = False,
+    resume: Annotated[bool, "Go on with this machine's last one that was interrupted."] = False,
     show: Annotated[bool, "Print the newest one again; measure nothing."] = False,
     sessions: Sessions = None,
     every: Every = 1.0,
@@ -88,9 +88,6 @@ def calibrate(
         path = _newest(options)
         tell(calibrations.load(path), path)
         return FINE
-    journal = _unfinished(options) if resume else None
-    if journal is not None:
-        processes = journal.header.processes
     effort = Effort(processes, budget, seconds=seconds)
     # Once for all sessions: they hold the same kernels, and compiling takes seconds.
     choose = functools.cache(
@@ -98,8 +95,8 @@ def calibrate(
     )
     measure = functools.partial(_calibrate, answer, options, choose, suite, effort)
     if sessions is None:
-        return measure(journal, tell)
-    session = functools.partial(measure, None, folder=calibrations.SESSIONS)
+        return measure(tell, resume=resume)
+    session = functools.partial(measure, folder=calibrations.SESSIONS)
     return _sessions(answer, options, sessions, every, session)
 
 
@@ -152,27 +149,16 @@ def _sessions(
     return status
 
 
-def _unfinished(options: Options) -> CalibrationJournal:
-    found = calibrations.unfinished(options.results)
-    if not found:
-        raise UsageError(
-            "there is no interrupted calibration",
-            where=str(options.results),
-            remedy="leave --resume out to begin one",
-        )
-    return CalibrationJournal.open(found[-1])
-
-
 def _calibrate(
     answer: Answer,
     options: Options,
     choose: Callable[[], list[Candidate]],
     suite: str,
     effort: Effort,
-    journal: CalibrationJournal | None,
     tell: Callable[[Calibration, Path], None],
     *,
     folder: str = "",
+    resume: bool = False,
 ) -> int:
     """Calibrate with the kernels of ``suite`` that ``choose`` answers, keep it in the machine's
     ``folder``, print it; the exit status."""
@@ -182,50 +168,39 @@ def _calibrate(
 
     require()
     find_target(options.target)
-    rules = Rules()
+    rules, opened = Rules(), list[tuple[DeviceFacts, Kept[Cell]]]()
 
-    def opened(device: DeviceFacts) -> CalibrationJournal:
-        nonlocal journal
-        if journal is None:
-            commit = commit_of(Path(harness.__path__[0]).parent, options.commit).name
-            head = run.header(device.machine, device.method, suite, commit, effort, rules)
-            journal = CalibrationJournal.start(options.results, head, folder)
-        else:
-            _require_same(journal, device)
-        return journal
+    def keep(device: DeviceFacts) -> Kept[Cell]:
+        place = options.results / device.machine.key / folder
+        opened.append((device, calibrations.kept(place, resume)))
+        return opened[0][1]
 
     cause: KeyboardInterrupt | NoDevice | None = None
     with answer.cache() as cache, answer.progress("compiling") as bar:
         chosen = choose()
         try:
-            run.measure(chosen, effort, cache, options.jobs, opened, bar.update)
+            run.measure(chosen, effort, cache, options.jobs, keep, bar.update)
         except (KeyboardInterrupt, NoDevice) as error:
             cause = error
-    if journal is None:
+    if not opened:
         if isinstance(cause, NoDevice):
             raise cause
         output.note("interrupted; nothing had been measured yet")
         return INTERRUPTED
-    found = run.conclude(journal, len(chosen), rules)
-    path = journal.finish(found)
+    ((device, kept),) = opened
+    commit = commit_of(Path(harness.__path__[0]).parent, options.commit).name
+    name = kept.path.stem.removeprefix(calibrations.PREFIX)
+    start = run.header(name, device, suite, commit, effort, rules)
+    found = run.conclude(start, [one.subject for one in chosen], list(kept.values()), rules)
+    path = calibrations.save(kept.path.parent, found)
+    if found.complete or folder:
+        kept.clear()
+    kept.close()
     tell(found, path)
     if isinstance(cause, KeyboardInterrupt):
-        more = "" if folder else "; go on: --resume"
+        more = "" if folder else "; go on: the same with --resume"
         output.note(f"interrupted; what had been measured is kept in {path}{more}")
         return INTERRUPTED
     if cause is not None:
         output.note(f"{cause}; what had been measured is kept in {path}")
     return FAILED if cause is not None or found.failed else FINE
-
-
-def _require_same(journal: CalibrationJournal, device: DeviceFacts) -> None:
-    """Raises ``UsageError`` unless ``device`` is the one of ``journal``, measured alike."""
-    before = journal.header
-    if (before.machine.key, before.method) != (device.machine.key, device.method):
-        raise UsageError(
-            "the interrupted calibration was measured elsewhere, or in another way",
-            where=str(journal.path),
-            got=f"{device.machine.key}, {device.method}",
-            expected=f"{before.machine.key}, {before.method}",
-            remedy="leave --resume out to begin a new one",
-        )

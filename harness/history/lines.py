@@ -1,6 +1,7 @@
 """A journal's file: a JSON object a line, each on disk before the next, the last perhaps torn. Runs
-and calibrations in progress are journals. The writer holds a lock on the file for as long as it
-lives, so that another process can tell a journal that is being written from one that was left."""
+in progress are journals, and what other measurements have so far. The writer holds a lock on the
+file for as long as it lives, so that another process can tell a journal that is being written from
+one that was left."""
 
 from __future__ import annotations
 
@@ -8,12 +9,16 @@ import contextlib
 import fcntl
 import json
 import os
+from collections import UserDict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.devices.closing import Closing
 from harness.errors import RecordError
+from harness.records.run import from_json, to_json
+
+T = TypeVar("T")
 
 
 class LineWriter(Closing):
@@ -24,7 +29,8 @@ class LineWriter(Closing):
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open(mode, encoding="utf-8")
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        # One that is there may be another process's, at work; a new one is nobody else's for long.
+        fcntl.flock(self._file, fcntl.LOCK_EX | (fcntl.LOCK_NB if mode == "a" else 0))
 
     @classmethod
     def start(cls, path: Path, head: Any) -> LineWriter:
@@ -60,6 +66,39 @@ class LineWriter(Closing):
         self.close()
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
+
+
+class Kept(UserDict[str, T], Closing):
+    """What was measured, records of a ``kind`` by what was asked, in the file ``path`` until all of
+    it is: a measurement that was killed goes on from there. What cannot be read or written is
+    measured again."""
+
+    def __init__(self, path: Path, kind: Any) -> None:
+        super().__init__()
+        self.path = path
+        self._lines: LineWriter | None = None
+        with contextlib.suppress(OSError, RecordError, KeyError):
+            for where, line in read_lines(path) if path.exists() else ():
+                self.data[str(line["asked"])] = from_json(kind, line["found"], where)
+        with contextlib.suppress(OSError):
+            self._lines = LineWriter.resume(path)
+
+    def __setitem__(self, asked: str, found: T) -> None:
+        super().__setitem__(asked, found)
+        if self._lines is not None:
+            with contextlib.suppress(OSError):  # a full disk: measuring goes on
+                self._lines.append({"asked": asked, "found": to_json(found)})
+
+    def close(self) -> None:
+        """Stop writing; the file stays."""
+        if self._lines is not None:
+            self._lines.close()
+
+    def clear(self) -> None:
+        """All is measured: the file goes, too."""
+        self.data.clear()
+        if self._lines is not None:
+            self._lines.remove()
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -7,21 +7,19 @@ import fcntl
 import hashlib
 import os
 import socket
-from collections import UserDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
-from harness.devices.closing import Closing
-from harness.errors import RecordError, UsageError
+from harness.errors import UsageError
 from harness.files import read_error, write_atomically, write_error
 from harness.history import lookup, store
-from harness.history.lines import LineWriter, read_lines
+from harness.history.lines import Kept
 from harness.measure.jobs import PairSamples
 from harness.records.night import FOLDER, Toolchain
-from harness.records.run import Machine, Run, from_json, to_json
+from harness.records.run import Machine, Run
 
 BASELINE = "baseline.json"
 
@@ -119,37 +117,8 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         yield
 
 
-def kept_pairs(folder: Path, run: Run, made_by: Toolchain) -> KeptPairs:
+def kept_pairs(folder: Path, run: Run, made_by: Toolchain) -> Kept[PairSamples]:
     """What an interrupted night of the commit of ``run``, under the same toolchain, measured."""
     said = repr((run.commit, made_by)).encode()
-    return KeptPairs(folder / FOLDER / f"pairs-{hashlib.sha256(said).hexdigest()[:16]}.jsonl")
-
-
-class KeptPairs(UserDict[str, PairSamples], Closing):
-    """What a night has measured of its pairs, in the file ``path`` until the night is over: one
-    that was killed goes on from there. What cannot be read or written is measured again."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._lines: LineWriter | None = None
-        with contextlib.suppress(OSError, RecordError):
-            for where, line in read_lines(path) if path.exists() else ():
-                self.data[str(line.get("asked"))] = from_json(PairSamples, line["found"], where)
-        with contextlib.suppress(OSError):
-            self._lines = LineWriter.resume(path)
-
-    def __setitem__(self, asked: str, found: PairSamples) -> None:
-        super().__setitem__(asked, found)
-        if self._lines is not None:
-            with contextlib.suppress(OSError):  # a full disk: the night goes on
-                self._lines.append({"asked": asked, "found": to_json(found)})
-
-    def close(self) -> None:
-        """Stop writing; the file stays."""
-        if self._lines is not None:
-            self._lines.close()
-
-    def remove(self) -> None:
-        """The night is over."""
-        if self._lines is not None:
-            self._lines.remove()
+    name = f"pairs-{hashlib.sha256(said).hexdigest()[:16]}.jsonl"
+    return Kept(folder / FOLDER / name, PairSamples)

@@ -8,10 +8,9 @@ wrong with at most the chance that was asked for. docs/bisect.md has the formula
 
 from __future__ import annotations
 
-import json
 import math
 import random
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,7 +19,6 @@ import numpy as np
 from scipy import special
 
 from harness.errors import CommitUnusable, HarnessError, NoDevice, UsageError
-from harness.files import write_atomically
 from harness.history.commits import elsewhere, tree
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Rules, Verdict
@@ -126,7 +124,7 @@ def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None]) -
             good, bad = (good, middle) if is_bad else (middle, bad)
             open_ &= set(range(good + 1, bad))
     if isinstance(judge, ByTime):
-        judge.done()
+        judge.kept.clear()
     return _answer(kernel, found[good:bad], found, steps)
 
 
@@ -265,14 +263,12 @@ numbered from the one to before the other. Raises ``HarnessError`` where that ca
 @dataclass(slots=True)
 class ByTime:
     """Judges by times, with at most ``error`` chance that any step of a search goes wrong. What was
-    measured is kept in the file ``path`` until the search is over, so that one that was killed goes
-    on where it was."""
+    measured is ``kept`` by subject."""
 
     time: TimePairs
     error: float
     method: str = ""
-    path: Path | None = None
-    _kept: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    kept: MutableMapping[str, PairTimes] = field(default_factory=dict)
     _good: Made | None = None
     _middle: float = 0.0
     _share: float = 0.0
@@ -290,7 +286,8 @@ class ByTime:
         """Measure until the interval is on one side of the middle, twelve processes at most."""
         assert self._good is not None
         subject = made.subject
-        times = self._kept.setdefault(subject.commit or subject.name, [])
+        name = subject.commit or subject.name
+        times = list(self.kept.get(name, ()))
         found = Judged(subject, None, reason="not measured")
         for look in LOOKS:
             if len(times) < look:
@@ -300,8 +297,7 @@ class ByTime:
                     raise
                 except HarnessError as error:
                     return Judged(subject, None, reason=one_line(error))
-                if self.path is not None:
-                    write_atomically(self.path, json.dumps(self._kept).encode())
+                self.kept[name] = tuple(times)
             if not times:
                 return Judged(subject, None, reason="every process was disturbed")
             found = self._look(subject, times)
@@ -317,20 +313,6 @@ class ByTime:
         bad = True if low > self._middle else False if high < self._middle else None
         ratio, least, most = np.exp([one.log_ratio, low, high]).tolist()
         return Judged(subject, bad, ratio, least, most, len(times))
-
-    def resume(self) -> bool:
-        """Take up what an interrupted search left, unless it is damaged; whether there was any."""
-        try:
-            found = {} if self.path is None else json.loads(self.path.read_bytes())
-            self._kept = {str(k): [(float(a), float(b)) for a, b in v] for k, v in found.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return False
-        return bool(self._kept)
-
-    def done(self) -> None:
-        """The search is over: what was kept can go."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
 
 
 Judge: TypeAlias = ByMetric | ByTime

@@ -17,7 +17,8 @@ from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
 from harness.history.journal import Journal, Memory
-from harness.measure.jobs import Effort
+from harness.history.lines import Kept
+from harness.measure.jobs import Effort, PairSamples
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
 from harness.options import Options, project_root
@@ -100,7 +101,7 @@ class _Night:
     confirmed: frozenset[str] = frozenset()
     estimated: float = 0.0
     began: float = field(default_factory=time.monotonic)
-    kept: nights.KeptPairs | None = None
+    kept: Kept[PairSamples] | None = None
 
     def run(self) -> tuple[Night, Comparison]:
         """From the graphs to the night's file."""
@@ -128,7 +129,7 @@ class _Night:
                     self.kept = stack.enter_context(nights.kept_pairs(folder, run, toolchain(run)))
                 found = self._judged(night_plan.sort(a, run, timed=plan.timed), plan, sink, stack)
                 if self.kept is not None and not self.trouble:
-                    self.kept.remove()
+                    self.kept.clear()
                 return found
 
     def _judged(

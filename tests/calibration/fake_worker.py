@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
-from harness.calibration.record import Cell, CellJob, DurationJob
+from harness.calibration.record import Cell, CellJob
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError, NoDevice
 from harness.measure.jobs import DeviceFacts, OpenDevice
@@ -15,7 +16,7 @@ from harness.target import H100
 from tests.calibration.simulation import Machine
 
 HERE, REAL = "tests.calibration.fake_worker", "harness.calibration.worker"
-HANDLERS = {f"{REAL}:{name}": f"{HERE}:{name}" for name in ("duration", "cell")}
+HANDLERS = {f"{REAL}:cell": f"{HERE}:cell"}
 HANDLERS["harness.measure.worker:open_device"] = f"{HERE}:take"
 
 
@@ -34,11 +35,6 @@ def take(context: Context, _: OpenDevice) -> DeviceFacts:
     return DeviceFacts(H100, MachineRecord("fake-gpu", gpu="Fake GPU"), "fake/1")
 
 
-def duration(context: Context, job: DurationJob) -> float:
-    note(context, "duration")
-    return 0.001 * (2 + zlib.crc32(job.module_text.encode()) % 60)
-
-
 def cell(context: Context, job: CellJob) -> Cell:
     note(context, f"cell {job.process} {job.kernel}")
     if (_folder(context) / "stop").exists():
@@ -48,5 +44,8 @@ def cell(context: Context, job: CellJob) -> Cell:
         os._exit(3)
     if "# fails" in job.module_text:
         raise HarnessError("it could not be timed", got="out of memory")
+    if not job.ms:
+        note(context, "duration")
+    ms = job.ms or 0.001 * (2 + zlib.crc32(job.module_text.encode()) % 60)
     seed = zlib.crc32(job.kernel.encode())
-    return Machine().cell(job.process, job.kernel, job.ms, seed, bool(job.levels))
+    return replace(Machine().cell(job.process, job.kernel, ms, seed, job.slowed), ms=ms)

@@ -97,16 +97,18 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
     monkeypatch.setattr(
         modules.LoadedModule, "get_args", lambda self, device, seed: real(self, "cpu", seed)
     )
-    job = CellJob(2, "key", emitted.POINTWISE, (0.02, 0.05), 1.0, 0, 1.0, 0.01)
+    job = CellJob(2, "key", emitted.POINTWISE, True, 1.0, 0, 1.0, 0.01)
     cell = worker._cell(job, gpu, context)
     assert (cell.process, cell.kernel) == (2, "key")
-    assert list(cell.samples) == ["plain", "again", "spin 0", "spin 0.02", "spin 0.05"]
-    assert len(launched) == 5
+    assert list(cell.samples) == ["plain", "again", "spin 0", "spin 0.01", "spin 0.02", "spin 0.05"]
+    assert len(launched) == 6
+    assert cell.ms == 1.0
     extra = cell.truth["spin 0.05"].nanoseconds - cell.truth["spin 0"].nanoseconds
     assert extra == pytest.approx(50_000, rel=1e-3)
-    plain = worker._cell(replace(job, levels=()), gpu, context)
-    assert list(plain.samples) == ["plain", "again"], "without levels nothing is slowed down"
+    plain = worker._cell(replace(job, slowed=False, ms=0.0), gpu, context)
+    assert list(plain.samples) == ["plain", "again"], "nothing is slowed down"
     assert not plain.truth
+    assert plain.ms == 1.0, "as the timer found it"
 
 
 @pytest.mark.gpu

@@ -76,7 +76,7 @@ def test_pairs_of_a_night_that_was_killed_are_kept(tmp_path: Path) -> None:
     assert nights.kept_pairs(tmp_path, replace(run, commit="b" * 40), made_by).get("x") is None
     again = nights.kept_pairs(tmp_path, run, made_by)
     assert again.get("y") == one
-    again.remove()
+    again.clear()
     assert not path.exists()
     path.write_text("damaged\n{}\n")
     assert nights.kept_pairs(tmp_path, run, made_by).get("x") is None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CompileFailed, NoDevice, UsageError
+from harness.history.lines import Kept
 from harness.records import metrics
 from harness.records.run import GraphRecord, KernelRecord, Machine
 from harness.verdicts.bisecting import (
@@ -194,18 +195,20 @@ def test_a_search_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
             raise KeyboardInterrupt
         return whole(a, b, start, end)
 
-    judge.time, judge.path = dies, tmp_path / "search.json"
+    path, kind = tmp_path / "search.jsonl", tuple[tuple[float, float], ...]
+    judge.time, judge.kept = dies, Kept(path, kind)
     with pytest.raises(KeyboardInterrupt):
         search(history("abcdefgh"), judge)
     before = list(asked)
     again = timer(lambda n: 1.05 if n >= 6 else 1.0, asked)
-    again.path = judge.path
-    assert again.resume()
+    judge.kept.close()
+    again.kept = Kept(path, kind)
+    assert again.kept
     assert named(search(history("abcdefgh"), again)) == "6"
     assert not set(before) & set(asked[len(before) :])
-    assert not judge.path.exists()
-    judge.path.write_text("{ damaged")
-    assert not again.resume()
+    assert not path.exists()
+    path.write_text("{ damaged\n{}\n")
+    assert not Kept[PairTimes](path, kind)
 
 
 def test_of_kernels_timed_together_those_that_are_the_same_are_no_cause() -> None:

@@ -14,6 +14,7 @@ from harness.cli.arguments import TargetName
 from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
 from harness.errors import HarnessError, UnknownName, UsageError, unknown
 from harness.history import lookup, store
+from harness.history.lines import Kept
 from harness.options import Options, project_root
 from harness.records import metrics, names
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
@@ -346,10 +347,11 @@ class _Bench:
         subjects = [(one.commit, one.python) for one in kernel.subjects]
         question = f"{device.current_target().name} {sorted(kernel.nodes)} {configs} {subjects}"
         named = hashlib.sha256(question.encode()).hexdigest()[:32]
-        judge = bisecting.ByTime(time, error, METHOD, self.cache / "bisected" / f"{named}.json")
-        if judge.resume():
+        path = self.cache / "bisected" / f"{named}.jsonl"
+        kept = Kept[bisecting.PairTimes](path, tuple[tuple[float, float], ...])
+        if kept:
             self.answer.note("an interrupted search goes on where it was")
-        return judge
+        return bisecting.ByTime(time, error, METHOD, kept)
 
     def _others(self) -> Environments:
         from harness.verdicts.bisecting import Environments
