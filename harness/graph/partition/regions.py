@@ -151,7 +151,8 @@ def _draws(layout: Layout, name: str) -> bool:
 
 def _place_mutations(plan: _Plan) -> None:
     """Give each mutation to the region that computes its value, if all other readers of the
-    old contents can run before it; the host does the others at the end."""
+    old contents can run before it, and it reads no view of them that the host made (which it
+    cannot see to be in the same memory); the host does the others at the end."""
     graph, nodes = plan.layout.graph, plan.layout.nodes
     if not graph.mutations:
         return
@@ -169,6 +170,7 @@ def _place_mutations(plan: _Plan) -> None:
         if (
             step >= len(plan.units)
             or mutation.input in returned
+            or any(root_name(name, nodes) == mutation.input != name for name in plan.reads(step))
             or any(plan.reaches(step, other) for other in others)
         ):
             plan.late.append(mutation)

@@ -203,12 +203,16 @@ def repeat(call: Call, tensor: Tensor) -> Index:
 
 
 def as_strided(call: Call, tensor: Tensor) -> Index:
-    """``as_strided(self, size, stride, storage_offset)`` of a tensor whose elements fill
-    its storage without gaps: an offset then belongs to exactly one index of it."""
+    """``as_strided(self, size, stride, storage_offset)`` within a tensor without gaps: an offset
+    then belongs to exactly one index of it. With a ``storage_offset`` it begins its memory
+    (``passes.cleanup.by_memory``)."""
     layout = call.layout(0)
     sizes, strides = call.sizes(1, "size"), call.sizes(2, "stride")
     start = call.raw(3, "storage_offset", None)
     offset = flat_index(strides, canonical(sizes), 0 if start is None else start)
+    last = flat_index(strides, [n - 1 for n in sizes], 0 if start is None else start)
+    if not (layout.numel - last).is_positive:
+        raise call.reject("elements beyond the tensor's own", "a view within it")
     index: list[sympy.Expr] = [sympy.S.Zero] * tensor.rank
     dims = [d for d, n in enumerate(layout.shape) if not is_one(n)]
     step: sympy.Expr = sympy.S.One

@@ -1,0 +1,44 @@
+"""Views that name places in memory, compiled: what they read may lie outside the tensor they are
+made from, and may begin before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from harness.backend import Compiler, Devices
+
+READING: dict[str, Callable[[Tensor], object]] = {
+    "beyond it": lambda x: x[:1].as_strided((2, 2), (4, 1)) * 2,
+    "before it": lambda x: x[2:].as_strided((2, 2), (4, 1), 0) * 2,
+    "between columns": lambda x: x[:, 1:3].as_strided((2, 2), (4, 1), 5) * 2,
+    "of an input": lambda x: (x.as_strided((2, 3), (4, 1), 3) * 2, x + 1),
+    "of a result": lambda x: (x + 1)[2:].as_strided((2, 3), (4, 1), 5) * 2,
+    "of a copy": lambda x: (x.t() + 1).contiguous()[0, 1:].as_strided((7,), (1,)) * 2,
+    "of an empty view": lambda x: x[:0].as_strided((2, 3), (4, 1)) * 2,
+    "of a view of an empty view": lambda x: x[2:2][..., 1:].as_strided((2, 3), (4, 1)) * 2,
+    "of an empty view of a result": lambda x: (x + 1)[:0].as_strided((2, 3), (4, 1)) * 2,
+    "changed": lambda x: (x.as_strided((2, 2), (4, 1), 5).zero_(), x * 2),
+    "before a change": lambda x: (x[:, ::2].as_strided((6, 4), (4, 1)) * 2 + x.add_(1).sum(),),
+    "before a change elsewhere": lambda x: (
+        x[:, ::2].as_strided((6, 4), (4, 1)) * 2,
+        x.copy_((x.softmax(1) @ x.t())[:, :4].exp()),
+    ),
+    "written": lambda x: torch.as_strided_scatter(x, x[:2, :2] - 1, (2, 2), (4, 1), 5) * 2,
+}
+
+
+@pytest.mark.filterwarnings("ignore:graph. torch runs a whole graph")
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", READING)
+def test_a_place_in_memory(devices: Devices, name: str, dynamic: bool | None) -> None:
+    compiler = Compiler(devices=devices)
+    function, memory = READING[name], torch.arange(60.0)
+    compiled = torch.compile(function, backend=compiler, dynamic=dynamic)
+    for offset in (0, 6, 12):
+        x, y = (memory.clone()[offset : offset + 24].view(6, 4) for _ in range(2))
+        torch.testing.assert_close((compiled(y), y), (function(x), x))
+    assert compiler.compiled and not any(report.failures for report in compiler.reports)
