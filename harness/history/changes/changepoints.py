@@ -206,14 +206,12 @@ def _judge_block(
             found = fitting.without_runs(block[j], fit, laws[j], known, settings)
             block[j], fit, outliers[j] = found
         fits.append(fit)
-    pending = _newest(raw, block, fits, scale.known, laws, settings)
     judged = []
-    for row, fit, known, number, newest in zip(
-        block, fits, scale.known, outliers, pending, strict=True
+    for own, row, fit, known, law, number in zip(
+        raw, block, fits, scale.known, laws, outliers, strict=True
     ):
-        steps = _describe(row, fit, known, settings)
-        if newest is not None:
-            steps = (*steps, newest)
+        newest = _newest(own, row, fit, known, law, settings)
+        steps = (*_describe(row, fit, known, settings), *filter(None, (newest,)))
         judged.append(Judged(steps, fit.deviation, known.structure, int(number)))
     return judged
 
@@ -293,56 +291,25 @@ def _describe(row: Block, fit: Fit, known: Noise, settings: Settings) -> tuple[S
 
 
 def _newest(
-    raw: Block,
-    block: Block,
-    fits: Sequence[Fit],
-    known: Sequence[Noise],
-    laws: Sequence[Law],
-    settings: Settings,
-) -> list[Step | None]:
-    """For each row a step at its last point alone, as measured (``raw``), if it lies off the level
-    before it."""
+    raw: Block, row: Block, found: Fit, known: Noise, law: Law, settings: Settings
+) -> Step | None:
+    """A step at the last point alone, as measured (``raw``), if it lies off the level before it."""
     from scipy import stats
 
-    n = block.shape[1]
-    starts = [fit.cuts[-1] if fit.cuts else 0 for fit in fits]
-    alike: dict[tuple[int, int], list[int]] = {}
-    for j, (start, one) in enumerate(zip(starts, known, strict=True)):
-        if n - 1 - start >= 3:
-            alike.setdefault((start, one.likeliest), []).append(j)
-    steps: list[Step | None] = [None] * len(block)
-    for (start, m), members in alike.items():
-        weights, error = _contrast(known[members[0]].shape.covariances[m][start:, start:])
-        values = block[members, start:].copy()
-        values[:, -1] = raw[members, -1]
-        sizes = values @ weights
-        errors = error * np.sqrt([fits[j].variance for j in members])
-        freedom = np.array([max(fits[j].freedom[fits[j].weights.argmax()] - 1, 1) for j in members])
-        t = sizes / errors
-        t *= [
-            laws[j].worth(np.array([size / fits[j].deviation]))
-            for size, j in zip(sizes, members, strict=True)
-        ]
-        p = 2 * stats.t.sf(np.abs(t), freedom)
-        half = stats.t.isf(0.025, freedom) * errors
-        seen = (p <= settings.alone) & (np.abs(np.expm1(sizes)) >= settings.smallest)
-        for i in np.flatnonzero(seen).tolist():
-            low, here, high = np.expm1(sizes[i] + half[i] * np.array([-1, 0, 1])).tolist()
-            place, before = n - 1, n - 1 - start
-            steps[members[i]] = Step(
-                place, place, place, here, low, high, float(p[i]), before, 1, False
-            )
-    return steps
-
-
-def _contrast(covariance: Block) -> tuple[Block, float]:
-    """By which weights of the points of a level the last one's distance from it is estimated, and
-    its standard error, the noise having this ``covariance``."""
-    last = np.arange(len(covariance)) == len(covariance) - 1
-    design = np.column_stack([np.ones(len(covariance)), last])
-    solved = np.linalg.solve(covariance, design)
-    inverse = np.linalg.inv(design.T @ solved)
-    return (solved @ inverse)[:, 1], float(np.sqrt(inverse[1, 1]))
+    last = len(row) - 1
+    start = found.cuts[-1] if found.cuts else 0
+    off = abs(float(raw[-1] - row[start:last].mean()))
+    if last - start < 3 or off < fitting.QUIET * found.deviation:
+        return None
+    alone = fitting.fit(np.r_[row[:last], raw[-1]], [*found.cuts, last], known, settings)
+    size, error = float(alone.sizes[-1]), float(alone.errors[-1])
+    t = alone.t[:, -1] * law.worth(np.array([size / found.deviation]))
+    p = float(alone.weights @ (2 * stats.t.sf(t, alone.freedom)))
+    if p > settings.alone or abs(np.expm1(size)) < settings.smallest:
+        return None
+    half = error * float(stats.t.isf(0.025, alone.freedom[alone.weights.argmax()]))
+    low, here, high = np.expm1(size + half * np.array([-1, 0, 1])).tolist()
+    return Step(last, last, last, here, low, high, p, last - start, 1, False)
 
 
 def hold(found: Sequence[Judged], commits: Sequence[Labels], settings: Settings) -> list[Judged]:
