@@ -133,8 +133,7 @@ class _Machine:
             each * scale + middle
             for each, middle, scale in zip(level, middles, scales, strict=True)
         ]
-        common, error = noise.common(level)
-        proposed = [_propose(block, max(0.0, common - error), self.settings) for block in level]
+        proposed = [_propose(block, self.settings) for block in level]
         return blocks, shapes, explain(shapes, blocks, proposed), proposed
 
     def _scales_by_commit(
@@ -216,12 +215,13 @@ def _judge_block(
     return judged
 
 
-def _propose(block: Block, phi: float, settings: Settings) -> list[list[int]]:
+def _propose(block: Block, settings: Settings) -> list[list[int]]:
     """Positions where ruptures finds a change of level under a penalty that is too low rather
     than too high."""
     import ruptures
 
     # Of a correlated series, differences understate the deviation, and sums of it vary more.
+    phi = noise.correlation(block)
     deviation = noise.scale(block, settings.floor) / np.sqrt(1 - phi)
     unit = (block - np.median(block, axis=1, keepdims=True)) / deviation[:, None]
     penalty = PROPOSALS * (1 + phi) / (1 - phi)

@@ -28,9 +28,9 @@ OUTLIER, FAR = 4.0, 6.0
 are rare, and a deviation is known well, only beyond the second: noise does not reach it."""
 LARGEST = 0.9
 """Correlations above are taken for this one: beyond, a level and a step look alike."""
-SINGLE_LOG_RATIO = 3.0
-"""Standard deviation, times the root of the number of points, of the logarithm of one series'
-ratio of squared medians (simulated: 2.7 to 3.0 for 20 to 200 points)."""
+RATIO_ERROR = 3.75
+"""Relative standard error of the median ratio of squared medians, times the root of the number of
+points: 3 (simulated, 20 to 200 points) times 1.25, which a median's is over a mean's."""
 SPAN = np.log(4)
 """Logarithm of the ratio of durations from which noise may depend on them."""
 UNUSUAL = 0.01
@@ -61,24 +61,14 @@ def without_outliers(
     return np.where(outlier, neighbours, block), outlier
 
 
-def common(blocks: Sequence[Block]) -> tuple[float, float]:
-    """The correlation that all rows share and its standard error. The variance of differences two
+def correlation(block: Block) -> float:
+    """At least what neighbouring points of all rows have in common. The variance of differences two
     apart over that of neighbours is 1 + φ for a first-order autoregression. Medians make it blind
     to the few differences that span a step."""
-    ratios, deviations = [], []
-    for block in blocks:
-        near = np.median(np.abs(block[:, 1:] - block[:, :-1]), axis=1)
-        far = np.median(np.abs(block[:, 2:] - block[:, :-2]), axis=1)
-        usable = (near > 0) & (far > 0)
-        ratios.append(2 * np.log(far[usable] / near[usable]))
-        deviations.append(np.full(int(usable.sum()), SINGLE_LOG_RATIO / np.sqrt(block.shape[1])))
-    every = np.concatenate(ratios) if ratios else np.zeros(0)
-    if not len(every):
-        return 0.0, 1.0
-    ratio = float(np.median(every))
-    # 1.25: the standard error of a median over that of a mean.
-    error = 1.25 * float(np.sqrt(np.mean(np.concatenate(deviations) ** 2) / len(every)))
-    return float(np.clip(np.exp(ratio) - 1, 0, LARGEST)), float(np.exp(ratio) * error)
+    near, far = (np.median(np.abs(block[:, k:] - block[:, :-k]), axis=1) for k in (1, 2))
+    ratios = far[near > 0] / near[near > 0]
+    ratio = float(np.median(ratios)) ** 2 if len(ratios) else 0.0
+    return float(np.clip(ratio * (1 - RATIO_ERROR / np.sqrt(block.size)) - 1, 0, LARGEST))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
