@@ -273,7 +273,15 @@ def assemble(
         n: replace(one, slack=slack if relation[n].retuned and not paired else 0.0)
         for n, one in zip(pairs, estimates, strict=True)
     }
-    timed = _timed(pairing, pairs, relation, found)
+    timed = {
+        n: Timed(
+            pairing.matches[n],
+            _mean(pairs[n].a),
+            _mean(pairs[n].b),
+            UNCHANGED if relation[n].identical else one,
+        )
+        for n, one in found.items()
+    }
     held = totals.totals(a.run, b.run, pairing, timed)
     sums = totals.estimates(held, pairing, timed, noise)
     retuned = [timed[n] for n in timed if relation[n].retuned and not paired]
@@ -295,23 +303,6 @@ def assemble(
     return Comparison(
         a, b, rules, rows, rollups, *lone, known, remarks, paired=paired, broken=broken
     )
-
-
-def _timed(
-    pairing: Pairing,
-    pairs: Mapping[int, Pair],
-    relation: Sequence[_Relation],
-    found: Mapping[int, Estimate],
-) -> dict[int, Timed]:
-    return {
-        n: Timed(
-            pairing.matches[n],
-            _mean(pairs[n].a),
-            _mean(pairs[n].b),
-            UNCHANGED if relation[n].identical else one,
-        )
-        for n, one in found.items()
-    }
 
 
 def _judged(

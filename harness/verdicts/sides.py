@@ -50,18 +50,8 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
         whole = store.load(path)
-        known = compilers(whole)
-        unknown = [name for name in names if name not in known]
-        if not unknown:
+        if sure or set(names) & set(compilers(whole)):
             return [compiler_side(whole, name, str(path)) for name in names]
-        if sure or len(unknown) < len(names):
-            raise UnknownName(
-                "the run has no regions of this compiler",
-                where=whole.id,
-                got=unknown[0],
-                expected=", ".join(nearest(unknown[0], known) or known) or "a run with --against",
-                remedy="measure it: harness run --against COMPILER; another run: --run RUN",
-            )
     return [find_side(results, name) for name in names]
 
 
@@ -243,12 +233,13 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
         if regions:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
+        known = compilers(run)
         raise UnknownName(
             "the run has no regions of this compiler",
             where=run.id,
             got=compiler,
-            expected=", ".join(compilers(run)) or "a run made with --against",
-            remedy="measure it: harness run --against COMPILER",
+            expected=", ".join(nearest(compiler, known) or known) or "a run made with --against",
+            remedy="measure it: harness run --against COMPILER; another run: --run RUN",
         )
     return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
 

@@ -195,38 +195,38 @@ def _bad(
             newest |= {(environment, place)} if place == last else set()
             continue
         bad[environment].add(place)
-        notes.append(_left_out(known, environment, place, f"{many} there than before and after"))
+        notes.append(_left_out(known, environment, place, many))
     return bad, notes, newest
 
 
-def _again(commit: str) -> str:
+def _again(known: History, place: int) -> str:
     return (
-        f"Measure it again: git switch --detach {commit[:10]} && harness run; of three runs of a "
-        "commit the middle one counts"
+        f"Measure it again: git switch --detach {known.commits[place][:10]} && harness run; of "
+        "three runs of a commit the middle one counts"
     )
 
 
-def _left_out(known: History, environment: Environment, place: int, what: str) -> str:
-    commit = known.commits[place]
+def _left_out(known: History, environment: Environment, place: int, many: str) -> str:
     files = [
-        known.runs[int(i)].file
-        for i in np.flatnonzero(known.position_of_run == place)
-        if known.runs[int(i)].machine == environment.machine
+        run.file
+        for run, at in zip(known.runs, known.position_of_run.tolist(), strict=True)
+        if at == place and run.machine == environment.machine
     ]
     return (
-        f"left out: the run at {commit[:10]} on {environment.machine}: {what}, which is a bad run "
-        f"rather than a change ({', '.join(files)}). {_again(commit)}"
+        f"left out: the run at {known.commits[place][:10]} on {environment.machine}: {many} there "
+        "than before and after, which is a bad run rather than a change "
+        f"({', '.join(files)}). {_again(known, place)}"
     )
 
 
 def _at_an_end(
     known: History, environment: Environment, place: int, many: str, *, newest: bool
 ) -> str:
-    commit = known.commits[place]
     which, beside = ("newest", "before") if newest else ("oldest", "after")
     return (
-        f"the {which} run, at {commit[:10]} on {environment.machine}: {many} than {beside}, all at "
-        f"once: a commit or a bad run, which one run cannot tell. {_again(commit)}"
+        f"the {which} run, at {known.commits[place][:10]} on {environment.machine}: {many} than "
+        f"{beside}, all at once: a commit or a bad run, which one run cannot tell. "
+        f"{_again(known, place)}"
     )
 
 

@@ -157,14 +157,10 @@ def _groups(jumps: Sequence[_Jump]) -> list[tuple[list[_Jump], bool]]:
 
 def _largest(jumps: Sequence[_Jump], sizes: Sequence[float]) -> list[_Jump]:
     """The longest chain of jumps of which each is within ``_AGREE`` of the next."""
-    order = sorted(range(len(jumps)), key=lambda n: (sizes[n], n))
-    chains: list[list[int]] = []
-    for n in order:
-        if chains and sizes[n] <= sizes[chains[-1][-1]] * _AGREE:
-            chains[-1].append(n)
-        else:
-            chains.append([n])
-    return [jumps[n] for n in max(chains, key=len, default=[])]
+    order = np.argsort(sizes, kind="stable")
+    far = np.diff(np.log(np.array(sizes)[order])) > np.log(_AGREE)
+    chains = np.split(order, np.flatnonzero(far) + 1)
+    return [jumps[n] for n in max(chains, key=len)]
 
 
 @dataclass(frozen=True, slots=True)
