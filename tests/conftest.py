@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.backend import Compiler, Devices
     from harness.runtime.interpret.interpreter import InterpreterPool
 
+gc.disable()  # until all is collected: what modules make is no garbage
 without_hypothesis.install()
 os.environ.setdefault("HARNESS_VERIFY", "1")  # every program that a test compiles is verified
 for _name in ("COLUMNS", "LINES"):  # readline, which pytest imports, hands a width to every child
@@ -75,10 +76,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported stays: no collection of garbage looks at it again. Modules that tests
-    write leave no compiled ones, which Python takes for those of another text of the same length
+    """What has been imported stays: no collection of garbage looks at it again, and none looks
+    after every 700 objects, of which tracing a function makes a million. Modules that tests write
+    leave no compiled ones, which Python takes for those of another text of the same length
     that is written within the same second."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
     sys.dont_write_bytecode = True
 
 
@@ -135,8 +139,12 @@ def compiler(devices: Devices) -> Iterator[Compiler]:
 def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
     """What runs kernels for torch.compile, with a cache of its own: one for all tests of this
     process, because its interpreter takes seconds to start."""
+    from torch._dynamo import guards
+
     from harness.backend import Devices
 
+    # After each compilation torch flushes caches to time the guards that it made, for its log.
+    guards.profile_guard_manager = lambda *_: 0.0
     made = Devices(cache=tmp_path_factory.mktemp("cache"))
     yield made
     made.close()

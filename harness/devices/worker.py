@@ -7,6 +7,7 @@ the parent's stays as it was. It ends when its input does, and when its parent d
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pickle
@@ -98,6 +99,7 @@ def main(
     sys.stdin = open(os.devnull)  # noqa: SIM115
     os.environ.update(environment)
     _watch(parent, jobs.fileno())
+    gc.disable()  # modules are no garbage: looking for it is a sixth of what importing torch takes
     try:
         for name in imports:
             importlib.import_module(name)
@@ -105,6 +107,8 @@ def main(
         text = f"{type(error).__name__}: {error}"
         _send(answers, packed(("broken", HarnessError("a worker could not start", got=text))))
         return
+    gc.freeze()
+    gc.enable()
     _send(answers, packed(("ready", os.getpid())))
     folder = None if cache is None else Path(cache)
     context = Context(folder, lambda text: _send(answers, packed(("step", text))))

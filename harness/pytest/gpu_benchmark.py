@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CheckFailed, UsageError
-from harness.measure.timer.graph_timer import METHOD
 from harness.records.timing import Samples, Work
 from harness.table import Column, Fit, Table, plain, text_lines
 from harness.table import Row as Cells
@@ -140,6 +139,8 @@ class GpuBenchmark:
     ) -> None:
         """Enter samples that were measured already: ``nbytes`` moved by a launch, what holds it
         back, and ``extra`` facts for the JSON."""
+        from harness.measure.timer.graph_timer import METHOD  # it imports torch
+
         if not samples.ms:
             raise UsageError(
                 "a benchmark without samples",

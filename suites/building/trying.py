@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TARGETS = ("sm_80", "sm_90", "sm_100")
 _ALONE = (("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"))
 _ENVIRONMENT = (("TRITON_INTERPRET", "1"), *_ALONE)
+_IMPORTS = ("harness.pipeline", "harness.runtime.interpret.interpreting")
 _SECONDS = 120.0
 
 
@@ -155,7 +156,9 @@ def tried(
             if row.name in texts and row.of == digest("".join(texts[row.name])):
                 known[row.name] = row
     todo = [name for name in texts if name not in known]
-    device, places = (places[0].kind, places) if places else ("", cores(workers, _ENVIRONMENT))
+    device, places = (
+        (places[0].kind, places) if places else ("", cores(workers, _ENVIRONMENT, _IMPORTS))
+    )
     jobs = [
         TryJob(name=n, text=texts[n][0], small=texts[n][1], targets=tuple(targets), device=device)
         for n in todo

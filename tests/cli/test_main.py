@@ -96,6 +96,7 @@ def test_what_prints_recorded_figures_does_without_torch() -> None:
         "sys.meta_path.insert(0, Without())\n"
         "from typer.testing import CliRunner\n"
         "from harness.cli.app import app\n"
+        "import harness.pytest.plugin\n"  # which every pytest loads where the harness is installed
         "for arguments in json.loads(sys.argv[1]):\n"
         "    done = CliRunner().invoke(app, arguments)\n"
         "    assert done.exit_code in (0, 1), (arguments, done.output, done.exception)\n"

@@ -22,8 +22,6 @@ from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import layout_rules
 
-DecompositionTable = dict[torch._ops.OperatorBase, Callable[..., Any]]
-
 DECOMPOSED = tuple(
     (
         "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
@@ -64,10 +62,11 @@ def _core() -> Mapping[torch._ops.OperatorBase, Callable[..., Any]]:
     return dict(core.items())
 
 
-def decompositions(eager_random: bool = False) -> DecompositionTable:
-    """A fresh table, keyed by overload, for ``make_fx`` and AOTAutograd. With ``eager_random``
-    every operator that draws random numbers stays whole: torch draws them, as in eager mode."""
-    table: DecompositionTable = dict(_core())
+@functools.cache
+def decompositions(eager_random: bool = False) -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+    """The table, keyed by overload, for ``make_fx`` and AOTAutograd. With ``eager_random`` every
+    operator that draws random numbers stays whole: torch draws them, as in eager mode."""
+    table = dict(_core())
     # an older torch lacks some of them; it does not trace them either
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
