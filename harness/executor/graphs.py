@@ -23,6 +23,7 @@ from harness.graph.model import (
     Graph,
     HostCall,
     Input,
+    Mutation,
     Node,
     Partition,
     Ref,
@@ -36,7 +37,6 @@ from harness.graph.replay import (
     check_inputs,
     laid_out,
     last_uses,
-    old_contents,
     operator_function,
     torch_constant,
     torch_dtype,
@@ -92,9 +92,7 @@ class GraphWriter:
     _plan: ViewPlan = field(init=False)
     _spare: dict[str, set[str]] = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
-    _originals: dict[str, str] = field(default_factory=dict)
     _returned: dict[str, str] = field(default_factory=dict)
-    _updating: bool = False
 
     def __post_init__(self) -> None:
         self._plan = ViewPlan(self.partition)
@@ -105,12 +103,14 @@ class GraphWriter:
         graph = self.partition.graph
         self._inputs(graph.inputs)
         self.text.add(*before)
-        kept = {name for name in graph.outputs if name is not None}
-        kept.update(m.input for m in graph.mutations)
-        self._originals = {m.input: self._values[m.input].variable for m in graph.mutations}
+        late = [Mutation(*s.node.refs()) for s in self.partition.steps if _is_update(s)]
+        results = list(dict.fromkeys(name for name in graph.outputs if name is not None))
+        kept = {*results, *(m.input for m in graph.mutations), *(m.value for m in late)}
         for step, dead in zip(self.partition.steps, self._plan.last_uses(), strict=True):
             self._step(step)
             self._drop(name for name in dead if name not in kept)
+        if late:
+            self._change(replace(graph, mutations=tuple(late)), results)
         self.text.add(*after)
         outputs = [
             "None" if n is None else self._returned.get(n) or self._values[n].variable
@@ -158,7 +158,7 @@ class GraphWriter:
             else:
                 self._values.update(zip(names, found, strict=True))
         elif _is_update(step):
-            self._update(step.node)
+            pass  # all of them together, at the end
         elif self._plan.is_collapsed(step):
             if step.node.name in self._plan.needed:
                 self._view(step.node.name, self._plan.views[step.node.name])
@@ -186,7 +186,7 @@ class GraphWriter:
         self._values = {**outside, **{name: self._values[name] for name in names}}
 
     def _change(self, graph: Graph, names: Sequence[str]) -> None:
-        """A region's changes of its inputs; results that live there keep what they were."""
+        """Changes of inputs; results that live there keep what they were."""
         changing = dict.fromkeys(name for m in graph.mutations for name in (m.input, m.value))
         values = ", ".join(f"{name!r}: {self._values[name].variable}" for name in changing)
         results = listing([self._values[name].variable for name in names])
@@ -276,31 +276,10 @@ class GraphWriter:
             case _:
                 return repr(arg)
 
-    def _update(self, node: Node) -> None:
-        """A copy into an input; before the first one, values that live there are saved."""
-        target, source = node.refs()
-        if not self._updating:
-            self._save_old_contents()
-            self._updating = True
-        self.text.add(f"{self._originals[target]}.copy_({self._values[source].variable})")
-
-    def _save_old_contents(self) -> None:
-        graph = self.partition.graph
-        changing = [self._originals[m.input] for m in graph.mutations]
-        wanted = {name for name in graph.outputs if name is not None}
-        wanted.update(m.value for m in graph.mutations)
-        names = sorted(wanted & self._values.keys())
-        saved = [self.text.fresh(f"{self._values[name].variable}_old") for name in names]
-        old = self.text.bind(old_contents, "old_contents")
-        given = [self._values[name].variable for name in names]
-        self.text.add(*unpacking(saved, f"{old}({listing(changing)}, {listing(given)})"))
-        for name, variable in zip(names, saved, strict=True):
-            self._values[name] = Value(variable, self._values[name].sure)
-
     def _drop(self, names: Iterable[str]) -> None:
         """Delete variables; several values can be one variable (an input passed through)."""
         gone = [self._values.pop(name).variable for name in names if name in self._values]
-        alive = {value.variable for value in self._values.values()} | {*self._originals.values()}
+        alive = {value.variable for value in self._values.values()}
         self.text.drop(variable for variable in gone if variable not in alive)
 
 
