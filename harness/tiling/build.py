@@ -38,7 +38,7 @@ from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
-from harness.tiling.softmax import online_softmax, side_by_side
+from harness.tiling.softmax import is_long, online_softmax, passes, side_by_side
 from harness.tiling.space import Space, iteration_space
 from harness.tiling.workspace import SharedRows, Workspace
 
@@ -127,9 +127,8 @@ def plan(
 
 
 def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:
-    passes = sum(segment.kind is SegmentKind.LOOP for segment in group.segments)
     return choose.is_persistent(
-        hint, group.rnumel, space.full_loads, target, space.widths, passes, space.held
+        hint, group.rnumel, space.full_loads, target, space.widths, passes(group), space.held
     )
 
 
@@ -202,7 +201,8 @@ def _segments(
         if fresh:
             stores = tuple(with_exact_copies(fresh, dtypes, builder))
             result.append(PlanSegment(segment.kind, stores))
-    return tuple(result) if one_scope else online_softmax(result, builder)
+    in_registers = one_scope and not is_long(group)
+    return tuple(result) if in_registers else online_softmax(result, builder)
 
 
 def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:

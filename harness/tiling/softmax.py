@@ -17,8 +17,33 @@ from harness.dtypes import DType
 from harness.heuristics.facts import Hint
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
+from harness.schedule.group import FusedGroup, SegmentKind
 from harness.tiling.aligned import VECTOR, AlignedRows
 from harness.tiling.plan import PlanSegment
+
+LONGEST_ROW_IN_REGISTERS = 1024
+"""Up to here a kernel keeps a whole row in registers, and two passes over it cost less than one
+that corrects its sum whenever the maximum grows."""
+
+
+def is_long(group: FusedGroup) -> bool:
+    """Whether rows are so long that one pass is better, also where they are held in one block."""
+    return not (group.rnumel.is_Integer and int(group.rnumel) <= LONGEST_ROW_IN_REGISTERS)
+
+
+def passes(group: FusedGroup) -> int:
+    """How often a loop would run over the reduced points: not once more for a sum that an online
+    softmax finds together with its maximum."""
+    stores = [store for nest in group.nests for store in nest.stores]
+    tops = {s.buffer for s in stores if _reduces(s.value, ir.ReduceKind.MAX)}
+
+    def adds_up(value: ir.Value) -> bool:
+        found = _distance(value)
+        return found is not None and isinstance(found[1], ir.Load) and found[1].buffer in tops
+
+    joined = [all(adds_up(s.value) for n in g.nests for s in n.stores) for g in group.segments]
+    loops = [segment.kind is SegmentKind.LOOP for segment in group.segments]
+    return sum(loops) - sum(joined) * is_long(group)
 
 
 def side_by_side(
@@ -67,24 +92,36 @@ def online_softmax(segments: Sequence[PlanSegment], builder: ir.Builder) -> tupl
         kind, dtype = ir.ReduceKind.SOFTMAX, value.dtype
         return builder.reduce(kind, made[id(source)], dtype=dtype, component=component)
 
-    return tuple(
-        PlanSegment(segment.kind, ir.rewrite_stores(segment.stores, builder, replace=joined))
-        for segment in segments
-    )
+    made: list[PlanSegment] = []
+    for segment in segments:
+        own = ir.rewrite_stores(segment.stores, builder, replace=joined)
+        if made and all(_reduces(store.value, ir.ReduceKind.SOFTMAX) for store in own):
+            made[-1] = PlanSegment(made[-1].kind, (*made[-1].stores, *own))
+        else:
+            made.append(PlanSegment(segment.kind, own))
+    return tuple(made)
+
+
+def _reduces(value: ir.Value, kind: ir.ReduceKind) -> bool:
+    return isinstance(value, ir.Reduce) and value.kind is kind
 
 
 def _pair(value: ir.Value) -> tuple[ir.Reduce, ir.Reduce] | None:
     """(sum, max) if ``value`` is a sum of exponentials of distances to a maximum."""
-    if not (isinstance(value, ir.Reduce) and value.kind is ir.ReduceKind.SUM):
-        return None
-    exponential = value.args[0]
-    if not (isinstance(exponential, ir.Compute) and exponential.op is Op.EXP):
-        return None
-    distance = exponential.args[0]
-    if not (isinstance(distance, ir.Compute) and distance.op is Op.SUB):
-        return None
-    source, top = distance.args
-    if not (isinstance(top, ir.Reduce) and top.kind is ir.ReduceKind.MAX):
+    source, top = _distance(value) or (None, None)
+    if not (isinstance(value, ir.Reduce) and isinstance(top, ir.Reduce)):
         return None
     same = top.args[0] is source and top.dtype is value.dtype and value.dtype.is_float
-    return (value, top) if same else None
+    return (value, top) if same and top.kind is ir.ReduceKind.MAX else None
+
+
+def _distance(value: ir.Value) -> tuple[ir.Value, ...] | None:
+    """The operands of the difference, if ``value`` is a sum of exponentials of one."""
+    match value:
+        case ir.Reduce(
+            kind=ir.ReduceKind.SUM,
+            args=(ir.Compute(op=Op.EXP, args=(ir.Compute(op=Op.SUB, args=operands),)),),
+        ):
+            return operands
+        case _:  # any other shape of expression
+            return None

@@ -271,11 +271,7 @@ class Lowering:
         """Give a result that is more than an expression its buffer."""
         buffer = self._new_buffer(name, kind)
         if isinstance(result, Reduced):
-            joined = result.online is not None and self.maker.join_maximum(
-                buffer, result, result.online, self.origins[name]
-            )
-            if not joined:
-                self.maker.reduce([(buffer, result)], self.origins[name])
+            self.maker.reduce([(buffer, result)], self.origins[name])
         elif isinstance(result, Scanned):
             self.maker.scan([(buffer, result)], self.origins[name])
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import sympy
 
@@ -11,7 +11,6 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.tensor import (
-    OnlineSum,
     Reduced,
     Scanned,
     Scattered,
@@ -131,33 +130,6 @@ class NestMaker:
         if start == 0:
             return below
         return scalar.both(scalar.compare(Op.GE, here, scalar.constant(start, DType.I32)), below)
-
-    def join_maximum(
-        self, buffer: Buffer, result: Reduced, online: OnlineSum, origins: frozenset[str]
-    ) -> bool:
-        """Store the sum of an online softmax in the nest that stores its maximum, if
-        there is one with the same loops; say whether there was."""
-        index = flat_index(buffer.stride, canonical(buffer.shape))
-        raxes = _axes(inner_variable, result.rsizes)
-        for position, nest in enumerate(self.nests):
-            store = nest.stores[0]
-            fits = (
-                store.buffer == online.top.buffer
-                and store.value is online.maximum
-                and store.index == online.top.index == index
-                and nest.raxes == raxes
-                and len(nest.stores) == 1
-            )
-            if not fits:
-                continue
-            stores = (
-                Store(store.buffer, index, online.new_maximum),
-                Store(buffer.name, index, online.total),
-            )
-            names = origins.union(nest.origins)
-            self.nests[position] = replace(nest, stores=stores, origins=self._in_order(names))
-            return True
-        return False
 
     def place(self, buffer: Buffer, result: Scattered) -> sympy.Expr:
         """The offset in ``buffer`` of a scattered point."""

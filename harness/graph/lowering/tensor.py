@@ -13,7 +13,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir.index import Mod, axis_symbol
-from harness.ir.nodes import Load, StoreMode, Value
+from harness.ir.nodes import StoreMode, Value
 
 Shape = tuple[sympy.Expr, ...]
 
@@ -36,28 +36,14 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class OnlineSum:
-    """How a sum of ``exp(x - max(x))`` can share the pass that finds the maximum: if the
-    nest that fills the buffer read by ``top`` stores ``maximum``, it can store
-    ``new_maximum`` there and ``total`` as the sum, two components of one reduction."""
-
-    top: Load
-    maximum: Value
-    new_maximum: Value
-    total: Value
-
-
-@dataclass(frozen=True, slots=True)
 class Reduced:
     """The result of a reduction: like ``Tensor``, but ``value`` contains ``Reduce`` nodes
-    over ``r0`` …, whose sizes are ``rsizes``. It always becomes a buffer, if possible in
-    the way ``online`` describes."""
+    over ``r0`` …, whose sizes are ``rsizes``. It always becomes a buffer."""
 
     shape: Shape
     dtype: DType
     value: Value
     rsizes: Shape
-    online: OnlineSum | None = None
 
 
 @dataclass(frozen=True, slots=True)

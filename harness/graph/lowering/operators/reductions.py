@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import sympy
 
@@ -12,7 +12,6 @@ from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import (
     Lowered,
-    OnlineSum,
     Reduced,
     Result,
     Shape,
@@ -21,7 +20,7 @@ from harness.graph.lowering.tensor import (
     is_one,
     reduction_index,
 )
-from harness.ir.nodes import Compute, Load, ReduceKind, Value
+from harness.ir.nodes import ReduceKind, Value
 from harness.ir.ops import Op
 
 
@@ -97,50 +96,6 @@ def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
     return Operand(call, call.read(tensor, where, shape, rsizes), rsizes)
 
 
-def total(kind: ReduceKind) -> Rule:
-    """``sum`` and ``prod``: accumulated in the result's type."""
-
-    def lower(call: Call) -> Lowered:
-        operand = over(call).cast(call.dtype)
-        if kind is ReduceKind.SUM:
-            companion = sum_of_exponentials(operand)
-            if companion is not None:
-                return companion
-        return operand.finish(operand.reduce(kind, call.dtype))
-
-    return Rule(lower)
-
-
-# Up to here a kernel keeps a whole row in registers, and two passes over it cost less
-# than one pass that corrects its sum whenever the maximum grows.
-LONGEST_ROW_IN_REGISTERS = 1024
-
-
-def sum_of_exponentials(operand: Operand) -> Result | None:
-    """``sum(exp(x - max(x)))`` of long rows as the second component of the reduction that
-    found the maximum: both come from one pass over ``x``."""
-    match operand.value:
-        case Compute(op=Op.EXP, args=(Compute(op=Op.SUB, args=(value, Load() as top)),)):
-            pass
-        case _:  # any other shape of expression
-            return None
-    if operand.call.dtype.compute is not value.dtype:
-        return None
-    short = operand.count.is_Integer and int(operand.count) <= LONGEST_ROW_IN_REGISTERS
-    if short or top.indirect:
-        return None
-    builder, dtype = operand.call.context.builder, value.dtype
-    plain = operand.finish(operand.reduce(ReduceKind.SUM, dtype))
-    assert isinstance(plain, Reduced)
-    online = OnlineSum(
-        top,
-        builder.reduce(ReduceKind.MAX, value, dtype=dtype),
-        builder.reduce(ReduceKind.SOFTMAX, value, dtype=dtype, component=0),
-        builder.reduce(ReduceKind.SOFTMAX, value, dtype=dtype, component=1),
-    )
-    return replace(plain, online=online)
-
-
 def reduction(
     *results: Callable[[Operand], Value], converted: bool = False, at: tuple[int, int] = (1, 2)
 ) -> Rule:
@@ -154,6 +109,11 @@ def reduction(
         return made if isinstance(call.node.type, tuple) else made[0]
 
     return Rule(lower)
+
+
+def total(kind: ReduceKind) -> Rule:
+    """``sum`` and ``prod``: accumulated in the result's type."""
+    return reduction(lambda operand: operand.reduce(kind, operand.call.dtype), converted=True)
 
 
 def mean(operand: Operand) -> Value:
