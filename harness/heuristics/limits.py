@@ -8,7 +8,7 @@ Sizes: the largest blocks and launch limits are those of the CUDA programming gu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.heuristics.facts import Config, Facts, Family, Hint
@@ -127,14 +127,20 @@ def _filled(facts: Facts, proposal: Proposal, blocks: dict[str, int]) -> dict[st
     """Blocks grown, innermost dimension first, while their product is below what the proposal
     wanted: a matrix of 4 rows is tiled 4 x 256 where 32 x 32 was asked for."""
     wanted = math.prod(last_power_of_two(block) for _, block in proposal.blocks)
-    along_r = [p for p, _ in facts.sizes if is_reduction(p)]
-    along_x = [p for p, _ in reversed(facts.sizes) if not is_reduction(p)]
-    for prefix in (*along_x, *along_r):
-        if _is_fixed(facts, prefix) or _holds_all(facts, prefix):
-            continue
-        most = largest_block(prefix, facts.size(prefix), reach(facts))
-        while 2 * _product(blocks) <= wanted and blocks[prefix] < most:
-            blocks[prefix] *= 2
+    prefixes = sorted((p for p, _ in reversed(facts.sizes)), key=is_reduction)
+    return _doubled(facts, blocks, prefixes, lambda _: 2 * _product(blocks) <= wanted)
+
+
+def _doubled(
+    facts: Facts, blocks: dict[str, int], prefixes: Iterable[str], wanted: Callable[[str], bool]
+) -> dict[str, int]:
+    """Free blocks along ``prefixes``, one after the other, doubled as long as that is ``wanted``
+    and they are not as large as they may be."""
+    for prefix in prefixes:
+        if not (_is_fixed(facts, prefix) or _holds_all(facts, prefix)):
+            most = largest_block(prefix, facts.size(prefix), reach(facts))
+            while blocks[prefix] < most and wanted(prefix):
+                blocks[prefix] *= 2
     return blocks
 
 
@@ -164,13 +170,11 @@ def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
 
 def _within_grid(facts: Facts, blocks: dict[str, int], threads: int) -> dict[str, int]:
     """Scale blocks up where the launch grid would pass what the device takes."""
-    for prefix, numel in facts.sizes:
-        if is_reduction(prefix) or _is_fixed(facts, prefix):
-            continue
-        most = largest_block(prefix, numel)
-        while blocks[prefix] < most and _grid_overflows(prefix, numel, blocks[prefix], threads):
-            blocks[prefix] *= 2
-    return blocks
+
+    def overflows(prefix: str) -> bool:
+        return _grid_overflows(prefix, facts.size(prefix), blocks[prefix], threads)
+
+    return _doubled(facts, blocks, (p for p in blocks if not is_reduction(p)), overflows)
 
 
 def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
@@ -209,13 +213,8 @@ def enough_per_thread(facts: Facts, warps: int, elements: int, target: Target) -
 def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, int]:
     """Larger parallel blocks where one warp would own too few elements per thread."""
     least = facts.min_elements_per_thread * target.warp_size
-    for prefix, numel in reversed(facts.sizes):
-        if is_reduction(prefix) or _is_fixed(facts, prefix):
-            continue
-        most = largest_block(prefix, numel)
-        while _product(blocks) < least and blocks[prefix] < most:
-            blocks[prefix] *= 2
-    return blocks
+    prefixes = [p for p in reversed(blocks) if not is_reduction(p)]
+    return _doubled(facts, blocks, prefixes, lambda _: _product(blocks) < least)
 
 
 def _within_threads(facts: Facts, blocks: dict[str, int], warps: int, target: Target) -> int:

@@ -27,14 +27,6 @@ def size_of(expr: sympy.Expr) -> Size:
     return int(expr) if expr.is_Integer else expr
 
 
-def product(sizes: Iterable[Size]) -> Size:
-    """The product of ``sizes`` (1 for none)."""
-    total: Size = 1
-    for size in sizes:
-        total = total * size
-    return total
-
-
 def same(first: Size, second: Size) -> bool:
     """Whether two sizes are equal for every value of the unknowns."""
     if isinstance(first, int) and isinstance(second, int):

@@ -10,11 +10,12 @@ those near each other, so that the work grows with the program and not with its 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from harness.decisions import Decisions
-from harness.ir.affine import product, size_hint
+from harness.ir.affine import size_hint
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Rejection
 from harness.schedule.legality import combine, pair, too_much
@@ -306,7 +307,7 @@ def _traffic(candidate: Candidate, facts: Facts) -> int:
     names: Iterable[str] = dict.fromkeys(
         r.name for v in candidate.views for r in v.accesses if r.name in facts.buffers
     )
-    points = size_hint(product(candidate.sizes))
+    points = size_hint(math.prod(candidate.sizes))
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 

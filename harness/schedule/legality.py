@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from harness.ir.affine import product, same, size_hint
+from harness.ir.affine import same, size_hint
 from harness.schedule.facts import Facts
 from harness.schedule.group import Rejection, splits
 from harness.schedule.match import Sides, join, matchings
@@ -27,9 +28,6 @@ def pair(first: Candidate, second: Candidate) -> Sides | Rejection:
     """Which dimensions of two candidates have to be paired, by their sizes alone."""
     if first.rnumel == 1 and second.rnumel != 1:
         first, second = second, first
-    for candidate in (first, second):
-        if candidate.numel == 0 or candidate.rnumel == 0:
-            return Rejection("sizes", f"{candidate.name} has no points")
     everything = tuple(range(len(first.sizes)))
     others = tuple(range(len(second.sizes)))
     parallel, reduced = first.dimensions(False), first.dimensions(True)
@@ -217,7 +215,7 @@ def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     parallel loops has wide tiles, which serve both directions; so has one whose own
     accesses run both ways. A pointwise kernel has at most two tiles.
     """
-    if size_hint(product(joined.sizes)) < UNIT_STRIDE_POINTS:
+    if size_hint(math.prod(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
     left = {v.number for v in sides.first.views}
     first = full_units(tuple(v for v in joined.views if v.number in left))

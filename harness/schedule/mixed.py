@@ -8,10 +8,11 @@ rows, its parallel ones being the strips and the rows of a strip (``Candidate.wa
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from harness.heuristics.mixed import fills, fits
-from harness.ir.affine import product, same
+from harness.ir.affine import same
 from harness.ir.nodes import ReduceKind, reductions
 from harness.schedule.facts import Facts
 from harness.schedule.group import Rejection
@@ -94,8 +95,8 @@ def _strips(
     held = len(results) + sum(all(a.strides) for a in loaded)
     if not fits(int(joined.rnumel), held, target):
         return f"a program cannot hold {held} rows of {joined.rnumel} values"
-    full = decided or fills(int(product(strips)), target)
-    return "" if full else f"{product(strips)} strips do not fill the device"
+    full = decided or fills(int(math.prod(strips)), target)
+    return "" if full else f"{math.prod(strips)} strips do not fill the device"
 
 
 def _early(joined: Candidate, facts: Facts) -> str:

@@ -11,13 +11,14 @@ and two accesses touch the same element at the same point exactly if they are eq
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import sympy
 
 from harness.ir import nodes as ir
-from harness.ir.affine import Size, divide, linear, positions, product, same, size_hint, size_of
+from harness.ir.affine import Size, divide, linear, positions, same, size_hint, size_of
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.simplify import Simplifier
 
@@ -121,7 +122,7 @@ class Candidate:
     def points(self, access: AffineAccess) -> int:
         """How many elements ``access`` touches at least (a likely value)."""
         moving = zip(self.sizes, access.strides, strict=True)
-        return size_hint(product(size for size, stride in moving if stride != 0))
+        return size_hint(math.prod(size for size, stride in moving if stride != 0))
 
 
 Parts = Sequence[tuple[int | None, Size]]
@@ -197,8 +198,8 @@ def candidate_of(number: int, nest: ir.Nest) -> Candidate:
     view = reader.view(number, every)
     sizes = tuple(d.size for d in reader.dimensions)
     reduced = tuple(d.reduced for d in reader.dimensions)
-    numel = product(s for s, r in zip(sizes, reduced, strict=True) if not r)
-    rnumel = product(s for s, r in zip(sizes, reduced, strict=True) if r)
+    numel = math.prod(s for s, r in zip(sizes, reduced, strict=True) if not r)
+    rnumel = math.prod(s for s, r in zip(sizes, reduced, strict=True) if r)
     return merge_dimensions(Candidate(sizes, reduced, (view,), numel, rnumel))
 
 

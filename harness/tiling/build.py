@@ -38,19 +38,12 @@ from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
-from harness.tiling.softmax import is_long, online_softmax, passes, side_by_side
+from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
 from harness.tiling.space import Space, iteration_space
 from harness.tiling.workspace import SharedRows, Workspace
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
 _INT32_LIMIT = 2**31 - 2**20
-_FAMILIES = {
-    Category.POINTWISE: Family.POINTWISE,
-    Category.PERSISTENT: Family.PERSISTENT,
-    Category.REDUCTION: Family.REDUCTION,
-    Category.SPLIT_SCAN: Family.SPLIT_SCAN,
-    Category.MIXED: Family.MIXED,
-}
 _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
 
 
@@ -201,8 +194,7 @@ def _segments(
         if fresh:
             stores = tuple(with_exact_copies(fresh, dtypes, builder))
             result.append(PlanSegment(segment.kind, stores))
-    in_registers = one_scope and not is_long(group)
-    return tuple(result) if in_registers else online_softmax(result, builder)
+    return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
 
 
 def _buffers(program: Program, stores: Sequence[Store]) -> tuple[Buffer, ...]:
@@ -244,7 +236,7 @@ def _facts(
     dtypes = {b.name: b.dtype for b in buffers}
     looped = category is Category.REDUCTION
     return Facts(
-        family=Family.SCAN if looped and _combined(stores) else _FAMILIES[category],
+        family=Family.SCAN if looped and _combined(stores) else Family[category.name],
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=hint,
         loads=len({(load.buffer, load.index) for load in loads(stores)}),

@@ -26,24 +26,23 @@ LONGEST_ROW_IN_REGISTERS = 1024
 that corrects its sum whenever the maximum grows."""
 
 
-def is_long(group: FusedGroup) -> bool:
-    """Whether rows are so long that one pass is better, also where they are held in one block."""
-    return not (group.rnumel.is_Integer and int(group.rnumel) <= LONGEST_ROW_IN_REGISTERS)
+def sums_beside_maxima(group: FusedGroup) -> frozenset[str]:
+    """Buffers for sums of exponentials below a maximum that the kernel finds too, if rows are so
+    long that one pass for both is better, also where they are held in one block."""
+    if group.rnumel.is_Integer and int(group.rnumel) <= LONGEST_ROW_IN_REGISTERS:
+        return frozenset()
+    stores = [store for nest in group.nests for store in nest.stores]
+    tops = {s.buffer for s in stores if _reduces(s.value, ir.ReduceKind.MAX)}
+    pairs = ((s.buffer, _distance(s.value)) for s in stores)
+    top = {name: pair[1] for name, pair in pairs if pair is not None}
+    return frozenset(n for n, v in top.items() if isinstance(v, ir.Load) and v.buffer in tops)
 
 
 def passes(group: FusedGroup) -> int:
-    """How often a loop would run over the reduced points: not once more for a sum that an online
-    softmax finds together with its maximum."""
-    stores = [store for nest in group.nests for store in nest.stores]
-    tops = {s.buffer for s in stores if _reduces(s.value, ir.ReduceKind.MAX)}
-
-    def adds_up(value: ir.Value) -> bool:
-        found = _distance(value)
-        return found is not None and isinstance(found[1], ir.Load) and found[1].buffer in tops
-
-    joined = [all(adds_up(s.value) for n in g.nests for s in n.stores) for g in group.segments]
-    loops = [segment.kind is SegmentKind.LOOP for segment in group.segments]
-    return sum(loops) - sum(joined) * is_long(group)
+    """How often a loop would run over the reduced points: not once more for such sums alone."""
+    joined = sums_beside_maxima(group)
+    loops = [segment.nests for segment in group.segments if segment.kind is SegmentKind.LOOP]
+    return sum(any(s.buffer not in joined for n in nests for s in n.stores) for nests in loops)
 
 
 def side_by_side(
@@ -73,11 +72,15 @@ def _rows(index: sympy.Expr) -> list[sympy.Expr]:
     return [t for t in terms if not any(str(s).startswith("r") for s in t.free_symbols)]
 
 
-def online_softmax(segments: Sequence[PlanSegment], builder: ir.Builder) -> tuple[PlanSegment, ...]:
-    """``segments`` with every pair (max of v, sum of exp(v - max of v)) made the two
-    components of one online softmax. ``builder`` is the one that made the values."""
+def online_softmax(
+    segments: Sequence[PlanSegment], builder: ir.Builder, sums: frozenset[str] | None
+) -> tuple[PlanSegment, ...]:
+    """``segments`` with every pair (max of v, sum of exp(v - max of v)) made the two components of
+    one online softmax; of ``sums`` those that are stored there, if that is not None. ``builder`` is
+    the one that made the values."""
     stores = [s for segment in segments for s in segment.stores]
-    pairs = [p for v in ir.values(stores) if (p := _pair(v)) is not None]
+    found = ir.values(stores) if sums is None else [s.value for s in stores if s.buffer in sums]
+    pairs = [p for v in found if (p := _pair(v)) is not None]
     if not pairs:
         return tuple(segments)
     roles: dict[int, tuple[ir.Value, int]] = {}

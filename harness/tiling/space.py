@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sympy
 
 from harness.heuristics.facts import Hint
-from harness.ir.affine import product
 from harness.ir.index import axis_symbol
 from harness.ir.nodes import Address, Axis, index_exprs, loads
 from harness.ir.program import Program
@@ -151,5 +151,5 @@ def _tile(prefix: str, chain: Sequence[Split]) -> _TileSpace:
     """A tile over ``chain``, with entries named after it and divisors that start at 1."""
     axes = [Axis(axis_symbol(prefix, n), split.length) for n, split in enumerate(chain)]
     named = splits(axes[::-1])
-    numel = sympy.sympify(product(s.length for s in chain))
+    numel = sympy.sympify(math.prod(s.length for s in chain))
     return _TileSpace(prefix, numel, named, list(named))

@@ -231,36 +231,21 @@ class Launcher:
         return launching(self.cache).make(_not_bound, misaligned, failed)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class SavedKernel:
-    """A saved kernel on one device: call it with its arguments (tensors and numbers) in the
-    order of its signature. It runs on the current stream."""
-
-    binary: KernelBinary
-    device: int
-    _kernel: Kernel
-    _loaded: LoadedBinaries
-    _stream: Callable[[int], int] = field(default_factory=raw_stream)
-
-    def __call__(self, args: Sequence[Any]) -> None:
-        """Enqueue the kernel. Raises ``CompileFailed`` for an address that is not aligned as
-        the binary needs it."""
-        self._kernel(self._stream(self.device), *args)
-
-
 def open_binary(
     where: Path, cache: Path | None = None, driver: Driver | None = None
-) -> SavedKernel:
+) -> Callable[[Sequence[Any]], None]:
     """The kernel in the file ``where``, loaded on the current CUDA device without compiling:
-    neither Triton nor the module that it was compiled from is needed.
+    neither Triton nor the module that it was compiled from is needed. Called with its arguments
+    (tensors and numbers) in the order of its signature it runs on the current stream, or raises
+    ``CompileFailed`` for an address that is not aligned as the binary needs it.
 
     Raises ``DamagedBinary``, ``RecordError`` (no such file), ``CompileFailed`` for a binary of
     another kind of device or one that does not fit.
     """
     binary = binaries.load(where)
-    chosen = driver or cuda()
-    device = torch.cuda.current_device()
-    binaries.require_target(binary, chosen.capability(device), str(where))
+    owner = LoadedBinaries(driver or cuda())
+    device, stream = torch.cuda.current_device(), raw_stream()
+    binaries.require_target(binary, owner.driver.capability(device), str(where))
 
     def misaligned(stream: int, *args: Any) -> None:
         del stream
@@ -274,12 +259,11 @@ def open_binary(
         )
 
     def failed(code: int, tries: int) -> None:
-        chosen.recover(code, tries, binary.name, device)
+        owner.driver.recover(code, tries, binary.name, device)  # which keeps it loaded, too
 
-    owner = LoadedBinaries(chosen)
     kernel = launching(cache).make(_not_bound, misaligned, failed)
     owner.bind(kernel, binary, device)
-    return SavedKernel(binary, device, kernel, owner)
+    return lambda args: kernel(stream(device), *args)
 
 
 def _not_bound(*_: Any) -> None:
