@@ -196,6 +196,23 @@ def test_only_what_may_be_out_of_range_is_checked(devices: Devices) -> None:
     assert "device_assert" not in _kernels(bare) and "debug" not in _kernels(bare)
 
 
+def test_clamped_and_interpolated_places_are_not_checked(devices: Devices) -> None:
+    """They are bounded by what they are computed by; what is clamped too far is checked."""
+
+    def inside(x: torch.Tensor, i: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        wide = torch.nn.functional.interpolate(x[None, None], size=(7, 9), mode="bilinear")
+        return wide, x[i.clamp(0, 2)] * 2, x[i.clamp(-7, -1).remainder(3).clamp(max=2)] + 1
+
+    x, i = torch.randn(3, 2), torch.tensor([2, -3, 40])
+    compiler = Compiler(devices=devices)
+    assert differences(inside, [x, i], compiler) == []
+    lines = [line for line in _kernels(compiler).splitlines() if "tl.device_assert" in line]
+    assert len(lines) == 1  # of the remainder nothing is known
+    torch.compiler.reset()
+    with pytest.raises(IndexOutOfRange):
+        torch.compile(lambda x, i: x[i.clamp(0, 3)] * 2, backend=Compiler(devices=devices))(x, i)
+
+
 def _kernels(compiler: Compiler) -> str:
     (graph,) = compiler.compiled
     return "\n".join(module.text for module, _ in graph.distinct())

@@ -23,6 +23,7 @@ from harness.ir import nodes as ir
 from harness.ir.index import flat_index, indirect_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
+from harness.ir.value_bounds import value_bounds
 
 Index = tuple[sympy.Expr, ...]
 
@@ -174,20 +175,24 @@ class Context:
     def position(self, value: ir.Value, size: sympy.Expr, shape: Shape) -> ir.Value:
         """An integer ``value`` over a tensor of ``shape`` as an index into a dimension of ``size``:
         negative ones count from the end, and nothing is out of range."""
+        value = self.scalar.cast(value, DType.I64)
         index = self.wrap(value, size)
-        for known in (index, value) if self.checked else ():
-            if isinstance(known, ir.Constant):
-                low = high = sympy.Integer(int(known.number))
-            elif isinstance(known, ir.IndexValue) and not known.indirect:
-                low, high = self.simplifier(shape).bounds(known.index)
-            else:
+        for known in (index, value):
+            low, high = self._bounds(known, shape)
+            if low is None or high is None:
                 continue
-            sure = low is not None and high is not None
-            if sure and low.is_nonnegative and (size - high).is_positive:
-                return index
+            if low.is_nonnegative and (size - high).is_positive:
+                return known
         if not self.checked:
             return index
         return self.builder.compute(Op.IN_RANGE, index, self.index_value(size), dtype=DType.I64)
+
+    def _bounds(self, value: ir.Value, shape: Shape) -> tuple[sympy.Expr | None, sympy.Expr | None]:
+        simplifier = self.simplifier(shape)
+        if isinstance(value, ir.IndexValue) and not value.indirect:
+            return simplifier.bounds(value.index)  # over sizes too
+        found = value_bounds(value, simplifier)
+        return (None, None) if found is None else (sympy.Integer(found[0]), sympy.Integer(found[1]))
 
     def wrap(self, value: ir.Value, size: sympy.Expr) -> ir.Value:
         """An integer index brought into range: negative ones count from the end."""
