@@ -20,7 +20,6 @@ import harness
 from harness.options import Options
 
 _SECONDS = 120
-_LEAST_FREE_BYTES = 1 << 30
 _OLDEST_PYTHON = (3, 11)
 _OLDEST = {"torch": (2, 11), "triton": (3, 6)}
 
@@ -71,7 +70,6 @@ def examine(options: Options) -> list[Finding]:
         ("suites", lambda: suites(options)),
         ("cache folder", lambda: folder(options.cache, "HARNESS_CACHE")),
         ("results folder", lambda: folder(options.results, "HARNESS_RESULTS")),
-        ("disk space", lambda: disk(options.cache)),
         ("commit", lambda: commit(options)),
     )
     return [_look(subject, look) for subject, look in looks]
@@ -312,16 +310,6 @@ def folder(path: Path, variable: str) -> Finding:
         )
     text = str(path) if existing == path else f"{path} (will be made)"
     return Finding(text)
-
-
-def disk(path: Path) -> Finding:
-    """Free space where the cache lies."""
-    existing = next(p for p in (path, *path.parents) if p.exists())
-    free = shutil.disk_usage(existing).free
-    text = f"{free / 1e9:.1f} GB free"
-    if free >= _LEAST_FREE_BYTES:
-        return Finding(text)
-    return limited(text, "a run may not fit", f"free some below {existing}")
 
 
 def commit(options: Options) -> Finding:

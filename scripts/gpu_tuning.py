@@ -39,7 +39,7 @@ from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E
 from harness.runtime.tune.autotune import Compiler, Ready, Settings, tune  # noqa: E402
 from harness.runtime.tune.race import failure  # noqa: E402
 from harness.runtime.tune.saved import free_room  # noqa: E402
-from harness.runtime.tune.search import Exhaustive, nearest_first, search_named  # noqa: E402
+from harness.runtime.tune.search import Search, View, search_named  # noqa: E402
 from harness.runtime.tune.space import Space  # noqa: E402
 from harness.target import H100, Target  # noqa: E402
 
@@ -171,6 +171,41 @@ class Output:
         self.rows.append(row)
         with self.path.open("ab") as file:
             file.write(gzip.compress(json.dumps(row).encode() + b"\n"))
+
+
+@dataclass(frozen=True)
+class Exhaustive(Search):
+    """Everything allowed, nearest to what was tried first, ``most`` configurations at the most:
+    for a record that other searches can be replayed on."""
+
+    most: int = 100
+    together: int = 32
+
+    @property
+    def name(self) -> str:
+        """``exhaustive`` and the most measurements it makes."""
+        return f"exhaustive-{self.most}"
+
+    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
+        """All in order of distance."""
+        wanted = nearest_first(space, list(view.times))[: self.most]
+        for at in range(0, len(wanted), self.together):
+            batch = [c for c in wanted[at : at + self.together] if not view.tried(c)]
+            if batch:
+                yield batch
+
+
+def nearest_first(space: Space, given: list[Config]) -> list[Config]:
+    """Every allowed configuration, those fewest steps from one of ``given`` first."""
+    points = [space.point(c) for c in given]
+    if not points:
+        return list(space.every())
+
+    def distance(config: Config) -> float:
+        at = space.point(config)
+        return min(math.dist(at, p) for p in points)
+
+    return sorted(space.every(), key=distance)
 
 
 def tunings(

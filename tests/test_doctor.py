@@ -62,11 +62,6 @@ def test_an_old_or_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "make" in finding.remedy
 
 
-def test_little_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_LEAST_FREE_BYTES", 1 << 60)
-    assert doctor.disk(tmp_path).level is Level.LIMITED
-
-
 def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.runtime.launch import native
 

@@ -51,7 +51,7 @@ def gc(
         "removed": yes,
         "files": [str(path) for path in gone],
         "findings": [
-            {"files": [*map(str, f.files)], "bytes": f.size, "reason": f.reason, "keep": f.keep}
+            {"file": str(f.file), "bytes": f.size, "reason": f.reason, "keep": f.keep}
             for f in found
         ],
     }
@@ -62,14 +62,11 @@ def _survey(found: Sequence[prune.Finding], yes: bool) -> list[Text]:
     lines = []
     for each in found:
         what = each.keep and f"kept, {each.keep}"
-        names = ", ".join(str(file) for file in each.files)
-        lines.append(
-            f"{names}: {each.reason}: {what or ('removed' if yes else 'would be removed')}"
-        )
+        done = what or ("removed" if yes else "would be removed")
+        lines.append(f"{each.file}: {each.reason}: {done}")
     going = [each for each in found if not each.keep]
     size = count(sum(each.size for each in going))
-    files = sum(len(each.files) for each in going)
-    lines.append(f"{files} files ({size} bytes) {'removed' if yes else 'can go'}")
+    lines.append(f"{len(going)} files ({size} bytes) {'removed' if yes else 'can go'}")
     if going and not yes:
         lines.append("nothing was removed: harness gc --yes removes it")
     return [Text(line) for line in lines]

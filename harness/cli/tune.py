@@ -39,8 +39,7 @@ def tune(
     suite: Suite = "default",
     search: Annotated[
         str,
-        "How to go on from the best candidate: guided, descent, descent-all, descent-2, "
-        "exhaustive or none.",
+        "How to go on from the best candidate: guided, descent, descent-all, descent-2 or none.",
     ] = "guided",
     run: Annotated[str | None, "Show what this recorded run's tunings tried; tune nothing."] = None,
     fresh: Annotated[bool, "Tune again what is in the tuning cache."] = False,

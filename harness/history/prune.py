@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import RecordError
-from harness.history import index, journal, store
+from harness.history import index, journal
 from harness.history.changes.waivers import Waiver
 from harness.history.index import IndexedRun
 from harness.history.nights import Accepted, read_baseline
@@ -36,10 +36,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Files that belong together and what becomes of them: they go if ``keep`` is empty, else it
-    says why they stay. ``reason`` says why they were looked at."""
+    """A file and what becomes of it: it goes if ``keep`` is empty, else that says why it stays.
+    ``reason`` says why it was looked at."""
 
-    files: tuple[Path, ...]
+    file: Path
     size: int
     reason: str
     keep: str = ""
@@ -52,9 +52,8 @@ def survey(
     now = now or datetime.now(UTC)
     found = [*_remains(results, now.timestamp()), *_journals(results)]
     known = index.refresh(results)
-    beside = _beside(results)
     for run in known.unreadable:
-        found.append(_finding(results, run, beside, "cannot be read", "perhaps it can be restored"))
+        found.append(_finding(results, run, "cannot be read", "perhaps it can be restored"))
     candidates = _candidates(known.readable, rules, now)
     if not candidates:
         return found
@@ -63,7 +62,7 @@ def survey(
     for run, reason in candidates:
         keep = _why_kept(run, held, waived)
         keep = "nights are compared with it" if run.id in accepted else keep
-        found.append(_finding(results, run, beside, reason, keep))
+        found.append(_finding(results, run, reason, keep))
     return found
 
 
@@ -82,37 +81,31 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
     for finding in findings:
         if finding.keep:
             continue
-        # The run last: one that was interrupted is found again, what stood beside it is not.
-        for file in reversed(finding.files):
-            try:
-                file.unlink()
-            except FileNotFoundError:
-                continue  # somebody else's gc
-            except OSError as error:
-                raise RecordError(
-                    "a file cannot be removed",
-                    str(file),
-                    got=error.strerror or str(error),
-                    remedy="look at its permissions; the files before it are gone",
-                ) from error
-            gone.append(file)
+        try:
+            finding.file.unlink()
+        except FileNotFoundError:
+            continue  # somebody else's gc
+        except OSError as error:
+            raise RecordError(
+                "a file cannot be removed",
+                str(finding.file),
+                got=error.strerror or str(error),
+                remedy="look at its permissions; the files before it are gone",
+            ) from error
+        gone.append(finding.file)
     return gone
 
 
 def _remains(results: Path, now: float) -> list[Finding]:
-    """Temporary files of dead writers, and indexes as older harnesses kept them."""
-    old = (path for path in results.glob(f"{index.FOLDER}/*.arrow") if path.name != index.FILE)
-    found = [
-        Finding((path,), path.stat().st_size, "an index of an older harness")
-        for path in sorted(old)
-    ]
+    """Temporary files of dead writers."""
+    found = []
     for file in sorted(results.glob("*/.*.tmp")):
         try:
             status = file.stat()
         except OSError:
             continue
         keep = "" if now - status.st_mtime > _DEAD else "its writer may still be at it"
-        found.append(Finding((file,), status.st_size, "left by a writer that died", keep))
+        found.append(Finding(file, status.st_size, "left by a writer that died", keep))
     return found
 
 
@@ -121,7 +114,7 @@ def _journals(results: Path) -> Iterator[Finding]:
     for path in sorted(results.glob(f"*/*{journal.SUFFIX}")):
         writing = journal.is_being_written(path)
         keep = "the run is in progress" if writing else "what it holds is in no run file yet"
-        yield Finding((path,), path.stat().st_size, "a journal", keep)
+        yield Finding(path, path.stat().st_size, "a journal", keep)
 
 
 def _candidates(
@@ -154,28 +147,8 @@ def _age(run: IndexedRun, now: datetime) -> float:
     return (now - made).total_seconds() / 86400
 
 
-def _beside(results: Path) -> dict[Path, list[Path]]:
-    """The files that bear a run's name (``<run>.regions.json``) by the run file without its
-    suffix; each folder is listed once, however many runs it holds."""
-    found: dict[Path, list[Path]] = {}
-    for folder in index.machine_folders(results):
-        names = sorted(path.name for path in folder.iterdir() if path.suffix != store.SUFFIX)
-        runs = {path.stem for path in folder.glob(f"*{store.SUFFIX}")}
-        for name in names:
-            ends = (place for place, letter in enumerate(name) if letter == ".")
-            for stem in {name[:end] for end in ends} & runs:
-                found.setdefault(folder / stem, []).append(folder / name)
-    return found
-
-
-def _finding(
-    results: Path, run: IndexedRun, beside: dict[Path, list[Path]], reason: str, keep: str
-) -> Finding:
-    """A run with the files beside it."""
-    path = results / run.file
-    files = (path, *beside.get(path.with_name(path.name.removesuffix(store.SUFFIX)), ()))
-    size = sum(file.stat().st_size for file in files if file.exists())
-    return Finding(files, size, reason, keep)
+def _finding(results: Path, run: IndexedRun, reason: str, keep: str) -> Finding:
+    return Finding(results / run.file, run.size, reason, keep)
 
 
 @dataclass(frozen=True, slots=True)

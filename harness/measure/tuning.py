@@ -58,12 +58,6 @@ class KernelTuning:
         return _ratio(self.first, self.best)
 
     @property
-    def candidates_regret(self) -> float | None:
-        """Time of the best given candidate over the best: what the search was worth."""
-        given = [t for t in self.timed if t.origin is not Origin.SEARCH]
-        return _ratio(min(given, key=_time, default=None), self.best)
-
-    @property
     def pinned(self) -> float | None:
         """Time of the earlier run's configuration on today's code over the best of today's;
         None if it was not timed."""
@@ -121,7 +115,6 @@ def totals(tunings: Sequence[KernelTuning]) -> dict[str, Any]:
         "trials": sum(len(t.trials) for t in tunings),
         "seconds": sum(seconds) if seconds else None,
         "regret": _mean(list(regrets.values())),
-        "candidates_regret": _mean([t.candidates_regret for t in tunings]),
         "pinned": _mean(pinned),
         "pinned_kernels": len(pinned),
         "worst": max(regrets.items(), key=lambda item: item[1], default=None),

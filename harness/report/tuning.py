@@ -129,8 +129,6 @@ def _summary(tunings: Sequence[KernelTuning], earlier: Run | None) -> list[str]:
         lines.append(f"regret of the first choice, geometric mean: {sums['regret']:.3f}")
         if sums["worst"] is not None:
             lines[-1] += f"; worst {sums['worst'][1]:.3f} ({sums['worst'][0]})"
-    if sums["candidates_regret"] is not None:
-        lines.append(f"best candidate over the best found: {sums['candidates_regret']:.3f}")
     if earlier is not None and sums["pinned"] is not None:
         lines.append(
             f"configurations of run {earlier.id} on today's code over the best: "
@@ -150,7 +148,6 @@ def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:
         "first_ms": None if t.first is None else t.first.time,
         "best_ms": None if t.best is None else t.best.time,
         "regret": t.regret,
-        "candidates_regret": t.candidates_regret,
         "earlier_config": t.earlier,
         "pinned": t.pinned,
         "verdict": t.verdict,

@@ -104,7 +104,7 @@ class StaticRow:
 
 @dataclass(frozen=True, slots=True)
 class GraphSum:
-    """A graph on both sides: kernels, launches, bytes and instructions (None: not known)."""
+    """A graph on both sides: kernels, launches and bytes."""
 
     graph: str
     change: Change
@@ -112,7 +112,6 @@ class GraphSum:
     kernels: tuple[int, int]
     launches: tuple[int, int]
     bytes: tuple[int, int]
-    instructions: tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +278,6 @@ def _graph_sums(a: Run, b: Run) -> tuple[GraphSum, ...]:
 
 def _graph_sum(a: GraphRecord, b: GraphRecord) -> GraphSum:
     before, after = (sum(k.bytes * k.launches for k in graph.kernels) for graph in (a, b))
-    instructions = _total_instructions(a), _total_instructions(b)
     change, decided = Change.SAME, ""
     if bool(a.reason) != bool(b.reason):
         change = Change.WORSE if b.reason else Change.BETTER
@@ -291,10 +289,4 @@ def _graph_sum(a: GraphRecord, b: GraphRecord) -> GraphSum:
         change = Change.WORSE if b.launches > a.launches else Change.BETTER
         decided = f"launches {a.launches} → {b.launches}"
     counts = (len(a.kernels), len(b.kernels)), (a.launches, b.launches)
-    return GraphSum(a.name, change, decided, *counts, (before, after), instructions)
-
-
-def _total_instructions(graph: GraphRecord) -> int | None:
-    found = [kernel.metrics.get("instructions") for kernel in graph.kernels]
-    known = [n * k.launches for n, k in zip(found, graph.kernels, strict=True) if n is not None]
-    return sum(known) if len(known) == len(found) else None
+    return GraphSum(a.name, change, decided, *counts, (before, after))

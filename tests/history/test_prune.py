@@ -22,12 +22,12 @@ OLD, NEW = "2026-01-02T03:04:05+00:00", "2026-06-30T00:00:00+00:00"
 def going(results: Path, rules: Rules | None = None, **others: object) -> dict[str, str]:
     """Names of the files that can go, with the reasons."""
     found = survey(results, rules or Rules(), now=NOW, **others)  # type: ignore[arg-type]
-    return {file.name: f.reason for f in found if not f.keep for file in f.files}
+    return {f.file.name: f.reason for f in found if not f.keep}
 
 
 def staying(results: Path, rules: Rules | None = None, **others: object) -> dict[str, str]:
     found = survey(results, rules or Rules(), now=NOW, **others)  # type: ignore[arg-type]
-    return {file.name: f.keep for f in found if f.keep for file in f.files}
+    return {f.file.name: f.keep for f in found if f.keep}
 
 
 def test_a_complete_run_of_a_commit_never_goes(tmp_path: Path) -> None:
@@ -79,13 +79,6 @@ def test_what_is_measured_otherwise_is_no_repeat(tmp_path: Path, other: dict[str
     assert going(tmp_path, Rules(repeats=1)) == {}
 
 
-def test_what_stands_beside_a_run_goes_with_it(tmp_path: Path) -> None:
-    path = store.save(tmp_path, run("run0", created=OLD))
-    (path.parent / "run0.regions.json").write_text("{}")
-    (path.parent / "run01.regions.json").write_text("{}")
-    assert sorted(going(tmp_path)) == ["run0.parquet", "run0.regions.json"]
-
-
 def test_nothing_is_removed_that_was_not_found(tmp_path: Path) -> None:
     path = store.save(tmp_path, run("run0", created=OLD))
     kept = store.save(tmp_path, run("run1", created=NEW))
@@ -101,35 +94,16 @@ def test_what_has_to_stay_is_not_removed(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("stays", "goes")]
     for file in files:
         file.write_text("x")
-    stays = Finding((files[0],), 1, "old", keep="it is under version control")
-    assert remove([stays, Finding((files[1],), 1, "old")]) == [files[1]]
+    stays = Finding(files[0], 1, "old", keep="it is under version control")
+    assert remove([stays, Finding(files[1], 1, "old")]) == [files[1]]
     assert files[0].exists()
-
-
-def test_an_interrupted_removal_can_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = store.save(tmp_path, run("run0", created=OLD))
-    (path.parent / "run0.regions.json").write_text("{}")
-    found = survey(tmp_path, Rules(), now=NOW)
-    unlink = Path.unlink
-
-    def interrupted(file: Path) -> None:
-        unlink(file)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "unlink", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            remove(found)
-    assert sorted(going(tmp_path)) == ["run0.parquet"]
-    assert remove(survey(tmp_path, Rules(), now=NOW)) == [path]
-    assert list(path.parent.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_removed_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(RecordError, match="cannot be removed") as caught:
-        remove([Finding((folder,), 0, "x")])
+        remove([Finding(folder, 0, "x")])
     assert caught.value.where == str(folder)
 
 
@@ -187,8 +161,7 @@ def test_remains_of_dead_writers_can_go_and_those_of_living_ones_stay(tmp_path: 
         (folder / name).write_text("x")
         when = NOW.timestamp() - age
         os.utime(folder / name, (when, when))
-    (tmp_path / index.FOLDER / "gone.arrow").write_text("x")
-    assert sorted(going(tmp_path)) == [".run-a.tmp", "gone.arrow"]
+    assert sorted(going(tmp_path)) == [".run-a.tmp"]
     assert list(staying(tmp_path)) == [".run-b.tmp"]
 
 

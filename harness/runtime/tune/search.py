@@ -153,35 +153,12 @@ class GuidedSearch(Search):
         return chosen
 
 
-@dataclass(frozen=True)
-class Exhaustive(Search):
-    """Everything allowed, nearest to what was tried first, ``most`` configurations at the most:
-    for a record that other searches can be replayed on."""
-
-    most: int = 100
-    together: int = 32
-
-    @property
-    def name(self) -> str:
-        """``exhaustive`` and the most measurements it makes."""
-        return f"exhaustive-{self.most}"
-
-    def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
-        """All in order of distance."""
-        wanted = nearest_first(space, list(view.times))[: self.most]
-        for at in range(0, len(wanted), self.together):
-            batch = [c for c in wanted[at : at + self.together] if not view.tried(c)]
-            if batch:
-                yield batch
-
-
 SEARCHES: dict[str, Callable[[], Search]] = {
     "none": Search,
     "descent": CoordinateDescent,
     "descent-all": lambda: CoordinateDescent(all_directions=True),
     "descent-2": lambda: CoordinateDescent(radius=2),
     "guided": GuidedSearch,
-    "exhaustive": Exhaustive,
 }
 """Searches by the name that ``harness tune --search`` takes."""
 
@@ -191,19 +168,6 @@ def search_named(name: str) -> Search:
     if name in SEARCHES:
         return SEARCHES[name]()
     raise unknown("there is no such search", name, SEARCHES, "--search", most=None)
-
-
-def nearest_first(space: Space, given: list[Config]) -> list[Config]:
-    """Every allowed configuration, those fewest steps from one of ``given`` first."""
-    points = [space.point(c) for c in given]
-    if not points:
-        return list(space.every())
-
-    def distance(config: Config) -> float:
-        at = space.point(config)
-        return min(math.dist(at, p) for p in points)
-
-    return sorted(space.every(), key=distance)
 
 
 def _untried(options: list[Config], view: View) -> Iterator[list[Config]]:
