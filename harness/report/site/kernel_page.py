@@ -28,7 +28,7 @@ def script(value: Any) -> str:
     """A value as JSON that may stand in a page: control characters of what files say are shown, and
     the end of the script cannot be in it."""
     text = msgspec.json.encode(value).decode()
-    if _ESCAPE in text or clean(text) != text:  # seldom: looking at every string takes longer
+    if _ESCAPE in text or not text.isprintable():  # seldom: every string is looked at then
         text = msgspec.json.encode(_visible(value)).decode()
     return text.replace("<", "\\u003c")
 

@@ -72,12 +72,22 @@ def write(folder: Path, sites: Iterable[tuple[str, Pages]], step: Callable[[str]
             path = Path(below, name)
             made[path.as_posix()] = new = not _holds(folder / path, content)
             if new:
-                write_atomically(folder / path, content, mode=0o644)
+                _put(folder / path, content)
     removed = _remove(folder, [name for name in known if name not in made])
     if sorted(made) != known:
         text = json.dumps(sorted(made), indent=0)
         write_atomically(folder / MANIFEST, text.encode(), mode=0o644)
     return Written(len(made), sum(made.values()), removed)
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Half a page says something else and is written again: no temporary file is needed, which
+    would take a second for 2,000 pages."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise write_error(path, error) from error
 
 
 def _holds(path: Path, content: bytes) -> bool:

@@ -16,7 +16,7 @@ import pytest
 
 import harness.records.night as nights_of_machines
 from harness.errors import UsageError
-from harness.files import slug, write_error
+from harness.files import slug
 from harness.history import store
 from harness.history.index import IndexedRun
 from harness.history.schema import series_keys
@@ -154,18 +154,16 @@ def test_a_disk_that_fills_up_in_the_middle(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sentence, and the next report goes on in the folder and leaves no half page."""
-    from harness.report.site import pages
+    mine, real = replace(world, site=tmp_path / "site"), Path.write_bytes
 
-    mine, real = replace(world, site=tmp_path / "site"), pages.write_atomically
-
-    def full(path: Path, content: bytes, **named: Any) -> None:
-        if path.name.startswith("kernels"):
-            path.write_bytes(b"<!doctype")
-            raise write_error(path, OSError(errno.ENOSPC, "No space left on device"))
-        real(path, content, **named)
+    def full(self: Path, content: Any) -> int:
+        if self.name.startswith("kernels"):
+            real(self, content[:100])
+            raise OSError(errno.ENOSPC, "No space left on device", str(self))
+        return real(self, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(pages, "write_atomically", full)
+        patched.setattr(Path, "write_bytes", full)
         done = mine.report()
     assert done.exit_code == 1
     assert "the disk is full" in str(done.exception)
