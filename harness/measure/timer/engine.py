@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import statistics
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,7 +187,7 @@ def _recorded(enqueue: Launch, device: torch.device) -> Launch:
     pool = cuda.graph_pool_handle()
     torch.cuda.synchronize(device)
     try:
-        with torch.cuda.stream(side):
+        with torch.cuda.stream(side), _nothing_collected():
             # Other threads of this process may go on using the device meanwhile.
             graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
@@ -200,3 +203,16 @@ def _recorded(enqueue: Launch, device: torch.device) -> Launch:
             remedy="take copies to the host and synchronisation out of what is timed",
         ) from error
     return _Replay(graph, (enqueue, kept))
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Without Python's collector, which runs whenever enough was made (by a thousand launches of
+    eager mode, say): unloading a kernel that it finds ends a recording, whoever left it behind."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

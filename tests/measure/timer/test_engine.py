@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,6 +69,19 @@ def test_a_recording_is_replayed(forgotten: list[Any]) -> None:
     Graph.replays = 0
     graph_of(lambda: None)()
     assert (Graph.begun, Graph.replays, forgotten) == (POOL, 1, [])
+
+
+def test_nothing_is_collected_while_a_launch_is_recorded(
+    forgotten: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Garbage may hold kernels of other compilers: unloading them would end the recording."""
+    seen = []
+    monkeypatch.setattr(Graph, "capture_begin", lambda *_, **__: seen.append(gc.isenabled()))
+    graph_of(lambda: None)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Failing)
+    with pytest.raises(NotRecordable):
+        graph_of(lambda: None)
+    assert seen == [False, False] and gc.isenabled()
 
 
 def test_after_a_recording_that_failed_torch_gives_memory_back_again(
