@@ -51,3 +51,23 @@ def windows(
 """)
     small, why = shrunk(graph)
     assert small is None and "overlaps" in why
+
+
+def test_an_empty_cache_and_places_from_a_half_on():
+    """A cache of keys that is empty at first is concatenated, whatever its rank; centres of patches
+    are counted from a half on."""
+    graph = loads("""# harness graph 1
+def first_step(
+    keys: "f16[104, 1024]",
+    cache: "f16[0]",
+):
+    view: "f16[1, 104, 1024]" = aten.view.default(keys, [1, 104, 1024])
+    cat: "f16[1, 104, 1024]" = aten.cat.default([cache, view], -2)
+    centres: "f32[104]" = aten.arange.start_step(0.5, 104, dtype=torch.float32)
+    scaled: "f32[104]" = aten.div.Tensor(centres, 104)
+    return (cat, scaled)
+""")
+    small, why = shrunk(graph)
+    assert not why and small is not None
+    sizes = [tuple(map(int, small.types()[name].shape)) for name in ("cache", "cat", "scaled")]
+    assert sizes[0] == (0,) and sizes[1][1] == sizes[2][0] < 20
