@@ -39,7 +39,8 @@ can be; then with tables as they are (buckets of positions). At last none: sizes
 ones do, so that what is looked up in a table stays inside it."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes."""
-_MOST_ELEMENTS = 1 << 15
+_MOST_ELEMENTS = (1 << 15, 1 << 17)
+"""In a tensor: what takes the interpreter a second; and, where nothing is as small, some."""
 _MOST_SIZE = 4096
 _STEPS = 20_000
 _RESHAPES = frozenset({"view", "_unsafe_view", "reshape", "unflatten"})
@@ -63,12 +64,12 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
     if not all(n.is_Integer for kind in tensors_of(*graph.types().values()) for n in kind.shape):
         return None, "it has sizes that only a launch knows"
     reason = "no small sizes meet what its views and slices demand"
-    for kept, domain in _DOMAINS:
+    for most, (kept, domain) in itertools.product(_MOST_ELEMENTS, _DOMAINS):
         sizes = _Extents(graph).solved(kept, domain)
         if sizes is None:
             continue
         try:
-            return _tried(_Rebuilt(sizes).graph(graph)), ""
+            return _tried(_Rebuilt(sizes).graph(graph), most), ""
         except _Impossible as error:
             reason = str(error)
         except (
@@ -84,10 +85,11 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
     return None, reason
 
 
-def _tried(graph: Graph) -> Graph:
-    """``graph``, after a run on random inputs; whatever torch raises is for the caller."""
+def _tried(graph: Graph, most: int) -> Graph:
+    """``graph``, with at most so many elements in a tensor, after a run on random inputs; whatever
+    torch raises is for the caller."""
     kinds = [kind for _, kind in graph.types().items() if isinstance(kind, TensorType)]
-    if max((int(kind.numel) for kind in kinds), default=0) > _MOST_ELEMENTS:
+    if max((int(kind.numel) for kind in kinds), default=0) > most:
         raise _Impossible("the smallest sizes that fit are too large for the interpreter")
     with torch.no_grad():
         replay(graph, random_inputs(graph, "cpu"), "cpu")

@@ -71,3 +71,24 @@ def first_step(
     assert not why and small is not None
     sizes = [tuple(map(int, small.types()[name].shape)) for name in ("cache", "cat", "scaled")]
     assert sizes[0] == (0,) and sizes[1][1] == sizes[2][0] < 20
+
+
+def test_a_table_that_all_distances_are_looked_up_in():
+    """Distances between words, shifted into a table: sizes have to stay as far apart as they are,
+    so nothing fits but what takes the interpreter some seconds."""
+    graph = loads("""# harness graph 1
+def distances(
+    table: "f16[73, 64] parameter",
+):
+    at: "i64[100]" = aten.arange.start_step(0, 100, dtype=torch.int64)
+    row: "i64[100, 1]" = aten.view.default(at, [-1, 1])
+    column: "i64[1, 100]" = aten.view.default(at, [1, -1])
+    distance: "i64[100, 100]" = aten.sub.Tensor(column, row)
+    near: "i64[100, 100]" = aten.clamp.default(distance, -64, 8)
+    index: "i64[100, 100]" = aten.add.Tensor(near, 64)
+    found: "f16[100, 100, 64]" = aten.embedding.default(table, index)
+    return (found,)
+""")
+    small, why = shrunk(graph)
+    assert not why and small is not None
+    assert 1 << 15 < int(small.types()["found"].numel) <= 1 << 17
