@@ -128,8 +128,9 @@ class _Extents:
         elif name == "cat" and isinstance(first, tuple):
             dim = _number(node.args[1]) if len(node.args) > 1 else 0
             parts = tensors_of(*(types[one.name] for one in first if isinstance(one, Ref)))
-            parts = [p for p in parts if p.rank == kind.rank]  # an empty one of another is left out
-            pieces, whole = tuple(int(part.shape[dim]) for part in parts), int(kind.shape[dim])
+            # An empty part may have another rank.
+            pieces = tuple(int(p.shape[dim]) for p in parts if p.rank == kind.rank)
+            whole = int(kind.shape[dim])
             self._add((*pieces, whole), lambda v: sum(v[n] for n in pieces) == v[whole])
         elif name == "constant_pad_nd" and isinstance(source, TensorType):
             self._pad(node, source, kind)
@@ -138,10 +139,7 @@ class _Extents:
             if at > 0:
                 self._add((whole, at), lambda v: v[at] < v[whole])
         elif name == "arange" and len(node.args) > 1 and kind.rank == 1:
-            whole_numbers = [int(a) for a in node.args[:3] if isinstance(a, int | sympy.Integer)]
-            if len(whole_numbers) == len(node.args[:3]):  # what begins at a half is as long
-                start, end, *step = whole_numbers
-                self._range(start, end, step[0] if step else 1, int(kind.shape[0]))
+            self._arange(node.args[:3], int(kind.shape[0]))
         elif name in ("slice", "slice_scatter") and isinstance(source, TensorType):
             self._slice(node, source)
 
@@ -156,6 +154,11 @@ class _Extents:
 
         self._range(start, end, step, length)
         self._add((whole, end), lambda v: v[end] <= v[whole])
+
+    def _arange(self, args: Sequence[Arg], length: int) -> None:
+        numbers = [int(arg) for arg in args if isinstance(arg, int | sympy.Integer)]
+        if len(numbers) == len(args):  # places that begin at a half are as many
+            self._range(numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 1, length)
 
     def _range(self, start: int, end: int, step: int, length: int) -> None:
         if min(start, end, step) >= 0:

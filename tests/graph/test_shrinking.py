@@ -73,22 +73,25 @@ def first_step(
     assert sizes[0] == (0,) and sizes[1][1] == sizes[2][0] < 20
 
 
-def test_a_table_that_all_distances_are_looked_up_in():
-    """Distances between words, shifted into a table: sizes have to stay as far apart as they are,
-    so nothing fits but what takes the interpreter some seconds."""
-    graph = loads("""# harness graph 1
-def distances(
-    table: "f16[73, 64] parameter",
+def test_windows_that_overlap():
+    """Windows of 11 every 7 places stay: as few as there can be of them take the interpreter some
+    seconds."""
+    graph = loads(
+        """# harness graph 1
+def windows(
+    x: "f16[1, 768, 14, 14]",
 ):
-    at: "i64[100]" = aten.arange.start_step(0, 100, dtype=torch.int64)
-    row: "i64[100, 1]" = aten.view.default(at, [-1, 1])
-    column: "i64[1, 100]" = aten.view.default(at, [1, -1])
-    distance: "i64[100, 100]" = aten.sub.Tensor(column, row)
-    near: "i64[100, 100]" = aten.clamp.default(distance, -64, 8)
-    index: "i64[100, 100]" = aten.add.Tensor(near, 64)
-    found: "f16[100, 100, 64]" = aten.embedding.default(table, index)
-    return (found,)
-""")
+    padded: "f16[1, 768, 18, 18]" = aten.constant_pad_nd.default(x, [2, 2, 2, 2], 0.0)
+    rows: "f16[1, 768, 2, 18, 11]{248832, 324, 126, 1, 18}" = aten.unfold.default(padded, 2, 11, 7)
+    cut: "f16[1, 768, 2, 2, 11, 11]{248832, 324, 126, 7, 18, 1}" = aten.unfold.default(rows, 3, 11, 7)
+    made: "f16[1, 768, 2, 2, 11, 11]" = aten.clone.default(cut, memory_format=torch.contiguous_format)
+    heads: "f16[8, 96, 4, 121]" = aten.view.default(made, [8, 96, 4, 121])
+    part: "f16[8, 24, 4, 121]{46464, 484, 121, 1}" = aten.slice.Tensor(heads, 1, 0, 24)
+    back: "f16[8, 4, 121, 24]{46464, 121, 1, 484}" = aten.permute.default(part, [0, 2, 3, 1])
+    out: "f16[8, 4, 121, 24]" = aten.clone.default(back, memory_format=torch.contiguous_format)
+    return (out,)
+"""  # noqa: E501
+    )
     small, why = shrunk(graph)
     assert not why and small is not None
-    assert 1 << 15 < int(small.types()["found"].numel) <= 1 << 17
+    assert 1 << 15 < max(int(kind.numel) for kind in small.types().values()) <= 1 << 17
