@@ -7,7 +7,6 @@ from __future__ import annotations
 import enum
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,7 +61,6 @@ def examine(options: Options) -> list[Finding]:
         ("triton", lambda: package("triton")),
         ("GPU", gpu),
         ("timer", timer),
-        ("C compiler", c_compiler),
         ("launcher", lambda: launcher(options.cache)),
         ("interpreter", interpreter),
         ("disassembler", disassembler),
@@ -182,21 +180,9 @@ def launcher(cache: Path) -> Finding:
         return Finding("compiled (runtime/launch.c)")
     return limited(
         f"through ctypes: {reason}",
-        "every launch takes the host some microseconds more",
+        "every launch takes the host some microseconds more; emitted modules, which launch through "
+        "Triton, do not run on a GPU without a C compiler",
         "install gcc and the headers of this Python (python3-dev)",
-    )
-
-
-def c_compiler() -> Finding:
-    """Triton builds its own launcher with a C compiler the first time a GPU is used."""
-    for name in ("cc", "gcc", "clang"):
-        if path := shutil.which(name):
-            return Finding(path)
-    return limited(
-        "none",
-        "emitted modules, which launch through Triton, do not run on a GPU; launches of the "
-        "backend and of timing are slower (compiling and interpreting work)",
-        "install gcc",
     )
 
 

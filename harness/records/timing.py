@@ -50,8 +50,8 @@ class Samples:
     samples left out because the GPU was throttling or launched at another interval than usual.
     ``stopped`` says why no more were taken (``width``: the interval is as narrow as asked;
     ``budget``; ``count``; ``disturbed``: nothing but samples to be left out came, and they are what
-    is here). ``drift`` is empty or says how the times moved (``rising 1.2 %``, ``stepping up
-    1.2 %``, ``1.2 % higher for a while``). A sample is the mean of ``launches`` launches.
+    is here). ``drift`` is empty or says how the times moved (``rising 1.2 %``; of older
+    runs also ``1.2 % higher for a while``). A sample is the mean of ``launches`` launches.
     ``copy_gbps`` is the copy bandwidth of this process. ``cycles`` is the median number of SM
     cycles of one launch: where the clock changed and the code did not, the cycles of arithmetic
     stay and the milliseconds do not. ``method`` names the way of measuring; in a record it is empty

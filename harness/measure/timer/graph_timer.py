@@ -376,7 +376,7 @@ class GraphTimer:
             stopped=stopped,
             low=found.low,
             high=found.high,
-            drift=median.drift(ms, so_far.width) or median.shift(ms, so_far.width),
+            drift=median.drift(ms, so_far.width),
             excluded=excluded,
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,

@@ -177,10 +177,6 @@ def test_sampling_stops_at_the_count_and_at_the_budget() -> None:
 def test_drift_is_recorded() -> None:
     engine = FakeEngine(noise=0.002, stretch=lambda note: 1 + 0.0005 * note)
     assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift.startswith("rising")
-    engine = FakeEngine(noise=0.002, stretch=lambda note: 1.012 if 30 < note < 50 else 1.0)
-    assert (
-        GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == "1.2 % higher for a while"
-    )
     engine = FakeEngine(noise=0.002)
     assert GraphTimer(engine).measure(work(engine, 600_000), 1e9).drift == ""
 
