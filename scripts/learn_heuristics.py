@@ -25,8 +25,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 from config_templates import TEMPLATES
 from heuristics_regret import Tuning, geometric, read, without_accidents
@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from harness.heuristics.learned import (
     TREES,
     ConfigTemplate,
-    Leaf,
     Split,
     Tree,
     chosen,
@@ -84,7 +83,7 @@ class Kind:
     def grow(self, rows: Sequence[int], depth: int = DEPTH) -> tuple[Tree, float]:
         """A tree for the kernels ``rows``, and the regret of its first choices, summed."""
         costs = self.costs[list(rows)]
-        leaf = Leaf(self._listed(costs)), float(costs.sum(0).min())
+        leaf: tuple[Tree, float] = self._listed(costs), float(costs.sum(0).min())
         cuts = [c for c in self._cuts(rows) if min(len(c[2]), len(c[3])) >= LEAST]
         if depth == 0 or not cuts:
             return leaf
@@ -176,17 +175,9 @@ def table(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def tree_to_json(tree: Tree) -> Any:
-    """A tree as ``learned.json`` holds it."""
-    if isinstance(tree, Leaf):
-        return [[t.x, t.other, t.share] for t in tree.templates]
-    low, high = tree_to_json(tree.low), tree_to_json(tree.high)
-    return {"trait": tree.trait, "limit": tree.limit, "low": low, "high": high}
-
-
 def written(results: Sequence[Result]) -> str:
     """The trees as ``learned.json`` holds them."""
-    trees = {result.kind: tree_to_json(result.tree) for result in results}
+    trees = msgspec.to_builtins({result.kind: result.tree for result in results})
     text = json.dumps(trees, indent=1)
     # A template a line.
     return re.sub(r"\[\s+(\d+),\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2, \3]", text) + "\n"

@@ -9,12 +9,12 @@ So a template means the same for kernels of any size.
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.heuristics.limits import Proposal, finish, last_power_of_two, next_power_of_two
@@ -23,8 +23,7 @@ from harness.target import Target
 _MAX_WARPS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigTemplate:
+class ConfigTemplate(msgspec.Struct, frozen=True, array_like=True):
     """``x`` and ``other`` (y, or r) are block sizes, ``share`` is the number of warps. Where whole
     rows are in a block (``other`` = 0), ``share`` is elements a thread instead; ``x`` is rows
     if the rows lie across memory, and elements a block if they lie along it."""
@@ -34,21 +33,17 @@ class ConfigTemplate:
     share: int
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """Templates that were fast on kernels of one sort, the best first."""
-
-    templates: tuple[ConfigTemplate, ...]
+Leaf: TypeAlias = tuple[ConfigTemplate, ...]
+"""Templates that were fast on kernels of one sort, the best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(msgspec.Struct, frozen=True):
     """Kernels whose ``trait`` is at most ``limit`` go ``low``, the others ``high``."""
 
     trait: str
     limit: float
-    low: Tree
-    high: Tree
+    low: Split | Leaf
+    high: Split | Leaf
 
 
 Tree: TypeAlias = "Split | Leaf"
@@ -58,15 +53,7 @@ TREES = Path(__file__).with_name("learned.json")
 @functools.cache
 def trees() -> Mapping[str, Tree]:
     """The trees by kind of kernel."""
-    return {kind: tree_from_json(tree) for kind, tree in json.loads(TREES.read_bytes()).items()}
-
-
-def tree_from_json(values: Any) -> Tree:
-    """A tree out of the file: a leaf is a list of templates, three numbers each."""
-    if isinstance(values, list):
-        return Leaf(tuple(ConfigTemplate(*row) for row in values))
-    low, high = tree_from_json(values["low"]), tree_from_json(values["high"])
-    return Split(values["trait"], values["limit"], low, high)
+    return msgspec.json.decode(TREES.read_bytes(), type=dict[str, Split | Leaf])
 
 
 def traits(facts: Facts, target: Target) -> dict[str, float]:
@@ -91,7 +78,7 @@ def chosen(tree: Tree, facts: Facts, target: Target) -> tuple[ConfigTemplate, ..
     known = traits(facts, target)
     while isinstance(tree, Split):
         tree = tree.low if known[tree.trait] <= tree.limit else tree.high
-    return tree.templates
+    return tree
 
 
 def kind_of(facts: Facts) -> str:

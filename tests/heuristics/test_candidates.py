@@ -12,15 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.heuristics.facts import Config, Facts, Family, Hint
-from harness.heuristics.learned import (
-    ConfigTemplate,
-    Leaf,
-    Split,
-    chosen,
-    config_of,
-    kind_of,
-    trees,
-)
+from harness.heuristics.learned import ConfigTemplate, Split, chosen, config_of, kind_of, trees
 from harness.heuristics.limits import (
     MAX_GRID_X,
     MAX_GRID_YZ,
@@ -161,10 +153,10 @@ def test_what_was_learnt_comes_first(name: str) -> None:
 
 
 def test_a_tree_sends_a_kernel_where_its_trait_says() -> None:
-    few, many = (Leaf((ConfigTemplate(x, 0, 4),)) for x in (256, 1024))
+    few, many = ((ConfigTemplate(x, 0, 4),) for x in (256, 1024))
     tree = Split("loads", 2.5, few, many)
-    assert chosen(tree, pointwise(1 << 20, loads=2, bytes=1), H100) == few.templates
-    assert chosen(tree, pointwise(1 << 20, loads=3, bytes=1), H100) == many.templates
+    assert chosen(tree, pointwise(1 << 20, loads=2, bytes=1), H100) == few
+    assert chosen(tree, pointwise(1 << 20, loads=3, bytes=1), H100) == many
 
 
 def test_a_template_means_the_same_for_rows_of_any_length() -> None:
