@@ -136,6 +136,15 @@ STEP = _graph("""def step(
     return (None,)
 """)
 
+SOFTMAX_OF_ROWS = """    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    amax: "f32[{m}, 1]" = aten.amax.default(wide, [-1], True)
+    sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, amax)
+    exp: "f32[{m}, {n}]" = aten.exp.default(sub)
+    total: "f32[{m}, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    div: "f32[{m}, {n}]" = aten.div.Tensor(exp, total)
+"""
+"""``div``, from ``x`` of {m} rows of {n}: lines of a graph."""
+
 GRAPHS = (SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, PART, CACHE, STEP)
 
 

@@ -15,20 +15,18 @@ from harness.runtime.compile.static import compile_for
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import load
 from harness.target import H100
+from tests.codegen.graphs import SOFTMAX_OF_ROWS
 from tests.codegen.kernels import loads, modules
 
-_SOFTMAX = """# harness graph 1
+_SOFTMAX = (
+    """# harness graph 1
 def softmax(
     x: "{t}[{m}, {n}]{view}",
     target: "i64[{m}, 1]",
 ):
-    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
-    amax: "f32[{m}, 1]" = aten.amax.default(wide, [-1], True)
-    sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, amax)
-    exp: "f32[{m}, {n}]" = aten.exp.default(sub)
-    total: "f32[{m}, 1]" = aten.sum.dim_IntList(exp, [-1], True)
-    div: "f32[{m}, {n}]" = aten.div.Tensor(exp, total)
-    iota: "i64[{n}]" = prims.iota.default(
+"""
+    + SOFTMAX_OF_ROWS
+    + """    iota: "i64[{n}]" = prims.iota.default(
         {n}, start=0, step=1, dtype=torch.int64, requires_grad=False
     )
     eq: "b8[{m}, {n}]" = aten.eq.Tensor(iota, target)
@@ -37,6 +35,7 @@ def softmax(
     narrow: "{t}[{m}, {n}]" = aten._to_copy.default(grad, dtype=torch.{torch})
     return (narrow, amax)
 """
+)
 
 _STATISTICS = """# harness graph 1
 def statistics(

@@ -17,21 +17,20 @@ from harness.graph.model import Graph
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H200
+from tests.codegen.graphs import SOFTMAX_OF_ROWS
 from tests.codegen.kernels import loads
 from tests.running import run_graph
 
-_SOFTMAX = """# harness graph 1
+_SOFTMAX = (
+    """# harness graph 1
 def softmax(
     x: "{t}[{m}, {n}]",
 ):
-    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
-    amax: "f32[{m}, 1]" = aten.amax.default(wide, [-1], True)
-    sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, amax)
-    exp: "f32[{m}, {n}]" = aten.exp.default(sub)
-    total: "f32[{m}, 1]" = aten.sum.dim_IntList(exp, [-1], True)
-    div: "f32[{m}, {n}]" = aten.div.Tensor(exp, total)
-    return (div,)
 """
+    + SOFTMAX_OF_ROWS
+    + """    return (div,)
+"""
+)
 
 _LAYER_NORM = """# harness graph 1
 def layer_norm(
