@@ -65,7 +65,6 @@ def examine(options: Options) -> list[Finding]:
         ("interpreter", interpreter),
         ("disassembler", disassembler),
         ("capture libraries", capture_libraries),
-        ("suites", lambda: suites(options)),
         ("cache folder", lambda: folder(options.cache, "HARNESS_CACHE")),
         ("results folder", lambda: folder(options.results, "HARNESS_RESULTS")),
         ("commit", lambda: commit(options)),
@@ -262,19 +261,6 @@ def capture_libraries() -> Finding:
         "no capture from those; graphs already captured need none of them",
         "pip install -c constraints.txt -e '.[capture]' (torchvision and timm must match torch)",
     )
-
-
-def suites(options: Options) -> Finding:
-    """Whether the default suite is there and its graphs are captured."""
-    from harness.graph.suite import load_suite
-
-    entries = load_suite("default", options.suites).entries
-    names = [(entry, name) for entry in entries for name in entry.entry.graph_names]
-    missing = [name for entry, name in names if not entry.path(name).is_file()]
-    text = f"default: {len(names)} graphs in {options.suites}"
-    if not missing:
-        return Finding(text)
-    return limited(text, f"not captured: {', '.join(missing)}", "python -m suites.recapture")
 
 
 def folder(path: Path, variable: str) -> Finding:

@@ -23,7 +23,6 @@ from harness.calibration.record import AGAIN, PLAIN, Cell, Mode, Share, Subject,
 from harness.measure.noise.estimate import Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import Prior
-from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord
 
 GROUPS = 10
@@ -226,10 +225,7 @@ class Detector:
         usual = self._usual(kernel.ms, len(kernel.sets))
         if usual is None:
             return kernel
-        own = self._own.get(kernel.code_hash)
-        if own is None:  # calibrated before modules stated a hash of their code
-            own = self._own.get(modules.recorded_key(kernel.module, kernel.name), 1.0)
-        return replace(kernel, detectable=usual * own)
+        return replace(kernel, detectable=usual * self._own.get(kernel.code_hash, 1.0))
 
     def graph(self, graph: GraphRecord) -> GraphRecord:
         """``graph`` with those of its kernels."""

@@ -31,9 +31,6 @@ _Metrics = Annotated[
 @command(table=True, only=True, gate=True)
 def changes(
     answer: Answer,
-    graph: Annotated[
-        list[str] | None, "Report only graphs like this (* and ? allowed; repeatable)."
-    ] = None,
     metric: _Metrics = None,
     ack: AckFile = None,
     order: Order = "history",
@@ -57,7 +54,7 @@ def changes(
 
     \b
     harness changes
-    harness changes --graph 'llama*' --metric ms --metric registers
+    harness changes -k llama --metric ms --metric registers
     harness changes --json
     """
     results = answer.options.results
@@ -70,7 +67,7 @@ def changes(
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
     with answer.progress("judging the series"):
-        report = chosen(find(known, followed, rules, waived, graph or []), answer.only)
+        report = chosen(find(known, followed, rules, waived), answer.only)
     answer.tell(changes_report(report, known, followed))
     if report.regressions or report.broken:
         return REGRESSED if report.regressions else BROKEN

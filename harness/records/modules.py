@@ -95,8 +95,8 @@ def code_hash(text: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def executed(text: str) -> str:
     """What names the computation that the module ``text`` executes, whatever its variables are
-    called: two modules that differ in names alone, or in a second name for a value (``x2 =
-    xindex``), compile to the same instructions. Its ``code_hash`` where the code cannot be read."""
+    called: two modules that differ in names alone compile to the same instructions. Its
+    ``code_hash`` where the code cannot be read."""
     kept = "\n".join(line for line in code(text).split("\n") if line != "_KERNEL =")
     named = re.sub(rf"^({_JIT}\ndef )\(", r"\1kernel(", kept, flags=re.MULTILINE)
     try:
@@ -110,58 +110,15 @@ def executed(text: str) -> str:
 
 
 def _rename(function: ast.FunctionDef) -> None:
-    """Number the variables of ``function`` in the order in which they appear, without the second
-    names of values; arguments keep their names, by which they are passed."""
+    """Number the variables of ``function`` in the order in which they appear; arguments keep their
+    names, by which they are passed."""
     given = {argument.arg for argument in function.args.args}
-    stored: dict[str, list[int]] = {name: [0] for name in given}
-    loaded: dict[str, int] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            stored.setdefault(node.id, []).append(node.lineno)
-        elif isinstance(node, ast.Name):
-            loaded[node.id] = min(node.lineno, loaded.get(node.id, node.lineno))
-    second: dict[str, str] = {}
-
-    def names_again(statement: ast.stmt) -> bool:
-        """Whether all that it does is to give a value that stays another name that stays."""
-        match statement:
-            case ast.Assign([ast.Name(name)], ast.Name(value)) if (
-                stored[name] == [statement.lineno]
-                and len(stored.get(value, ())) == 1
-                and stored[value][0] < statement.lineno <= loaded.get(name, statement.lineno)
-            ):
-                second[name] = second.get(value, value)
-                return True
-        return False
-
-    _NoOffsets(given).visit(function)
-    blocks = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.For | ast.While)]
-    for block in blocks:
-        block.body = [one for one in block.body if not names_again(one)]
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if isinstance(node.ctx, ast.Store)} - given
     numbers: dict[str, str] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name):
-            name = second.get(node.id, node.id)
-            if name in stored and name not in given:
-                name = numbers.setdefault(name, f"v{len(numbers)}")
-            node.id = name
-
-
-class _NoOffsets(ast.NodeTransformer):
-    """Takes ``+ 0`` off arguments, which are pointers or sizes: it compiles to nothing."""
-
-    def __init__(self, given: set[str]) -> None:
-        self.given = given
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """``node``, or its left side where nothing is added to an argument."""
-        self.generic_visit(node)
-        left, right = node.left, node.right
-        if not isinstance(node.op, ast.Add) or not isinstance(right, ast.Constant):
-            return node
-        if isinstance(left, ast.Name) and left.id in self.given and repr(right.value) == "0":
-            return left
-        return node
+    for node in names:
+        if node.id in own:
+            node.id = numbers.setdefault(node.id, f"v{len(numbers)}")
 
 
 def _digest(text: str) -> str:
@@ -186,16 +143,6 @@ def code(text: str) -> str:
     spaced = re.sub(r"(?<=\S) +", " ", (types + bare).replace(name, ""))
     lines = (line.rstrip() for line in spaced.split("\n"))
     return "\n".join(line for line in lines if line and not line.startswith("_KERNEL = "))
-
-
-def recorded_key(text: str, name: str) -> str:
-    """What calibrations recorded before ``CODE_HASH`` call the kernel ``name`` of ``text``."""
-    start, end = text.find(_JIT), text.find(_REFERENCE)
-    whole = text or name
-    if start >= 0 and end >= 0:
-        whole = (_line(text, "SIGNATURE")[:-1] + text[start:end]).replace(name, "")
-        whole = f"\n{whole}"
-    return _digest(whole)
 
 
 def _line(text: str, name: str) -> str:

@@ -165,8 +165,8 @@ def test_graphs_and_metrics_can_be_chosen(
     harness: Command, regression: str, commits: tuple[Path, list[str]]
 ) -> None:
     place = ("--repository", commits[0])
-    assert harness("changes", *place, "--graph", "other*").status == 0
-    assert harness("changes", *place, "--graph", "bl*").status == 1
+    assert harness("changes", *place, "-k", "other*").status == 0
+    assert harness("changes", *place, "-k", "bl*").status == 1
     assert harness("changes", *place, "--metric", "registers", "--metric", "spills").status == 0
     answer = harness("changes", *place, "--metric", "register")
     assert answer.status == 2

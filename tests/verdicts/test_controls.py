@@ -101,32 +101,15 @@ def test_too_few_unchanged_kernels_are_no_ground_for_a_verdict() -> None:
 
 
 def test_names_of_variables_are_no_change_and_other_code_is() -> None:
-    one = kernel("k", "n", body="x0 = x % 4\n    y = x0\n    tl.store(out, y + 1)")
+    one = kernel("k", "n", body="x0 = x % 4\n    tl.store(out, x0 + 1)")
     same = kernel("k", "n", body="row = x % 4\n    tl.store(out, row + 1)")
     other = kernel("k", "n", body="row = x % 4\n    tl.store(out, row + 2)")
-    inner = kernel("k", "n", body="for i in r:\n        z = f(i)\n        y = z\n        g(y)")
-    plain = kernel("k", "n", body="for i in r:\n        a = f(i)\n        g(a)")
+    swapped = kernel("k", "n", body="a = f()\n    b = g()\n    h(a, b)")
+    straight = kernel("k", "n", body="a = f()\n    b = g()\n    h(b, a)")
     assert one.code_hash != same.code_hash
     assert modules.executed(one.module) == modules.executed(same.module)
     assert modules.executed(one.module) != modules.executed(other.module)
-    assert modules.executed(inner.module) == modules.executed(plain.module)
-
-
-def test_adding_nothing_to_a_pointer_is_no_change() -> None:
-    one = kernel("k", "n", body="tl.store(in_ptr0 + 0, 1)")
-    other = kernel("k", "n", body="tl.store(in_ptr0, 1)")
-    moved = kernel("k", "n", body="tl.store(in_ptr0 + 1, 1)")
-    assert modules.executed(one.module) == modules.executed(other.module)
-    assert modules.executed(one.module) != modules.executed(moved.module)
-
-
-def test_a_second_name_for_a_value_that_changes_stays() -> None:
-    for text in ("y = x\n    x = x + 1\n    g(y)", "for i in r:\n        g(y)\n        y = x"):
-        kept = kernel("k", "n", body=f"x = f()\n    {text}")
-        lost = kernel(
-            "k", "n", body=f"x = f()\n    {text.replace('y = x', 'pass')}".replace("y", "x")
-        )
-        assert modules.executed(kept.module) != modules.executed(lost.module)
+    assert modules.executed(swapped.module) != modules.executed(straight.module)
 
 
 @pytest.mark.parametrize(

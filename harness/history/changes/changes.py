@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -138,14 +137,9 @@ class Report:
 
 
 def find(
-    known: History,
-    metrics: Sequence[Metric],
-    settings: Settings,
-    waived: Sequence[Waiver] = (),
-    graphs: Sequence[str] = (),
+    known: History, metrics: Sequence[Metric], settings: Settings, waived: Sequence[Waiver] = ()
 ) -> Report:
-    """The changes of ``metrics``. All series take part in the judgement; reported are those of
-    ``graphs`` (patterns; default: all)."""
+    """The changes of ``metrics``."""
     changes: list[Change] = []
     breaks: list[Break] = []
     notes: list[str] = []
@@ -168,8 +162,7 @@ def find(
             judged += long
             short += len(every) - long
         changes.extend(found)
-    chosen = [c for c in changes if _wanted(c.series.graph, graphs)]
-    chosen, stale = _waive(known, chosen, waived, metrics)
+    chosen, stale = _waive(known, changes, waived, metrics)
     chosen.sort(key=_rank)
     return Report(
         tuple(chosen),
@@ -177,17 +170,13 @@ def find(
         judged,
         short,
         points,
-        () if graphs else stale,
+        stale,
         (*known.notes, *notes, *whole_runs.gone(known)),
         known.left_out,
         settings.alone if noisy else 0.0,
         tuple(whole_runs.broken(known)),
         tuple(f"{run.file}: {problem}" for run in known.runs for problem in run.problems),
     )
-
-
-def _wanted(graph: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatchcase(graph, pattern) for pattern in patterns)
 
 
 def _rank(change: Change) -> tuple[object, ...]:
