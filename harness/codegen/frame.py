@@ -140,7 +140,7 @@ def _program(frame: Frame, tile: Tile) -> str:
     mixed = frame.plan.category is Category.MIXED  # a program for every strip
     first = mixed or (tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace))
     number = frame.program if first else "tl.program_id(1)"
-    if is_layered(tile):
+    if is_layered(tile) and not mixed:
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
     if frame.program != PROGRAM and len([t for t in frame.plan.tiles if not t.is_reduction]) > 1:
         # Of a combo, whose programs are numbered in one direction.

@@ -68,7 +68,8 @@ class Facts:
     ``again`` are the bytes that one result's loops read more than once, ``side`` the elements that
     an online softmax folds at once (``tiling.softmax.side_by_side``), ``strided`` the loads of a
     pointwise kernel that skip elements from one point to the next (windows), ``aligned`` whether
-    loops get at whole vectors of rows that do not begin or end there.
+    loops get at whole vectors of rows that do not begin or end there, ``ahead`` the bytes that a
+    kernel of mixed order loads at each point of the rows that it walks.
     """
 
     family: Family
@@ -86,6 +87,7 @@ class Facts:
     side: int = 0
     strided: int = 0
     aligned: bool = False
+    ahead: int = 0
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

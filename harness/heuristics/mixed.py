@@ -27,6 +27,8 @@ _UNDER_WAY = 8192
 _A_WARP = 4096
 """Elements of a tensor in a warp's part of a block, at most: of more, loaded ahead, Triton takes
 minutes to compile what then spills. More warps for short rows took twice as long (H200)."""
+_BESIDE = 8192
+"""Bytes of shared memory that sums along and down the rows go through."""
 _SHORT = 1024
 """Columns below which what spills likely does not with one block at a time."""
 
@@ -58,7 +60,8 @@ def pipelined(found: Sequence[Config]) -> tuple[Config, ...]:
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Rows of a program side by side, warps, and blocks of rows under way, as they were fastest on
     an H200 (docs/measurements/limit.md): what a multiprocessor's programs load at once fills it,
-    warps lie along the row, whose sums down the columns then stay in threads; loads two ahead."""
+    warps lie along the row, whose sums down the columns then stay in threads; loads two ahead, as
+    far as a block's shared memory holds them."""
     row = next_power_of_two(facts.reduced)
     each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
@@ -69,5 +72,12 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     else:
         wanted += [(2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3), (4 * x, w, 3)]
         wanted += [(x, w, 1), (x, 2 * w, 1)]
-    sized = [((("x", n),), max(1, wide, n * row // _A_WARP), stages) for n, wide, stages in wanted]
-    return [Proposal(*one, max_warps=16, grow=False) for one in sized]
+    found: list[Proposal] = []
+    for n, wide, stages in wanted:
+        kept = (stages - 1) * row * facts.ahead  # of a row, until it is used
+        while n > 1 and n * kept > target.shared_per_block - _BESIDE:
+            n //= 2
+        if n * kept <= target.shared_per_block - _BESIDE:
+            warps = max(1, wide, n * row // _A_WARP)
+            found.append(Proposal((("x", n),), warps, stages, max_warps=16, grow=False))
+    return found

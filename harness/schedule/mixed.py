@@ -87,7 +87,9 @@ def _strips(
     strips = [n for k, n in enumerate(joined.sizes) if not (reduced[k] or joined.reduced[k])]
     views = [v for v in joined.views if v.level is Level.ACROSS]
     results = {b for v in views for b in v.writes}
-    if walked != joined.walked or not strips:
+    stores = [a.strides for v in views for a in v.accesses if a.use is Use.STORE]
+    across = {tuple(k for k in joined.dimensions(False) if s[k] == 0) for s in stores}
+    if across != {walked} or not strips:
         return "the rows are not cut into the same strips"
     if not all(isinstance(size, int) for size in joined.sizes):
         return "sizes are not known"

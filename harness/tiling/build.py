@@ -249,7 +249,16 @@ def _facts(
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         strided=_strided(stores, space.tiles()) if category is Category.POINTWISE else 0,
+        ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
     )
+
+
+def _ahead(stores: Sequence[Store], dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:
+    """Bytes that are loaded at each point of the rows that a program walks."""
+    walked, row = ({e.var for t in tiles if t.prefix == p for e in t.entries} for p in ("x", "r0_"))
+    found = {(load.buffer, load.index) for load in loads(stores)}
+    own = [b for b, index in found if index.free_symbols & walked and index.free_symbols & row]
+    return sum(dtypes[buffer].itemsize for buffer in own)
 
 
 def _strided(stores: Sequence[Store], tiles: Sequence[Tile]) -> int:

@@ -16,6 +16,8 @@ from harness.compiled import CompiledGraph
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.text import loads
 from harness.heuristics.limits import next_power_of_two
+from harness.heuristics.mixed import STAGES
+from harness.heuristics.registry import candidates
 from harness.pipeline import compile_graph
 from harness.runtime.compile.static import CompileJob, measure
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -265,6 +267,68 @@ def test_columns_see_what_an_input_held_before(interpreter: InterpreterPool, col
     for one, wanted in zip((*found, x), (*right, right[0]), strict=True):
         assert one is not None
         torch.testing.assert_close(one.double(), wanted, rtol=2e-5, atol=2e-4)
+
+
+_UNLIKE = """# harness graph 1
+def unlike_strips(
+    dy: "f32[2, 64, 4, 24]",
+    x: "f32[2, 64, 4, 24]",
+):
+    prod: "f32[2, 64, 4, 24]" = aten.mul.Tensor(dy, x)
+    total: "f32[2, 64, 4, 1]" = aten.sum.dim_IntList(prod, [-1], True)
+    out: "f32[2, 64, 4, 24]" = aten.sub.Tensor(dy, total)
+    halves: "f32[2, 2, 32, 4, 24]" = aten.view.default(prod, [2, 2, 32, 4, 24])
+    half: "f32[2, 2, 4, 24]" = aten.sum.dim_IntList(halves, [2])
+    others: "f32[2, 2, 32, 4, 24]" = aten.view.default(x, [2, 2, 32, 4, 24])
+    other: "f32[2, 2, 4, 24]" = aten.sum.dim_IntList(others, [2])
+    quarters: "f32[2, 4, 16, 4, 24]" = aten.view.default(out, [2, 4, 16, 4, 24])
+    quarter: "f32[2, 4, 4, 24]" = aten.sum.dim_IntList(quarters, [2])
+    return (out, half, other, quarter)
+"""
+
+
+def test_shorter_strips_do_not_join_longer_ones(interpreter: InterpreterPool) -> None:
+    made = compiled(_UNLIKE)
+    assert "mix" in categories(made)
+    dy, x = torch.randn(2, 64, 4, 24), torch.randn(2, 64, 4, 24)
+    prod = dy.double() * x.double()
+    out = dy.double() - prod.sum(-1, keepdim=True)
+    cut = (prod.view(2, 2, 32, 4, 24), x.double().view(2, 2, 32, 4, 24), out.view(2, 4, 16, 4, 24))
+    right = (out, *(one.sum(2) for one in cut))
+
+    def launch(module: EmittedModule, args: list[Any]) -> None:
+        interpreter.launch(module.text, args)
+
+    found = run_graph(made, [dy, x], launch, "cpu")
+    for one, wanted in zip(found, right, strict=True):
+        assert one is not None
+        torch.testing.assert_close(one.double(), wanted, rtol=2e-5, atol=2e-4)
+
+
+def test_more_strips_than_a_grid_takes_in_y_are_numbered_as_they_are_launched() -> None:
+    made = compiled(
+        """# harness graph 1
+def many_strips(x: "f32[70000, 4, 8]"):
+    along: "f32[70000, 4]" = aten.sum.dim_IntList(x, [2])
+    across: "f32[70000, 8]" = aten.sum.dim_IntList(x, [1])
+    return (along, across)
+"""
+    )
+    (module,) = (k.module for k in made.kernels)
+    loaded = load(module.text)
+    assert module.category == "mix" and loaded.grid(loaded.configs[0]) == (70000, 1, 1)
+    assert "yindex = tl.program_id(0)\n" in module.text
+
+
+def test_rows_under_way_fit_shared_memory() -> None:
+    made = compile_graph(loads(text("norm", ("weight",), (32768, 1024))), H200)
+    (facts,) = (k.source.plan.facts for k in made.kernels if k.module.category == "mix")
+    assert facts.ahead == 8  # two tensors in float32
+    for ahead in (2, 8, 20, 64):
+        found = candidates(dataclasses.replace(facts, ahead=ahead), H200)
+        blocks = [dict(config.blocks) for config in found]
+        held = [(b[STAGES] - 1) * b["XBLOCK"] * 1024 * ahead for b in blocks]
+        assert blocks and max(held) < H200.shared_per_block
 
 
 def test_registers_of_long_rows() -> None:

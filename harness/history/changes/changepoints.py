@@ -210,7 +210,7 @@ def _judge_block(
         raw, block, fits, scale.known, laws, outliers, strict=True
     ):
         newest = _newest(own, row, fit, known, law, settings)
-        steps = (*_describe(own, row, fit, known, settings), *filter(None, (newest,)))
+        steps = (*_describe(row, fit, known, settings), *filter(None, (newest,)))
         judged.append(Judged(steps, fit.deviation, known.structure, int(number)))
     return judged
 
@@ -249,10 +249,7 @@ def _residuals(blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]
     return rests
 
 
-def _describe(
-    raw: Block, row: Block, fit: Fit, known: Noise, settings: Settings
-) -> tuple[Step, ...]:
-    """The steps of a ``row``, which is ``raw`` without its outliers."""
+def _describe(row: Block, fit: Fit, known: Noise, settings: Settings) -> tuple[Step, ...]:
     from scipy import stats
 
     if not fit.cuts:
@@ -268,8 +265,6 @@ def _describe(
         if abs(np.expm1(size)) < settings.smallest or not (certain or cut == fit.cuts[-1]):
             continue
         before, after = edges[j], edges[j + 2]
-        there = np.abs(raw - row[before:cut].mean()) < fitting.QUIET * fit.deviation
-        back = np.flatnonzero((raw != row) & there)
         earliest, gains = fitting.where(row, (before, cut, after), known, fit)
         here = gains[cut - earliest]
         # A step elsewhere leaves more to the noise.
@@ -290,7 +285,6 @@ def _describe(
                 after=after - cut,
                 confirmed=certain,
                 chances=tuple(np.maximum(chances, fit.p[j]).tolist()),
-                back=next((place for place in back.tolist() if place > cut), None),
             )
         )
     return tuple(steps)

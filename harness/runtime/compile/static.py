@@ -119,6 +119,14 @@ class _Choice:
         """What the next candidate came to."""
         assert self.module is not None
         config = self.left.pop(0)
+        limit = self.job.target.shared_per_block
+        if isinstance(found, StaticMetrics) and found.shared > limit:
+            found = CompileFailed(
+                "a compiled kernel does not fit the device",
+                where=self.module.name,
+                got=f"{found.shared} bytes of shared memory",
+                expected=f"at most {limit}",
+            )
         if isinstance(found, HarnessError):
             self.found = self.found or found
             return
