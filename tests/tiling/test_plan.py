@@ -7,13 +7,15 @@ import sympy
 from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Family, Hint
+from harness.ir.nodes import ReduceKind, reductions
+from harness.schedule.group import SegmentKind
 from harness.target import H100
 from harness.tiling.build import LONGEST, kernel_name, plan
 from harness.tiling.choose import Access, is_persistent, reduction_hint, tile_boundary
 from harness.tiling.plan import Category, KernelPlan
 from harness.tiling.ranges import Split
 from tests.codegen import graphs
-from tests.codegen.kernels import groups
+from tests.codegen.kernels import groups, loads
 
 X0, X1 = sympy.Symbol("p0"), sympy.Symbol("p1")
 R0 = sympy.Symbol("q0")
@@ -55,6 +57,20 @@ def test_reduction_kind_and_hint() -> None:
     assert inner.facts.family is Family.PERSISTENT
     assert inner.facts.sizes == (("x", 48), ("r0_", 1000))
     assert planned(graphs.SOFTMAX, looped=True).category is Category.REDUCTION
+
+
+def test_a_maximum_and_the_sum_below_it_are_one_reduction_of_long_rows() -> None:
+    def kinds(columns: int, looped: bool) -> tuple[set[ReduceKind], list[SegmentKind]]:
+        text = '# harness graph 1\ndef rows(\n    x: "{t}[{m}, {n}]",\n):\n'
+        text = f"{text}{graphs.SOFTMAX_OF_ROWS}    return (div,)\n"
+        made = planned(loads(text.format(t="f32", m=64, n=columns)), looped)
+        stores = [store for segment in made.segments for store in segment.stores]
+        return {r.kind for r in reductions(stores)}, [segment.kind for segment in made.segments]
+
+    apart, loop = {ReduceKind.MAX, ReduceKind.SUM}, SegmentKind.LOOP
+    assert kinds(200, looped=False) == (apart, [loop, loop, loop])
+    assert kinds(5000, looped=False) == ({ReduceKind.SOFTMAX}, [loop, loop])
+    assert kinds(5000, looped=True) == ({ReduceKind.SOFTMAX}, [loop, loop])
 
 
 def test_long_or_register_hungry_rows_are_looped() -> None:
