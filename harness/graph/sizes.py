@@ -1,6 +1,6 @@
 """Size expressions and tensor types as text: ``2*s0 + 1``, ``bf16[4, s0]{1, 4}``. Expressions are
 Python, read with ``ast`` and never evaluated: ``+ - *``, ``//`` and ``%`` (floor semantics),
-``max(a, b)`` and ``min(a, b)``; read are integer powers, ``Max`` and ``Min`` too."""
+``max(a, b)`` and ``min(a, b)``."""
 
 from __future__ import annotations
 
@@ -123,7 +123,6 @@ _LONGEST = 1000
 reader work for ever."""
 _MOST_TERMS = 1000
 """Terms that a size may have when it is multiplied out."""
-_MOST_POWER = 16
 _LARGEST = 2**63 - 1
 
 
@@ -152,10 +151,6 @@ def _terms(node: ast.expr) -> int:
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             return min(_terms(left) * _terms(right), _MOST_TERMS + 1)
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            power = right.value if isinstance(right, ast.Constant) else _MOST_POWER
-            known = power if isinstance(power, int) else _MOST_POWER
-            return min(_terms(left) ** min(max(known, 0), _MOST_POWER), _MOST_TERMS + 1)
         case ast.BinOp(left=left, right=right):
             return _terms(left) + _terms(right)
         case ast.UnaryOp(operand=operand):
@@ -186,10 +181,8 @@ def _expression(node: ast.expr, text: str) -> sympy.Expr:
         case ast.BinOp(left=left, op=operator, right=right):
             found = _binary(_expression(left, text), operator, _expression(right, text), text)
             return _checked(found, text)
-        case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if (
-            name.lower() in _EXTREMES
-        ):
-            return _EXTREMES[name.lower()](*(_expression(a, text) for a in args))
+        case ast.Call(func=ast.Name(id="max" | "min" as name), args=[_, *_] as args, keywords=[]):
+            return _EXTREMES[name](*(_expression(a, text) for a in args))
         case _:
             raise _not_a_size(repr(text))
 
@@ -206,8 +199,4 @@ def _binary(left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: s
             return FloorDiv(left, right)
         case ast.Mod() if right is not sympy.S.Zero:
             return Mod(left, right)
-        case ast.Pow() if right.is_Integer and 0 <= int(right) <= _MOST_POWER:
-            found = left ** int(right)
-            if all(power.exp <= _MOST_POWER for power in found.atoms(sympy.Pow)):
-                return found
-    raise _not_a_size(repr(text), "+ - * // % **")
+    raise _not_a_size(repr(text), "+ - * // %")
