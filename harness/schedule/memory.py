@@ -4,7 +4,7 @@ nothing depends on them for being right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
@@ -13,7 +13,7 @@ import sympy
 from harness.ir.affine import size_hint
 from harness.ir.nodes import Nest, StoreMode, buffers_read, buffers_written, loads
 from harness.ir.program import Buffer, Program, Role
-from harness.schedule.facts import Facts, bits
+from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.group import FusedGroup, Schedule
 
 
@@ -56,10 +56,17 @@ def launch_order(
 
 
 class _Residents:
-    """Temporaries and outputs in memory while kernels run one after another."""
+    """Temporaries and outputs in memory while kernels run one after another; ``reused`` are, for
+    each, outputs that get the memory of an input."""
 
-    def __init__(self, touched: Sequence[Traffic], facts: Facts) -> None:
+    def __init__(
+        self,
+        touched: Sequence[Traffic],
+        facts: Facts,
+        reused: Sequence[Mapping[str, str]] | None = None,
+    ) -> None:
         self.touched = touched
+        self.reused = reused or [{}] * len(touched)
         self.sizes = {
             n: size_hint(b.nbytes) for n, b in facts.buffers.items() if b.role is not Role.INPUT
         }
@@ -74,17 +81,14 @@ class _Residents:
 
     def arriving(self, kernel: int) -> tuple[str, ...]:
         """Buffers that have to be allocated before ``kernel``."""
-        return tuple(
-            n for n in self.touched[kernel].writes if n in self.sizes and n not in self.here
-        )
+        known = self.here | self.reused[kernel].keys()
+        return tuple(n for n in self.touched[kernel].writes if n in self.sizes and n not in known)
 
     def leaving(self, kernel: int) -> tuple[str, ...]:
         """Buffers that nobody needs once ``kernel`` has run."""
-        one = self.touched[kernel]
+        one, kept = self.touched[kernel], {*self.kept, *self.reused[kernel].values()}
         names = dict.fromkeys((*one.reads, *one.writes))
-        return tuple(
-            n for n in names if n in self.sizes and n not in self.kept and self.uses[n] == 1
-        )
+        return tuple(n for n in names if n in self.sizes and n not in kept and self.uses[n] == 1)
 
     def growth(self, kernel: int) -> int:
         """Bytes by which running ``kernel`` changes what is in memory."""
@@ -97,7 +101,7 @@ class _Residents:
         self.live += sum(self.sizes[n] for n in arriving)
         self.peak = max(self.peak, self.live)
         self.live -= sum(self.sizes[n] for n in leaving)
-        self.here.update(arriving)
+        self.here.update(arriving, self.reused[kernel])
         one = self.touched[kernel]
         for name in {*one.reads, *one.writes}:
             self.uses[name] -= 1
@@ -202,22 +206,9 @@ def may_overwrite(group: FusedGroup, output: str, name: str) -> bool:
 
 def peak_bytes(schedule: Schedule) -> int:
     """An estimate of what temporaries and outputs need at most at once."""
-    buffers = {b.name: b for b in schedule.program.buffers if b.role is not Role.INPUT}
     touched = [traffic(g.nests, g.internal) for g in schedule.groups]
-    last = {n: k for k, one in enumerate(touched) for n in (*one.reads, *one.writes)}
-    here: dict[str, int] = {}
-    peak = 0
-    for number, (group, one) in enumerate(zip(schedule.groups, touched, strict=True)):
-        reused = dict(group.in_place)
-        for name in one.writes:
-            if name in buffers and name not in here:
-                here[name] = here.pop(reused[name]) if name in reused else _bytes(buffers[name])
-        peak = max(peak, sum(here.values()))
-        for name in [n for n in here if last[n] == number]:
-            if buffers[name].role is Role.TEMPORARY and name not in schedule.program.outputs:
-                del here[name]
-    return peak
-
-
-def _bytes(buffer: Buffer) -> int:
-    return size_hint(buffer.nbytes)
+    reused = [dict(group.in_place) for group in schedule.groups]
+    residents = _Residents(touched, gather(schedule.program), reused)
+    for number in range(len(touched)):
+        residents.run(number)
+    return residents.peak
