@@ -3,6 +3,7 @@ and that tests that use the GPU leave its memory to the next ones."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -81,14 +82,10 @@ def pytest_collection_finish() -> None:
     leave no compiled ones, which Python takes for those of another text of the same length
     that is written within the same second."""
     gc.freeze()
+    atexit.register(gc.unfreeze)  # at the very end it is garbage like any other
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
     sys.dont_write_bytecode = True
-
-
-def pytest_unconfigure() -> None:
-    """At the end it is garbage like any other."""
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

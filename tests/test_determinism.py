@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GRAPHS = ROOT / "suites" / "graphs"
 
 DIGESTS = """
-import hashlib, sys
+import gc, hashlib, sys
+gc.set_threshold(50_000, 20, 50)
 from pathlib import Path
 from harness.executor import prepare_graph
 from harness.graph.text import load

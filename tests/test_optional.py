@@ -29,6 +29,8 @@ OPTIONAL = (
     "transformers",
 )
 HIDE = """
+import gc
+gc.disable()  # modules are no garbage
 import importlib, json, os, sys
 import numpy, pandas, pyarrow, pytest, scipy.stats, sympy, torch, triton
 from _pytest.outcomes import Skipped

@@ -7,6 +7,7 @@ the parent's stays as it was. It ends when its input does, and when its parent d
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
@@ -108,6 +109,7 @@ def main(
         _send(answers, packed(("broken", HarnessError("a worker could not start", got=text))))
         return
     gc.freeze()
+    atexit.register(gc.unfreeze)
     gc.enable()
     _send(answers, packed(("ready", os.getpid())))
     folder = None if cache is None else Path(cache)

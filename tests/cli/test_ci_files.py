@@ -6,14 +6,15 @@ from __future__ import annotations
 import importlib
 import re
 import subprocess
-import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.cli.app import COMMANDS
+from tests import fork_server
 
 yaml = pytest.importorskip("yaml")
 
@@ -23,12 +24,6 @@ MAKEFILE = """\
 setup:
 	mkdir -p .venv/bin
 	cp $(FAKE) .venv/bin/harness
-"""
-FAKE = """\
-#!/bin/sh
-exec '{python}' -P -c 'import sys; sys.path.insert(0, "{root}")
-from tests.cli.made_up_night import main
-main()' "$@"
 """
 
 
@@ -58,11 +53,20 @@ def test_every_command_in_a_ci_file_exists(name: str) -> None:
             assert not word.startswith("-") or word in offered, f"{command} {word}"
 
 
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A harness with a GPU that is made up, as a program."""
+    begins = "from tests.cli.made_up_night import main; main()"
+    folder = tmp_path_factory.mktemp("made-up")
+    with fork_server.commands(folder, begins, "tests.cli.made_up_night") as command:
+        yield fork_server.script(command)
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path, made_up: str) -> Path:
     """A clone of a repository whose ``make setup`` makes a harness with a GPU that is made up."""
     fake = tmp_path / "made-up"
-    fake.write_text(FAKE.format(python=sys.executable, root=ROOT))
+    fake.write_text(made_up)
     fake.chmod(0o755)
     (tmp_path / "origin").mkdir()
     (tmp_path / "origin/Makefile").write_text(MAKEFILE)

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from harness.history import store
+from tests import fork_server
 from tests.cli.conftest import Command
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +24,18 @@ QUICK = "channels_last_forward"
 pytestmark = pytest.mark.slow
 
 
-def start(tmp_path: Path, *arguments: str, first: str = "") -> subprocess.Popen[str]:
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """``harness``."""
+    folder, begins = tmp_path_factory.mktemp("command"), "from harness.cli.main import main; main()"
+    imports = ("harness.cli.app", "harness.graph.capture.aot", "harness.session.session")
+    with fork_server.commands(folder, begins, *imports) as made:
+        yield made
+
+
+def start(
+    tmp_path: Path, *arguments: str, first: str = "", command: Sequence[str] = ()
+) -> subprocess.Popen[str]:
     """The command in a process of its own, which does ``first`` before."""
     environment = {
         **os.environ,
@@ -33,7 +46,7 @@ def start(tmp_path: Path, *arguments: str, first: str = "") -> subprocess.Popen[
     }
     code = first + "from harness.cli.main import main; main()"
     return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
+        [*(command or (sys.executable, "-c", code)), *arguments],
         cwd=tmp_path,
         env=environment,
         text=True,
@@ -43,11 +56,12 @@ def start(tmp_path: Path, *arguments: str, first: str = "") -> subprocess.Popen[
 
 
 def test_run_checks_and_measures_a_graph_and_the_second_run_gives_equal_numbers(
-    tmp_path: Path,
+    command: list[str], tmp_path: Path
 ) -> None:
     documents = []
     for _ in range(2):
-        out, err = (process := start(tmp_path, "run", QUICK, "--no-timing", "--json")).communicate()
+        process = start(tmp_path, "run", QUICK, "--no-timing", "--json", command=command)
+        out, err = process.communicate()
         assert process.returncode == 0, err
         documents.append(json.loads(out))
     first, second = documents
@@ -142,7 +156,7 @@ def test_explain_writes_what_every_stage_made(harness: Command, tmp_path: Path) 
     assert all(stage in table for stage in ("partition", "schedule", "render", "emit"))
 
 
-def test_capture_then_run_a_model_of_ones_own(tmp_path: Path) -> None:
+def test_capture_then_run_a_model_of_ones_own(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import torch\n"
         "class Gate(torch.nn.Module):\n"
@@ -151,11 +165,13 @@ def test_capture_then_run_a_model_of_ones_own(tmp_path: Path) -> None:
         "def example(rows=64):\n"
         "    return Gate(), (torch.randn(rows, 96),)\n"
     )
-    process = start(tmp_path, "capture", "mine:example?rows=4096", "-o", "gate.py", "--json")
+    arguments = ("capture", "mine:example?rows=4096", "-o", "gate.py", "--json")
+    process = start(tmp_path, *arguments, command=command)
     out, err = process.communicate()
     assert process.returncode == 0, err
     assert json.loads(out)["graphs"][0]["file"] == "gate.py"
-    process = start(tmp_path, "run", "gate.py", "--no-record", "--no-timing", "--json")
+    arguments = ("run", "gate.py", "--no-record", "--no-timing", "--json")
+    process = start(tmp_path, *arguments, command=command)
     out, err = process.communicate()
     assert process.returncode == 0, err
     kernels = json.loads(out)["graphs"][0]["kernels"]

@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row, se
 from harness.pytest.plugin import pytest_benchmark_update_commit_info
 from harness.records.timing import Launch, Samples
 from suites.benchmarking import parametrize
+from tests import fork_server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +65,16 @@ class Answer:
     out: str
 
 
-def run_pytest(folder: Path, *arguments: str, **environment: str) -> Answer:
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """``python -m pytest``."""
+    code = "import os, sys, pytest; sys.path.insert(0, os.getcwd()); sys.exit(pytest.main())"
+    imports = ("pytest", "scipy.stats", "sympy", "torch", "triton")  # as they are: no plugin
+    with fork_server.commands(tmp_path_factory.mktemp("pytest"), code, *imports) as made:
+        yield made
+
+
+def run_pytest(command: Sequence[str], folder: Path, *arguments: str, **environment: str) -> Answer:
     """pytest in ``folder``, its plugin given by hand where the installed harness has none."""
     entries = importlib.metadata.entry_points(group="pytest11")
     known = any(entry.value == "harness.pytest.plugin" for entry in entries)
@@ -72,7 +82,7 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> Answer:
     # A worker of pytest-xdist would pass on what it is.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *given, *arguments],
+        [*command, "-p", "no:cacheprovider", *given, *arguments],
         cwd=folder,
         env={**own, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
@@ -92,12 +102,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(project: Path) -> Answer:
+def measured(command: list[str], project: Path) -> Answer:
     """Its benchmark, and beside it one whose result is wrong."""
     copied = {"HARNESS_COMMIT": "1234567890abcdef-dirty"}  # what a copy cannot say of itself
     (project / "test_two.py").write_text(ONE.replace("t + t", "3 * t").replace("double", "wrong"))
     options = ("--benchmark-only", "--gpu-budget=12", "--benchmark-save=base")
-    answer = run_pytest(project, *options, "--benchmark-json=out.json", **copied)
+    answer = run_pytest(command, project, *options, "--benchmark-json=out.json", **copied)
     (project / "test_two.py").unlink()
     return answer
 
@@ -167,16 +177,17 @@ def test_a_wrong_result_fails_before_it_is_timed(measured: Answer) -> None:
 
 @pytest.mark.parametrize(("ms", "status"), [("2.02", 0), ("2.2", 1)])
 @pytest.mark.usefixtures("measured")
-def test_compare_fail_judges_the_gpu_samples(project: Path, ms: str, status: int) -> None:
-    answer = run_pytest(
-        project, "--benchmark-compare", "--benchmark-compare-fail=median:5%", FAKE_MS=ms
-    )
+def test_compare_fail_judges_the_gpu_samples(
+    command: list[str], project: Path, ms: str, status: int
+) -> None:
+    options = ("--benchmark-compare", "--benchmark-compare-fail=median:5%")
+    answer = run_pytest(command, project, *options, FAKE_MS=ms)
     assert answer.status == status, answer.out
     assert ("Performance has regressed" in answer.out) == bool(status)
 
 
-def test_disabled_benchmarks_run_once_and_are_not_timed(project: Path) -> None:
-    answer = run_pytest(project, "--benchmark-disable")
+def test_disabled_benchmarks_run_once_and_are_not_timed(command: list[str], project: Path) -> None:
+    answer = run_pytest(command, project, "--benchmark-disable")
     assert answer.status == 0
     assert "1 passed" in answer.out
     assert "GPU benchmarks" not in answer.out
@@ -191,19 +202,20 @@ def test_a_commit_that_is_none_loses_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")
-def test_without_a_gpu_the_reason_is_said(tmp_path: Path) -> None:
+def test_without_a_gpu_the_reason_is_said(command: list[str], tmp_path: Path) -> None:
     # As the README's: its inputs lie on the GPU.
     test = ONE.replace("gpu_benchmark):\n", "gpu_benchmark):\n    torch.ones(1).cuda()\n")
     assert test != ONE
     (tmp_path / "test_one.py").write_text(test)
-    answer = run_pytest(tmp_path, "--benchmark-only")
+    answer = run_pytest(command, tmp_path, "--benchmark-only")
     assert answer.status == 0
     assert "1 skipped: no GPU: torch was built without CUDA" in answer.out
 
 
 @pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="there is a GPU")
-def test_suites_time_code_generation_and_skip_kernels_without_a_gpu() -> None:
-    answer = run_pytest(ROOT, "suites", "--benchmark-only", "--harness-graphs=moe_router_forward")
+def test_suites_time_code_generation_and_skip_kernels_without_a_gpu(command: list[str]) -> None:
+    options = ("--benchmark-only", "--harness-graphs=moe_router_forward")
+    answer = run_pytest(command, ROOT, "suites", *options)
     assert answer.status == 0, answer.out
     assert "test_codegen[moe_router_forward]" in answer.out
     assert "15 skipped: no GPU" in answer.out
@@ -282,13 +294,14 @@ def suite_regions(suite_device):
 """
 
 
-def run_suites(folder: Path, right: bool) -> Answer:
+def run_suites(command: Sequence[str], folder: Path, right: bool) -> Answer:
     """The suites' benchmarks of kernels and regions over one graph, on a GPU that always answers
     the same."""
     for file in ("test_kernels.py", "test_regions.py"):
         (folder / file).write_text((ROOT / "suites" / file).read_text())
     (folder / "conftest.py").write_text(f"RIGHT = {right}\n{FAKE_SUITE}")
     return run_pytest(
+        command,
         folder,
         "--benchmark-only",
         "--harness-graphs=moe_router_forward",
@@ -299,10 +312,12 @@ def run_suites(folder: Path, right: bool) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def suites(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], str]:
+def suites(
+    command: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[dict[str, Any]], str]:
     """What they wrote as JSON and said."""
     folder = tmp_path_factory.mktemp("suites")
-    answer = run_suites(folder, True)
+    answer = run_suites(command, folder, True)
     assert answer.status == 0, answer.out
     return json.loads((folder / "out.json").read_text())["benchmarks"], answer.out
 
@@ -322,8 +337,8 @@ def test_suite_kernels_are_grouped_by_graph(suites: tuple[list[dict[str, Any]], 
         assert bench["name"] == f"test_kernel[{bench['param']}]"
 
 
-def test_what_is_wrong_is_not_timed(tmp_path: Path) -> None:
-    answer = run_suites(tmp_path, False)
+def test_what_is_wrong_is_not_timed(command: list[str], tmp_path: Path) -> None:
+    answer = run_suites(command, tmp_path, False)
     assert answer.status == 1
     assert "differs from its reference" in answer.out and "the result is wrong" in answer.out
 
