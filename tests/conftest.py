@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import logging
 import os
 import signal
 import sys
@@ -142,6 +143,8 @@ def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
 
     # After each compilation torch flushes caches to time the guards that it made, for its log.
     guards.profile_guard_manager = lambda *_: 0.0
+    # pytest hears loggers that hand nothing on, and torch then writes every graph for it.
+    logging.getLogger("torch.__trace").propagate = True
     made = Devices(cache=tmp_path_factory.mktemp("cache"))
     yield made
     made.close()
