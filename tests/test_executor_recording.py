@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from harness.backend import Compiler
+from harness.backend import Compiler, Devices
 from harness.executor.recording import Recorded
 
 
@@ -141,34 +141,32 @@ def test_what_cannot_be_recorded_runs_as_it_is() -> None:
     assert "device" in mixed.refused
 
 
-def test_training_by_torch_compile() -> None:
+def test_training_by_torch_compile(devices: Devices) -> None:
     """The gradients of every step, with the loss of the step before still there."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
     twin = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
     twin.load_state_dict(model.state_dict())
-    compiler = Compiler(reduce_overhead=True, recorder=Replayer(), fail_on_fallback=True)
+    how = {"reduce_overhead": True, "recorder": Replayer(), "fail_on_fallback": True}
+    compiler = Compiler(devices=devices, **how)  # type: ignore[arg-type]
     run: Any = torch.compile(model, backend=compiler)
-    try:
-        losses = []
-        for _ in range(9):
-            x = torch.randn(4, 6)
-            for module, call in ((model, run), (twin, twin)):
-                module.zero_grad()
-                loss = call(x).square().sum()
-                loss.backward()
-                losses.append(loss)
+    losses = []
+    for _ in range(9):
+        x = torch.randn(4, 6)
+        for module, call in ((model, run), (twin, twin)):
+            module.zero_grad()
+            loss = call(x).square().sum()
+            loss.backward()
+            losses.append(loss)
+        for ours, eager in zip(model.parameters(), twin.parameters(), strict=True):
+            torch.testing.assert_close(ours.grad, eager.grad, rtol=1e-4, atol=1e-5)
+        with torch.no_grad():
             for ours, eager in zip(model.parameters(), twin.parameters(), strict=True):
-                torch.testing.assert_close(ours.grad, eager.grad, rtol=1e-4, atol=1e-5)
-            with torch.no_grad():
-                for ours, eager in zip(model.parameters(), twin.parameters(), strict=True):
-                    ours -= 0.01 * eager.grad
-                    eager -= 0.01 * eager.grad
-        torch.testing.assert_close(losses[::2], losses[1::2], rtol=1e-4, atol=1e-5)
-        assert len(compiler.recordings) == 2
-        assert all(found.replays >= 3 for found in compiler.recordings.values())
-    finally:
-        compiler.close()
+                ours -= 0.01 * eager.grad
+                eager -= 0.01 * eager.grad
+    torch.testing.assert_close(losses[::2], losses[1::2], rtol=1e-4, atol=1e-5)
+    assert len(compiler.recordings) == 2
+    assert all(found.replays >= 3 for found in compiler.recordings.values())
 
 
 def test_the_mode_of_torch_compile() -> None:

@@ -141,7 +141,7 @@ def test_launches_of_a_region_wait_for_those_they_need() -> None:
     assert len(seen) < 5 and "_for_" in seen[-1]
 
 
-def test_an_optimizer_by_torch_compile() -> None:
+def test_an_optimizer_by_torch_compile(compiler: Compiler) -> None:
     torch.manual_seed(0)
     sizes = [(3, 5), (7,), (3, 5), (64, 2)]
     parameters, twins = ([torch.nn.Parameter(torch.ones(s) * 2) for s in sizes] for _ in range(2))
@@ -149,35 +149,28 @@ def test_an_optimizer_by_torch_compile() -> None:
         torch.optim.AdamW(group, lr=0.1, capturable=False, foreach=True)
         for group in (parameters, twins)
     ]
-    compiler = Compiler(fail_on_fallback=True)
     run: Any = torch.compile(optimizers[0].step, backend=compiler)
-    try:
-        for _ in range(3):
-            for ours, theirs in zip(parameters, twins, strict=True):
-                ours.grad = torch.randn_like(ours)
-                theirs.grad = ours.grad.clone()
-            run()
-            optimizers[1].step()
+    for _ in range(3):
         for ours, theirs in zip(parameters, twins, strict=True):
-            torch.testing.assert_close(ours, theirs)
-        assert compiler.compiled[-1].bundles
-    finally:
-        compiler.close()
+            ours.grad = torch.randn_like(ours)
+            theirs.grad = ours.grad.clone()
+        run()
+        optimizers[1].step()
+    for ours, theirs in zip(parameters, twins, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert compiler.compiled[-1].bundles
 
 
-def test_combos_can_be_left_out() -> None:
-    compiler = Compiler(combo_kernels=False)
+def test_combos_can_be_left_out(devices: Devices) -> None:
+    compiler = Compiler(devices=devices, combo_kernels=False)
     a, b = torch.ones(5), torch.ones(9)
 
     def both(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x + 1, y * 2
 
     run: Any = torch.compile(both, backend=compiler)
-    try:
-        torch.testing.assert_close(run(a, b), (a + 1, b * 2))
-        assert compiler.reports[-1].launches == 2
-    finally:
-        compiler.close()
+    torch.testing.assert_close(run(a, b), (a + 1, b * 2))
+    assert compiler.reports[-1].launches == 2
 
 
 @pytest.mark.parametrize("faster", [True, False])
@@ -196,7 +189,7 @@ def test_a_combo_is_kept_if_it_is_timed_faster(faster: bool) -> None:
     assert compiled.report().launches == (1 if faster else 3)
 
 
-def test_a_partition_of_ones_own_takes_the_place_of_ours() -> None:
+def test_a_partition_of_ones_own_takes_the_place_of_ours(devices: Devices) -> None:
     compiled = compile_graph(states([(4, 3)] * 6), H100)
     kinds: list[int] = []
 
@@ -206,13 +199,12 @@ def test_a_partition_of_ones_own_takes_the_place_of_ours() -> None:
 
     made = combined(compiled, H100, partition=pairs)
     assert kinds == [6] and made.report().launches == 3
-    compiler = Compiler(fail_on_fallback=True, combo_partition=lambda found: [[p] for p in found])
-    try:
-        run: Any = torch.compile(lambda x, y: (x + 1, y * 2), backend=compiler)
-        torch.testing.assert_close(run(torch.ones(5), torch.ones(9))[1], torch.full((9,), 2.0))
-        assert compiler.reports[-1].launches == 2
-    finally:
-        compiler.close()
+    compiler = Compiler(
+        devices=devices, fail_on_fallback=True, combo_partition=lambda found: [[p] for p in found]
+    )
+    run: Any = torch.compile(lambda x, y: (x + 1, y * 2), backend=compiler)
+    torch.testing.assert_close(run(torch.ones(5), torch.ones(9))[1], torch.full((9,), 2.0))
+    assert compiler.reports[-1].launches == 2
 
 
 def test_a_partition_that_is_none_is_refused() -> None:

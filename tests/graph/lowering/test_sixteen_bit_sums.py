@@ -5,18 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from harness.backend import Compiler
+from harness.backend import Compiler, Devices
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_sums_at_computed_positions_round_once(dtype: torch.dtype) -> None:
+def test_sums_at_computed_positions_round_once(compiler: Compiler, dtype: torch.dtype) -> None:
     def function(x: torch.Tensor, at: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, ...]:
         rows = at[:, None].expand(-1, 8)
         added = x.index_add(0, at, s, alpha=2), torch.index_put(x, (at,), s, accumulate=True)
         return x.scatter_add(0, rows, s), *added
 
-    torch.compiler.reset()
-    compiler = Compiler(fail_on_fallback=True)
     x, s = torch.randn(5, 8).to(dtype), torch.rand(600, 8).to(dtype)
     at = torch.randint(0, 5, (600,))
     found = torch.compile(function, backend=compiler)(x, at, s)
@@ -24,15 +22,13 @@ def test_sums_at_computed_positions_round_once(dtype: torch.dtype) -> None:
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=torch.finfo(dtype).eps, atol=0)
     assert compiler.reports[-1].library_calls == ()
-    compiler.close()
 
 
-def test_formats_without_instructions_are_named() -> None:
+def test_formats_without_instructions_are_named(devices: Devices) -> None:
     torch.compiler.reset()
-    compiler = Compiler()
+    compiler = Compiler(devices=devices)
     x = torch.randn(6).to(torch.float8_e4m3fnuz)
     found = torch.compile(lambda x: x.float() * 2, backend=compiler)(x)
     assert torch.equal(found, x.float() * 2)
     ((op, _, reason),) = compiler.reports[-1].library_calls
     assert op == "aten._to_copy.default" and "no arithmetic on float8_e4m3fnuz" in reason
-    compiler.close()
