@@ -24,6 +24,7 @@ Run = Callable[[], Sequence[Any] | None]
 _REPEATS = 24
 TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 """Packets of ``aten`` that name any of the elements that are equal."""
+_BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort", "cum")
 """In what eager mode's zeros have a sign that depends on the order in memory."""
 
@@ -62,15 +63,15 @@ class Judge:
 
 
 class _Bounds:
-    """How far from ``wanted`` each element may be: as far as the repeats seen."""
+    """How far from ``wanted`` each element may be: as far as the repeats seen; an integer or bool
+    has to be what one of them gave."""
 
     def __init__(self, wanted: Tensor, found: Tensor, signs: bool) -> None:
-        self.wanted, self.signs = wanted, signs
-        self.may_be_anything = torch.zeros_like(wanted, dtype=torch.bool)
-        self.other_sign = _resigned(wanted, found) if signs else self.may_be_anything
+        self.wanted, self.found = wanted, found
         self.same = _same(wanted, found)
+        self.other_sign = _resigned(wanted, found) & signs
         self.error = (found.double() - wanted.double()).abs().nan_to_num(torch.inf)
-        self.bound = torch.zeros_like(self.error)
+        self.bound = torch.full_like(self.error, -1)
         if wanted.is_floating_point():
             relative, absolute = default_tolerances(wanted.dtype)
             self.bound = absolute + relative * wanted.double().abs().nan_to_num(0, 0, 0)
@@ -78,18 +79,16 @@ class _Bounds:
     def hold_after(self, repeat: Any) -> bool:
         """Whether one more ``repeat`` leaves no element out of bounds."""
         if not isinstance(repeat, Tensor) or repeat.shape != self.wanted.shape:
-            self.may_be_anything.fill_(True)
             return True
-        apart = ~_same(self.wanted, repeat)
         if self.wanted.is_floating_point():
+            apart = ~_same(self.wanted, repeat)
             moved = (repeat.double() - self.wanted.double()).abs().nan_to_num(torch.inf)
             self.bound = torch.maximum(self.bound, torch.where(apart, 2 * moved, 0.0))
             signed = torch.signbit(repeat) == torch.signbit(self.wanted)
             self.other_sign = self.other_sign & (repeat == 0) & signed
         else:
-            self.may_be_anything |= apart
-        near = self.same | (self.error <= self.bound)
-        return bool(((near & ~self.other_sign) | self.may_be_anything).all())
+            self.same |= self.found == repeat
+        return bool((self.same | (self.error <= self.bound)).logical_and(~self.other_sign).all())
 
 
 class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -127,7 +126,7 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.rng = torch.Generator().manual_seed(seed)
+        self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
         # Some repeats move little: what depends on equality meets it.
         self.share = (0.15, 0.5, 1.0)[seed % 3]
 
@@ -135,8 +134,8 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         given, schema = (args, kwargs or {}), func._schema
         before = pytree.tree_map_only(Tensor, torch.clone, given) if schema.is_mutable else given
         tied = func._overloadpacket.__name__ in TIED and len(schema.returns) == 2
-        if tied and not kwargs and self._by_chance():
-            return _first_of_equals(func, *args)
+        if tied and not kwargs:
+            return self._another_of_equals(func, *args)
         made = func(*args, **given[1])
         computes = schema.is_mutable or all(one.alias_info is None for one in schema.returns)
         computes &= schema.name != "aten::set_"
@@ -155,6 +154,23 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return (like.double().view(torch.int64) * salt >> 40) % 5 - 2
         return torch.randint(-2, 3, like.shape, generator=self.rng).to(like.device)
 
+    def _another_of_equals(self, func: Any, x: Tensor, *args: Any) -> Any:
+        """The value and index along a dimension of an operator that may name any of those that
+        are equal: one of them after the other, from repeat to repeat."""
+        values, indices = func(x, *args)
+        place = [one.name for one in func._schema.arguments].index("dim") - 1
+        dim = args[place] if place < len(args) else -1
+        if not x.numel() or not x.dim():
+            return values, indices
+        if func._overloadpacket.__name__ == "topk":
+            largest, turned = len(args) < 3 or args[2], x.roll(self.seed, dim)
+            turned = turned.argsort(dim=dim, descending=largest, stable=True)
+            return values, (turned.narrow(dim, 0, args[0]) - self.seed) % x.shape[dim]
+        equal = _same(x, values if values.dim() == x.dim() else values.unsqueeze(dim))
+        number = self.seed % equal.sum(dim, keepdim=True).clamp_min(1) + 1
+        named = equal & (equal.cumsum(dim) == number)
+        return values, named.byte().argmax(dim, keepdim=True).reshape(indices.shape)
+
     def _move(self, func: Any, given: Any, made: Sequence[Tensor]) -> None:
         if not any(map(_is_float, made)):
             return
@@ -165,11 +181,13 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for one, better, near in zip(made, other or made, nearby or made, strict=True):
             if not _is_float(one) or better.shape != one.shape:
                 continue
+            found = _found_among(one, given)
+            _move_bits(func, given, one, found, canonical=self._by_chance())
             exact = _same(one, better) & (better is not one)
             if double or not pointwise:
                 # Distances of equal points are nothing in any type, or what cancelling leaves.
                 sure = exact.all() | pointwise
-                exact = _found_among(one, given) | exact & (sure | _same(one, near))
+                exact = found | exact & (sure | _same(one, near))
             if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
                 one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
             if exact.all():
@@ -223,15 +241,20 @@ def _again(func: Any, given: Any, dtype: torch.dtype) -> Sequence[Tensor] | None
         torch.set_default_dtype(before)
 
 
-def _first_of_equals(func: Any, x: Tensor, *args: Any) -> Any:
-    """The value and index along a dimension of an operator that may name any that are equal."""
-    values, indices = func(x, *args)
-    place = [one.name for one in func._schema.arguments].index("dim") - 1
-    dim = args[place] if place < len(args) else -1
-    along = values if values.dim() == x.dim() else values.unsqueeze(dim)
-    if not x.numel() or not x.dim() or along.shape[dim] != 1:
-        return values, indices
-    return values, _same(x, along).byte().argmax(dim, keepdim=True).reshape(indices.shape)
+def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, *, canonical: bool) -> None:
+    """A NaN that is computed, not only moved, may have other bits; products that are 0 in one
+    order and too large in another may be NaN."""
+    x = given[0][0] if given[0] else None
+    if "prod" in func._schema.name and _is_float(x):
+        too_large = func(x.abs().clamp_min(1), *given[0][1:], **given[1]).isinf()
+        made.masked_fill_((made == 0) & too_large, torch.nan)
+    none = made.isnan()
+    if none.any() and not (found | none).all():
+        bits = torch.full_like(made, torch.nan) if canonical else made.clone()
+        if not canonical:
+            whole = bits.view(_BITS[made.itemsize])
+            whole.fill_(torch.iinfo(whole.dtype).max)
+        made.copy_(torch.where(none, bits, made))
 
 
 def _leaves(tree: Any) -> list[Tensor]:

@@ -86,6 +86,24 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "beside a number beyond 16 bits": (
         lambda x: x * 3 // 3 > 4e4, lambda x: flipped(1)(x * 3 // 3 > 4e4), [LARGE]
     ),
+    "an integer that rounding decides": (
+        lambda x: (x.sigmoid().logit().ceil().int(),),
+        lambda x: (x.sigmoid().logit().ceil().int() + 2,), [torch.ones(3)],
+    ),
+    "no place of equal numbers": (
+        lambda x, y: (x.sigmoid().logit() + y).topk(1)[1], lambda x, y: torch.full((1,), 3),
+        [torch.tensor([1.0, 2.0, 2.0, 0.5, 2.0]), torch.zeros(5)],
+    ),
+    "a large integer beside what rounding decides": (
+        lambda x, n: torch.where(x.sigmoid().logit().ceil() > 1, n - 5, n),
+        lambda x, n: torch.where(x.sigmoid().logit().ceil() > 1, n - 5, n) + 1,
+        [torch.ones(3), torch.full((3,), 1 << 60)],
+    ),
+    "bits of a NaN that is moved": (
+        lambda n: n.view(torch.float16).flip(0).view(torch.int16),
+        lambda n: (n.view(torch.float16).flip(0) * 1).view(torch.int16).clamp(max=0x7E00),
+        [torch.tensor([0x7E05, 3, 0x7F00], dtype=torch.int16)],
+    ),
     "a sign of zero": (lambda x: x * 0, lambda x: (x * 0).abs(), [SINGLE]),
 }  # fmt: skip
 
@@ -106,6 +124,18 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     ),
     "which NaN": (
         lambda x: (x * torch.nan).topk(1)[1], lambda x: torch.full((9, 1), 3), [EQUAL]
+    ),
+    "which of some equals": (
+        lambda x: x.topk(2)[1], lambda x: torch.tensor([0, 1]).repeat(9, 1), [EQUAL[:, :4] * 1]
+    ),
+    "bits of a NaN that is computed": (
+        lambda n: n.view(torch.float16).sin().view(torch.int16),
+        lambda n: torch.where(n < 0, 0x7E00, n.view(torch.float16).sin().view(torch.int16)),
+        [torch.tensor([-1, 15000, 9], dtype=torch.int16)],
+    ),
+    "products in another order": (
+        lambda x: x.cumprod(0), lambda x: torch.cat([x[:3].cumprod(0), x[3:] * torch.nan]),
+        [torch.tensor([0.5, 0.0, 3e38, 7.0])],
     ),
     "beside a whole number": (
         lambda x: x.sigmoid().logit().ceil(),

@@ -28,7 +28,7 @@ IN_ORDER = tuple(
 
 _UNTAGGED = (
     "elu_backward floor_divide hardsigmoid_backward hardswish_backward hardtanh_backward "
-    "mish_backward softplus_backward"
+    "mish_backward mse_loss smooth_l1_loss softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
 
@@ -101,8 +101,17 @@ def _filled(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def _like_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    made = rule(x, *args)
+    return _laid_like(x, rule(x, *args))
+
+
+def _like_the_second(rule: Callable[..., Any], first: Tensor, x: Tensor, *args: Any) -> Any:
+    return _laid_like(x, rule(first, x, *args))
+
+
+def _laid_like(x: Tensor, made: Any) -> Any:
     if not isinstance(made, Tensor) or not x.numel() or not _are_known([x]):
+        return made
+    if made.dim() != x.dim():  # a loss that is added up
         return made
     stride = elementwise_strides(x.shape, [(x.shape, x.stride())])
     return laid_out(made, stride) if made.stride() != stride else made
@@ -135,9 +144,12 @@ def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(IN_ORDER, _in_order),
+    "binary_cross_entropy": _like_the_first,
+    "binary_cross_entropy_backward": _like_the_second,
     "binary_cross_entropy_with_logits": _of_one_type,
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),
+    "huber_loss": _like_the_first,
     "index_fill": lambda _, *args: _like_the_first(_filled, *args),
     "isin": _looked_up,
     "leaky_relu_backward": _second_first,
@@ -234,6 +246,8 @@ def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
     """The strides that eager mode gives an elementwise ``value`` of ``tensors``; None if it has
     them, or nothing is known."""
     if not isinstance(value, Tensor) or len(tensors) < 2 or not value.numel():
+        return None
+    if value.dim() < max(t.dim() for t in tensors):  # a loss that is added up
         return None
     if _are_in_order((*tensors, value)) or not _are_known((*tensors, value)):
         return None

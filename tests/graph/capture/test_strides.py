@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -73,6 +74,21 @@ def test_gradients_of_activations_lie_as_eager_mode_lays_them_out(devices: Devic
         return [torch.stack([f(x)] * 2) for f, x in zip(activations, xs, strict=True)]
 
     assert differences(function, given, Compiler(devices=devices)) == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_losses_of_every_element_lie_as_eager_mode_lays_them_out(
+    devices: Devices, dtype: torch.dtype
+) -> None:
+    x, y = torch.rand(4, 2, 5).to(dtype), torch.rand(4, 5, 2).mT.to(dtype)
+    losses = [F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy]
+
+    def function(*xs: torch.Tensor) -> Any:
+        pairs = [(x, y.expand_as(x)) for x, y in itertools.permutations(xs, 2) if x.dim() == 3]
+        return [f(*pair, reduction="none") for f in losses for pair in pairs]
+
+    one = [x[0, 0], x.requires_grad_(), y.requires_grad_()]
+    assert differences(function, one, Compiler(devices=devices)) == []
 
 
 def test_nan_among_many_numbers_that_are_looked_up(devices: Devices) -> None:
