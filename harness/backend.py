@@ -46,7 +46,6 @@ from harness.executor.specialising import (
     NotForEverySize,
     Specialising,
     bases,
-    counts_from_memory,
     is_dynamic,
     require_sizes,
 )
@@ -299,20 +298,11 @@ class Compiler:
 
     def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Runner:
         """Compile ``gm`` for all sizes or, if that cannot be, whenever new sizes are met."""
-        if counts_from_memory(gm):
-            return Specialising(functools.partial(self._in_memory, gm))
         try:
             return self._aot(gm, example_inputs)
         except NotForEverySize as error:
             self._tell("sizes are compiled one by one", "graph", str(error))
             return Specialising(functools.partial(self._aot, gm))
-
-    def _in_memory(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
-        """``gm`` for tensors where these lie in their memory."""
-        if not any(isinstance(x, torch.Tensor) and x.storage_offset() for x in inputs):
-            return self._aot(gm, inputs)
-        self._tell("torch runs a whole graph", "graph", "it reads memory before its inputs")
-        return gm
 
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")

@@ -52,9 +52,6 @@ def _reshaping() -> list[Case]:
         row("below", "aten.diagonal.default", A, -1, 2, 1),
         row("windows", "aten.unfold.default", A, 2, 3, 2),
         row("plain", "aten.repeat.default", Tensor((2, 3)), (4, 1, 2)),
-        row("plain", "aten.as_strided.default", A, (5, 3, 2), (1, 35, 7), 3),
-        row("transposed", "aten.as_strided.default", TRANSPOSED, (5, 7), (7, 1)),
-        row("overlapping", "aten.as_strided.default", A, (10, 4), (2, 1)),
         row("plain", "aten.alias.default", GAPS),
         row("permuted", "aten.clone.default", TRANSPOSED),
     ]

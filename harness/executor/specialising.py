@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import fx
 
 from harness.graph.model import Graph, tensors_of
 from harness.graph.views import inputs_shared
@@ -42,16 +41,6 @@ def bases(graph: Graph) -> list[tuple[int, int]]:
     return [(number, int(numel)) for number, numel in found]
 
 
-def counts_from_memory(gm: fx.GraphModule) -> bool:
-    """Whether ``gm`` names places in the memory of a tensor, which may begin before the tensor."""
-    nodes = (n for one in gm.modules() if isinstance(one, fx.GraphModule) for n in one.graph.nodes)
-    calls = ((n, str(n.target)) for n in nodes)
-    return any(
-        "as_strided" in name and ("storage_offset" in n.kwargs or len(n.args) > 3 + ("_sc" in name))
-        for n, name in calls
-    )
-
-
 def require_sizes(graph: Graph) -> None:
     """Raise ``NotForEverySize`` if a number that may be negative has part in a layout: what
     is known of sizes is not known of it."""
@@ -73,6 +62,5 @@ def is_dynamic(value: Any) -> bool:
 
 def _size_key(arg: Any) -> object:
     if isinstance(arg, torch.Tensor):
-        layout = (tuple(arg.shape), arg.stride(), arg.storage_offset())
-        return (arg.dtype, arg.device, *layout, arg.requires_grad)
+        return (arg.dtype, arg.device, tuple(arg.shape), arg.stride(), arg.requires_grad)
     return (type(arg).__name__, arg)

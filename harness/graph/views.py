@@ -37,8 +37,6 @@ MULTIPLE_VIEW_OPS = frozenset(
 
 _BY_STRIDES = frozenset({"aten.as_strided.default", "aten.as_strided_scatter.default"})
 
-_WRITING = frozenset({"aten.index_put.default", "aten.view.default"})
-
 GETITEM = "getitem"
 """The element access of a node with several results."""
 
@@ -71,17 +69,13 @@ def root_name(name: str, nodes: Mapping[str, Node]) -> str:
 
 def inputs_shared(graph: Graph) -> list[tuple[int, sympy.Expr]]:
     """Places and lengths of the inputs that stand for memory which several tensors share. The
-    caller's tensors are picked out of them by strides; ``capture.scattering`` takes writing them
-    apart where sizes are known."""
+    caller's tensors are picked out of them, and written into them, by strides."""
     readers: dict[str, set[str]] = {item.name: set() for item in graph.inputs}
     for node in graph.nodes:
         for name in node.refs():
             readers.get(name, set()).add(node.op)
-    written = {mutation.input for mutation in graph.mutations}
-    found = []
-    for number, item in enumerate(graph.inputs):
-        ops, numel = readers[item.name], item.type.numel
-        apart = _WRITING if item.name in written and numel.is_Integer else frozenset()
-        if item.type.rank == 1 and ops and ops <= _BY_STRIDES | apart:
-            found.append((number, numel))
-    return found
+    return [
+        (number, item.type.numel)
+        for number, item in enumerate(graph.inputs)
+        if item.type.rank == 1 and readers[item.name] and readers[item.name] <= _BY_STRIDES
+    ]

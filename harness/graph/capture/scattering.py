@@ -20,7 +20,6 @@ at all of them: no device multiplies atomically. That many are read in some 10 Â
 def scattering_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload â†’ decomposition."""
     return {
-        _aten.as_strided_scatter.default: as_strided_scatter,
         _aten.diagonal_scatter.default: diagonal_scatter,
         _aten.index_reduce.default: index_reduce,
         _aten.masked_scatter.default: masked_scatter,
@@ -72,22 +71,6 @@ def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim
     values = src.movedim(-1, 0).to(x.dtype)
     put_in = _aten.index_put(x.movedim((dim1, dim2), (0, 1)).contiguous(), at, values)
     return put_in.movedim((0, 1), (dim1, dim2)).contiguous()
-
-
-def as_strided_scatter(
-    x: Tensor, src: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None
-) -> Any:
-    """``as_strided_scatter`` into a row-major tensor that has its storage to itself."""
-    offset = x.storage_offset() if storage_offset is None else storage_offset
-    known = all(type(n) is int for n in (*x.shape, *size, *stride, offset))
-    if not known or not x.is_contiguous() or x.storage_offset() or 0 in size:
-        return NotImplemented
-    if offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) >= x.numel():
-        return NotImplemented
-    place: Any = offset + torch.zeros([], dtype=torch.int64, device=x.device)
-    for n, s in zip(size, stride, strict=True):
-        place = place.unsqueeze(-1) + torch.arange(n, device=x.device) * s
-    return _aten.index_put(x.reshape(-1), [place], src).reshape(x.shape)
 
 
 def index_reduce(

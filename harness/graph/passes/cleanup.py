@@ -5,14 +5,12 @@ order."""
 from __future__ import annotations
 
 import dataclasses
-import functools
 import struct
 from collections.abc import Callable, Iterable, Mapping
 
 import sympy
 
 from harness.dtypes import DType
-from harness.errors import UnsupportedOperator
 from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token, ValueType
 from harness.graph.views import VIEW_OPS, root_name
 
@@ -35,26 +33,8 @@ _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
 
 
 def clean(graph: Graph) -> Graph:
-    """The passes in their order: views by place in memory, empty tensors, no-ops, common
-    subexpressions, dead code."""
-    passes = (by_memory, fold_empty, remove_dead, remove_no_ops, merge_common, remove_dead)
-    return functools.reduce(lambda made, one: one(made), passes, graph)
-
-
-def by_memory(graph: Graph) -> Graph:
-    """With what ``as_strided`` counts from the begin of a tensor's memory taken of the tensor that
-    has this memory: the offset of a view is no part of a graph, and its elements need not be among
-    what is read. (The memory of inputs begins where they do: the backend sees to that.)"""
-    types, nodes = graph.types(), {node.name: node for node in graph.nodes}
-    for node in graph.nodes:
-        if node.op != "aten.as_strided.default" or node.argument(3, "storage_offset") is None:
-            continue
-        root = root_name(node.name, nodes)
-        kinds = [types[name] for name in (node.name, root)]
-        if len({kind.dtype for kind in kinds if isinstance(kind, TensorType)}) != 1:
-            raise UnsupportedOperator("a place in memory is counted in another type", node.name)
-        nodes[node.name] = dataclasses.replace(node, args=(Ref(root), *node.args[1:]))
-    return dataclasses.replace(graph, nodes=tuple(nodes.values()))
+    """The passes in their order: empty tensors, no-ops, common subexpressions, dead code."""
+    return remove_dead(merge_common(remove_no_ops(remove_dead(fold_empty(graph)))))
 
 
 def kept_names(graph: Graph) -> frozenset[str]:

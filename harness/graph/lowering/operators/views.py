@@ -9,8 +9,7 @@ import sympy
 from harness.graph.lowering.context import Index
 from harness.graph.lowering.rule import Call, Rule, Rules, reading
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical, is_one, repeated
-from harness.ir.affine import size_hint
-from harness.ir.index import FloorDiv, Mod, flat_index
+from harness.ir.index import FloorDiv, Mod
 
 
 def same(call: Call) -> Lowered:
@@ -202,31 +201,6 @@ def repeat(call: Call, tensor: Tensor) -> Index:
     return tuple(Mod(i, n) for i, n in zip(out, tensor.shape, strict=True))
 
 
-def as_strided(call: Call, tensor: Tensor) -> Index:
-    """``as_strided(self, size, stride, storage_offset)`` within a tensor without gaps: an offset
-    then belongs to exactly one index of it. With a ``storage_offset`` it begins its memory
-    (``passes.cleanup.by_memory``)."""
-    layout = call.layout(0)
-    sizes, strides = call.sizes(1, "size"), call.sizes(2, "stride")
-    start = call.raw(3, "storage_offset", None)
-    offset = flat_index(strides, canonical(sizes), 0 if start is None else start)
-    last = flat_index(strides, [n - 1 for n in sizes], 0 if start is None else start)
-    if not (layout.numel - last).is_positive:
-        raise call.reject("elements beyond the tensor's own", "a view within it")
-    index: list[sympy.Expr] = [sympy.S.Zero] * tensor.rank
-    dims = [d for d, n in enumerate(layout.shape) if not is_one(n)]
-    step: sympy.Expr = sympy.S.One
-    by_stride = sorted(dims, key=lambda d: size_hint(layout.stride[d]))
-    for position, dim in enumerate(by_stride):
-        if layout.stride[dim] != step:
-            raise call.reject(f"strides {layout.stride}", "a tensor without gaps")
-        quotient = FloorDiv(offset, step)
-        last = position == len(by_stride) - 1
-        index[dim] = quotient if last else Mod(quotient, layout.shape[dim])
-        step = step * layout.shape[dim]
-    return tuple(index)
-
-
 _view = functools.partial(reading, view=True)
 _copy = functools.partial(reading, view=True, fresh=True)
 
@@ -250,6 +224,5 @@ RULES: Rules = {
     "aten.flip.default": _copy(flip),
     "aten.diagonal.default": _view(diagonal),
     "aten.unfold.default": _view(unfold),
-    "aten.as_strided.default": _view(as_strided, partial=True),
     "aten.repeat.default": _copy(repeat),
 }
