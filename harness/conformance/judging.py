@@ -244,7 +244,7 @@ def _again(func: Any, given: Any, dtype: torch.dtype) -> Sequence[Tensor] | None
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, *, canonical: bool) -> None:
     """A NaN that is computed, not only moved, may have other bits; products that are 0 in one
     order and too large in another may be NaN."""
-    x = given[0][0] if given[0] else None
+    x: Any = given[0][0] if given[0] else None
     if "prod" in func._schema.name and _is_float(x):
         too_large = func(x.abs().clamp_min(1), *given[0][1:], **given[1]).isinf()
         made.masked_fill_((made == 0) & too_large, torch.nan)
