@@ -138,8 +138,8 @@ def reference_text(reference: Reference, plan: KernelPlan, name: str = "referenc
     lines = [
         *((copied, "") if "philox(" in body else ()),
         *((tail.template("scanned.py.j2").render(), "", "") if "scanned(" in body else ()),
-        f"def {name}(args, wide=False, nudge=1.0):",
-        '    """The outputs by plain torch; ``wide``: float64; ``nudge``: of inexact calls."""',
+        f"def {name}(args, wide=False, nudge=1.0, other=1.0):",
+        '    """By plain torch; ``wide``: float64; ``nudge``, ``other``: of inexact calls."""',
         *([_DEVICE] if "device=device" in body else ()),
         *_size_lines(plan),
         *(f"    {line}" for line in body.splitlines()),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import sympy
@@ -35,7 +36,7 @@ _NARROW = (DType.F8E4M3, DType.F8E5M2)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """``lines`` are the body of ``reference(args, wide, nudge)``. ``kept`` are positions of
+    """``lines`` are the body of ``reference(args, wide, nudge, other)``. ``kept`` are positions of
     written arguments whose old contents matter; ``floating`` says whether floating-point
     values take part, ``steps`` whether the result jumps somewhere (``jumps``), so
     that ``nudge`` is used. ``rounded`` are the types of what the kernel rounds, or reads again
@@ -128,9 +129,14 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     steps = jumps(nodes, states.graph)
     rounded = _rounded(plan)
     kept_narrow = _narrowed(nodes, wanted, rounded)
+    nudges = itertools.cycle((" * nudge", " * other"))
     for node in nodes:
-        # Where the result jumps, what implementations differ in is multiplied by ``nudge``.
-        lines.append(node_text(node) + (" * nudge" if steps and is_inexact(node) else ""))
+        decided = _decided(node, graph, {*names, *kept_narrow}) if steps else {}
+        for name, dtype in decided.items():
+            lines += [f"{local_name(name)}_ = {local_name(name)}", _rounding(name, dtype)]
+        # Where the result jumps, what implementations differ in is multiplied.
+        lines.append(node_text(node) + (next(nudges) if steps and is_inexact(node) else ""))
+        lines += [f"{local_name(name)} = {local_name(name)}_" for name in decided]
         if node.name in kept_narrow:
             lines.append(_rounding(node.name, kept_narrow[node.name]))
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
@@ -171,6 +177,19 @@ def _narrowed(nodes: Sequence[Node], outputs: Sequence[str], types: set[DType]) 
         name: kind.dtype
         for name, kind in kinds.items()
         if isinstance(kind, TensorType) and kind.dtype in types and kind.dtype.itemsize < 4
+    }
+
+
+def _decided(node: Node, graph: Graph, narrow: Collection[str]) -> dict[str, DType]:
+    """What the result of ``node`` jumps on, of narrow types, but for what is ``narrow`` already: a
+    kernel rounds it to its own type before it decides."""
+    if not jumps([node], graph):
+        return {}
+    kinds = {name: graph.types().get(name) for name in node.refs() if name not in narrow}
+    return {
+        name: kind.dtype
+        for name, kind in kinds.items()
+        if isinstance(kind, TensorType) and kind.dtype.is_float and kind.dtype.itemsize < 4
     }
 
 

@@ -168,3 +168,51 @@ def test_a_sum_of_what_is_rounded_may_cancel(interpreter: InterpreterPool) -> No
 """)
     answer = checked(only(made), interpreter)
     assert answer.passed and answer.max_error < 0.004  # 0.0067 without rounding in float64
+
+
+def test_a_quotient_of_quotients_may_tie(interpreter: InterpreterPool) -> None:
+    """Half of a row's largest is rounded from 63.5: which way, the last place of the two divisions
+    before it decides, and whoever moves both alike moves their quotient nowhere."""
+    made = graph("""def quantised(
+    x: "bf16[64, 256]",
+):
+    abs: "bf16[64, 256]" = aten.abs.default(x)
+    most: "bf16[64, 1]" = aten.amax.default(abs, [-1], True)
+    wide: "f32[64, 1]" = aten._to_copy.default(most, dtype=torch.float32)
+    scale: "f32[64, 1]" = aten.div.Tensor(wide, 127)
+    quotient: "f32[64, 256]" = aten.div.Tensor(x, scale)
+    round: "f32[64, 256]" = aten.round.default(quotient)
+    small: "i8[64, 256]" = aten._to_copy.default(round, dtype=torch.int8)
+    return (scale, small)
+""")
+    module = only(made)
+    place = next(n for n in module.text.splitlines() if "rint(" in n)
+    value = place.split("rint(")[1].split(")")[0]
+    for factor, passes in (("(1 + 2.0**-22)", True), ("(1 - 2.0**-22)", True), ("1.01", False)):
+        changed = place.replace(f"rint({value})", f"rint({value} * {factor})")
+        assert checked(module, interpreter, place, changed).passed == passes, factor
+
+
+def test_what_a_kernel_decides_on_is_rounded_in_every_reference(
+    interpreter: InterpreterPool,
+) -> None:
+    """Sums of 16 bits that are equal once they are rounded: the kernel compares them rounded and
+    goes on with float32, which neither float64 throughout nor the recorded types do."""
+    made = graph("""def chosen(
+    a: "bf16[512, 64]",
+    b: "bf16[512, 64]",
+    w: "bf16[512, 64]",
+):
+    large: "bf16[512, 64]" = aten.mul.Tensor(a, 64)
+    sum: "bf16[512, 64]" = aten.add.Tensor(large, b)
+    most: "bf16[512, 64]" = aten.round.default(sum)
+    same: "b8[512, 64]" = aten.eq.Tensor(sum, most)
+    steep: "bf16[512, 64]" = aten.mul.Tensor(sum, 0.1)
+    exp: "bf16[512, 64]" = aten.exp.default(steep)
+    long: "bf16[512, 64]" = aten.mul.Tensor(exp, w)
+    half: "bf16[512, 64]" = aten.div.Tensor(long, 2)
+    take: "bf16[512, 64]" = aten.where.self(same, half, long)
+    total: "bf16[512, 1]" = aten.sum.dim_IntList(take, [1], True)
+    return (total,)
+""")
+    assert checked(only(made), interpreter).passed
