@@ -45,14 +45,13 @@ class _Entry:
     far, then program order. ``joined`` is set once the pair has been worked out."""
 
     key: tuple[int, int, int, int, int]
-    versions: tuple[int, int] = field(compare=False)
+    pair: tuple[Candidate, Candidate] = field(compare=False)
     joined: Candidate | None = field(compare=False, default=None)
 
 
 @dataclass(slots=True)
 class _Kernel:
     candidate: Candidate
-    version: int
     members: int
     before: int
     after: int
@@ -67,7 +66,6 @@ class Fuser:
         self.facts = facts
         self.kernels: dict[int, _Kernel] = {}
         self.owner: list[int] = []
-        self.versions = 0
         self.queue: list[_Entry] = []
         self.rejections: dict[tuple[str, str, str], Rejection] = {}
         self.users: dict[str, tuple[int, ...]] = {}
@@ -76,17 +74,9 @@ class Fuser:
             self.users[name] = tuple(bits(facts.users(name)))
         for number, nest in enumerate(facts.program.nests):
             self.kernels[number] = _Kernel(
-                candidate_of(number, nest),
-                self._next_version(),
-                1 << number,
-                facts.before[number],
-                facts.after[number],
+                candidate_of(number, nest), 1 << number, facts.before[number], facts.after[number]
             )
             self.owner.append(number)
-
-    def _next_version(self) -> int:
-        self.versions += 1
-        return self.versions
 
     def run(self) -> None:
         """Fuse until no pair is left that saves traffic or a launch."""
@@ -104,8 +94,11 @@ class Fuser:
         while self.queue:
             entry = heapq.heappop(self.queue)
             first, second = entry.key[3], entry.key[4]
-            if not self._current(first, second, entry.versions):
-                continue
+            known = (self.kernels.get(number) for number in (first, second))
+            if any(
+                k is None or k.candidate is not c for k, c in zip(known, entry.pair, strict=True)
+            ):
+                continue  # one of them has been fused since
             if entry.joined is None:
                 self._work_out(first, second, entry)
             elif not self._between(first, second):
@@ -185,10 +178,6 @@ class Fuser:
         self._fuse(first, second, joined)
         return True
 
-    def _current(self, first: int, second: int, versions: tuple[int, int]) -> bool:
-        found = self.kernels.get(first), self.kernels.get(second)
-        return all(k is not None and k.version == v for k, v in zip(found, versions, strict=True))
-
     def _partners(self, number: int) -> list[int]:
         """Kernels near ``number`` that use one of its buffers."""
         found: set[int] = set()
@@ -218,9 +207,8 @@ class Fuser:
         a, b = self.kernels[first], self.kernels[second]
         worth = bound(a.candidate, b.candidate, self.facts)
         if worth > 0:
-            heapq.heappush(
-                self.queue, _Entry(self._key(first, second, worth), (a.version, b.version))
-            )
+            entry = _Entry(self._key(first, second, worth), (a.candidate, b.candidate))
+            heapq.heappush(self.queue, entry)
 
     def _key(self, first: int, second: int, worth: int) -> tuple[int, int, int, int, int]:
         a, b = self.kernels[first], self.kernels[second]
@@ -249,7 +237,7 @@ class Fuser:
             self._reject(first, second, outcome)
             return
         joined, worth = outcome
-        heapq.heappush(self.queue, _Entry(self._key(first, second, worth), entry.versions, joined))
+        heapq.heappush(self.queue, _Entry(self._key(first, second, worth), entry.pair, joined))
 
     def _decide(
         self, first: int, second: int, unrelated: bool
@@ -291,7 +279,7 @@ class Fuser:
         members = a.members | b.members
         before = (a.before | b.before) & ~members
         after = (a.after | b.after) & ~members
-        kernel = _Kernel(joined, self._next_version(), members, before, after)
+        kernel = _Kernel(joined, members, before, after)
         self.kernels[first] = kernel
         self.joined[first] = b.members
         for view in b.candidate.views:
