@@ -1,5 +1,6 @@
 """The default suite is compiled to the same text whatever order sets and hashes have, and so are
-host functions and looped kernels; its kernels are the same binaries every time."""
+host functions and looped kernels, what is explained of programs, and candidates; its kernels are
+the same binaries every time."""
 
 from __future__ import annotations
 
@@ -27,15 +28,20 @@ gc.set_threshold(50_000, 20, 50)
 from pathlib import Path
 from harness.executor import prepare_graph
 from harness.graph.text import load
+from harness.heuristics.registry import candidates
 from harness.pipeline import compile_graph
 from harness.target import H100
 from tests.codegen.graphs import GRAPHS
 from tests.codegen.kernels import modules
+from tests.heuristics.test_candidates import BEST
+from tests.schedule.test_explain import everything
 from tests.test_pipeline import train_graph
 
 def said(text, *what):
     print(*what, hashlib.sha256(text.encode()).hexdigest())
 
+said(everything(), "explained")
+said(repr([candidates(row[0], H100) for row in BEST]), "candidates")
 trained = compile_graph(train_graph(8192, 768), H100)
 said(prepare_graph(trained, lambda _: lambda args: None, "cpu").text, "host function")
 for number, graph in enumerate(GRAPHS):

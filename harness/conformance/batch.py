@@ -40,7 +40,7 @@ def answers(
                 done[key(known)] = known
     yield from done.values()
     left = [one for one in wanted if one not in done]
-    with Pool(cores(jobs, _ENVIRONMENT), _SECONDS, cache) as pool:
+    with Pool(cores(jobs, _ENVIRONMENT, ("harness.backend",)), _SECONDS, cache) as pool:
         for number, found in pool.each([wanted[one] for one in left]):
             if isinstance(found, HarnessError):
                 found = lost(left[number], str(found)[:300])
