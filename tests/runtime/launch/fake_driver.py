@@ -37,6 +37,10 @@ class FakeDriver:
         number = len(self.loaded)
         return Loaded(number, 100 + number, 16, self.spills.get(name, 0), 1024)
 
+    def capability(self, device: int) -> int:
+        del device
+        return 90
+
     def unload(self, loaded: Loaded) -> None:
         self.unloaded.append(loaded.module)
 

@@ -14,9 +14,10 @@ import torch
 from harness.errors import CompileFailed, InvalidProgram, NoDevice
 from harness.graph.text import loads
 from harness.heuristics.facts import Config
+from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.binary import KernelBinary
 from harness.runtime.launch import native
-from harness.runtime.launch.launcher import Launcher
+from harness.runtime.launch.launcher import Launcher, open_binary
 from harness.runtime.launch.native import Kernel, Make
 from harness.runtime.module import load
 from harness.target import H100
@@ -359,3 +360,22 @@ def test_a_binary_without_its_module_cannot_know_its_grid(
     assert again == launch.binary()
     with pytest.raises(InvalidProgram, match="sizes that only a launch knows"):
         launch.kernel(0)
+
+
+def test_a_saved_kernel_is_loaded_as_long_as_it_can_be_called(
+    launcher: Callable[[FakeDriver], Launcher], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.runtime.launch.launcher.raw_stream", lambda: lambda device: 9)
+    driver = FakeDriver()
+    binaries.save(tmp_path / "tanh.kernel", launcher(driver).binary())
+    run = open_binary(tmp_path / "tanh.kernel", tmp_path, driver)  # type: ignore[arg-type]
+    gc.collect()
+    assert not driver.unloaded
+    run([aligned() for _ in range(3)])
+    ((_, _, _, _, stream, _),) = driver.launches
+    assert stream == 9
+    with pytest.raises(CompileFailed, match="not aligned"):
+        run([aligned(1) for _ in range(3)])
+    del run
+    gc.collect()
+    assert driver.unloaded == [1]
