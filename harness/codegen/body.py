@@ -20,6 +20,7 @@ from harness.ir import nodes as ir
 from harness.ir.nodes import walk
 from harness.ir.op_triton import E5M2_LARGEST, e5m2_text, triton_type
 from harness.ir.ops import Op, triton_text
+from harness.tiling.passes import is_piece
 
 Context = tuple[ir.Value, ...]
 """Masks that a value is computed under, outermost first."""
@@ -45,6 +46,7 @@ class Body:
     evictions: dict[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
+    _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
     _loads: dict[int, bool] = field(default_factory=dict)
     _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
     _keep: list[ir.Value] = field(default_factory=list)
@@ -124,6 +126,8 @@ class Body:
         return any(self._varying[id(o), along] for o in ir.operands(value))
 
     def _scope(self, value: ir.Value, context: Context) -> Scope:
+        if self._branches:
+            return next(iter(self._branches.values()))
         if self.loop is None and self.ahead is None:
             return self.outer
         along = any(self.varies(v, self.walk) for v in (value, *context))
@@ -136,7 +140,7 @@ class Body:
         keys = [(id(value), tuple(id(m) for m in context))]
         if context:
             keys.append((id(value), ()))
-        for scope in (self.loop, self.outer, self.ahead):
+        for scope in (*self._branches.values(), self.loop, self.outer, self.ahead):
             for key in keys:
                 if scope is not None and key in scope.known:
                     return scope.known[key]
@@ -163,6 +167,10 @@ class Body:
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
                 continue
+            if self.frame.plan.facts.pieces and not self._branches and is_piece(value):
+                assert isinstance(value, ir.Masked)
+                self.value(value.mask, masks)
+                self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
             for operand, under in reversed(self._needs(value, masks)):
                 stack.append((operand, self._context(operand, under), False))
@@ -275,7 +283,15 @@ class Body:
         condition = materialised(mask) if mask.literal else mask.text
         inside = materialised(body) if body.literal else body.text
         other = self._other(value.other)
-        return self._assign(value, context, f"tl.where({condition}, {inside}, {other})", tiles)
+        text = f"tl.where({condition}, {inside}, {other})"
+        branch = self._branches.pop(id(value), None)
+        if branch is None:
+            return self._assign(value, context, text, tiles)
+        whole = f"tl.full({self.frame.shape(tiles)}, {other}, {triton_type(value.dtype)})"
+        found = self._assign(value, context, whole, tiles)
+        lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
+        self.outer.lines += [f"if tl.max({condition}.to(tl.int32)) > 0:", *lines]
+        return found
 
     def _other(self, constant: ir.Constant) -> str:
         if constant.dtype in (DType.F32, DType.BOOL):

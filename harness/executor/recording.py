@@ -6,9 +6,7 @@ its own. So a replay is a run only if
 * every input is where it was. One that moves from call to call is copied to a place of its own
   first; other moves (an input that a recording before this one makes) have it recorded again;
 * nobody still uses what the last replay returned. Otherwise the call runs as if nothing was
-  recorded. The first outputs, which callers keep, are copies.
-
-An output that is an input, or a view of one, is made of the input of each call.
+  recorded. The first outputs, which callers keep, are copies; views of inputs are of each call's.
 
 What is wrong for a recording (inputs elsewhere than on the device, a changed input that moves, an
 input's memory returned as another type) ends recording for good, with the reason in ``refused``.
@@ -16,9 +14,10 @@ input's memory returned as another type) ends recording for good, with the reaso
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -61,39 +60,24 @@ def _place(tensor: torch.Tensor) -> _Place:
     return tensor.data_ptr(), tensor.stride()
 
 
-class _Within(NamedTuple):
-    """An output in an input's memory; without a ``shape`` it is the input itself."""
-
-    input: int
-    shape: torch.Size | None = None
-    stride: tuple[int, ...] = ()
-    offset: int = 0  # elements after the input's first
-
-    def of(self, args: list[Any]) -> torch.Tensor:
-        """The output of a call with ``args``."""
-        found: torch.Tensor = args[self.input]
-        if self.shape is None:
-            return found
-        return found.as_strided(self.shape, self.stride, found.storage_offset() + self.offset)
-
-
-def _within(output: torch.Tensor, given: list[torch.Tensor]) -> _Within | None:
-    """Where ``output`` lies, if it lies in the memory of a tensor of ``given``."""
+def _within(output: torch.Tensor, given: list[Any]) -> tuple[int, Callable[..., Any]] | None:
+    """The input that ``output`` is or lies in, and what makes it of another call's inputs."""
     storage = output.untyped_storage().data_ptr() if output.numel() else None
-    for number, tensor in enumerate(given):
-        if output is tensor:
-            return _Within(number)
-        if tensor.untyped_storage().data_ptr() == storage:
-            offset = int(output.storage_offset() - tensor.storage_offset())
-            return _Within(number, output.shape, output.stride(), offset)
-    return None
+    for at in (n for n, tensor in enumerate(given) if tensor is output):
+        return at, operator.itemgetter(at)
+    holding = [n for n, t in enumerate(given) if t.untyped_storage().data_ptr() == storage]
+    if not holding:
+        return None
+    at, shape, stride = holding[0], output.shape, output.stride()
+    offset = output.storage_offset() - given[at].storage_offset()
+    return at, lambda a: a[at].as_strided(shape, stride, a[at].storage_offset() + offset)
 
 
 @dataclass(eq=False, slots=True)
 class _Recording:
     replay: Callable[[], None]
     outputs: list[Any]
-    within: dict[int, _Within]  # outputs in an input's memory
+    within: dict[int, Callable[..., Any]]  # what makes outputs of inputs
     places: list[_Place]
     copies: dict[int, torch.Tensor]
     idle: list[int] = field(default_factory=list)  # uses of outputs that nobody else has
@@ -161,12 +145,14 @@ class Recorded:
         copies = {n: args[n].clone(memory_format=torch.preserve_format) for n in copied}
         given = [copies.get(n, a) for n, a in enumerate(args)]
         outputs, replay = self.recorder.record(lambda: self.run([*given]))
-        found = {n: _within(o, given) for n, o in enumerate(outputs) if o is not None}
-        within = {n: at for n, at in found.items() if at is not None}
-        for number, at in within.items():
-            output, lies = outputs[number], given[at.input]
-            same = (output.dtype, output.is_conj(), output.is_neg()) == (lies.dtype, False, False)
-            if not (same and lies.stride() == args[at.input].stride()):
+        within = {}
+        for number, output in enumerate(outputs):
+            found = None if output is None else _within(output, given)
+            if found is None:
+                continue
+            at, within[number] = found
+            kind, stride = (output.dtype, output.is_conj(), output.is_neg()), given[at].stride()
+            if (kind, stride) != ((args[at].dtype, False, False), args[at].stride()):
                 self.refused = "an output is an input's memory as another type or layout"
                 return None
         places = [_place(a) for a in args]
@@ -184,7 +170,7 @@ class Recorded:
         found: list[Any] = []
         for number, output in enumerate(made.outputs):
             if number in made.within:
-                found.append(made.within[number].of(args))
+                found.append(made.within[number](args))
             elif output is None:
                 found.append(None)
             elif self.kept is None or number < self.kept:

@@ -69,7 +69,8 @@ class Facts:
     an online softmax folds at once (``tiling.softmax.side_by_side``), ``strided`` the loads of a
     pointwise kernel that skip elements from one point to the next (windows), ``aligned`` whether
     loops get at whole vectors of rows that do not begin or end there, ``ahead`` the bytes that a
-    kernel of mixed order loads at each point of the rows that it walks.
+    kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
+    much that only programs with points of some piece compute (``tiling.passes.is_piece``).
     """
 
     family: Family
@@ -88,6 +89,7 @@ class Facts:
     strided: int = 0
     aligned: bool = False
     ahead: int = 0
+    pieces: bool = False
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

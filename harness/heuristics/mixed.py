@@ -31,6 +31,8 @@ _BESIDE = 8192
 """Bytes of shared memory that sums along and down the rows go through."""
 _SHORT = 1024
 """Columns below which what spills likely does not with one block at a time."""
+_CROWDED = 4
+"""Loads beyond which a thread of a short row holds 32 elements of each: 128 spill (limit.md)."""
 
 
 def fits(columns: int, held: int, target: Target) -> bool:
@@ -67,7 +69,10 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
     w = max(1, row // 256 if row <= 2048 else row // 1024)
     wanted = [(x, w, 3), (x, 2 * w, 3)]
-    if row < _SHORT:
+    if row < _SHORT and facts.loads > _CROWDED:
+        x = min(next_power_of_two(facts.size("x")), _A_WARP // 2 // row)
+        wanted = [(x, max(1, 256 // row), 3), (max(1, x // 2), 1, 3), (x, 1, 2), (x, 2, 3)]
+    elif row < _SHORT:
         wanted += [(x, 2 * w, 1), (x, w, 1), (x, w, 4), (2 * x, 2 * w, 3)]
     else:
         wanted += [(2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3), (4 * x, w, 3)]

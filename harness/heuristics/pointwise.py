@@ -36,6 +36,8 @@ def _base(facts: Facts) -> int:
 
 
 def _one(facts: Facts, target: Target) -> list[Proposal]:
+    if facts.pieces:  # in as few pieces as can be, and whole vectors (323 us, not 1003 with 1024)
+        return [Proposal((("x", x),), warps=w) for x, w in ((256, 1), (512, 1), (1024, 4))]
     if is_window(facts):
         # A point a thread: no load is wide, and points side by side in a thread would only spread
         # a warp's loads over more lines of the cache (max-pool 3 x 3, stride 2: 81 us for four).

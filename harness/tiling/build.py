@@ -34,7 +34,7 @@ from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.aligned import aligned_rows
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.passes import components, loaded_by_segment
+from harness.tiling.passes import components, is_piece, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
@@ -248,6 +248,7 @@ def _facts(
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
+        pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
         strided=_strided(stores, space.tiles()) if category is Category.POINTWISE else 0,
         ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
     )

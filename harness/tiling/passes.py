@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import sympy
 
-from harness.ir.nodes import Load, Reduce, ReduceKind, Store, store_roots, walk
+from harness.ir.nodes import Load, Masked, Reduce, ReduceKind, Store, Value, store_roots, walk
 from harness.tiling.plan import PlanSegment
 
 Loaded = set[tuple[str, sympy.Expr]]
@@ -40,3 +40,11 @@ def loaded_by_segment(segments: Sequence[PlanSegment]) -> list[Loaded]:
         found = [v for v in values if isinstance(v, Reduce)]
         done.update(id(r) for v in found for r in parts[reduction_key(v)])
     return loaded
+
+
+def is_piece(value: Value) -> bool:
+    """Whether ``value`` is worth a branch, which programs without points of it do not take: what
+    is concatenated, if it reads as many computed places as a bilinear interpolation."""
+    if not isinstance(value, Masked) or isinstance(value.body, Load):
+        return False
+    return sum(isinstance(v, Load) and bool(v.indirect) for v in walk([value.body])) >= 4

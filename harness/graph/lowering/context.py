@@ -175,33 +175,21 @@ class Context:
     def position(self, value: ir.Value, size: sympy.Expr, shape: Shape) -> ir.Value:
         """An integer ``value`` over a tensor of ``shape`` as an index into a dimension of ``size``:
         negative ones count from the end, and nothing is out of range."""
-        value = self.scalar.cast(value, DType.I64)
-        index = self.wrap(value, size)
-        for known in (index, value):
-            low, high = self._bounds(known, shape)
-            if low is None or high is None:
-                continue
-            if low.is_nonnegative and (size - high).is_positive:
-                return known
-        if not self.checked:
+        scalar, index = self.scalar, self.scalar.cast(value, DType.I64)
+        low, high = self._ends(index, shape)
+        if low is None or not low.is_nonnegative:
+            negative = scalar.compare(Op.LT, index, scalar.constant(0, DType.I64))
+            index = scalar.where(negative, scalar.add(index, self.index_value(size)), index)
+            low, high = self._ends(index, shape)
+        sure = low is not None and low.is_nonnegative
+        if not self.checked or (sure and high is not None and (size - high).is_positive):
             return index
         return self.builder.compute(Op.IN_RANGE, index, self.index_value(size), dtype=DType.I64)
 
-    def _bounds(self, value: ir.Value, shape: Shape) -> tuple[sympy.Expr | None, sympy.Expr | None]:
+    def _ends(self, value: ir.Value, shape: Shape) -> tuple[sympy.Expr | None, sympy.Expr | None]:
+        """Bounds of an integer, over sizes too if it is a position."""
         simplifier = self.simplifier(shape)
-        if isinstance(value, ir.IndexValue) and not value.indirect:
-            return simplifier.bounds(value.index)  # over sizes too
+        if isinstance(value, ir.IndexValue):
+            return simplifier.bounds(value.index)
         found = value_bounds(value, simplifier)
         return (None, None) if found is None else (sympy.Integer(found[0]), sympy.Integer(found[1]))
-
-    def wrap(self, value: ir.Value, size: sympy.Expr) -> ir.Value:
-        """An integer index brought into range: negative ones count from the end."""
-        scalar = self.scalar
-        value = scalar.cast(value, DType.I64)
-        if isinstance(value, ir.Constant):
-            number = sympy.Integer(int(value.number))
-            return self.index_value(number + size if number < 0 else number)
-        if isinstance(value, ir.IndexValue) and value.index.is_nonnegative:
-            return value
-        negative = scalar.compare(Op.LT, value, scalar.constant(0, DType.I64))
-        return scalar.where(negative, scalar.add(value, self.index_value(size)), value)

@@ -1,0 +1,62 @@
+"""Interpolation over channels that lie last, by itself and beside others in one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.nn import functional
+
+from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
+
+
+def wide(x: torch.Tensor, mode: str = "bilinear") -> torch.Tensor:
+    return functional.interpolate(x, size=(5, 6), mode=mode)
+
+
+def joined(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """Three pieces, the last as it is."""
+    return torch.cat([wide(a), wide(b), c.relu()], 1)
+
+
+def uneven(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """Pieces of other sizes."""
+    return torch.cat([wide(a) * 2, wide(b[:, :60]), functional.pad(c, (0, 0, 0, 0, 4, 0))], 1)
+
+
+def twice(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Two results of the same pieces, one of which reads the other's."""
+    both = torch.cat([wide(a), wide(b)], 1)
+    other = torch.cat([wide(a) + 1, wide(b).exp()], 1)
+    return both, other * both.sigmoid(), c
+
+
+def padded(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """A piece between rows, columns and channels of another number."""
+    return functional.pad(wide(a), (1, 0, 0, 2, 64, 0), value=3.0) + wide(b, "bicubic").sum()
+
+
+FUNCTIONS = (joined, uneven, twice, padded)
+
+
+def arguments(dtype: torch.dtype, layout: torch.memory_format) -> list[torch.Tensor]:
+    sizes = ((2, 64, 2, 3), (2, 64, 3, 2), (2, 64, 5, 6))
+    return [torch.randn(s).to(dtype).contiguous(memory_format=layout) for s in sizes]
+
+
+LAST, FIRST = torch.channels_last, torch.contiguous_format
+CASES = [*((function, LAST) for function in FUNCTIONS), (joined, FIRST)]
+
+
+@pytest.mark.parametrize(("function", "layout"), CASES)
+def test_pieces(
+    function: Callable[..., object], layout: torch.memory_format, devices: Devices
+) -> None:
+    torch.manual_seed(0)
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, arguments(torch.float32, layout), compiler) == []
+    (graph,) = compiler.compiled
+    texts = [kernel.module.text for kernel in graph.kernels]
+    assert any("if tl.max(" in text for text in texts)
