@@ -384,6 +384,20 @@ def test_strips_of_rows(strips: int, strip: int, columns: int, first: tuple[int,
     assert (best.block("XBLOCK"), best.num_warps, best.block("STAGES")) == (*first, 3)
 
 
+@pytest.mark.parametrize(("columns", "first"), [(96, (16, 2)), (192, (8, 1)), (384, (4, 1))])
+def test_short_rows_of_many_tensors_do_not_spill(columns: int, first: tuple[int, int]) -> None:
+    sizes = (("y", 256), ("x", 400), ("r0_", columns))
+    best = candidates(Facts(Family.MIXED, sizes, Hint.INNER, loads=6), H200)[0]
+    assert (best.block("XBLOCK"), best.num_warps) == first
+    assert best.elements // (32 * best.num_warps) <= 64
+
+
+def test_pieces_have_small_blocks() -> None:
+    facts = Facts(Family.POINTWISE, (("x", 1 << 27),), loads=20, stores=1, pieces=True)
+    best = candidates(facts, H200)[0]
+    assert (best.block("XBLOCK"), best.num_warps) == (256, 1)
+
+
 @pytest.mark.parametrize("columns", [48, 96, 192, 512, 768, 1024, 4096, 8192])
 def test_a_warp_of_a_strip_holds_what_compiles_in_seconds(columns: int) -> None:
     facts = Facts(Family.MIXED, (("y", 256), ("x", 400), ("r0_", columns)), Hint.INNER)
