@@ -179,7 +179,7 @@ def trace(
         fw_compiler=take_forward,
         bw_compiler=take_backward,
         partition_fn=partition,
-        decompositions=decompositions() | attention_rules(),
+        decompositions=decompositions(False) | attention_rules(),
         keep_inference_input_mutations=True,
     )
     # so that every operator inherits the source line of the exported one it comes from

@@ -9,7 +9,7 @@ than generated code stay whole, and so does everything that would draw random nu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -56,17 +56,11 @@ RANDOM = tuple(
 
 
 @functools.cache
-def _core() -> Mapping[torch._ops.OperatorBase, Callable[..., Any]]:
-    """Torch's core table, which takes torch a third of a second to put together."""
-    core: Any = core_aten_decompositions()
-    return dict(core.items())
-
-
-@functools.cache
-def decompositions(eager_random: bool = False) -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """The table, keyed by overload, for ``make_fx`` and AOTAutograd. With ``eager_random`` every
     operator that draws random numbers stays whole: torch draws them, as in eager mode."""
-    table = dict(_core())
+    core: Any = core_aten_decompositions()  # which takes torch a third of a second
+    table = dict(core.items())
     # an older torch lacks some of them; it does not trace them either
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
