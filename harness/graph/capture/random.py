@@ -36,7 +36,7 @@ def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
         _aten.randint.low: randint,
         _aten.randint_like.default: lambda x, high, **where: randint_like(x, 0, high, **where),
         _aten.randint_like.low_dtype: randint_like,
-        _aten.bernoulli.default: _in_place(_bernoulli, whole=True),
+        _aten.bernoulli.default: _by_elements,
         _aten.bernoulli.p: _in_place(_bernoulli, whole=True),
         _aten.bernoulli.Tensor: _in_place(_bernoulli, whole=True),
         _aten.native_dropout.default: native_dropout,
@@ -180,6 +180,12 @@ def _in_place(draw: Rule, whole: bool = False) -> Rule:
 def _bernoulli(x: Tensor, p: Any = None) -> Tensor:
     """Ones with probability ``p``, a number or a tensor (by default ``x`` itself)."""
     return _drawn(x) < (x if p is None else p)
+
+
+def _by_elements(x: Tensor, generator: Any = None) -> Any:
+    """``bernoulli`` with a probability in each element: always a new tensor, in order."""
+    made = _in_place(_bernoulli, whole=True)(x, generator=generator)
+    return made if made is NotImplemented else made.contiguous()
 
 
 def _between(x: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:

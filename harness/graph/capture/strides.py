@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._prims_common import suggest_memory_format
 from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 
 Sizes = Sequence[int]
@@ -31,6 +32,10 @@ _UNTAGGED = (
     "mish_backward mse_loss smooth_l1_loss softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
+
+_OF_IMAGES = (
+    "_adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d upsample_nearest2d_backward"
+).split()
 
 MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
@@ -123,6 +128,19 @@ def _in_a_copy_of_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> 
     return made if made is NotImplemented else torch.ops.aten.slice_scatter(x, made)
 
 
+def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What eager mode lays out as images with their channels last where the argument of this
+    ``number`` is one."""
+    made, like = rule(*args, **kwargs), args[number]
+    if made is NotImplemented or like.dim() != 4 or not _are_known([like]):
+        return made
+    if suggest_memory_format(like) is not torch.channels_last:
+        return made
+    last = torch.channels_last
+    tree_map = torch.utils._pytree.tree_map_only
+    return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
+
+
 def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
     """An elementwise operator whose kernel takes its operands in the other order."""
     made = rule(x, y, *args)
@@ -146,6 +164,8 @@ _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(IN_ORDER, _in_order),
     "binary_cross_entropy": _like_the_first,
     "binary_cross_entropy_backward": _like_the_second,
+    **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
+    "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
     "binary_cross_entropy_with_logits": _of_one_type,
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),

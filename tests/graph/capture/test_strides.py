@@ -119,3 +119,25 @@ def test_what_is_indexed_lies_as_eager_mode_lays_it_out() -> None:
         found = call.meta["val"].stride()
         long = [n for n, size in enumerate(made.shape) if size > 1]
         assert [found[n] for n in long] == [made.stride(n) for n in long]
+
+
+def _images(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    pooled = F.adaptive_max_pool2d(x, 4, return_indices=True)
+    return F.interpolate(x, scale_factor=2), F.adaptive_avg_pool2d(x, 4), *pooled
+
+
+@pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
+def test_resampled_images_keep_their_channels_last(
+    devices: Devices, layout: torch.memory_format
+) -> None:
+    x = torch.randn(2, 3, 6, 10).contiguous(memory_format=layout).requires_grad_()
+    assert not differences(_images, [x], Compiler(devices=devices))
+    own, weight = torch.zeros(2, 3, 6, 10), torch.zeros(2, 3, 4, 4).contiguous(memory_format=layout)
+    back = torch.ops.aten._adaptive_avg_pool2d_backward
+    own = own.contiguous(memory_format=layout)
+    assert not differences(lambda g, y: back(g, y), [weight, own], Compiler(devices=devices))
+
+
+def test_drawn_numbers_lie_in_order(devices: Devices) -> None:
+    x = torch.ones(4, 5).t()
+    assert not differences(torch.bernoulli, [x], Compiler(devices=devices))
