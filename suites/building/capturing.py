@@ -198,7 +198,7 @@ def _kept(path: Path) -> Shard | None:
 
 def _failed(planned: Planned, error: HarnessError) -> Capture:
     said = " ".join(f"{error.what}: {error.got}".split()) if error.got else error.what
-    said = re.sub(r"(?<!\S)(?:/[^\s/]+)+/", "", said)  # a file's name tells enough
+    said = re.sub(r"(?<![^\s\"'(])(?:/[^\s/]+)+/", "", said)  # a file's name tells enough
     return blank(planned, said[:300])
 
 
