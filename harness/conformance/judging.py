@@ -25,6 +25,8 @@ _REPEATS = 24
 TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 """Packets of ``aten`` that name any of the elements that are equal."""
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+_MOVES = ("abs", "clone", "copy", "fill", "neg", "where")
+"""Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign."""
 _UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort", "cum")
 """In what eager mode's zeros have a sign that depends on the order in memory."""
 
@@ -248,8 +250,9 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, *, canonical:
     if "prod" in func._schema.name and _is_float(x):
         too_large = func(x.abs().clamp_min(1), *given[0][1:], **given[1]).isinf()
         made.masked_fill_((made == 0) & too_large, torch.nan)
-    none = made.isnan()
-    if none.any() and not (found | none).all():
+    none, name = made.isnan(), func._overloadpacket.__name__
+    computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
+    if none.any() and (computes or not (found | none).all()):
         bits = torch.full_like(made, torch.nan) if canonical else made.clone()
         if not canonical:
             whole = bits.view(_BITS[made.itemsize])

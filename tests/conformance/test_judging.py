@@ -131,7 +131,7 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "bits of a NaN that is computed": (
         lambda n: n.view(torch.float16).sin().view(torch.int16),
         lambda n: torch.where(n < 0, 0x7E00, n.view(torch.float16).sin().view(torch.int16)),
-        [torch.tensor([-1, 15000, 9], dtype=torch.int16)],
+        [torch.tensor([-1, 3, 9], dtype=torch.int16)],
     ),
     "products in another order": (
         lambda x: x.cumprod(0), lambda x: torch.cat([x[:3].cumprod(0), x[3:] * torch.nan]),
