@@ -99,18 +99,12 @@ class _Machine:
         by_commit = self._scales_by_commit(blocks, explained)
         if by_commit:
             blocks, shapes, explained, proposed = self._explain(by_commit)
-        cleaned, laws = self._clean(blocks, shapes, explained)
-        blocks = [block for block, _ in cleaned]
+        blocks, laws = self._clean(blocks, shapes, explained)
         known = noise.learn_scales(blocks, shapes, explained)
         return [
-            [
-                replace(one, outliers=one.outliers + int(number))
-                for one, number in zip(
-                    _judge_block(raw, block, scale, each, own, self.settings), outliers, strict=True
-                )
-            ]
-            for raw, (block, outliers), scale, each, own in zip(
-                self.raws, cleaned, known, proposed, laws, strict=True
+            _judge_block(raw, block, scale, each, own, self.settings)
+            for raw, block, scale, each, own in zip(
+                self.raws, blocks, known, proposed, laws, strict=True
             )
         ]
 
@@ -151,8 +145,8 @@ class _Machine:
         blocks: Sequence[Block],
         shapes: Sequence[Shape],
         explained: Sequence[Sequence[Explained]],
-    ) -> tuple[list[tuple[Block, Labels]], list[list[Law]]]:
-        """The rows without their outliers and how many those were, and each one's law of outliers.
+    ) -> tuple[list[Block], list[list[Law]]]:
+        """The rows without their outliers, and each one's law of outliers.
 
         Which points are outliers is judged once more with all that is known of the noise: a row's
         own differences know it so badly that points of plain noise are among the outliers of
@@ -173,10 +167,10 @@ class _Machine:
         ]
         law = fitting.learn_law(wholes, deviations)
         far = noise.FAR if law.normal else noise.OUTLIER
-        cleaned = []
-        for raw, deviation in zip(self.raws, deviations, strict=True):
-            block, outliers = noise.without_outliers(raw, deviation, far)
-            cleaned.append((block, outliers.sum(axis=1)))
+        cleaned = [
+            noise.without_outliers(raw, deviation, far)[0]
+            for raw, deviation in zip(self.raws, deviations, strict=True)
+        ]
         pairs = zip(wholes, deviations, strict=True)
         return cleaned, [fitting.own_laws(whole, each, law) for whole, each in pairs]
 
@@ -191,7 +185,7 @@ def _judge_block(
 ) -> list[Judged]:
     """Every row of a ``block`` without outliers; ``raw`` is with them."""
     nothing = np.zeros(0)
-    fits, outliers = [], np.zeros(len(block), np.int64)
+    fits = []
     for j, (cuts, known) in enumerate(zip(proposed, scale.known, strict=True)):
         if not cuts:
             freedom = np.full(len(known.weights), block.shape[1] - 1 + known.freedom)
@@ -202,16 +196,13 @@ def _judge_block(
             continue
         fit = fitting.judge(block[j], cuts, known, settings)
         if fit.cuts and not laws[j].normal:
-            found = fitting.without_runs(block[j], fit, laws[j], known, settings)
-            block[j], fit, outliers[j] = found
+            block[j], fit = fitting.without_runs(block[j], fit, laws[j], known, settings)
         fits.append(fit)
     judged = []
-    for own, row, fit, known, law, number in zip(
-        raw, block, fits, scale.known, laws, outliers, strict=True
-    ):
+    for own, row, fit, known, law in zip(raw, block, fits, scale.known, laws, strict=True):
         newest = _newest(own, row, fit, known, law, settings)
-        steps = (*_describe(row, fit, known, settings), *filter(None, (newest,)))
-        judged.append(Judged(steps, fit.deviation, known.structure, int(number)))
+        steps = (*_describe(own, row, fit, known, settings), *filter(None, (newest,)))
+        judged.append(Judged(steps))
     return judged
 
 

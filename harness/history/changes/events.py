@@ -73,11 +73,6 @@ class Event:
         return any(step.confirmed for step in self.steps)
 
     @property
-    def confirmed(self) -> bool:
-        """Whether it is a change, as far as times tell: certain, and to a new level."""
-        return self.certain and self.seen is None
-
-    @property
     def together(self) -> bool:
         """Whether that takes the other series of their commits."""
         return self.certain and all(step.together for step in self.steps if step.confirmed)

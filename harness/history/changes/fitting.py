@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.history.changes.noise import Noise
-from harness.history.changes.structures import Block, Structure
+from harness.history.changes.structures import Block
 
 POSITION = float(np.log(2 / 0.05))
 """By how much the log-likelihood of the true position may lie under the best one's with 95 %
@@ -71,12 +71,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found in a series: its steps in order, the relative noise, how it hangs together."""
+    """What was found in a series: its steps in order, and whether it was long enough."""
 
     steps: tuple[Step, ...] = ()
-    deviation: float = 0.0
-    structure: Structure | None = None
-    outliers: int = 0
     judged: bool = True
 
 
@@ -282,22 +279,21 @@ def _worth(points: Block, others: Block, found: Fit, law: Law) -> float:
 
 def without_runs(
     row: Block, found: Fit, law: Law, known: Noise, settings: Settings
-) -> tuple[Block, Fit, int]:
-    """Levels that neighbouring outliers explain taken out of ``row``, the fit of what is left, and
-    how many points that were. The newest level stays: it may be the first of many points."""
-    found, removed = weighed(row, found, law, settings), 0
+) -> tuple[Block, Fit]:
+    """Levels that neighbouring outliers explain taken out of ``row``, and the fit of what is left.
+    The newest level stays: it may be the first of many points."""
+    found = weighed(row, found, law, settings)
     longest = law.longest(len(row), settings.alone)
     while True:
         edges = [0, *found.cuts, len(row)]
         j = _run(edges, found.p > settings.alone, longest)
         if j is None:
-            return row, found, removed
+            return row, found
         around = [row[edges[j + 1] : edges[j + 2]].mean()]
         if j:
             around.append(row[edges[j - 1] : edges[j]].mean())
         row = row.copy()
         row[edges[j] : edges[j + 1]] = np.mean(around)
-        removed += edges[j + 1] - edges[j]
         left = [cut for cut in found.cuts if cut not in (edges[j], edges[j + 1])]
         found = weighed(row, judge(row, left, known, settings), law, settings)
 

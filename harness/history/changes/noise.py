@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape, Structure
+from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape
 
 if TYPE_CHECKING:
     from harness.measure.noise.variance import Prior
@@ -88,11 +88,6 @@ class Noise:
     def likeliest(self) -> int:
         """The number of the structure with the largest weight."""
         return int(self.numbers[self.weights.argmax()])
-
-    @property
-    def structure(self) -> Structure:
-        """That one."""
-        return self.shape.structures[self.likeliest]
 
     @property
     def spread(self) -> float:

@@ -178,21 +178,18 @@ def _bad(
             totals[environment, place] += len(members)
             outliers[environment, place, True] += int(slower[:, column].sum())
             outliers[environment, place, False] += int((outlier & ~slower)[:, column].sum())
-    spans: dict[Environment, tuple[int, int]] = {}
-    for environment, place in totals:
-        first, last = spans.get(environment, (place, place))
-        spans[environment] = min(first, place), max(last, place)
     bad: dict[Environment, set[int]] = defaultdict(set)
     notes, newest = [], set()
     for (environment, place, slow), number in sorted(outliers.items(), key=lambda item: item[0][1]):
         total = totals[environment, place]
         if number < FEWEST or number <= SHARE * total:
             continue
-        first, last = spans[environment]
+        places = [other for where, other in totals if where == environment]
         many = f"{number} of {total} series were {'slower' if slow else 'faster'}"
-        if place in (first, last):
-            notes.append(_at_an_end(known, environment, place, many, newest=place == last))
-            newest |= {(environment, place)} if place == last else set()
+        if place in (min(places), max(places)):
+            last = place == max(places)
+            notes.append(_at_an_end(known, environment, place, many, newest=last))
+            newest |= {(environment, place)} if last else set()
             continue
         bad[environment].add(place)
         notes.append(_left_out(known, environment, place, many))
