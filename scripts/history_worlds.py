@@ -163,7 +163,8 @@ def steps_of(series: Block, coded: bool) -> list[list[int]]:
         [
             step.position
             for event in events(one.steps, rules)
-            if (not event.again if coded else event.seen is None) and event.recovered(rules) is None
+            if (not event.again if coded else event.seen is None)
+            and event.recovered(rules, sure=False) is None
             for step in event.steps
             if step.confirmed
         ]

@@ -13,10 +13,11 @@ that may have changed and did not is SLOWER or FASTER. *Found*: kernels above 20
 slower that are SLOWER, in the first ``--changed`` tables. *SAME wrong*: of those, how many are
 called SAME. *By controls*: how many false verdicts a table holds on average if its unchanged
 kernels, nine times as many, are judged as those that may have changed are (each against the
-smallest p that the table asks for first): fewer tables say as much. It is no less than the share
-of false tables, and of large tables only, where a kernel has no say in what is learnt. With
-``--earlier`` as many pairs of runs of unchanged code, drawn in the same world,
-say what moves between runs where the table itself does not.
+smallest p that the table asks for first): fewer tables say as much of worlds that move all kernels.
+In calm ones it is too low, since an unchanged kernel that is far off adds to every p of its table,
+and so it is in small tables, where each has a say in what is learnt. With ``--earlier``
+as many pairs of runs of unchanged code, drawn in the same world, say what moves between runs where
+the table itself does not.
 """
 
 from __future__ import annotations

@@ -240,7 +240,10 @@ def _residuals(blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]
     return rests
 
 
-def _describe(row: Block, fit: Fit, known: Noise, settings: Settings) -> tuple[Step, ...]:
+def _describe(
+    raw: Block, row: Block, fit: Fit, known: Noise, settings: Settings
+) -> tuple[Step, ...]:
+    """The steps of a ``row``, which is ``raw`` without its outliers."""
     from scipy import stats
 
     if not fit.cuts:
@@ -256,6 +259,8 @@ def _describe(row: Block, fit: Fit, known: Noise, settings: Settings) -> tuple[S
         if abs(np.expm1(size)) < settings.smallest or not (certain or cut == fit.cuts[-1]):
             continue
         before, after = edges[j], edges[j + 2]
+        there = np.abs(raw - row[before:cut].mean()) < fitting.QUIET * fit.deviation
+        back = np.flatnonzero((raw != row) & there)
         earliest, gains = fitting.where(row, (before, cut, after), known, fit)
         here = gains[cut - earliest]
         # A step elsewhere leaves more to the noise.
@@ -276,6 +281,7 @@ def _describe(row: Block, fit: Fit, known: Noise, settings: Settings) -> tuple[S
                 after=after - cut,
                 confirmed=certain,
                 chances=tuple(np.maximum(chances, fit.p[j]).tolist()),
+                back=next((place for place in back.tolist() if place > cut), None),
             )
         )
     return tuple(steps)

@@ -261,6 +261,9 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
         if back is None:
             confirmed = False
             causes = (*causes, f"back at {names[again][:_DIGITS]} with the code unchanged")
+    perhaps = event.recovered(settings, sure=False)
+    if confirmed and back is None and perhaps is not None and not same:
+        confirmed, causes = False, (*causes, f"perhaps back at {names[perhaps][:_DIGITS]}")
     if confirmed and event.seen is not None and not same:
         causes = (*causes, f"at this level before, last at {names[event.seen][:_DIGITS]}")
         if same is None or event.again:

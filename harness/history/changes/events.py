@@ -77,10 +77,11 @@ class Event:
         """Whether that takes the other series of their commits."""
         return self.certain and all(step.together for step in self.steps if step.confirmed)
 
-    def recovered(self, settings: Settings) -> int | None:
+    def recovered(self, settings: Settings, *, sure: bool = True) -> int | None:
         """The point from which what is left of it is too small to be reported, or within the
         uncertainty of the steps themselves; None if it stands. Of the end of a few unusual runs
-        that is where it lies."""
+        that is where it lies. Not ``sure``: from which that may be so, by a single point there,
+        the newest one alone, or another step that is not certain."""
         if self.returns:
             return self.last.position
         left, variance = np.log1p(self.size), self.variance
@@ -88,9 +89,9 @@ class Event:
             left += np.log1p(each.size)
             variance += each.variance
             limit = max(np.log1p(settings.smallest), np.sqrt(variance))
-            if each.certain and left * np.sign(self.size) < limit:
+            if (each.certain or not sure) and left * np.sign(self.size) < limit:
                 return each.last.position
-        return None
+        return None if sure else self.first.back
 
 
 def events(steps: Sequence[Step], settings: Settings) -> list[Event]:

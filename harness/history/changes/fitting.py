@@ -52,7 +52,8 @@ class Step:
     the chance of such a step in a flat series, ``chances`` the same of a step at each of the places
     from ``earliest`` to ``latest``. ``confirmed`` is false for the newest point alone,
     for a level that outliers explain, and for a step that does not stand out among as many series;
-    ``together`` is true where it does so only with those of other series at its commit.
+    ``together`` is true where it does so only with those of other series at its commit. ``back``: a
+    later single point that is at the level before it.
     """
 
     position: int
@@ -67,6 +68,7 @@ class Step:
     confirmed: bool = True
     together: bool = False
     chances: tuple[float, ...] = ()
+    back: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

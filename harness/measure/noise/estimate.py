@@ -80,6 +80,9 @@ class Between:
     odd: Odd = controls.NONE_ODD
 
 
+_ALIKE = 20.0
+"""Degrees of freedom up to which a table knows how alike its kernels are: one disturbed process
+hides that some are noisier, which the few that stand out later show."""
 _FAMILY, _FEW = 0.05, 10
 """The chance at which verdicts are made, and kernels among which it is shared at least."""
 ONE_PROCESS = "one process on a side: nothing is known of another one's noise"
@@ -118,7 +121,7 @@ def estimate(
     scale = 1.0 if prior.kernels or not paired else 2.0
     # A kernel seen at two modes is not one of those the prior was learnt from.
     odd = table.seen.bimodal & (table.df > 0)
-    weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), prior.df)
+    weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), min(prior.df, _ALIKE))
     expected = scale * prior.variance(table.ms, table.within)
     moderate, df = variance.moderated(expected, weight, table.own, table.df)
     # What several processes scatter includes what the samples do; one process shows the latter.

@@ -113,3 +113,16 @@ def test_the_machine_recovers_no_commit(tmp_path: Path, commits: Commits) -> Non
     assert loss.causes[-1] == f"back at {commits[1][22][:10]} with the code unchanged"
     (back,) = [c for c in of_kernel(found) if not c.worse]
     assert back.machine
+
+
+@pytest.mark.parametrize("edges", [(10, COMMITS - 1), (8, 18, 19)])
+def test_a_level_that_one_run_is_back_from_is_suspected(
+    tmp_path: Path, commits: Commits, edges: tuple[int, ...]
+) -> None:
+    """The newest run alone, or one among others: the kernel may have two modes, or be mended."""
+    save_history(tmp_path, commits[1], kept(coming_and_going(*edges)), coded=False, edit=changing)
+    found = report(tmp_path, commits[0])
+    assert not [c for c in found.regressions if c.series.kernel]
+    loss = next(c for c in found.suspected if c.series.kernel)
+    assert commits[1].index(loss.commit) == edges[0]
+    assert loss.causes[-1] == f"perhaps back at {commits[1][edges[1]][:10]}"

@@ -343,3 +343,18 @@ def test_what_befell_a_few_unchanged_kernels_may_have_befallen_the_others() -> N
         found, noise = estimate(pairs, paired=False)
         assert noise.odd.share > 0
         assert flagged(judge(found[::10], RULES)) == 0
+
+
+def test_one_disturbed_process_hides_how_much_kernels_differ() -> None:
+    """Each kernel is slower by up to 2 % in it: they seem to vary alike, and a few vary more."""
+    rng = np.random.default_rng(3)
+    spread = 0.0012 * np.sqrt(6 / rng.chisquare(6, 600))
+    a, b = (np.exp(rng.normal(size=(600, 2)) * spread[:, None]) for _ in range(2))
+    b[:, 0] *= np.exp(0.02 * rng.random(600))
+    table = [
+        Pair(Times(tuple(x)), Times(tuple(y)), identical=n % 10 > 0)
+        for n, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True))
+    ]
+    found, noise = estimate(table, paired=False)
+    assert noise.prior.df > 50
+    assert max(one.df for one in found) < 30
