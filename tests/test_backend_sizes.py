@@ -117,6 +117,21 @@ def test_pieces_are_cut_at_every_size_of_one_compilation(
     assert len(compiler.compiled) == 2  # for the first size, and for all
 
 
+@pytest.mark.parametrize("factor", [0.5, 1.5, 2.0])
+def test_sizes_that_are_scaled_by_a_float_are_those_of_one_compilation(
+    compiler: Compiler, factor: float
+) -> None:
+    def scaled(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        bicubic = F.interpolate(x, scale_factor=(factor, 1), mode="bicubic")
+        return bicubic, x[:, :, : int(x.shape[2] * factor)] + 1
+
+    run = torch.compile(scaled, backend=compiler, dynamic=True)
+    for n in (5, 8, 13):
+        x = torch.randn(1, 2, n, 3)
+        torch.testing.assert_close(run(x), scaled(x))
+    assert len(compiler.compiled) == 1
+
+
 def test_a_mean_of_statistics_is_scaled_by_sizes(compiler: Compiler) -> None:
     norm, twin = torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4)
     run = torch.compile(norm, backend=compiler, dynamic=True)

@@ -160,6 +160,8 @@ class _Reader:
         if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             self._values[node] = size_expr(value)
             return
+        if isinstance(value, torch.SymFloat) and _counts(node):
+            return  # what uses it is a size, whose expression says everything
         if isinstance(value, torch.SymFloat) and node.target in _ARITHMETIC:
             self._values[node] = self._number(node, _ARITHMETIC[node.target])
             return
@@ -400,6 +402,9 @@ def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:
         return size_symbol(expr.name) if positive else Number(expr.name)
     if not expr.args:
         return expr
+    if type(expr).__name__ == "TruncToInt" and (ratio := _whole_ratio(expr.args[0])):
+        size, above, below = ratio
+        return FloorDiv(_translate(size, env) * above, below)
     args = [_translate(a, env) for a in expr.args]
     functions: dict[str, Callable[..., sympy.Expr]] = {
         "FloorDiv": FloorDiv,
@@ -411,6 +416,24 @@ def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:
     }
     name = type(expr).__name__
     return functions[name](*args) if name in functions else expr.func(*args)
+
+
+def _counts(node: fx.Node) -> bool:
+    """Whether nothing but sizes is made of a number that is no whole one."""
+    made = [(user, user.meta.get("val")) for user in node.users]
+    return bool(made) and all(
+        isinstance(v, torch.SymInt) or (isinstance(v, torch.SymFloat) and _counts(user))
+        for user, v in made
+    )
+
+
+def _whole_ratio(expr: sympy.Expr) -> tuple[sympy.Expr, int, int] | None:
+    """A size and two numbers, by which it is multiplied and divided in ``expr``, a product in
+    floats that is exact for every size below 2³²: of a factor like 2.0 or 1.5, but not 0.7."""
+    factor, size = expr.as_coeff_Mul()
+    above, below = float(factor).as_integer_ratio()
+    exact = type(size).__name__ == "ToFloat" and 0 < above < 2**20
+    return (size.args[0], above, below) if exact and size.args[0].is_nonnegative else None
 
 
 def op_name(target: object, node: fx.Node) -> str:
