@@ -12,6 +12,7 @@ from harness.backend import Devices
 from harness.devices.job import Context, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
+from harness.files import write_atomically
 
 R = TypeVar("R")
 K = TypeVar("K", bound=Hashable)
@@ -34,7 +35,9 @@ def answers(
     that fails has the row that ``lost`` makes of its key and the reason."""
     done: dict[K, R] = {}
     if journal is not None and journal.exists():
-        lines = journal.read_text().splitlines()
+        *lines, torn = journal.read_text().split("\n")
+        if torn:  # by what ended a run while it wrote
+            write_atomically(journal, "".join(f"{line}\n" for line in lines).encode())
         for known in (row(**_plain(json.loads(line))) for line in lines):
             if key(known) in wanted:
                 done[key(known)] = known

@@ -40,6 +40,8 @@ def test_a_run_goes_on_where_another_stopped(tmp_path: Path) -> None:
     known = Row("abs", "generated", "", 1)
     journal.write_text(json.dumps({"operator": "abs", "category": "generated", "reason": "",
                                    "samples": 1}) + "\n")  # fmt: skip
+    with journal.open("a") as file:
+        file.write('{"operator": "sin", "catego')  # killed while it wrote
     wanted = [Case("abs"), Case("sin")]
     assert set(wanted) < set(cases())
     rows = list(run(wanted, 1, 1, tmp_path, journal))
