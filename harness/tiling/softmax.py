@@ -126,5 +126,4 @@ def _distance(value: ir.Value) -> tuple[ir.Value, ...] | None:
             args=(ir.Compute(op=Op.EXP, args=(ir.Compute(op=Op.SUB, args=operands),)),),
         ):
             return operands
-        case _:  # any other shape of expression
-            return None
+    return None
