@@ -126,4 +126,14 @@ def _distance(value: ir.Value) -> tuple[ir.Value, ...] | None:
             args=(ir.Compute(op=Op.EXP, args=(ir.Compute(op=Op.SUB, args=operands),)),),
         ):
             return operands
-    return None
+        case (
+            ir.Constant()
+            | ir.Load()
+            | ir.IndexValue()
+            | ir.Compute()
+            | ir.Masked()
+            | ir.Reduce()
+            | ir.Scan()
+            | ir.Sort()
+        ):
+            return None
