@@ -120,20 +120,12 @@ def _pair(value: ir.Value) -> tuple[ir.Reduce, ir.Reduce] | None:
 
 def _distance(value: ir.Value) -> tuple[ir.Value, ...] | None:
     """The operands of the difference, if ``value`` is a sum of exponentials of one."""
-    match value:
-        case ir.Reduce(
-            kind=ir.ReduceKind.SUM,
-            args=(ir.Compute(op=Op.EXP, args=(ir.Compute(op=Op.SUB, args=operands),)),),
-        ):
-            return operands
-        case (
-            ir.Constant()
-            | ir.Load()
-            | ir.IndexValue()
-            | ir.Compute()
-            | ir.Masked()
-            | ir.Reduce()
-            | ir.Scan()
-            | ir.Sort()
-        ):
-            return None
+    if not (isinstance(value, ir.Reduce) and value.kind is ir.ReduceKind.SUM):
+        return None
+    power = value.args[0]
+    if not (isinstance(power, ir.Compute) and power.op is Op.EXP):
+        return None
+    distance = power.args[0]
+    if not (isinstance(distance, ir.Compute) and distance.op is Op.SUB):
+        return None
+    return distance.args
