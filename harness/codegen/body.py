@@ -323,7 +323,7 @@ class Body:
             )
         aligned = self.frame.plan.aligned
         moved = None if aligned is None or indirect else aligned.moved(expr)
-        return printer.text(moved or expr), frozenset(tiles), moved is not None
+        return printer.text(expr if moved is None else moved), frozenset(tiles), moved is not None
 
     def _narrowed(self, var: Var) -> str:
         """An index that was loaded, in the kernel's index type: it is within range, so

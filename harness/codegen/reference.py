@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sympy
@@ -13,7 +13,7 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed, needed_nodes, node_text
-from harness.graph.model import Graph, Node, Ref, TensorType, tensors_of
+from harness.graph.model import Graph, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.affine import UNKNOWN_SIZE
 from harness.ir.index_text import size_text
 from harness.ir.nodes import Compute, Load, walk
@@ -126,12 +126,13 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         lines.append(_read({local_name(value): n for value, n in given.items()}))
     lines += [_stand_in(graph, name) for name in absent]
     nodes = needed_nodes(states.graph, names, wanted)
-    steps = jumps(nodes, states.graph)
+    steps, types = jumps(nodes, states.graph.types()), graph.types()
     rounded = _rounded(plan)
     kept_narrow = _narrowed(nodes, wanted, rounded)
+    narrow = {*names, *kept_narrow}
     nudges = itertools.cycle((" * nudge", " * other"))
     for node in nodes:
-        decided = _decided(node, graph, {*names, *kept_narrow}) if steps else {}
+        decided = _decided(node, types, narrow) if steps else {}
         for name, dtype in decided.items():
             lines += [f"{local_name(name)}_ = {local_name(name)}", _rounding(name, dtype)]
         # Where the result jumps, what implementations differ in is multiplied.
@@ -143,8 +144,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     lines[:0] = _unread_sizes(plan, graph, lines)
     kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
     floating = any(b.dtype.is_float for b in plan.buffers) or computes_floats(nodes)
-    types = tuple(sorted(map(triton_signature, rounded)))
-    return Reference(tuple(lines), kept, floating, steps, types)
+    signatures = tuple(sorted(map(triton_signature, rounded)))
+    return Reference(tuple(lines), kept, floating, steps, signatures)
 
 
 def _unread_sizes(plan: KernelPlan, graph: Graph, lines: Sequence[str]) -> list[str]:
@@ -180,12 +181,13 @@ def _narrowed(nodes: Sequence[Node], outputs: Sequence[str], types: set[DType]) 
     }
 
 
-def _decided(node: Node, graph: Graph, narrow: Collection[str]) -> dict[str, DType]:
+def _decided(
+    node: Node, types: Mapping[str, ValueType], narrow: Collection[str]
+) -> dict[str, DType]:
     """What the result of ``node`` jumps on, of narrow types, but for what is ``narrow`` already: a
     kernel rounds it to its own type before it decides."""
-    if not jumps([node], graph):
-        return {}
-    kinds = {name: graph.types().get(name) for name in node.refs() if name not in narrow}
+    read = node.refs() if jumps([node], types) else ()
+    kinds = {name: types.get(name) for name in read if name not in narrow}
     return {
         name: kind.dtype
         for name, kind in kinds.items()
@@ -263,12 +265,11 @@ def computes_floats(nodes: Iterable[Node]) -> bool:
     return any(isinstance(n.type, TensorType) and n.type.dtype.is_float for n in nodes)
 
 
-def jumps(nodes: Iterable[Node], graph: Graph) -> bool:
-    """Whether the result of ``nodes``, calls of ``graph``, jumps somewhere (a floor, a comparison,
-    a conversion to an integer): next to it two correct programs may differ by a whole step, for a
-    logarithm or a division was rounded differently before. A module's check then also accepts what
-    the reference gives when such functions are a few units of the last place off."""
-    types = graph.types()
+def jumps(nodes: Iterable[Node], types: Mapping[str, ValueType]) -> bool:
+    """Whether the result of ``nodes``, of values with ``types``, jumps somewhere (a floor, a
+    comparison, a conversion to an integer): next to it two correct programs may differ by a whole
+    step, for a logarithm or a division was rounded differently before. A module's check then also
+    accepts what the reference gives when such functions are a few units of the last place off."""
     for node in nodes:
         found = (types.get(name) for name in node.refs())
         if not any(isinstance(t, TensorType) and t.dtype.is_float for t in found):

@@ -78,11 +78,12 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         wanted += [(2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3), (4 * x, w, 3)]
         wanted += [(x, w, 1), (x, 2 * w, 1)]
     found: list[Proposal] = []
+    room = target.shared_per_block - _BESIDE
     for n, wide, stages in wanted:
         kept = (stages - 1) * row * facts.ahead  # of a row, until it is used
-        while n > 1 and n * kept > target.shared_per_block - _BESIDE:
+        while n > 1 and n * kept > room:
             n //= 2
-        if n * kept <= target.shared_per_block - _BESIDE:
+        if n * kept <= room:
             warps = max(1, wide, n * row // _A_WARP)
             found.append(Proposal((("x", n),), warps, stages, max_warps=16, grow=False))
     return found
