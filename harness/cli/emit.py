@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 from harness.files import write_atomically
 from harness.report import output
 from harness.report.output import Report
-from harness.table import Block, Column, Table, Text
+from harness.table import Block, Column, Table, Text, plural
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def emit(
     if binaries:
         failures += _write_binaries(answer, folder, texts, chosen)
     paths = list(dict.fromkeys(row["file"] for row in rows))
-    lines = [*paths, f"{len(modules)} files, {len(rows)} kernels"]
+    lines = [*paths, f"{plural(len(modules), 'file')}, {plural(len(rows), 'kernel')}"]
     document = {"kernels": rows, "failures": failures}
     answer.tell(Report(lambda: [Text(line) for line in lines], lambda: document))
     for failure in failures:
@@ -277,7 +277,7 @@ _STAGES = (
 def _blocks(document: dict[str, Any]) -> list[Block]:
     lines = [document["name"]]
     for region in document["regions"]:
-        lines += ["", f"{region['name']}: {len(region['kernels'])} kernels"]
+        lines += ["", f"{region['name']}: {plural(len(region['kernels']), 'kernel')}"]
         for kernel in region["kernels"]:
             form = "  {name}  [{numel}]  " if kernel["rnumel"] == "1" else _REDUCTION
             lines.append(form.format(**kernel) + ", ".join(kernel["origins"]))

@@ -15,7 +15,7 @@ from harness.history import index, prune
 from harness.imports import reading
 from harness.report import output
 from harness.report.output import Report
-from harness.table import Text, count
+from harness.table import Text, count, plural
 
 
 @command
@@ -66,7 +66,7 @@ def _survey(found: Sequence[prune.Finding], yes: bool) -> list[Text]:
         lines.append(f"{each.file}: {each.reason}: {done}")
     going = [each for each in found if not each.keep]
     size = count(sum(each.size for each in going))
-    lines.append(f"{len(going)} files ({size} bytes) {'removed' if yes else 'can go'}")
+    lines.append(f"{plural(len(going), 'file')} ({size} bytes) {'removed' if yes else 'can go'}")
     if going and not yes:
         lines.append("nothing was removed: harness gc --yes removes it")
     return [Text(line) for line in lines]

@@ -92,7 +92,7 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
     found: list[Block] = [Text(), Table(columns, rows, title, lambda row: _remarks(row, alike))]
     for note in alike:
         count = sum(_unchecked(row) == note for row in rows)
-        found.append(Text(f"  {count} kernels not checked: {note}", wrapped=True))
+        found.append(Text(f"  {plural(count, 'kernel')} not checked: {note}", wrapped=True))
     told = [*_library_calls(graph), *(f"  timed both ways: {choice}" for choice in graph.choices)]
     return [*found, *paragraphs(told), *_regions(graph)]
 

@@ -15,7 +15,7 @@ from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
 from harness.runtime.tune.scaling import occupancy
-from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs
+from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs, plural
 from harness.target import Target
 
 
@@ -122,7 +122,7 @@ _TRIALS = (
 def _summary(tunings: Sequence[KernelTuning], earlier: Run | None) -> list[str]:
     """What all kernels say together."""
     sums = totals(tunings)
-    lines = [f"{sums['kernels']} kernels, {sums['trials']} trials"]
+    lines = [f"{plural(sums['kernels'], 'kernel')}, {plural(sums['trials'], 'trial')}"]
     if sums["seconds"] is not None:
         lines[0] += f", {sums['seconds']:.1f} s of tuning"
     if sums["regret"] is not None:
