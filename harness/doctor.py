@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import harness
+from harness.errors import CompileFailed
 from harness.options import Options
 
 _SECONDS = 120
@@ -174,15 +175,12 @@ def launcher(cache: Path) -> Finding:
     """Whether kernels are launched by the compiled extension."""
     from harness.runtime.launch.native import launching
 
-    reason = launching(cache if cache.is_dir() else None).reason
-    if not reason:
-        return Finding("compiled (runtime/launch.c)")
-    return limited(
-        f"through ctypes: {reason}",
-        "every launch takes the host some microseconds more; emitted modules, which launch through "
-        "Triton, do not run on a GPU without a C compiler",
-        "install gcc and the headers of this Python (python3-dev)",
-    )
+    try:
+        launching(cache if cache.is_dir() else None)
+    except CompileFailed as error:
+        effect = "no kernel runs on a GPU; without one everything works"
+        return limited(f"none: {error.got}", effect, error.remedy)
+    return Finding("compiled (runtime/launch.c)")
 
 
 _INTERPRET = """

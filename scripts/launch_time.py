@@ -7,7 +7,7 @@ in turns, in rows of launches so short that the GPU's queue never fills, and wai
 device between rows. Prints a Markdown table of medians; the file gets every row as JSON.
 
 The ways: ``kernel`` is ours as a generated host function calls it (stream at hand), ``launcher``
-asks for device and stream itself, ``ctypes`` is what is used where there is no C compiler.
+asks for device and stream itself.
 ``triton jit`` is ``kernel[grid](...)``, ``triton compiled`` the same on the compiled kernel.
 ``inductor run`` is what Inductor's generated code calls, ``inductor launcher`` what that calls.
 """
@@ -36,10 +36,8 @@ from harness.records.machine import fingerprint  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.static import compile_for, reason  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
-from harness.runtime.launch import native  # noqa: E402
-from harness.runtime.launch.driver import PythonKernel, cuda  # noqa: E402
 from harness.runtime.launch.host import raw_stream  # noqa: E402
-from harness.runtime.launch.launcher import Launcher, LoadedBinaries  # noqa: E402
+from harness.runtime.launch.launcher import Launcher  # noqa: E402
 
 ROW, ROWS, WARM_UP = 200, 60, 3
 SIZE, BLOCK = 1024, 1024
@@ -135,14 +133,6 @@ def ways(count: int, cache: Path) -> dict[str, Way]:
         "kernel": lambda: kernel(stream, *args),
         "launcher": lambda: launcher(args),
     }
-    slow = PythonKernel(print, print, print)
-    owner = LoadedBinaries(cuda())
-    owner.bind(slow, launcher.binary(), torch.cuda.current_device())
-
-    def through_ctypes(_owner: LoadedBinaries = owner) -> None:  # the owner has to live on
-        slow(stream, *args)
-
-    found["ctypes"] = through_ctypes
     jit, grid = loaded.kernel, loaded.grid(config)
     found["triton jit"] = lambda: jit[grid](*args, XBLOCK=BLOCK, num_warps=4, num_stages=1)
     compiled = compile_for(loaded, target, config, cache=cache)
@@ -190,9 +180,8 @@ def main() -> int:
         cells = [f"{statistics.median(times[name]):.2f}" for name in names]
         print(f"| {count} | " + " | ".join(cells) + " |")
     if given.out:
-        launching = native.launching(cache).reason
         machine = asdict(fingerprint())
-        data = {"machine": machine, "launching": launching, "row": ROW, "microseconds": rows}
+        data = {"machine": machine, "row": ROW, "microseconds": rows}
         write_atomically(given.out, json.dumps(data, indent=1).encode())
     return failed
 

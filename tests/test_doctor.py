@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,13 +66,12 @@ def test_an_old_or_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.runtime.launch import native
 
-    def answer(cache: Path | None) -> native.Launching:
-        assert cache == tmp_path
-        return native.Launching(native.PythonKernel, reasons.pop())
+    def none(**_: Any) -> Any:
+        raise RuntimeError("no C compiler")
 
-    reasons = ["no C compiler", ""]
-    monkeypatch.setattr(native, "launching", answer)
-    assert doctor.launcher(tmp_path).level is doctor.Level.FINE
+    native.launching()
+    monkeypatch.setattr("triton.runtime.build.compile_module_from_src", none)
+    assert doctor.launcher(tmp_path / "missing").level is doctor.Level.FINE
     found = doctor.launcher(tmp_path)
     assert found.level is doctor.Level.LIMITED
     assert "no C compiler" in found.found and "python3-dev" in found.remedy

@@ -1,13 +1,11 @@
-"""CUDA's driver: binaries loaded and unloaded, launches, errors. Called through ctypes, so that a
-saved binary needs neither Triton nor a C compiler to run. Launching has a quicker way (``native``),
-which takes only the addresses from here."""
+"""CUDA's driver: binaries loaded and unloaded, errors. Called through ctypes, so that Triton's own
+driver is not needed. Kernels are launched by ``native``, which takes the addresses from here."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, NoDevice
@@ -199,100 +197,3 @@ def _too_much(name: str, got: str, expected: str) -> CompileFailed:
 def _does_not_fit(where: str, got: str, expected: str) -> CompileFailed:
     what = "a compiled kernel does not fit the device"
     return CompileFailed(what, where, got, expected, "another configuration may fit")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class PythonKernel:
-    """What ``launch.c`` is, without a C compiler: a few microseconds more for a launch."""
-
-    unbound: Any
-    misaligned: Any
-    failed: Any
-    state: dict[str, Any] = field(default_factory=dict)
-
-    def bind(
-        self,
-        function: int,
-        launch: int,
-        grid: tuple[int, int, int],
-        threads: int,
-        shared: int,
-        kinds: bytes,
-        cooperative: bool,
-    ) -> None:
-        """Fix what a launch needs besides stream and arguments."""
-        block = (threads, 1, 1)
-        fixed = (*map(ctypes.c_uint, (*grid, *block, shared)),)
-        self.state.update(
-            function=ctypes.c_void_p(function),
-            launch=_prototype(cooperative)(launch),
-            fixed=fixed,
-            kinds=kinds.decode(),
-            last=() if cooperative else (None,),
-        )
-
-    def unbind(self) -> None:
-        """Forget the function: calls go to ``unbound``."""
-        self.state.clear()
-
-    def __call__(self, stream: int, *args: Any) -> None:
-        """Enqueue the kernel on ``stream``."""
-        state = self.state
-        if not state:
-            self.unbound(stream, *args)
-            return
-        kinds = state["kinds"]
-        if len(args) != len(kinds):
-            raise TypeError(f"a kernel of {len(kinds)} arguments was given {len(args)}")
-        values = []
-        for kind, argument in zip(kinds, args, strict=True):
-            value = _number(argument, kind)
-            if kind == "A" and value % 16:
-                self.misaligned(stream, *args)
-                return
-            values.append(_KINDS[kind](value))
-        values.extend((ctypes.c_uint64(0), ctypes.c_uint64(0)))
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
-        tries = 0
-        rest = (*state["fixed"], ctypes.c_void_p(stream), pointers, *state["last"])
-        while code := state["launch"](state["function"], *rest):
-            self.failed(code, tries)
-            tries += 1
-
-
-_KINDS: dict[str, Any] = {
-    **dict.fromkeys("APQ", ctypes.c_uint64),
-    "b": ctypes.c_int8,
-    "h": ctypes.c_int16,
-    "i": ctypes.c_int32,
-    "q": ctypes.c_int64,
-    "?": ctypes.c_uint8,
-    "B": ctypes.c_uint8,
-    "H": ctypes.c_uint16,
-    "I": ctypes.c_uint32,
-    "f": ctypes.c_float,
-    "d": ctypes.c_double,
-}
-
-
-def _number(argument: Any, kind: str) -> Any:
-    if kind in "AP":
-        if argument is None:
-            return 0
-        return argument if isinstance(argument, int) else argument.data_ptr()
-    if kind in "fd":
-        return float(argument)
-    bits = 1 if kind == "?" else 8 * ctypes.sizeof(_KINDS[kind])
-    low, high = (0, 1 << bits) if kind in "?BHIQ" else (-(1 << bits - 1), 1 << bits - 1)
-    if not low <= argument < high:
-        raise OverflowError(f"{argument} does not fit {bits} bits")
-    return argument
-
-
-@functools.cache
-def _prototype(cooperative: bool) -> Any:
-    pointer, number = ctypes.c_void_p, ctypes.c_uint
-    last: Sequence[Any] = () if cooperative else (pointer,)
-    return ctypes.CFUNCTYPE(
-        ctypes.c_int, pointer, *[number] * 7, pointer, ctypes.POINTER(pointer), *last
-    )

@@ -284,12 +284,6 @@ static PyObject *bind(Kernel *self, PyObject *args, PyObject *named) {
   Py_RETURN_NONE;
 }
 
-static PyObject *unbind(Kernel *self, PyObject *unused) {
-  (void)unused;
-  self->function = NULL;
-  Py_RETURN_NONE;
-}
-
 static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *named) {
   static char *names[] = {"unbound", "misaligned", "failed", NULL};
   PyObject *unbound, *misaligned, *failed;
@@ -334,7 +328,6 @@ static void destroy(Kernel *self) {
 static PyMethodDef methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_VARARGS | METH_KEYWORDS,
      "Fix what a launch needs besides stream and arguments."},
-    {"unbind", (PyCFunction)unbind, METH_NOARGS, "Forget the function: calls go to unbound."},
     {NULL, NULL, 0, NULL}};
 
 static PyTypeObject KernelType = {

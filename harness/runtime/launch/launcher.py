@@ -228,7 +228,7 @@ class Launcher:
             driver.recover(code, tries, self.loaded.name, device)
 
         misaligned = functools.partial(self.misaligned, device)
-        return launching(self.cache).make(_not_bound, misaligned, failed)
+        return launching(self.cache)(_not_bound, misaligned, failed)
 
 
 def open_binary(
@@ -261,7 +261,7 @@ def open_binary(
     def failed(code: int, tries: int) -> None:
         owner.driver.recover(code, tries, binary.name, device)  # which keeps it loaded, too
 
-    kernel = launching(cache).make(_not_bound, misaligned, failed)
+    kernel = launching(cache)(_not_bound, misaligned, failed)
     owner.bind(kernel, binary, device)
     return lambda args: kernel(stream(device), *args)
 

@@ -1,6 +1,5 @@
-"""The quick way to launch: ``launch.c``, compiled once and kept in the cache folder. It is built
-with the compiler that Triton builds its own parts with. Where that fails, kernels are launched
-through ctypes, and ``Launching.reason`` says why."""
+"""How kernels are launched: ``launch.c``, compiled once and kept in the cache folder. It is built
+with the compiler that Triton builds its own parts with."""
 
 from __future__ import annotations
 
@@ -12,46 +11,59 @@ import platform
 import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
-from harness.errors import RecordError
+from harness.errors import CompileFailed, RecordError
 from harness.files import write_atomically
 from harness.runtime.compile.static import reason, triton_cache
-from harness.runtime.launch.driver import PythonKernel
 
 _SOURCE = Path(__file__).with_name("launch.c")
 _NAME = "harness_launch"
 _SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
 
-Kernel: TypeAlias = PythonKernel
-"""A kernel ready to launch: ``kernel(stream, *args)``, with tensors (or addresses) for pointers and
-numbers for the rest. That of ``launch.c`` has the same methods."""
+class Kernel(Protocol):
+    """A kernel ready to launch: ``kernel(stream, *args)``, with tensors (or addresses) for pointers
+    and numbers for the rest."""
+
+    def __call__(self, stream: int, *args: Any) -> None:
+        """Enqueue the kernel on ``stream``."""
+
+    def bind(
+        self,
+        function: int,
+        launch: int,
+        grid: tuple[int, int, int],
+        threads: int,
+        shared: int,
+        kinds: bytes,
+        cooperative: bool,
+    ) -> None:
+        """Fix what a launch needs besides stream and arguments."""
+
 
 Make = Callable[[Callable[..., Any], Callable[..., Any], Callable[[int, int], Any]], Kernel]
-
-
-@dataclass(frozen=True, slots=True)
-class Launching:
-    """``make(unbound, misaligned, failed)`` gives a ``Kernel``. ``unbound`` is called with stream
-    and arguments while nothing is bound; ``misaligned`` when an address is not aligned as the
-    function needs it; ``failed`` with the driver's code and the number of tries so far.
-    ``reason`` says why the quick way cannot be had; empty if it can."""
-
-    make: Make
-    reason: str = ""
+"""``make(unbound, misaligned, failed)`` gives a ``Kernel``. ``unbound`` is called with stream and
+arguments while nothing is bound; ``misaligned`` when an address is not aligned as the function
+needs it; ``failed`` with the driver's code and the number of tries so far."""
 
 
 @functools.cache
-def launching(cache: Path | None = None) -> Launching:
-    """The quickest way there is to launch; what is compiled is kept below ``cache``."""
+def launching(cache: Path | None = None) -> Make:
+    """What makes kernels; its compiled code is kept below ``cache``. Raises ``CompileFailed`` where
+    it can be neither loaded nor built."""
     try:
         made: Make = _compiled(cache).Kernel
-    except Exception as error:  # noqa: BLE001 - no compiler, no headers, a full disk: ctypes then
-        return Launching(PythonKernel, reason(error))
-    return Launching(made)
+    except Exception as error:
+        raise CompileFailed(
+            "the extension that launches kernels cannot be built",
+            where=_SOURCE.name,
+            got=reason(error),
+            expected="a C compiler and Python's headers, which Triton's own launcher needs too",
+            remedy="install gcc and the headers of this Python (python3-dev)",
+        ) from error
+    return made
 
 
 def _compiled(cache: Path | None) -> Any:

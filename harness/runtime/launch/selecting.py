@@ -129,7 +129,7 @@ class SelectedKernels:
         def failed(code: int, tries: int) -> None:
             driver.recover(code, tries, self._kernels[module_text].loaded.name, self.device)
 
-        return launching(self.cache).make(first, misaligned, failed)
+        return launching(self.cache)(first, misaligned, failed)
 
     def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
         """What launches ``loaded`` under ``config``."""

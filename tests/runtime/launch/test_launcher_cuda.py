@@ -57,21 +57,8 @@ def test_misaligned_arguments(launcher: Launcher) -> None:
         torch.testing.assert_close(args[2], expected(args))
 
 
-def test_without_a_c_compiler(launcher: Launcher) -> None:
-    owner = LoadedBinaries(cuda())
-    kernel = native.PythonKernel(print, print, print)
-    owner.bind(kernel, launcher.binary(), torch.cuda.current_device())
-    args = launcher.loaded.get_args("cuda")
-    kernel(torch.cuda.current_stream().cuda_stream, *args)
-    torch.testing.assert_close(args[2], expected(args))
-
-
-def test_the_compiled_way_is_there(tmp_path: Path) -> None:
-    assert native.launching(tmp_path).reason == ""
-
-
 def test_a_launch_that_does_not_fit_is_an_error(launcher: Launcher) -> None:
-    owner, kernel = LoadedBinaries(cuda()), native.launching().make(print, print, _raise)
+    owner, kernel = LoadedBinaries(cuda()), native.launching()(print, print, _raise)
     loaded = owner.load(launcher.binary(), 0)
     for grid, threads in (((1, 70000, 1), 128), ((1, 1, 1), 2048)):
         kernel.bind(
