@@ -1,4 +1,5 @@
-"""Kernels bound by memory against a copy: ours untuned and tuned, Inductor by itself and tuned.
+"""Kernels bound by memory against a copy: ours untuned and tuned, Inductor by itself and tuned,
+and Liger's and QuACK's where those are installed.
 
     python scripts/gpu_limit.py --out DIR [--seconds 165] [CASE …]
 
@@ -27,8 +28,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
+import row_libraries  # noqa: E402
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
@@ -247,12 +249,16 @@ def cases() -> list[Case]:
 
 def ways(case: Case) -> tuple[str, ...]:
     """How the case is run."""
-    return ("untuned", "separate", *WAYS[2:]) if case.family in FOREACH else WAYS
+    if case.family in FOREACH:
+        return ("untuned", "separate", *WAYS[2:])
+    return (*WAYS, *row_libraries.libraries(case.family))
 
 
 def compiled(case: Case, way: str, cache: Path, jobs: int) -> Callable[..., Any]:
     """The case's function by way of ``way``."""
     torch.compiler.reset()
+    if (way, case.family) in row_libraries.FUNCTIONS:
+        return row_libraries.FUNCTIONS[way, case.family]
     if not way.startswith("inductor"):
         timer = CudaTimer() if way == "tuned" else None
         backend = Compiler(devices=Devices(timer, cache, jobs), combo_kernels=way != "separate")
@@ -354,7 +360,8 @@ def table(found: Sequence[dict[str, Any]]) -> list[str]:
         label = row["case"].split()[-1]
         share = row["share"]
         shown = "/".join(
-            f"{share[w]:.2f}" if w in share else "–" for w in (*WAYS, *share.keys() - set(WAYS))
+            f"{share[w]:.2f}" if w in share else "–"
+            for w in (*WAYS, *sorted(share.keys() - set(WAYS)))
         )
         wrong = any(isinstance(o, float) and not o < 3e-2 for o in row["off"].values())
         family = row["case"] if row["bytes"] < SMALL else row["case"].removesuffix(label).strip()
