@@ -27,9 +27,8 @@ from asv.machine import Machine
 from asv.repo import get_repo
 from asv.results import get_existing_hashes
 
-from harness import asv_direction as direction
 from harness.errors import HarnessError
-from suites.tracking import repository
+from suites.tracking import direction, repository
 from suites.tracking.environment import CommitOverlay, Site
 from suites.tracking.measure import look_up
 

@@ -14,7 +14,7 @@ from asv import util
 from asv.commands import compare
 from asv.step_detect import detect_regressions
 
-from harness import asv_direction as direction
+from suites.tracking import direction
 
 positive = st.floats(1e-6, 1e6)
 

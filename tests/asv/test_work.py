@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv")
 
-from harness import asv_direction as direction
+from suites.tracking import direction
 from suites.tracking import plugin as asv_plugin
 
 BENCHMARKS: dict[str, dict[str, Any]] = {

@@ -1,6 +1,7 @@
 """Which way is worse: asv takes lower for better everywhere, GB/s are the other way round.
 
-A plugin for any project: ``"plugins": [".harness.asv_direction"]`` in its ``asv.conf.json``.
+It needs nothing but asv: another project takes the file along and names it as a plugin in its
+``asv.conf.json``.
 
 A benchmark function with the attribute ``better = "higher"`` is judged by it in ``compare``,
 ``continuous`` (and its exit status), ``find`` and in the regressions of the published pages; one
