@@ -172,8 +172,8 @@ def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:
 
 @dataclasses.dataclass(slots=True)
 class _Follower:
-    """Keeps, counts and prints what the session's events bring. A graph that will be timed in
-    further processes is printed once its figures are final, or when there will be no better."""
+    """Keeps, counts and prints what the session's events bring. A graph is printed once, when no
+    further process is going to time it; what is left when the session ends is printed then."""
 
     plan: Plan
     sink: Memory
@@ -182,18 +182,17 @@ class _Follower:
     done: int = 0
     total: int = 0
     process: str = ""
-    final: bool = False
     unprinted: dict[str, GraphRecord] = dataclasses.field(default_factory=dict)
 
     def follow(self, events: Generator[Event, None, None]) -> None:
         """Take ``events`` to their end."""
-        self.final = not self.plan.timed or self.plan.session.processes == 1
         with contextlib.closing(events):
             try:
                 for event in events:
                     self._take(event)
             finally:
-                self._print()
+                for name in tuple(self.unprinted):
+                    self._print(name)
 
     def _take(self, event: Event) -> None:
         from harness.session import model
@@ -212,7 +211,6 @@ class _Follower:
                 self.sink.add_regions(event.graph, event.rows)
                 self.bar.update(f"comparing {event.graph}", event.position, event.total)
             case model.ProcessStarted():
-                self.final = event.process == event.total - 1
                 self.done, self.total = 0, event.kernels
                 self.process = f"process {event.process + 1} of {event.total}"
                 self._say(self.process)
@@ -223,8 +221,8 @@ class _Follower:
             case model.GraphDone():
                 self.sink.add_graph(event.record)
                 self.unprinted[event.record.name] = event.record
-                if self.final:
-                    self._print()
+                if not event.again:
+                    self._print(event.record.name)
 
     def _retimed(self, event: TimedAgain) -> None:
         self.done += 1
@@ -235,13 +233,12 @@ class _Follower:
     def _say(self, text: str) -> None:
         self.bar.update(text, self.done, max(self.total, 1))
 
-    def _print(self) -> None:
-        for graph in self.unprinted.values():
-            if not self.answer.quiet and (self.plan.whole or graph.kernels):
-                with self.bar.aside():
-                    blocks = graph_blocks([graph], timed=self.plan.timed)
-                    output.print_blocks(blocks, self.answer.options, whole=self.answer.whole)
-        self.unprinted.clear()
+    def _print(self, name: str) -> None:
+        graph = self.unprinted.pop(name)
+        if not self.answer.quiet and (self.plan.whole or graph.kernels):
+            with self.bar.aside():
+                blocks = graph_blocks([graph], timed=self.plan.timed)
+                output.print_blocks(blocks, self.answer.options, whole=self.answer.whole)
 
 
 def detecting(

@@ -76,9 +76,11 @@ class RegionDone:
 
 @dataclass(frozen=True, slots=True)
 class GraphDone:
-    """Everything about a graph is known; its kernels are in launch order."""
+    """A graph as it is known; its kernels are in launch order. ``again``: further processes are
+    going to time it."""
 
     record: GraphRecord
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

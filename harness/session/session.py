@@ -88,6 +88,7 @@ class Session:
         for event in self._examined():
             if isinstance(event, GraphDone):
                 graphs.append(event.record)
+                event = replace(event, again=self.device is not None and self.processes > 1)
             yield event
         if self.device is not None:
             yield from _repeated(self.device, graphs, self.processes)
@@ -339,7 +340,7 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
                     yield event
                 kernels.append(kernel)
             current[position] = replace(graph, kernels=tuple(kernels))
-            yield GraphDone(current[position])
+            yield GraphDone(current[position], process < processes - 1)
 
 
 def _with_samples(record: KernelRecord, measured: Samples, limit: Limit | None) -> KernelRecord:

@@ -347,12 +347,13 @@ def test_other_compilers_need_a_gpu(harness: Command) -> None:
 def test_with_several_processes_a_graph_is_printed_once_with_its_final_times(
     harness: Command, results: Path, planned: Any
 ) -> None:
-    planned(GOOD, device=RepeatableDevice(), processes=3)
+    other = FakeEntry("other", compiled(module("triton_poi_fused_mul_0", "mul")))
+    planned(GOOD, other, device=RepeatableDevice(), processes=3)
     answer = harness("run")
     assert answer.status == 0, answer.err
-    rows = [line for line in answer.out.splitlines() if "poi_fused_add_0" in line]
-    assert len(rows) == 1
-    assert "2.0000" in rows[0]  # the median of 0.002, 2 and 3 ms
+    for name in ("poi_fused_add_0", "poi_fused_mul_0"):
+        (row,) = (line for line in answer.out.splitlines() if name in line)
+        assert "2.0000" in row  # the median of 0.002, 2 and 3 ms
     (path,) = stored(results)
     kernel = store.load(path).graphs[0].kernels[0]
     assert [s.process for s in kernel.sets] == [0, 1, 2]

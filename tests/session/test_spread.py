@@ -139,6 +139,9 @@ def test_every_process_is_announced_once_all_are_in_it() -> None:
     last = max(n for n, e in enumerate(events) if isinstance(e, ProcessStarted))
     final = {e.record.name for e in events[last:] if isinstance(e, GraphDone)}
     assert set(places[0].had) <= final
+    once = [e.record for e in events if isinstance(e, GraphDone) and not e.again]
+    assert sorted(graph.name for graph in once) == ["g0", "g1", "g2", "g3"]
+    assert all(len(kernel.sets) == 3 for graph in once for kernel in graph.kernels)
     assert all(len(k.sets) == 3 for g in records(iter(events)).values() for k in g.kernels)
     assert made.machine().gpu_uuid == "GPU-a+GPU-b"
 
