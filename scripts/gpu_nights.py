@@ -34,11 +34,10 @@ from harness.measure.jobs import Effort, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import KernelPair, time_pairs
-from harness.measure.timer.graph_timer import METHOD
 from harness.pipeline import compile_graph
 from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run
-from harness.records.timing import Samples
+from harness.records.timing import METHOD, Samples
 from harness.session.entries import summarise
 from harness.session.session import blank
 from harness.target import find_target

@@ -40,8 +40,9 @@ from harness.measure.peers.comparing import compare, region_task  # noqa: E402
 from harness.measure.peers.names import OURS, TUNED  # noqa: E402
 from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
 from harness.measure.peers.worker import compiled_kernels, region_provider  # noqa: E402
-from harness.measure.timer.graph_timer import METHOD, CudaTimer  # noqa: E402
+from harness.measure.timer.graph_timer import CudaTimer  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
+from harness.records.timing import METHOD  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402

@@ -21,9 +21,9 @@ from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
 from harness.measure.measurer import Measurer, release
-from harness.measure.timer.graph_timer import METHOD, CudaTimer
+from harness.measure.timer.graph_timer import CudaTimer
 from harness.records.machine import fingerprint
-from harness.records.timing import Launch, Timer, Work
+from harness.records.timing import METHOD, Launch, Timer, Work
 from harness.records.trials import Outcome, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool

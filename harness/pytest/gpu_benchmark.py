@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CheckFailed, UsageError
-from harness.records.timing import Samples, Work
+from harness.records.timing import METHOD, Samples, Work
 from harness.table import Column, Fit, Table, plain, text_lines
 from harness.table import Row as Cells
 
@@ -139,8 +139,6 @@ class GpuBenchmark:
     ) -> None:
         """Enter samples that were measured already: ``nbytes`` moved by a launch, what holds it
         back, and ``extra`` facts for the JSON."""
-        from harness.measure.timer.graph_timer import METHOD  # it imports torch
-
         if not samples.ms:
             raise UsageError(
                 "a benchmark without samples",

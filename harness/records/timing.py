@@ -11,6 +11,10 @@ Launch = Callable[[], object]
 """Enqueues work on the current stream and returns at once. A ``Work`` is one too, and the
 kind that a timer can measure best."""
 
+METHOD = "graph-cold-l2/2"
+"""How times are taken unless they say otherwise: replayed CUDA graphs on inputs outside the L2
+cache. It names the version; times of different methods are not compared."""
+
 WIDTH = 0.005
 """Default of what a measurement aims at: the width of the 95 % confidence interval of the
 median, as a share of the median."""

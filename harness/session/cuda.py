@@ -14,9 +14,9 @@ from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
 from harness.measure import jobs as asked
 from harness.measure.jobs import DeviceFacts, TimeKernel, Timing, gpu
-from harness.measure.timer.graph_timer import METHOD
 from harness.measure.timer.state import Reading, summary
 from harness.records.run import StateSummary
+from harness.records.timing import METHOD
 from harness.records.trials import Outcome, Way
 from harness.runtime.compile import binary
 from harness.runtime.compile.compiling import CompileJob, CompilePool

@@ -18,6 +18,7 @@ from harness.devices.queue import Inbox, Queue
 from harness.errors import NoDevice, UsageError
 from harness.options import Options
 from harness.records.run import Machine, Run
+from harness.records.timing import METHOD
 from harness.runtime.compile.cache import usable
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -269,7 +270,6 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
 def _seen() -> DeviceFacts:
     """The GPU as the driver describes it, without a process on it."""
     from harness.measure.jobs import DeviceFacts
-    from harness.measure.timer.graph_timer import METHOD
     from harness.records.machine import fingerprint
     from harness.runtime.device import current_target
 
@@ -299,7 +299,6 @@ def _other_kind(wanted: Target, here: Target) -> NoDevice:
 
 def new_run(options: Options, request: Request, target: Target, device: DeviceFacts | None) -> Run:
     """A run that starts now, on this machine, from this checkout."""
-    from harness.measure.timer.graph_timer import METHOD
     from harness.records.machine import commit_of, fingerprint
 
     commit = commit_of(Path(harness.__path__[0]).parent, options.commit)

@@ -14,9 +14,9 @@ from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, Timed
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules
 from harness.measure.pairs import Kept, KernelPair, time_pairs
-from harness.measure.timer.graph_timer import METHOD
 from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord
+from harness.records.timing import METHOD
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.table import plural

@@ -23,7 +23,7 @@ from suites.tracking.measure import TUNING
 def describe() -> dict[str, Any]:
     """``machine``: asv's fields, all text; ``target``: the device kind that kernels are compiled
     for here, empty without a GPU; ``method``: the timer's and the tuner's."""
-    from harness.measure.timer.graph_timer import METHOD
+    from harness.records.timing import METHOD
     from harness.runtime.device import current_target, is_available
     from harness.target import TARGETS
 

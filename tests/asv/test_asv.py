@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.measure.timer.graph_timer import METHOD
+from harness.records.timing import METHOD
 from suites.tracking.measure import TUNING
 from tests.asv import asv_project
 from tests.asv.asv_project import GRAPH, Project

@@ -156,11 +156,11 @@ def test_a_full_disk_leaves_nothing_half_written(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_reading_a_run_needs_neither_torch_nor_triton(tmp_path: Path) -> None:
+def test_reading_and_judging_runs_need_neither_torch_nor_triton(tmp_path: Path) -> None:
     path = store.save(tmp_path, run())
     code = (
         "import sys; from pathlib import Path; from harness.history import store;"
-        f"store.load(Path({str(path)!r})); "
+        f"store.load(Path({str(path)!r})); import harness.verdicts.nightly; "
         "sys.exit(bool({'torch', 'triton', 'pandas'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

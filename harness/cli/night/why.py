@@ -18,6 +18,7 @@ from harness.history.lines import Kept
 from harness.options import Options, project_root
 from harness.records import metrics, names
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
+from harness.records.timing import METHOD
 from harness.target import find_target
 
 if TYPE_CHECKING:
@@ -330,7 +331,6 @@ class _Bench:
     ) -> Judge | None:
         """By the metric, or by times, kept in a file of this question until the search is over;
         None without a GPU, which is said."""
-        from harness.measure.timer.graph_timer import METHOD
         from harness.runtime import device
         from harness.verdicts import bisecting, confirming
 

@@ -20,8 +20,8 @@ from harness.measure.noise.processes import combined
 from harness.measure.peers.jobs import TIMING, CompareJob, Peer, WarmJob
 from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
 from harness.measure.peers.regions import Comparable
-from harness.measure.timer.graph_timer import METHOD
 from harness.records.run import Check, RegionRecord, one_line
+from harness.records.timing import METHOD
 
 _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""

@@ -40,9 +40,8 @@ from harness.measure.timer.engine import CudaEngine, NotRecordable
 from harness.measure.timer.launch_interval import LaunchIntervals
 from harness.measure.timer.state import Monitor, monitor
 from harness.records.machine import current_uuid
-from harness.records.timing import WIDTH, Launch, Samples, Work
+from harness.records.timing import METHOD, WIDTH, Launch, Samples, Work
 
-METHOD = "graph-cold-l2/2"
 METHOD_DIRECT = "stream-cold-l2/2"
 
 _FLOOR_SHARE = 0.8

@@ -11,8 +11,8 @@ import torch
 
 from harness.measure.timer import coldness
 from harness.measure.timer import graph_timer as timers
-from harness.measure.timer.graph_timer import METHOD, METHOD_DIRECT, GraphTimer
-from harness.records.timing import Work
+from harness.measure.timer.graph_timer import METHOD_DIRECT, GraphTimer
+from harness.records.timing import METHOD, Work
 from tests.measure.timer.fake_engine import FakeEngine, floor_of
 
 

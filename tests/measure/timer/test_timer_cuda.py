@@ -7,9 +7,9 @@ import torch
 
 from harness.measure import roofline
 from harness.measure.timer import coldness
-from harness.measure.timer.graph_timer import METHOD, METHOD_DIRECT, CudaTimer
+from harness.measure.timer.graph_timer import METHOD_DIRECT, CudaTimer
 from harness.measure.timer.state import monitor
-from harness.records.timing import Work
+from harness.records.timing import METHOD, Work
 from harness.runtime.device import current_target
 from tests.measure.timer.fake_engine import floor_of
 
