@@ -189,7 +189,7 @@ def test_what_was_not_asked_for_keeps_its_values(
         other = values(own, commit, GBPS)[asv_project.OTHER]
         assert other == found[asv_project.OTHER] and other == other
     assert values(own, own.same, "fused.Kernel.track_gbps") == pytest.approx(kernels, rel=0.01)
-    timer = own.project.folder / "harness" / "measure" / "timer" / "graph_timer.py"
+    timer = own.project.folder / "harness" / "records" / "timing.py"
     timer.write_text(re.sub(r"(?m)^METHOD = .*$", 'METHOD = "another/9"', timer.read_text()))
     _, said = own.project.asv("run", f"{own.same}^!", "--bench", "Graph.track_gbps")
     assert "keeps what was measured in another way" in said
@@ -202,7 +202,7 @@ def test_a_damaged_result_is_left_out_moved_aside_and_measured_again(own: Histor
     _, said = own.project.asv("compare", own.first, own.mended)
     assert f"{path.name} is half-written or damaged and is left out" in said
     assert f"asv run {own.mended[:8]}^!" in said
-    timer = own.project.folder / "harness" / "measure" / "timer" / "graph_timer.py"
+    timer = own.project.folder / "harness" / "records" / "timing.py"
     timer.write_text(re.sub(r"(?m)^METHOD = .*$", 'METHOD = "another/9"', timer.read_text()))
     bench = "track_(seconds|gbps|registers)"
     status, said = own.project.asv("run", f"{own.mended}^!", "--bench", bench, fake="drops")
