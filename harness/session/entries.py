@@ -321,11 +321,11 @@ def _chosen(made: Compiled, only: Sequence[str]) -> Compiled:
 @dataclass(frozen=True, slots=True)
 class MadeEntry:
     """An entry that is compiled already: those of its kernels that are wanted, or why there are
-    none. Without ``entry`` another compiler made it, and only that could say more."""
+    none."""
 
     name: str
     made: Compiled | HarnessError
-    entry: Entry | None = None
+    entry: Entry
 
     def compile(self) -> Compiled:
         """What was made of it. Raises ``HarnessError``."""
@@ -335,7 +335,7 @@ class MadeEntry:
 
     def compile_small(self) -> Compiled | None:
         """At small sizes, where every kernel may be a part of a wanted one."""
-        return None if self.entry is None else self.entry.compile_small()
+        return self.entry.compile_small()
 
 
 Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry"

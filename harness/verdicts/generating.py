@@ -15,13 +15,11 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.codegen.source import EmittedModule
-from harness.errors import CommitUnusable, HarnessError, RecordError, UsageError, unknown
+from harness.errors import CommitUnusable, RecordError, UsageError, unknown
 from harness.files import write_atomically
 from harness.records import git, modules, names
 from harness.records.run import GraphRecord, KernelRecord, from_json, to_json
-from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
-from harness.session.model import Compiled, CompiledKernel
+from harness.session.entries import GraphFile
 from harness.verdicts.pairing import nodes_of
 from harness.verdicts.sides import PACKAGE, commit_side, where_commits_are
 
@@ -100,40 +98,6 @@ def environments(given: Sequence[str], good: str, bad: str) -> list[Subject]:
         )
     chosen = pairs[named.index(good) : named.index(bad) + 1]
     return [Subject(name, python=path) for name, _, path in chosen]
-
-
-def entries_at(
-    repository: Path, commit: str, entries: Sequence[Entry], target: str
-) -> list[MadeEntry]:
-    """``entries`` as the compiler of ``commit`` makes them. Raises ``CommitUnusable`` where it does
-    not import, ``UsageError`` for kernels that are no graph files."""
-    files = [entry.file for entry in entries if isinstance(entry, FileEntry)]
-    if len(files) < len(entries):
-        raise UsageError(
-            "another commit's compiler is given graph files alone",
-            where="--at",
-            got=next(entry.name for entry in entries if not isinstance(entry, FileEntry)),
-            remedy="name graphs of a suite: harness list",
-        )
-    made = commit_side(repository, commit, commit[:12], files, target)
-    return [MadeEntry(graph.name, _compiled(graph)) for graph in made.run.graphs]
-
-
-def _compiled(graph: GraphRecord) -> Compiled | HarnessError:
-    if not graph.kernels:
-        return HarnessError("the commit does not compile it", got=graph.reason)
-    kernels = tuple(
-        CompiledKernel(_emitted(k), (k.origins,) * k.launches, k.region)
-        for k in graph.kernels
-        if k.module
-    )
-    failures = tuple(kernel for kernel in graph.kernels if not kernel.module)
-    return Compiled(kernels, graph.library_calls, 0.0, failures)
-
-
-def _emitted(kernel: KernelRecord) -> EmittedModule:
-    place = (kernel.kind, kernel.origins, kernel.region, kernel.code_hash)
-    return EmittedModule(kernel.name, kernel.module, kernel.bytes, None, *place, ())
 
 
 @dataclass(frozen=True, slots=True)

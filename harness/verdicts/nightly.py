@@ -21,7 +21,7 @@ from harness.history.lines import Kept
 from harness.measure.jobs import Effort, PairSamples
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
-from harness.options import Options, project_root
+from harness.options import Options
 from harness.records import night as records
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
@@ -38,7 +38,6 @@ from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, estimate_secon
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
-from harness.verdicts.sides import resolve_commit, where_commits_are
 
 FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
 """Exit statuses: those of ``harness compare``, and that of a night without a GPU in which something
@@ -56,8 +55,7 @@ for the first time. What is left confirms."""
 class Ask:
     """What a night is asked for. ``baseline``: a run instead of the accepted one; ``minutes``: the
     budget; ``waivers`` are known changes; ``accept_green``: a night in which nothing became slower
-    moves the baseline, for ``who``. ``at``: a commit whose compiler is judged, instead of the one
-    at hand."""
+    moves the baseline, for ``who``."""
 
     request: Request
     baseline: str | None = None
@@ -65,7 +63,6 @@ class Ask:
     waivers: tuple[Waiver, ...] = ()
     accept_green: bool = False
     who: str = ""
-    at: str = ""
 
 
 Follow = Callable[[str, int, int], None]
@@ -108,7 +105,6 @@ class _Night:
         with contextlib.ExitStack() as stack:
             request = replace(self.ask.request, patient=True)
             plan = stack.enter_context(prepare(self.options, request))
-            plan = _at(self.ask.at, plan) if self.ask.at else plan
             self.notes += [*plan.notes, *([] if plan.timed else [_NO_GPU])]
             results, machine = self.options.results, plan.run.machine
             folder = results / machine.key
@@ -397,24 +393,6 @@ class _Night:
             folder = self.options.results / night.machine
             nights.accept(folder, nights.Accepted(*about))
         return night
-
-
-def _at(name: str, plan: Plan) -> Plan:
-    """``plan`` with what the compiler of the commit called ``name`` makes of its graphs."""
-    root = project_root(Path.cwd())
-    commit = resolve_commit(root, name)
-    if commit is None:
-        raise UsageError(
-            "git knows no such commit",
-            where="--at",
-            got=name,
-            remedy=f"{where_commits_are(root)}name one of git log",
-        )
-    session = plan.session
-    session.entries = generating.entries_at(root, commit, session.entries, session.target.name)
-    second = "-".join(plan.run.id.split("-")[:2])
-    run = replace(plan.run, id=f"{second}-{commit[:12]}", commit=commit, dirty=False)
-    return replace(plan, run=run)
 
 
 def _require_modules(base: Run) -> None:

@@ -8,22 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import CommitUnusable, NoDevice, RecordError, UsageError
+from harness.errors import NoDevice, RecordError, UsageError
 from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.lines import LineWriter
 from harness.measure.noise.judge import Rules
 from harness.records import night as records
 from harness.records.night import Change, Light, Night
-from harness.records.run import GraphRecord, LibraryCall, Run
+from harness.records.run import LibraryCall
 from harness.report.night import openmetrics
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
-from harness.session.entries import FileEntry, GraphFile
-from harness.session.model import CompiledKernel
-from harness.session.session import blank
 from harness.target import H100
-from harness.verdicts import generating, nightly
+from harness.verdicts import nightly
 from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.night_plan import CONFIRM, CONTROLS, DETECT
 from harness.verdicts.night_record import as_judged
@@ -439,38 +436,3 @@ def test_a_disk_that_fills_up_in_the_middle(world: World, monkeypatch: pytest.Mo
     (kept,) = records.nights(spare)
     assert records.load(kept) == night
     shutil.rmtree(spare)
-
-
-def test_another_commits_compiler_is_judged(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.start()
-    folder = tmp_path / "repository"
-    (folder / "harness").mkdir(parents=True)
-    git(folder, "init", "-q")
-    (folder / "harness" / "__init__.py").write_text("raise ImportError('no module named wheel')\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "does not import")
-    broken = git(folder, "rev-parse", "HEAD")
-    monkeypatch.chdir(folder)
-    with pytest.raises(UsageError, match="git knows no such commit"):
-        world.night(at="nonsense")
-    with pytest.raises(UsageError, match="graph files alone") as error:
-        world.night(at="HEAD")
-    assert error.value.got == "g"
-    graphs = [FileEntry(GraphFile("g", tmp_path / "g.py", None), H100)]
-    monkeypatch.setattr(World, "entries", lambda _: graphs)
-    with pytest.raises(CommitUnusable, match="cannot be used") as unusable:
-        world.night(at="HEAD")
-    assert "no module named wheel" in unusable.value.got
-    assert not list(world.results.glob("*/nights/*.json"))  # nothing is said of that commit
-
-    slower = blank(CompiledKernel(made("k3", "n3", 0.03, "n3 = 2"), (("n3",),)))
-    same = [blank(CompiledKernel(made(f"k{n}", f"n{n}", 0.02), ((f"n{n}",),))) for n in range(12)]
-    record = GraphRecord("g", kernels=(*same[:3], slower, *same[4:]))
-    side = Side("at", Run("", "", MACHINE, "sm_90", graphs=(record,)))
-    monkeypatch.setattr(generating, "commit_side", lambda *_: side)
-    found = world.night(at=broken[:10])
-    assert (found.commit, found.status) == (broken, nightly.REGRESSED)
-    assert [one.label for one in found.regressions] == ["n3"]
-    assert store.load(lookup.find(world.results, found.run)).commit == broken

@@ -29,9 +29,6 @@ _Budget: TypeAlias = Annotated[
     float | None,
     typer.Option(min=0.1, metavar="MINUTES", help="Likely worst first; what is left out is said."),
 ]
-_At: TypeAlias = Annotated[
-    str, typer.Option(metavar="COMMIT", help="Judge this commit's compiler, not the one at hand.")
-]
 _Green: TypeAlias = Annotated[
     bool, typer.Option("--accept-green", help="Move the baseline if nothing became slower.")
 ]
@@ -55,7 +52,6 @@ def nightly(
     kernel_seconds: arguments.KernelSeconds = 180.0,
     devices: arguments.Devices = "",
     workers: arguments.Workers = "",
-    at: _At = "",
 ) -> int:
     """Time what changed since the accepted run, old against new, and say what became slower.
 
@@ -67,7 +63,6 @@ def nightly(
     \b
     harness nightly --budget 30
     harness nightly --markdown > "$GITHUB_STEP_SUMMARY"
-    harness nightly --at HEAD~3
     harness nightly --metrics /var/lib/node_exporter/harness.prom
     """
     from harness.session.plan import Request
@@ -78,7 +73,7 @@ def nightly(
     asked = (suite, tuple(graphs or ()), None, jobs, timing)
     request = Request(*asked, kernel_seconds=kernel_seconds, devices=devices, workers=workers)
     waivers = waivers_of(ack, answer.options.results)
-    ask = Ask(request, baseline, budget, waivers, accept_green, _who(), at)
+    ask = Ask(request, baseline, budget, waivers, accept_green, _who())
     with answer.progress("starting") as bar:
         night, found = make(answer.options, ask, answer.note, bar.update)
     answer.tell(night_report(night, found))
