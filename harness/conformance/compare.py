@@ -65,12 +65,13 @@ def torchs_own(
     function: Function, args: Sequence[Any], lines: Sequence[str], **how: bool
 ) -> tuple[str, ...]:
     """Those of ``lines`` (from ``differences(…, **how)``, and why torch ran a graph) that are
-    torch's own: ``torch.compile`` with eager mode's kernels (``aot_eager``), or by its tracing
-    alone, differs or raises as well, in the same words."""
+    torch's own: ``torch.compile`` with eager mode's kernels (``aot_eager``, with torch to run the
+    graphs that it refuses or without), or by its tracing alone, differs or raises as well, in the
+    same words."""
     if not lines:
         return ()
-    both = [differences(function, args, backend, **how) for backend in ("aot_eager", "eager")]
-    own = [*both[0], *both[1]]
+    backends = ("aot_eager", "eager", _traced_if_possible)
+    own = [line for one in backends for line in differences(function, args, one, **how)]
     raised = [_NUMBERS.sub("#", line) for line in own if "; compiled: " in line]
     return tuple(
         line
@@ -78,6 +79,15 @@ def torchs_own(
         if line in own
         or any(_NUMBERS.sub("#", line.partition("\n")[0][:500]) in text for text in raised)
     )
+
+
+def _traced_if_possible(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
+    """The backend ``aot_eager``, where it takes the graph; torch itself, as with ours, elsewhere."""
+    try:
+        compiled: Function = torch._dynamo.lookup_backend("aot_eager")(graph, list(inputs))
+    except Exception:  # noqa: BLE001 - as many as tracing knows
+        return graph
+    return compiled
 
 
 def draws(function: Function, args: Sequence[Any]) -> bool:

@@ -119,8 +119,8 @@ class _Maker:
     statements: list[str] = field(default_factory=list)
 
     def tensors(self, *, changeable: bool = False) -> list[str]:
-        names = [n for n, v in self.scope.items() if isinstance(v, torch.Tensor)]
-        return [n for n in names if not changeable or not self.scope[n].requires_grad]
+        tensors = {n: v for n, v in self.scope.items() if isinstance(v, torch.Tensor)}
+        return [n for n, v in tensors.items() if not (changeable and v.is_leaf and v.requires_grad)]
 
     def input(self) -> None:
         rng, name = self.rng, f"x{len(self.inputs)}"
@@ -157,7 +157,7 @@ class _Maker:
                 numbers = [rng.choice((n, n, least, most)) for n in numbers]
         else:
             numbers = [round(rng.gauss(0, 1.5), 3) for _ in range(count)]
-            if rng.random() < 0.25 and not self.backward:
+            if rng.random() < (0.1 if self.backward else 0.25):
                 numbers = [rng.choice(_SPECIAL) if rng.random() < 0.2 else n for n in numbers]
         return f"torch.tensor({numbers}, dtype=torch.{dtype}).reshape({tuple(shape)})"
 

@@ -140,6 +140,20 @@ def test_every_kind_of_statement_is_made() -> None:
         assert part in text, part
 
 
+def test_what_differs_behind_a_graph_that_tracing_refuses_is_torchs_own_too() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        pairs = x.clone().unfold(0, 2, 1)
+        pairs.sub_(0.5)  # elements lie in several places
+        torch._dynamo.graph_break()
+        return y.to_mkldnn().to_dense() * 3 + pairs.sum()
+
+    line = (
+        "eager: a result; compiled: RuntimeError: itensor_from_mkldnn expects MKL-DNN tensor input"
+    )
+    args = [torch.ones(4), torch.ones(4)]
+    assert torchs_own(function, args, [line, "0: wrong"]) == (line,)
+
+
 def test_torchs_own_words_may_hold_other_numbers() -> None:
     def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         z = y.unbind(0)[-1]
