@@ -70,6 +70,11 @@ class DType(enum.Enum):
         return self.kind is Kind.FLOAT
 
     @property
+    def is_float8(self) -> bool:
+        """Whether values are floats of one byte."""
+        return self.is_float and self.itemsize == 1
+
+    @property
     def is_integer(self) -> bool:
         """Whether this is an integer type (bool is not)."""
         return self.kind in (Kind.SIGNED, Kind.UNSIGNED)

@@ -18,7 +18,7 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import nodes as ir
 from harness.ir.nodes import walk
-from harness.ir.op_triton import E5M2_LARGEST, e5m2_text, triton_type
+from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
 from harness.tiling.passes import is_piece
 
@@ -251,8 +251,13 @@ class Body:
             # The device library's functions take a literal for a float32; it has no bits.
             texts = [materialised(a) if a.literal else a.text for a in args]
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
-        if value.op is Op.CAST and len(texts) == 1 and text == texts[0]:
+        if value.op is Op.CAST and text == texts[0]:
             return Var(text, value.dtype, tiles)
+        match value:
+            case ir.Compute(op=Op.CAST, dtype=DType.F32, args=(ir.Compute(dtype=narrow),)):
+                text = widened(texts[0], narrow) if narrow in (DType.BF16, DType.F16) else text
+            case _:
+                pass
         return self._assign(value, context, text, tiles)
 
     def _in_range(self, value: ir.Value, index: Var, size: Var, context: Context) -> Var:
@@ -387,10 +392,15 @@ class Body:
 
     def store(self, store: ir.Store, tiles: Iterable[str]) -> None:
         """Write ``store``, which runs over ``tiles``, at the end of the open scope."""
-        level = frozenset(tiles)
-        var = self.value(store.value)
-        for _, value in store.indirect:
-            self.value(value)
+        level, dtype, value = frozenset(tiles), self.dtypes[store.buffer], store.value
+        match value:  # what was rounded to the buffer's type goes there as it is
+            case ir.Compute(op=Op.CAST, args=(ir.Compute() as narrow,)) if narrow.dtype is dtype:
+                value = narrow if dtype.is_float and not store.mode.is_atomic else value
+            case _:
+                pass
+        var = self.value(value)
+        for _, at in store.indirect:
+            self.value(at)
         if store.mask is not None:
             self.value(store.mask)
         index, own, at_vectors = self._index(store.index, store.indirect, ())
@@ -399,13 +409,14 @@ class Body:
         text = materialised(var, shape) if var.literal else var.text
         if not var.literal and not self.frame.same_shape(var.tiles, level):
             text = f"tl.broadcast_to({text}, {shape})"
-        text = stored_text(text, store.value, self.dtypes[store.buffer])
+        if dtype.is_float8 and var.dtype is not dtype:
+            text = float8_text(text, dtype)
         mask, _ = self._mask_text(level, () if store.mask is None else (store.mask,))
         parts = [self._address(store.buffer, index, spread), text, mask]
         name = "tl.store"
         if store.mode.is_atomic:
             name = f"tl.{store.mode.value}"
-            parts[1] = f"{_summand(text)}.to({triton_type(self.dtypes[store.buffer])})"
+            parts[1] = f"{_summand(text)}.to({triton_type(dtype)})"
             parts.append('sem="relaxed"')
         scope = self.loop if self.loop is not None else self.outer
         if not at_vectors or mask != "r0_mask" or store.mode.is_atomic:
@@ -432,29 +443,3 @@ def _operand(text: str) -> str:
 
 def _summand(text: str) -> str:
     return f"({text})" if " " in text else text
-
-
-def stored_text(text: str, value: ir.Value, dtype: DType) -> str:
-    """The text of a value as it goes to memory of type ``dtype``. Beyond the largest number
-    float8_e4m3fn, which has no infinity, saturates in torch (2.13 and later) as in Triton;
-    float8_e5m2 becomes infinite in torch but saturates in Triton."""
-    if dtype is not DType.F8E5M2 or _within(value, E5M2_LARGEST):
-        return text
-    return e5m2_text(text)
-
-
-def _within(value: ir.Value, limit: float) -> bool:
-    """Whether a clamp to ±``limit`` at most is the last thing done to ``value``."""
-    below = above = False
-    for _ in range(2):
-        if not (isinstance(value, ir.Compute) and value.op in (Op.MINIMUM, Op.MAXIMUM)):
-            break
-        bounds = [a for a in value.args if isinstance(a, ir.Constant)]
-        others = [a for a in value.args if not isinstance(a, ir.Constant)]
-        if len(bounds) != 1:
-            break
-        number = float(bounds[0].number)
-        below |= value.op is Op.MINIMUM and number <= limit
-        above |= value.op is Op.MAXIMUM and number >= -limit
-        value = others[0]
-    return below and above

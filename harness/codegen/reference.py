@@ -31,8 +31,6 @@ _INEXACT = frozenset(
 _JUMPING = frozenset("ceil floor floor_divide fmod frac remainder round sgn sign trunc".split())
 """Functions of floating values with floating results that jump."""
 
-_NARROW = (DType.F8E4M3, DType.F8E5M2)
-
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -277,6 +275,6 @@ def jumps(nodes: Iterable[Node], types: Mapping[str, ValueType]) -> bool:
         if node.packet in _JUMPING or node.op.startswith("aten.div.Tensor_mode"):
             return True
         dtypes = [result.dtype for result in tensors_of(node.type)]
-        if any(not dtype.is_float or dtype in _NARROW for dtype in dtypes):
+        if any(not dtype.is_float or dtype.is_float8 for dtype in dtypes):
             return True
     return False

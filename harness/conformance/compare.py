@@ -82,7 +82,7 @@ def torchs_own(
 
 
 def _traced_if_possible(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
-    """The backend ``aot_eager``, where it takes the graph; torch itself, as with ours, elsewhere."""
+    """The backend ``aot_eager`` where it takes the graph; elsewhere torch, as with our backend."""
     try:
         compiled: Function = torch._dynamo.lookup_backend("aot_eager")(graph, list(inputs))
     except Exception:  # noqa: BLE001 - as many as tracing knows

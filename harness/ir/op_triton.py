@@ -248,23 +248,40 @@ def cast(call: Call) -> str:
     if source.is_float and target is DType.U8:
         # Conversion of a negative float straight to unsigned is undefined.
         return f"{a}.to(tl.int32).to(tl.uint8)"
-    if target is DType.F8E5M2:
-        return e5m2_text(a)
+    if target.is_float8:
+        return float8_text(a, target)
     return f"{a}.to({triton_type(target)})"
 
 
-E5M2_LARGEST = 57344.0
-"""Largest finite float8_e5m2."""
-_E5M2_INFINITE = 61440.0  # the middle between that and 65536: a tie, which rounds to even
+def widened(value: str, narrow: DType) -> str:
+    """``value``, which the kernel itself rounded to ``narrow`` (16 bits), as float32, in a way that
+    LLVM does not see through. Otherwise it adds two such numbers in 16 bits, computes a product
+    before that in 16 bits too, and makes one ``fma`` of both, without the rounding in between."""
+    if narrow is DType.BF16:
+        return (
+            f"({value}.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)"
+        )
+    # It takes numbers below 2^-126 for 0; no float16 is that small, none but 0 is changed by it.
+    return f"libdevice.add_rn({value}.to(tl.float32), -0.0)"
 
 
-def e5m2_text(value: str) -> str:
-    """``value``, float32 or float64, as float8_e5m2 with torch's overflow to infinity, which
-    Triton's own conversion (saturating, like the hardware's instruction) never yields."""
-    finite = f"{value}.to(tl.float8e5).to(tl.uint8, bitcast=True)"
-    infinite = f"tl.where({value} > 0, 124, 252).to(tl.uint8)"
-    chosen = f"tl.where(tl.abs({value}) >= {_E5M2_INFINITE}, {infinite}, {finite})"
-    return f"{chosen}.to(tl.float8e5, bitcast=True)"
+_E5M2_INFINITE = 61440.0  # the middle between 57344 and 65536: a tie, which rounds to even
+
+
+def float8_text(value: str, dtype: DType) -> str:
+    """``value``, float32 or float64, as an 8-bit float. Beyond its largest number float8_e4m3fn,
+    which has no infinity, saturates in torch (2.13 and later) as in Triton; float8_e5m2 becomes
+    infinite in torch but saturates in Triton, as the hardware's instruction does.
+
+    Both choose between bytes: where the instruction's result was used as it is, stored twice in
+    two orders, ptxas 12.8 (Triton 3.6) read a register that nothing had written."""
+    kind = triton_type(dtype)
+    special, test = "tl.full([], 127, tl.uint8)", f"{value} != {value}"
+    if dtype is DType.F8E5M2:
+        special = f"tl.where({value} > 0, 124, 252).to(tl.uint8)"
+        test = f"tl.abs({value}) >= {_E5M2_INFINITE}"
+    bits = f"{value}.to({kind}).to(tl.uint8, bitcast=True)"
+    return f"tl.where({test}, {special}, {bits}).to({kind}, bitcast=True)"
 
 
 def bitcast(call: Call) -> str:

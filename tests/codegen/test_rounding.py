@@ -1,0 +1,64 @@
+"""What a kernel rounds on the way stays rounded in the binary, whatever LLVM and ptxas do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.graph.text import loads
+from harness.runtime import module as loading
+from harness.runtime.compile.static import compile_for
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.target import TARGETS
+from tests.codegen.kernels import modules
+
+SUM_OF_A_PRODUCT = """# harness graph 1
+def scaled(
+    x: "{kind}[128, 64]",
+    y: "{kind}[64]",
+):
+    product: "{kind}[128, 64]" = aten.mul.Tensor(x, 50.0)
+    total: "{kind}[128, 64]" = aten.add.Tensor(product, y)
+    return (product, total)
+"""
+BESIDE_ITS_TRANSPOSE = """# harness graph 1
+def quantised(
+    x: "bf16[256, 128]",
+):
+    clamped: "bf16[256, 128]" = aten.clamp.default(x, -448, 448)
+    small: "{kind}[256, 128]" = aten._to_copy.default(clamped, dtype=torch.{name})
+    turned: "{kind}[128, 256]{{1, 128}}" = aten.permute.default(small, [1, 0])
+    copy: "{kind}[128, 256]" = aten.clone.default(turned, memory_format=torch.contiguous_format)
+    return (small, copy)
+"""
+
+
+def ptx(text: str, cache: Path) -> str:
+    loaded = loading.load(text, cache)
+    made = compile_for(loaded, TARGETS["sm_90"], loaded.configs[0], cache=cache)
+    return str(made.asm["ptx"])
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16"])
+def test_a_product_that_is_stored_is_what_is_added(
+    interpreter: InterpreterPool, tmp_path: Path, kind: str
+) -> None:
+    (module,) = modules(loads(SUM_OF_A_PRODUCT.format(kind=kind)))
+    assert f"fma.rn.{kind}" not in ptx(module.text, tmp_path)
+    assert interpreter.check(module.text).passed
+
+
+@pytest.mark.parametrize("kind, name", [("f8e5m2", "float8_e5m2"), ("f8e4m3", "float8_e4m3fn")])
+def test_float8_beside_its_transpose_needs_no_register_twice(
+    interpreter: InterpreterPool, tmp_path: Path, kind: str, name: str
+) -> None:
+    """Pairs that were converted were packed into words for one store and taken apart for the
+    other: of these uses ptxas 12.8 left the latter without what they read."""
+    (module,) = modules(loads(BESIDE_ITS_TRANSPOSE.format(kind=kind, name=name)))
+    text = ptx(module.text, tmp_path)
+    converted = set(re.findall(r"cvt\.rn\.satfinite\.e\dm\dx2\.\w+\s+\{?\s*(%rs\d+)", text))
+    packed = set(re.findall(r"mov\.b32\s+%r\d+, \{(%rs\d+), (%rs\d+)\}", text))
+    assert converted and not converted & {one for pair in packed for one in pair}
+    assert interpreter.check(module.text).passed
