@@ -191,6 +191,12 @@ def _special() -> list[Case]:
         op = f"aten.{name}.{'Tensor' if name == 'frexp' else 'default'}"
         rows.append(row("f32", op, Tensor((5, 40), low=low, high=high), tolerance=1e-5))
         rows.append(row("f64", op, Tensor((40,), F64, low=low, high=high), tolerance=1e-9))
+    for op in ("aten.igamma.default", "aten.igammac.default"):
+        # a power series; a series, a fraction and an expansion for large ones
+        for name, low, high in (("small", 0.05, 2.0), ("any", 1.0, 40.0), ("large", 90.0, 600.0)):
+            both = [Tensor((40,), F64, low=low, high=high) for _ in range(2)]
+            rows.append(row(name, op, *both, tolerance=1e-8))
+        rows.append(row("f32", op, Tensor((5, 7), low=0.1, high=9.0), B, tolerance=1e-5))
     rows += [
         row("negative", "aten.digamma.default", Tensor((40,), low=-3.9, high=-3.1), tolerance=1e-4),
         row("trigamma", "aten.polygamma.default", 1, Tensor((40,), low=0.1, high=9.0)),
@@ -198,6 +204,7 @@ def _special() -> list[Case]:
         row("negative", "aten.polygamma.default", 2, Tensor((40,), low=-3.9, high=-3.1)),
         row("plain", "aten.special_zeta.default", B, Tensor((5, 7), low=0.2, high=9.0)),
         row("scalar", "aten.special_zeta.self_scalar", 3, Tensor((5, 7), low=-2.9, high=-2.1)),
+        row("other", "aten.special_zeta.other_scalar", Tensor((40,), low=1.2, high=9.0), 3),
         row("int", "aten.i0.default", SMALL_INTEGERS),
         row("nan", "aten.fmax.default", SPECIAL, Tensor((4, 9))),
         row("nan", "aten.fmin.default", SPECIAL, Tensor((4, 9))),

@@ -96,6 +96,26 @@ def test_gradients_are_compiled_as_torch_has_them(compiler: Compiler) -> None:
     assert not compiler.eager
 
 
+def test_a_generic_scan_is_compiled_as_torch_takes_it_apart(compiler: Compiler) -> None:
+    """Affine maps, joined: not done element by element, so no scan of a kernel does it."""
+
+    def join(early: Tensors, late: Tensors) -> Tensors:
+        matrix = (early[0].unsqueeze(-3) * late[0].unsqueeze(-1)).sum(-2)
+        return [matrix, (late[0] * early[1].unsqueeze(-2)).sum(-1) + late[1]]
+
+    def model(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return associative_scan(join, [a * 0.5, b.sin()], 0, combine_mode="generic")[1].relu()
+
+    a, b = torch.randn(4, 2, 3, 3), torch.randn(4, 2, 3)
+    found = torch.compile(model, backend=compiler, fullgraph=True)(a, b)
+    state, states = torch.zeros(2, 3, dtype=torch.float64), []
+    for matrix, step in zip(a.double() * 0.5, b.double().sin(), strict=True):
+        state = (matrix * state.unsqueeze(-2)).sum(-1) + step
+        states.append(state)
+    torch.testing.assert_close(found, torch.stack(states).relu().float())
+    texts(compiler)
+
+
 def test_a_function_that_reads_more_than_its_operands_stays_control(compiler: Compiler) -> None:
     def model(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return scanned(lambda a, b: [a * weight + b], [x * 2], 0)[0] + 1

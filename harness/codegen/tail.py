@@ -16,7 +16,7 @@ from pathlib import Path
 import jinja2
 
 from harness.heuristics.limits import next_power_of_two
-from harness.ir.op_triton import ZETA_TERMS
+from harness.ir.op_triton import TEMME_FROM, ZETA_TERMS, temme_terms
 
 _ERRORS = {
     "fp64": 1e-10,
@@ -102,7 +102,8 @@ def template(name: str) -> jinja2.Template:
 
 @functools.cache
 def _functions() -> dict[str, str]:
-    text = template("functions.py.j2").render(zeta=ZETA_TERMS)
+    known = {"zeta": ZETA_TERMS, "temme": temme_terms(), "temme_from": TEMME_FROM}
+    text = template("functions.py.j2").render(**known)
     each = re.split(r"\n\n(?=@triton)", text)
     return {re.findall(r"def (\w+)", one)[0]: one for one in each}
 

@@ -4,8 +4,10 @@ Every text holds for Triton 3.6 on."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 from harness.dtypes import DType, Kind
@@ -52,6 +54,29 @@ ZETA_TERMS = tuple(
     )
 )  # fmt: skip
 """Bernoulli numbers B(2), B(4) … over the factorials of 2, 4 …: Euler and Maclaurin's formula."""
+TEMME_FROM = 200
+"""The parameter from which the uniform expansion of the incomplete gamma function is used, while
+its variable is between -1 and 1."""
+
+
+def temme_terms() -> list[list[float]]:
+    """The coefficients d(k, n) of the uniform expansion (DLMF 8.12.8, 8.12.12, 5.11.5) that matter
+    in float64, by powers of the inverse parameter and of the variable."""
+    count, scaled = 70, [Fraction(1)]
+    root = [Fraction(0), Fraction(1)]  # of x / a - 1 in powers of the variable
+    for n in range(2, count):
+        cross = sum(root[i] * root[n + 1 - i] for i in range(2, n))
+        root.append(root[n - 1] / (n + 1) - cross / 2)
+        if n % 2:
+            scaled.append(root[n] * math.prod(range(1, n + 1, 2)))  # 5.11.5
+    first = [Fraction(-1, 3), *((n + 2) * root[n + 2] for n in range(1, count - 2))]
+    rows, found, k = first, [], 0
+    while used := [n for n, d in enumerate(rows) if abs(d) > 2e-17 * TEMME_FROM**k]:
+        found.append([float(d) for d in rows[: used[-1] + 1]])
+        k += 1
+        sign = (-1) ** k * scaled[k]
+        rows = [sign * first[n] + (n + 2) * rows[n + 2] for n in range(len(rows) - 2)]
+    return found
 
 
 def floor_div(call: Call) -> str:

@@ -163,6 +163,8 @@ class Op(enum.Enum):
     COPYSIGN = "copysign", 2, Rule.FLOAT, "libdevice.copysign({0}, {1})"
     NEXTAFTER = "nextafter", 2, Rule.FLOAT, triton.nextafter
     ZETA = "special_zeta", 2, Rule.FLOAT, "_zeta({0}, {1})"
+    IGAMMA = "igamma", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, False)"
+    IGAMMAC = "igammac", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, True)"
     # the first operand; a kernel asserts that it is from 0 up to the second
     IN_RANGE = "in_range", 2, Rule.INTEGER, "{0}"
     # random numbers

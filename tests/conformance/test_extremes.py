@@ -59,11 +59,14 @@ OPEN: dict[str, Callable[..., torch.Tensor]] = {
     "pow_Tensor_Scalar": lambda x: x == -INF,
     # Infinity times 0 beside the first term; terms that cancel (as in the next two).
     "zeta_default": lambda s, q: (s > 1e9) & (q > 1) | (q < -9),
+    "zeta_other_scalar": lambda s: s > 1e9,
     # The sine of a rounded multiple of pi is not zero.
     "trigamma": lambda x: (x < 0) & (x == x.floor()),
     # Of what is left of terms that cancel, rounding is a large part, whatever the order.
     "polygamma_default-negative": lambda x: x < -9,
     "zeta_self_scalar": lambda x: x < -9,
+    # Eager mode subtracts from 1 what differs from 1 by less than rounding.
+    "igammac": lambda a, x: a < 1e-6,
     # Numbers that rounding makes one; sums that overflow, which eager mode does not form.
     "var_": _alike,
 }

@@ -24,6 +24,7 @@ from tests.ir.op_numpy import (
     fma,
     fractionless,
     lgamma,
+    lower_gamma,
     ndtri,
     random_bits,
     reciprocal,
@@ -77,6 +78,7 @@ _SHARE = Domain(0.52, 0.999, specials=False)
 _RISING = Domain(0.1, 1.8, specials=False)
 _ABOVE_ONE = Domain(1.25, 9.0, specials=False)
 _WAVE = Domain(2.6, 3.6, specials=False)
+_AROUND = Domain(1.0, 2.0, specials=False)
 
 MEANINGS: dict[Op, Meant] = {
     Op.ADD: Meant(np.add),
@@ -165,5 +167,7 @@ MEANINGS: dict[Op, Meant] = {
     Op.IN_RANGE: Meant(lambda a, b: a + 0 * b, _BITS),
     Op.NEXTAFTER: Meant(np.nextafter),
     Op.ZETA: Meant(zeta, _ABOVE_ONE, 256.0),
+    Op.IGAMMA: Meant(lower_gamma, _AROUND, 256.0),
+    Op.IGAMMAC: Meant(lambda a, x: 1 - lower_gamma(a, x), _AROUND, 256.0),
     Op.RANDOM_BITS: Meant(random_bits, _BITS),
 }

@@ -285,7 +285,7 @@ RULES: Rules = {
     **_overloads("clamp", "default Tensor", Rule(clamp)),
     **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
     **_table({op.value: op for op in _FUNCTIONS}, "default", of),
-    **_table(_called("neg abs relu maximum minimum atan2 hypot"), "default", of),
+    **_table(_called("neg abs relu maximum minimum atan2 hypot igamma igammac"), "default", of),
     **_table(_BITWISE, "Tensor Scalar Scalar_Tensor", of),
     **_table(_SHIFTS, "Tensor Tensor_Scalar Scalar_Tensor", of),
     **_table(_OPERATORS, "Tensor Scalar", of),
