@@ -65,7 +65,7 @@ def temme_terms() -> list[list[float]]:
     count, scaled = 70, [Fraction(1)]
     root = [Fraction(0), Fraction(1)]  # of x / a - 1 in powers of the variable
     for n in range(2, count):
-        cross = sum(root[i] * root[n + 1 - i] for i in range(2, n))
+        cross = sum((root[i] * root[n + 1 - i] for i in range(2, n)), Fraction())
         root.append(root[n - 1] / (n + 1) - cross / 2)
         if n % 2:
             scaled.append(root[n] * math.prod(range(1, n + 1, 2)))  # 5.11.5
