@@ -32,23 +32,39 @@ _DOMAINS = (
     (64, (5, 7, 3, 8, 4, 2)),
     (4, ()),
     (64, ()),
+    (256, (5, 7, 3)),
 )
 """The largest size that stays as it is (counts: channels, halves), and small ones for the others,
 best first: odd ones before others so that masks matter; then what divides well; then as small as
-can be; then with tables as they are (buckets of positions). At last none: sizes rise as the real
-ones do, so that what is looked up in a table stays inside it."""
+can be; then with tables as they are (buckets of positions). Where there are none, sizes rise as the
+real ones do, so that what is looked up in a table stays inside it; at last larger tables stay."""
 _FEW = 4
-"""Numbers up to this one in a call are dimensions and counts, not sizes."""
-_MOST_ELEMENTS = (1 << 15, 1 << 17)
+"""Numbers up to this one in a call are dimensions and counts, not sizes, but in a shape."""
+_FEW_ELEMENTS, _MOST_ELEMENTS = 1 << 15, 1 << 18
 """In a tensor: what takes the interpreter a second; and, where nothing is as small, some."""
 _MOST_SIZE = 4096
-_STEPS = 20_000
+_STEPS = 100_000
 _RESHAPES = frozenset({"view", "_unsafe_view", "reshape", "unflatten"})
+_SHAPES = _RESHAPES | {"expand", "full"}
+"""Calls whose lists of numbers are shapes."""
+_DIMENSIONS = frozenset({"permute", "squeeze", "unsqueeze", "sum", "mean", "var_mean", "amax"})
+"""Calls whose numbers are dimensions."""
 _TO_THE_END = 1 << 40
 
 
 class _Impossible(Exception):
     """There is no small counterpart by this choice of sizes; the text says why."""
+
+
+_FAILURES = (
+    _Impossible,
+    HarnessError,
+    AssertionError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,33 +80,38 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
     if not all(n.is_Integer for kind in tensors_of(*graph.types().values()) for n in kind.shape):
         return None, "it has sizes that only a launch knows"
     reason = "no small sizes meet what its views and slices demand"
-    for most, (kept, domain) in itertools.product(_MOST_ELEMENTS, _DOMAINS):
+    larger: list[tuple[int, Graph]] = []
+    for kept, domain in _DOMAINS:
         sizes = _Extents(graph).solved(kept, domain)
         if sizes is None:
             continue
         try:
-            return _tried(_Rebuilt(sizes).graph(graph), most), ""
-        except _Impossible as error:
-            reason = str(error)
-        except (
-            HarnessError,
-            AssertionError,
-            LookupError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-        ) as error:
-            first = (str(error).strip() or type(error).__name__).splitlines()[0]
-            reason = f"{type(error).__name__}: {first[:160]}"
+            made = _Rebuilt(sizes).graph(graph)
+            elements = max((int(k.numel) for k in tensors_of(*made.types().values())), default=0)
+            if elements <= _FEW_ELEMENTS:
+                return _tried(made), ""
+            larger.append((elements, made))
+        except _FAILURES as error:
+            reason = _said(error)
+    for elements, made in sorted(larger, key=lambda found: found[0]):
+        if elements > _MOST_ELEMENTS:
+            return None, "the smallest sizes that fit are too large for the interpreter"
+        try:
+            return _tried(made), ""
+        except _FAILURES as error:
+            reason = _said(error)
     return None, reason
 
 
-def _tried(graph: Graph, most: int) -> Graph:
-    """``graph``, with at most so many elements in a tensor, after a run on random inputs; whatever
-    torch raises is for the caller."""
-    kinds = [kind for _, kind in graph.types().items() if isinstance(kind, TensorType)]
-    if max((int(kind.numel) for kind in kinds), default=0) > most:
-        raise _Impossible("the smallest sizes that fit are too large for the interpreter")
+def _said(error: Exception) -> str:
+    if isinstance(error, _Impossible):
+        return str(error)
+    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return f"{type(error).__name__}: {first[:160]}"
+
+
+def _tried(graph: Graph) -> Graph:
+    """``graph`` after a run on random inputs; whatever torch raises is for the caller."""
     with torch.no_grad():
         replay(graph, random_inputs(graph, "cpu"), "cpu")
     return graph
@@ -173,26 +194,30 @@ class _Extents:
             self._add((abs(n) for n in sizes), partial(_padded, sizes))
 
     def _add(self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool]) -> None:
-        self.demands.append(_Demand(tuple(dict.fromkeys(sizes)), holds))
+        different = tuple(dict.fromkeys(sizes))
+        if len(different) > 1:
+            self.demands.append(_Demand(different, holds))
 
 
 def _search(
     sizes: Sequence[int], domain: Sequence[int], demands: Sequence[_Demand], chosen: dict[int, int]
 ) -> dict[int, int] | None:
-    """A value for each of ``sizes``, smallest first: one of ``domain``, or what a demand leaves."""
+    """A value for each of ``sizes``: one of ``domain``, or what a demand leaves."""
+    order = _order(sizes, demands)
     due: dict[int, list[_Demand]] = {}
-    last = {n: position for position, n in enumerate(sizes)}
+    last = {n: position for position, n in enumerate(order)}
     for demand in demands:
         open_ = [n for n in demand.sizes if n in last]
         if open_:
             due.setdefault(max(open_, key=last.__getitem__), []).append(demand)
+    places = {n: place for place, n in enumerate(sizes)}
     steps = itertools.count()
 
     def place(position: int) -> bool:
-        if position == len(sizes):
+        if position == len(order):
             return True
-        size = sizes[position]
-        for value in _values(size, position, domain, chosen, size in due):
+        size = order[position]
+        for value in _values(size, places[size], domain, chosen, size in due):
             if next(steps) > _STEPS:
                 return False
             chosen[size] = value
@@ -202,6 +227,21 @@ def _search(
         return False
 
     return chosen if place(0) else None
+
+
+def _order(sizes: Sequence[int], demands: Sequence[_Demand]) -> list[int]:
+    """``sizes`` in the order in which they get their values: next comes the one that the most of a
+    demand waits for, of those the smallest, so that a choice that fails does so early."""
+    left = dict.fromkeys(sizes)
+    waiting = [{n for n in demand.sizes if n in left} for demand in demands]
+    order = []
+    while left:
+        fewest = min((len(w) for w in waiting if w), default=0)
+        next_ = min((n for w in waiting if len(w) == fewest for n in w), default=min(left))
+        order.append(next_)
+        del left[next_]
+        waiting = [w - {next_} for w in waiting]
+    return order
 
 
 def _values(
@@ -251,16 +291,17 @@ class _Rebuilt:
         self.small[node.name] = kind
         return replace(made, type=kind)
 
-    def _argument(self, arg: Arg, node: Node) -> Arg:
+    def _argument(self, arg: Arg, node: Node, few: int = _FEW) -> Arg:
         match arg:
             case tuple():
-                return tuple(self._argument(one, node) for one in arg)
+                few = 0 if node.packet in _SHAPES else _FEW
+                return tuple(self._argument(one, node, few) for one in arg)
             case bool() | Ref() | DType():
                 return arg
-            case int() | sympy.Integer():
+            case int() | sympy.Integer() if node.packet not in _DIMENSIONS:
                 number = int(arg)
                 small = self.sizes.get(abs(number), abs(number))
-                return arg if abs(number) <= _FEW else small if number > 0 else -small
+                return arg if abs(number) <= few else small if number > 0 else -small
             case _:
                 return arg
 

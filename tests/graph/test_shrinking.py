@@ -95,3 +95,62 @@ def windows(
     small, why = shrunk(graph)
     assert not why and small is not None
     assert 1 << 15 < max(int(kind.numel) for kind in small.types().values()) <= 1 << 17
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The last of six dimensions is no size that equals five.
+        """# harness graph 1
+def windows(data: "f32[262144, 96]"):
+    y: "f32[64, 4096, 96]" = aten.view.default(data, [64, 4096, 96])
+    x: "f32[64, 64, 64, 96]" = aten.view.default(y, [64, 64, 64, 96])
+    w: "f32[64, 70, 70, 96]" = aten.constant_pad_nd.default(x, [0, 0, 0, 6, 0, 6], 0.0)
+    v: "f32[64, 5, 14, 5, 14, 96]" = aten.view.default(w, [64, 5, 14, 5, 14, 96])
+    p: "f32[64, 5, 5, 14, 14, 96]{470400, 94080, 1344, 6720, 96, 1}" = (
+        aten.permute.default(v, [0, 1, 3, 2, 4, 5]))
+    return (p,)
+""",
+        # A four in a shape is a size, whatever it becomes; the third product decides the first.
+        """# harness graph 1
+def patches(x: "f16[1, 144, 32, 32]"):
+    v: "f16[2304, 2, 16, 2]" = aten.view.default(x, [2304, 2, 16, 2])
+    p: "f16[2304, 16, 2, 2]{64, 2, 32, 1}" = aten.permute.default(v, [0, 2, 1, 3])
+    c: "f16[2304, 16, 2, 2]" = aten.clone.default(p, memory_format=torch.contiguous_format)
+    w: "f16[1, 144, 256, 4]" = aten.view.default(c, [1, 144, 256, 4])
+    return (w,)
+""",
+        # Places in a table are differences of positions: the table stays, and so do positions.
+        """# harness graph 1
+def relative(table: "f16[127, 64] parameter"):
+    i: "f32[64]" = aten.arange.start_step(0, 64, dtype=torch.float32)
+    a: "f32[64, 1]" = aten.unsqueeze.default(i, 1)
+    b: "f32[1, 64]" = aten.unsqueeze.default(i, 0)
+    d: "f32[64, 64]" = aten.sub.Tensor(a, b)
+    e: "f32[64, 64]" = aten.add.Tensor(d, 63.0)
+    at: "i64[64, 64]" = aten._to_copy.default(e, dtype=torch.int64)
+    t: "f16[64, 64, 64]" = aten.index.Tensor(table, [at])
+    return (t,)
+""",
+        # Batches that are as many as heads times halves: chosen late, nothing fits.
+        """# harness graph 1
+def heads(x: "bf16[512, 196, 32]", y: "bf16[512, 196, 32]"):
+    v: "bf16[64, 8, 196, 32]" = aten.view.default(x, [64, 8, 196, 32])
+    w: "bf16[64, 8, 196, 32]" = aten.view.default(y, [64, 8, 196, 32])
+    c: "bf16[128, 8, 196, 32]" = aten.cat.default([v, w])
+    t: "bf16[2, 64, 8, 196, 32]" = aten.view.default(c, [2, 64, 8, 196, 32])
+    p: "bf16[64, 196, 2, 8, 32]{50176, 32, 3211264, 6272, 1}" = (
+        aten.permute.default(t, [1, 3, 0, 2, 4]))
+    k: "bf16[64, 196, 2, 8, 32]" = aten.clone.default(p, memory_format=torch.contiguous_format)
+    z: "bf16[64, 196, 512]" = aten.view.default(k, [64, 196, 512])
+    return (z,)
+""",
+    ],
+    ids=["windows", "patches", "relative", "heads"],
+)
+def test_sizes_that_depend_on_each_other(text):
+    graph = loads(text)
+    small, why = shrunk(graph)
+    assert not why and small is not None
+    validate(small)
+    assert max(int(kind.numel) for kind in small.types().values()) <= 1 << 18
