@@ -137,6 +137,10 @@ class Devices:
         """What to generate code for: the device itself, or for a CPU an H100."""
         return current_target(device) if device.type == "cuda" else TARGETS["sm_90"]
 
+    def is_gpu(self, device: torch.device) -> bool:
+        """Whether library calls on ``device`` are written as a GPU's libraries run them best."""
+        return device.type == "cuda"
+
     def launches(
         self, device: torch.device, modules: Iterable[EmittedModule] = (), name: str = "graph"
     ) -> Launches:
@@ -309,7 +313,8 @@ class Compiler:
         forward, backward, inference = (functools.partial(self._compile, k) for k in kinds)
         try:
             eager_random = self.eager_random or settings.current().eager_random
-            return compile_joint(gm, inputs, forward, backward, inference, eager_random)
+            for_gpu = self.devices.is_gpu(device_of(gm, inputs))
+            return compile_joint(gm, inputs, forward, backward, inference, eager_random, for_gpu)
         except (FellBack, FallbackWarning, RestartAnalysis, NotForEverySize):
             raise
         except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced

@@ -120,7 +120,11 @@ def _origin(operator: str) -> str:
 
 
 class WithoutKernels(Devices):
-    """Launches that do nothing."""
+    """Launches that do nothing; library calls are a GPU's."""
+
+    def is_gpu(self, _device: torch.device) -> bool:
+        """Yes: convolutions channels last, odd products through larger ones."""
+        return True
 
     def launches(self, *_given: Any) -> Launches:
         """Nothing, whatever the kernel."""

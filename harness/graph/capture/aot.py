@@ -198,23 +198,24 @@ def compile_joint(
     backward: Callable[..., Any],
     inference: Callable[..., Any],
     eager_random: bool = False,
+    for_gpu: bool = False,
 ) -> Callable[..., Any]:
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
     A compiler gets a functional graph and its inputs, and returns a function of a list of
-    arguments, which it may empty. With ``eager_random`` torch draws all random numbers.
+    arguments, which it may empty. With ``eager_random`` torch draws all random numbers;
+    ``for_gpu`` writes library calls as a GPU's libraries run them best.
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
     dense_masks(gm)
     resampled(gm)
     fill_masks(gm)
-    on_gpu = any(isinstance(one, torch.Tensor) and one.is_cuda for one in inputs)
 
     def relaid(graph: fx.GraphModule) -> None:
         normalise(graph)
         follow_eager(graph)
-        if on_gpu:
+        if for_gpu:
             without_biases(graph)
             as_images(graph)
             channels_last(graph)

@@ -65,6 +65,21 @@ def test_what_follows_a_convolution_stays_channels_last() -> None:
     assert sum(n.target is aten.clone.default for n in made.graph.nodes) == 5
 
 
+def test_only_small_weights_wait_for_their_use() -> None:
+    """What is laid out first lives until it is used, and large copies share no launch."""
+
+    def three(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> Any:
+        return functional.conv2d(functional.conv2d(functional.conv2d(x, v), w), u)
+
+    given = (images(1, 8, 6, 6), images(128, 8, 3, 3), images(512, 128, 3, 3), images(2, 512, 2, 2))
+    made = same(three, *given)
+    calls = (aten.clone.default, aten.convolution.default)
+    order = [n for n in made.graph.nodes if n.target in calls]
+    copied = [n.meta["val"].numel() if n.target is aten.clone.default else 0 for n in order]
+    x, v, w, u = (one.numel() for one in given)
+    assert copied == [x, v, u, 0, w, 0, 0, 2]  # 0: a convolution; 2: the result, as it was
+
+
 def test_gradients_too() -> None:
     def step(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> Any:
         with torch.enable_grad():

@@ -33,9 +33,10 @@ _OWN = ("aten", "prims", "harness")
 _BY_STRIDE = ("as_strided", "as_strided_scatter", "as_strided_copy", "copy_strided", "resize")
 """Operators that read memory, not values."""
 _UNKNOWN = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-_EARLY = 64 << 20
-"""Bytes of weights that are laid out before everything else, in few launches; they wait for their
-use, so what is beyond is laid out where it is used."""
+_EARLY, _EARLY_EACH = 4 << 20, 1 << 20
+"""Bytes of weights, and of one of them, that are laid out before everything else, in few launches
+(larger ones share none: ``combos.choosing``). They wait for their use, so what is beyond is laid
+out where it is used."""
 _SIXTEEN_BIT = (torch.bfloat16, torch.float16)
 
 
@@ -203,8 +204,10 @@ class _Relaid:
         key = (node, tuple(stride))
         if key not in self.copies:
             order = sorted(range(len(stride)), key=lambda d: -stride[d])
-            early = node.op == "placeholder" and self.early + value(node).nbytes <= _EARLY
-            self.early += value(node).nbytes if early else 0
+            nbytes = value(node).nbytes
+            small = nbytes <= min(_EARLY_EACH, _EARLY - self.early)
+            early = small and node.op == "placeholder"
+            self.early += nbytes if early else 0
             with self.graph.inserting_before(self.first if early else before):
                 made = self._view(node, node, order)
                 dense = {"memory_format": torch.contiguous_format}
