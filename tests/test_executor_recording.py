@@ -42,13 +42,14 @@ def doubled(kept: int | None) -> Recorded:
 def test_what_callers_keep_stays_what_it_was(kept: int | None) -> None:
     run, every = doubled(kept), []
     x, y = torch.zeros(5), torch.ones(5)
-    for n in range(12):
+    for n in range(24):
         x.fill_(n)
         every.append((n, run([x, y])))
         for number, outputs in every:
             assert outputs[0].tolist() == [2.0 * number] * 5
             assert outputs[1].tolist() == [number + 1.0] * 5
-    assert run.replays == (10 if kept is None else 1)
+    # two calls come before any recording; where outputs stay in use, each recording serves once
+    assert (run.replays, len(run._made)) == ((22, 1) if kept is None else (16, 16))
 
 
 def test_a_view_of_an_output_keeps_it() -> None:
@@ -57,9 +58,9 @@ def test_a_view_of_an_output_keeps_it() -> None:
         outputs = run([x, x])
     row = outputs[0][1:3]
     del outputs
-    before = run.replays
-    run([x.zero_(), x])
-    assert run.replays == before and row.tolist() == [2.0, 2.0]
+    for _ in range(3):
+        run([x.zero_(), x])
+    assert row.tolist() == [2.0, 2.0] and len(run._made) == 2
 
 
 def test_an_input_that_moves_is_copied_and_one_that_stays_is_not() -> None:
@@ -69,8 +70,36 @@ def test_an_input_that_moves_is_copied_and_one_that_stays_is_not() -> None:
         alive.append(torch.full((64,), float(n)))
         got = run([alive[-1], weight])
         torch.testing.assert_close(got, [alive[-1] * 2, alive[-1] + weight])
-    assert run._made is not None and list(run._made.copies) == [0]
-    assert run._recordings == 3 and run.replays == 18
+    assert [list(made.copies) for made in run._made] == [[0]]
+    assert run._in_vain == 2 and run.replays == 18
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_layers_that_share_a_graph_have_a_recording_each(fresh: bool) -> None:
+    """Whose outputs are in use until the step ends; ``fresh``: the first of them is given an input
+    in new memory in every step."""
+    run = Recorded(lambda args: [args[0] @ args[1], args[0] + 1], Replayer(), kept=1)
+    weights = [torch.randn(8, 8) for _ in range(5)]
+    first = torch.randn(3, 8)
+    for _ in range(12):
+        x, saved = (first.clone() if fresh else first.add_(1)), []
+        for weight in weights:
+            y, kept = run([x, weight])
+            saved.append((x, kept))
+            torch.testing.assert_close(y, x @ weight)
+            x = y
+        assert all(torch.equal(a + 1, b) for a, b in saved)
+    assert len(run._made) == 5 and not run.refused
+    assert run.plain == 2 and run.replays == 5 * 12 - 2
+    assert run._in_vain <= 5 * 2
+
+
+def test_sets_of_inputs_that_never_come_back_are_given_up() -> None:
+    run, alive = Recorded(lambda args: [args[0] + args[1]], Replayer()), []
+    for n in range(60):
+        alive.append((torch.full((4,), float(n)), torch.ones(4)))
+        assert run([*alive[-1]])[0].tolist() == [n + 1.0] * 4
+    assert len(run._made) <= 16 and (run.refused or run._made[-1].copies.keys() == {0, 1})
 
 
 def test_the_same_memory_in_another_layout_is_another_input() -> None:

@@ -1,12 +1,15 @@
 """Graphs recorded as CUDA graphs and replayed, so that a call costs the host one launch.
 
 A recording reads its inputs where they were when it was made and writes its outputs to memory of
-its own. So a replay is a run only if
+its own. So a replay is a run only if every input is where it was, and nobody still uses what the
+last replay returned. The first outputs, which callers keep, are copies; views of inputs are of
+each call's.
 
-* every input is where it was. One that moves from call to call is copied to a place of its own
-  first; other moves (an input that a recording before this one makes) have it recorded again;
-* nobody still uses what the last replay returned. Otherwise the call runs as if nothing was
-  recorded. The first outputs, which callers keep, are copies; views of inputs are of each call's.
+A graph that a step calls several times (the layers of a model, traced once) has a recording for
+each set of inputs, and another one for a set whose outputs are still in use. Inputs that are
+elsewhere are another set if the memory where they were still exists and they are more than half of
+all bytes (weights, mostly). Otherwise they have moved: the recording is thrown away and, from the
+second time on, such an input is copied to a place of its own before each replay.
 
 What is wrong for a recording (inputs elsewhere than on the device, a changed input that moves, an
 input's memory returned as another type) ends recording for good, with the reason in ``refused``.
@@ -15,11 +18,12 @@ input's memory returned as another type) ends recording for good, with the reaso
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from harness.runtime.launch.host import storage_uses
 
@@ -27,8 +31,10 @@ Run = Callable[[list[Any]], list[Any]]
 
 _WARM = 2
 """Calls before the first recording: kernels are compiled and tuned, libraries choose theirs."""
-_MOST = 6
-"""Recordings of one graph."""
+_MOST = 16
+"""Recordings of one graph at a time."""
+_IN_VAIN = 2 * _MOST
+"""Recordings of one graph that may be thrown away before it is given up."""
 _MOVES = 2
 """After so many moves an input is copied."""
 
@@ -79,8 +85,27 @@ class _Recording:
     outputs: list[Any]
     within: dict[int, Callable[..., Any]]  # what makes outputs of inputs
     places: list[_Place]
+    memory: list[StorageWeakRef]  # of the inputs
+    nbytes: list[int]
     copies: dict[int, torch.Tensor]
     idle: list[int] = field(default_factory=list)  # uses of outputs that nobody else has
+
+    def moved(self, places: Sequence[_Place]) -> list[int]:
+        """Inputs that are elsewhere than at ``places`` and not copied."""
+        if places == self.places:
+            return []
+        pairs = enumerate(zip(places, self.places, strict=True))
+        return [n for n, (new, old) in pairs if new != old and n not in self.copies]
+
+    def is_set_of(self, moved: Sequence[int]) -> bool:
+        """Whether its inputs, but for those that have ``moved``, are still the same."""
+        if all(self.memory[n].expired() for n in moved):
+            return True
+        return 2 * sum(self.nbytes[n] for n in moved) <= sum(self.nbytes)
+
+    def uses(self) -> list[int]:
+        """Of the memory of each output."""
+        return [storage_uses(o) for o in self.outputs if o is not None]
 
 
 @dataclass(eq=False, slots=True)
@@ -95,44 +120,67 @@ class Recorded:
     refused: str = ""
     replays: int = 0
     plain: int = 0
-    _recordings: int = 0
+    _in_vain: int = 0
     _moves: dict[int, int] = field(default_factory=dict)
-    _made: _Recording | None = None
+    _made: list[_Recording] = field(default_factory=list)
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """The outputs; ``args`` is emptied."""
         if not self.refused and self.plain >= _WARM:
-            made = self._fitting(args)
-            if made is not None and self._uses(made) == made.idle:
+            made = self._idle(args)
+            if made is not None:
                 return self._replayed(made, args)
         self.plain += 1
         return self.run(args)
 
-    def _fitting(self, args: list[Any]) -> _Recording | None:
-        """A recording that reads ``args``."""
-        if self._made is not None:
-            pairs = enumerate(zip(args, self._made.places, strict=True))
-            copies = self._made.copies
-            moved = [n for n, (a, at) in pairs if n not in copies and _place(a) != at]
-            if not moved:
-                return self._made
-            for number in moved:
-                self._moves[number] = self._moves.get(number, 0) + 1
-            self._made = None
+    def _idle(self, args: list[Any]) -> _Recording | None:
+        """A recording that reads ``args`` and whose outputs nobody uses, the one that waited
+        longest first; made now if there is none."""
+        busy = False
+        if self._made:
+            places = [_place(a) for a in args]
+            for number, made in enumerate(self._made):
+                if not made.moved(places):
+                    busy = True
+                    if made.uses() == made.idle:
+                        self._made.append(self._made.pop(number))
+                        return made
+            if busy and len(self._made) >= _MOST:
+                return None
+            if not busy:
+                self._forget(places)
+        return self._new(args)
+
+    def _forget(self, places: Sequence[_Place]) -> None:
+        """Throw away recordings of the set that ``places`` are now; if there are too many, the one
+        from which the fewest inputs have moved."""
+        moved = {n: made.moved(places) for n, made in enumerate(self._made)}
+        gone = [n for n, at in moved.items() if self._made[n].is_set_of(at)]
+        if not gone and len(self._made) >= _MOST:
+            gone = [min(moved, key=lambda n: len(moved[n]))]
+        for number in {at for n in gone for at in moved[n]}:
+            self._moves[number] = self._moves.get(number, 0) + 1
+        self._made = [made for n, made in enumerate(self._made) if n not in gone]
+        self._in_vain += len(gone)
+
+    def _new(self, args: list[Any]) -> _Recording | None:
         copied = {n for n, moves in self._moves.items() if moves >= _MOVES}
         self.refused = self._reason(args, copied)
-        if not self.refused:
-            try:
-                self._made = self._recorded(args, copied)
-                if self._made is not None:
-                    self._made.idle = self._uses(self._made)
-            except (RuntimeError, torch.AcceleratorError) as error:
-                self.refused = f"the device refuses: {error}"
-        return self._made
+        if self.refused:
+            return None
+        try:
+            made = self._recorded(args, copied)
+        except (RuntimeError, torch.AcceleratorError) as error:
+            self.refused = f"the device refuses: {error}"
+            return None
+        if made is not None:
+            made.idle = made.uses()
+            self._made.append(made)
+        return made
 
     def _reason(self, args: Iterable[Any], copied: set[int]) -> str:
-        if self._recordings >= _MOST:
-            return f"its inputs move: {_MOST} recordings were made"
+        if self._in_vain >= _IN_VAIN:
+            return f"its inputs move: {self._in_vain} recordings were made in vain"
         if copied & self.changed:
             return "an input that it changes moves"
         devices = {a.device if isinstance(a, torch.Tensor) else None for a in args}
@@ -141,7 +189,6 @@ class Recorded:
         return ""
 
     def _recorded(self, args: list[Any], copied: set[int]) -> _Recording | None:
-        self._recordings += 1
         copies = {n: args[n].clone(memory_format=torch.preserve_format) for n in copied}
         given = [copies.get(n, a) for n, a in enumerate(args)]
         outputs, replay = self.recorder.record(lambda: self.run([*given]))
@@ -156,11 +203,10 @@ class Recorded:
                 self.refused = "an output is an input's memory as another type or layout"
                 return None
         places = [_place(a) for a in args]
+        memory = [StorageWeakRef(a.untyped_storage()) for a in args]
+        nbytes = [a.nbytes for a in args]
         outputs = [None if n in within else o for n, o in enumerate(outputs)]
-        return _Recording(replay, outputs, within, places, copies)
-
-    def _uses(self, made: _Recording) -> list[int]:
-        return [storage_uses(o) for o in made.outputs if o is not None]
+        return _Recording(replay, outputs, within, places, memory, nbytes, copies)
 
     def _replayed(self, made: _Recording, args: list[Any]) -> list[Any]:
         for number, copy in made.copies.items():
