@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
-from harness.runtime.launch.host import storage_uses
+from harness.runtime.launch.host import memory_gone, storage_uses
 
 Run = Callable[[list[Any]], list[Any]]
 
@@ -85,7 +84,7 @@ class _Recording:
     outputs: list[Any]
     within: dict[int, Callable[..., Any]]  # what makes outputs of inputs
     places: list[_Place]
-    memory: list[StorageWeakRef]  # of the inputs
+    gone: list[Callable[[], bool]]  # whether the memory of an input is
     nbytes: list[int]
     copies: dict[int, torch.Tensor]
     idle: list[int] = field(default_factory=list)  # uses of outputs that nobody else has
@@ -99,7 +98,7 @@ class _Recording:
 
     def is_set_of(self, moved: Sequence[int]) -> bool:
         """Whether its inputs, but for those that have ``moved``, are still the same."""
-        if all(self.memory[n].expired() for n in moved):
+        if all(self.gone[n]() for n in moved):
             return True
         return 2 * sum(self.nbytes[n] for n in moved) <= sum(self.nbytes)
 
@@ -203,10 +202,10 @@ class Recorded:
                 self.refused = "an output is an input's memory as another type or layout"
                 return None
         places = [_place(a) for a in args]
-        memory = [StorageWeakRef(a.untyped_storage()) for a in args]
+        gone = [memory_gone(a) for a in args]
         nbytes = [a.nbytes for a in args]
         outputs = [None if n in within else o for n, o in enumerate(outputs)]
-        return _Recording(replay, outputs, within, places, memory, nbytes, copies)
+        return _Recording(replay, outputs, within, places, gone, nbytes, copies)
 
     def _replayed(self, made: _Recording, args: list[Any]) -> list[Any]:
         for number, copy in made.copies.items():

@@ -216,11 +216,7 @@ def compile_joint(
         normalise(graph)
         follow_eager(graph)
         if for_gpu:
-            without_biases(graph)
-            as_images(graph)
-            channels_last(graph)
-            padded(graph)
-            graph.recompile()
+            _for_libraries(graph)
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -251,6 +247,15 @@ def compile_joint(
     )
     with _without_tokens():
         return compiler(gm, inputs)
+
+
+def _for_libraries(gm: fx.GraphModule) -> None:
+    """Write library calls as a GPU's libraries run them best."""
+    without_biases(gm)
+    as_images(gm)
+    channels_last(gm)
+    padded(gm)
+    gm.recompile()
 
 
 def _without_tokens() -> AbstractContextManager[Any]:
