@@ -190,6 +190,27 @@ def small_nodes(xs: Any) -> Any:
     return [torch.tanh(x) * 0.5 + 1.0 for x in xs]
 
 
+def curves() -> Iterator[Case]:
+    """Functions whose instructions may take longer than their bytes."""
+    m, n = ELEMENTS // 4096, 4096
+
+    def gated(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return functional.silu(x) * y
+
+    def gelu_backward(dy: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        grad = aten.gelu_backward(dy, x)
+        return grad, grad.sum(0)
+
+    def two() -> list[torch.Tensor]:
+        return [random(m, n), random(m, n)]
+
+    tanh = functools.partial(functional.gelu, approximate="tanh")
+    yield Case("curve", "gelu", functional.gelu, lambda: [random(m, n)])
+    yield Case("curve", "gelu tanh", tanh, lambda: [random(m, n)])
+    yield Case("curve", "gated silu", gated, two)
+    yield Case("curve", "gelu backward and column sums", gelu_backward, two)
+
+
 def pool(x: torch.Tensor) -> torch.Tensor:
     """3x3, stride 2."""
     return functional.max_pool2d(x, 3, 2, 1)
@@ -233,6 +254,7 @@ def cases() -> list[Case]:
     ]
     for n in (4096, 65536, 16384, 50257, 262144):
         found += rows(n)
+    found += curves()
     found += [
         Case("max-pool", "", pool, lambda: [random(64, 64, 112, 112)]),
         Case(

@@ -245,6 +245,18 @@ def sqrt(call: Call) -> str:
     return f"tl.sqrt_rn({a})" if call.dtype is DType.F32 else f"tl.sqrt({a})"
 
 
+def sigmoid(call: Call) -> str:
+    """In float32 five instructions, where Triton's own has twelve."""
+    (a,) = call.texts
+    return f"_sigmoid({a})" if call.dtype is DType.F32 else f"tl.sigmoid({a})"
+
+
+def one_plus_erf(call: Call) -> str:
+    """1 + erf(x), by a function of its own in float32."""
+    (a,) = call.texts
+    return f"_one_plus_erf({a})" if call.dtype is DType.F32 else f"libdevice.erfc(-{a})"
+
+
 def signbit(call: Call) -> str:
     """The sign bit, read from the bits so that -0.0 and NaN have one."""
     (a,) = call.texts

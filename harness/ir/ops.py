@@ -136,6 +136,7 @@ class Op(enum.Enum):
     ACOSH = "acosh", 1, Rule.FLOAT, "libdevice.acosh({0})"
     ATANH = "atanh", 1, Rule.FLOAT, "libdevice.atanh({0})"
     ERF = "erf", 1, Rule.FLOAT, "libdevice.erf({0})"
+    ONE_PLUS_ERF = "one_plus_erf", 1, Rule.FLOAT, triton.one_plus_erf
     ERFC = "erfc", 1, Rule.FLOAT, "libdevice.erfc({0})"
     ERFINV = "erfinv", 1, Rule.FLOAT, "libdevice.erfinv({0})"
     LGAMMA = "lgamma", 1, Rule.FLOAT, "libdevice.lgamma({0})"
@@ -147,7 +148,7 @@ class Op(enum.Enum):
     BESSEL_J1 = "special_bessel_j1", 1, Rule.FLOAT, "libdevice.j1({0})"
     BESSEL_Y0 = "special_bessel_y0", 1, Rule.FLOAT, "libdevice.y0({0})"
     BESSEL_Y1 = "special_bessel_y1", 1, Rule.FLOAT, "libdevice.y1({0})"
-    SIGMOID = "sigmoid", 1, Rule.FLOAT, "tl.sigmoid({0})"
+    SIGMOID = "sigmoid", 1, Rule.FLOAT, triton.sigmoid
     RELU = "relu", 1, Rule.NUMBER, triton.relu
     FLOOR = "floor", 1, Rule.NUMBER, triton.whole("tl.floor")
     CEIL = "ceil", 1, Rule.NUMBER, triton.whole("tl.ceil")

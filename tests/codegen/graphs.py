@@ -145,7 +145,25 @@ SOFTMAX_OF_ROWS = """    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=
 """
 """``div``, from ``x`` of {m} rows of {n}: lines of a graph."""
 
-GRAPHS = (SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, PART, CACHE, STEP)
+CURVES = _graph("""def curves(
+    x: "f32[40, 64]",
+):
+    erf: "f32[40, 64]" = aten.erf.default(x)
+    cumulative: "f32[40, 64]" = aten.add.Tensor(erf, 1)
+    tanh: "f32[40, 64]" = aten.tanh.default(x)
+    above: "f32[40, 64]" = aten.add.Tensor(tanh, 1)
+    square: "f32[40, 64]" = aten.mul.Tensor(tanh, tanh)
+    slope: "f32[40, 64]" = aten.sub.Tensor(1, square)
+    neg: "f32[40, 64]" = aten.neg.default(x)
+    exp: "f32[40, 64]" = aten.exp.default(neg)
+    below: "f32[40, 64]" = aten.add.Tensor(exp, 1)
+    share: "f32[40, 64]" = aten.reciprocal.default(below)
+    return (cumulative, above, slope, share)
+""")
+
+GRAPHS = (
+    SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, PART, CACHE, STEP, CURVES
+)  # fmt: skip
 
 
 def graph_of_size(rows: int, columns: int) -> Graph:

@@ -141,3 +141,18 @@ def rows(
     made = only(loads(text)).text
     assert "SIDE: tl.constexpr = 8 if" in made  # wherever rows begin
     assert ("r0_shift = " in made) == (columns != 40000)
+
+
+def test_curves_that_are_added_to_one_take_the_short_forms() -> None:
+    text = only(graphs.CURVES).text
+    for long in ("libdevice.erf", "libdevice.tanh", "tl.exp(", "1.0 /"):
+        assert long not in text.split("def triton_")[1], long
+    assert text.count("_one_plus_erf(tmp") == 1
+    assert text.count("_sigmoid(tmp") == 2  # one for 1 + tanh(x) and 1 - tanh(x)^2, one for itself
+
+
+def test_curves_in_float64_stay_what_they_are() -> None:
+    wide = loads(dumps(graphs.CURVES).replace('"f32[', '"f64['), "wide")
+    text = only(wide).text
+    assert "libdevice.tanh(" in text and "1.0 / " in text and "libdevice.erf(" in text
+    assert "_sigmoid" not in text

@@ -32,7 +32,7 @@ _LONG = frozenset(
         Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC,
         Op.ERFCX, Op.NDTRI, Op.ZETA, Op.BESSEL_I0, Op.BESSEL_I1, Op.BESSEL_J0, Op.BESSEL_J1,
         Op.BESSEL_Y0, Op.BESSEL_Y1, Op.ERFINV, Op.LGAMMA, Op.POW, Op.ATAN2, Op.HYPOT, Op.NEXTAFTER,
-        Op.IGAMMA, Op.IGAMMAC,
+        Op.IGAMMA, Op.IGAMMAC, Op.ONE_PLUS_ERF,
     }
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 import sympy
 
@@ -38,8 +39,9 @@ def additive(op: Op) -> Rule:
         left, right = call.operand(0), call.operand(1)
         if is_shifted_position(op, left, right):
             return call.result(left)
-        alpha = call.number(2, "alpha", 1)
-        return call.result(call.scalar.op(op, left, call.scalar.scale(right, alpha)))
+        right = call.scalar.scale(right, call.number(2, "alpha", 1))
+        shorter = _around_one(call.scalar, op, left, right)
+        return call.result(shorter or call.scalar.op(op, left, right))
 
     return Rule(lower)
 
@@ -55,6 +57,37 @@ def is_shifted_position(op: Op, left: Value, right: Value) -> bool:
         and left.op is Op.CAST
         and isinstance(left.args[0], IndexValue)
     )
+
+
+def _around_one(scalar: Scalar, op: Op, left: Value, right: Value) -> Value | None:
+    """1 + erf(x), 1 + tanh(x) and 1 - tanh(x)^2 (GELU and its gradient) in float32, in about half
+    the instructions: what makes ``erf`` and ``tanh`` exact near zero is lost when one is added."""
+    one, of = (left, right) if isinstance(left, Constant) else (right, left)
+    if not (isinstance(one, Constant) and one.number == 1 and one.dtype is DType.F32):
+        return None
+    if op is Op.ADD and _is(of, Op.ERF):
+        return scalar.op(Op.ONE_PLUS_ERF, *of.args)
+    if op is Op.ADD and _is(of, Op.TANH):
+        return scalar.scale(scalar.op(Op.SIGMOID, scalar.scale(of.args[0], 2)), 2)
+    if op is Op.SUB and one is left and _is(of, Op.MUL) and of.args[0] is of.args[1]:
+        above = _around_one(scalar, Op.ADD, of.args[0], one) if _is(of.args[0], Op.TANH) else None
+        return above and scalar.mul(above, scalar.sub(scalar.like(2, one), above))
+    return None
+
+
+def reciprocal(scalar: Scalar, value: Value) -> Value:
+    """1 / ``value``; of 1 + exp(-x) the sigmoid of x."""
+    if isinstance(value, Compute) and value.op is Op.ADD and value.dtype is DType.F32:
+        power, one = value.args
+        if isinstance(one, Constant) and one.number == 1 and _is(power, Op.EXP):
+            (exponent,) = power.args
+            if _is(exponent, Op.NEG):
+                return scalar.op(Op.SIGMOID, *exponent.args)
+    return scalar.op(Op.RECIPROCAL, value)
+
+
+def _is(value: Value, op: Op) -> TypeGuard[Compute]:
+    return isinstance(value, Compute) and value.op is op
 
 
 def div(call: Call) -> Lowered:
@@ -269,7 +302,8 @@ def _called(names: str) -> dict[str, Op]:
     return {op.value: op for op in Op if op.value in names.split()}
 
 
-_FUNCTIONS = (op for op in Op if op.arity == 1 and op.rule is Types.FLOAT)
+_OWN = (Op.ONE_PLUS_ERF, Op.RECIPROCAL)
+_FUNCTIONS = (op for op in Op if op.arity == 1 and op.rule is Types.FLOAT and op not in _OWN)
 _BITWISE = {"bitwise_and": Op.BIT_AND, "bitwise_or": Op.BIT_OR, "bitwise_xor": Op.BIT_XOR}
 _SHIFTS = {"bitwise_left_shift": Op.SHIFT_LEFT, "bitwise_right_shift": Op.SHIFT_RIGHT}
 _OPERATORS = {"__lshift__": Op.SHIFT_LEFT, "__rshift__": Op.SHIFT_RIGHT}
@@ -285,6 +319,7 @@ RULES: Rules = {
     **_overloads("clamp", "default Tensor", Rule(clamp)),
     **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
     **_table({op.value: op for op in _FUNCTIONS}, "default", of),
+    **_overloads("reciprocal", "default", elementwise(reciprocal, 1)),
     **_table(_called("neg abs relu maximum minimum atan2 hypot igamma igammac"), "default", of),
     **_table(_BITWISE, "Tensor Scalar Scalar_Tensor", of),
     **_table(_SHIFTS, "Tensor Tensor_Scalar Scalar_Tensor", of),
