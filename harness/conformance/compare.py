@@ -70,24 +70,30 @@ def torchs_own(
     same words."""
     if not lines:
         return ()
-    backends = ("aot_eager", "eager", _traced_if_possible)
-    own = [line for one in backends for line in differences(function, args, one, **how)]
+    refused: list[str] = []
+
+    def traced(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
+        """``aot_eager`` where it takes the graph; elsewhere torch, as with our backend."""
+        try:
+            compiled: Function = torch._dynamo.lookup_backend("aot_eager")(graph, list(inputs))
+        except Exception as error:  # noqa: BLE001 - as many as tracing knows
+            refused.append(_brief(error))
+            return graph
+        return compiled
+
+    own = [
+        line
+        for backend in ("aot_eager", "eager", traced)
+        for line in differences(function, args, backend, **how)
+    ]
     raised = [_NUMBERS.sub("#", line) for line in own if "; compiled: " in line]
+    raised += [_NUMBERS.sub("#", line) for line in refused]
     return tuple(
         line
         for line in lines
         if line in own
         or any(_NUMBERS.sub("#", line.partition("\n")[0][:500]) in text for text in raised)
     )
-
-
-def _traced_if_possible(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
-    """The backend ``aot_eager`` where it takes the graph; elsewhere torch, as with our backend."""
-    try:
-        compiled: Function = torch._dynamo.lookup_backend("aot_eager")(graph, list(inputs))
-    except Exception:  # noqa: BLE001 - as many as tracing knows
-        return graph
-    return compiled
 
 
 def draws(function: Function, args: Sequence[Any]) -> bool:

@@ -154,6 +154,19 @@ def test_what_differs_behind_a_graph_that_tracing_refuses_is_torchs_own_too() ->
     assert torchs_own(function, args, [line, "0: wrong"]) == (line,)
 
 
+def test_a_graph_that_torch_leaves_without_a_word_is_torchs_own() -> None:
+    """Its own exception makes ``torch.compile`` break a graph, and go on."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        y[y.clone() < 1] *= 2
+        return y
+
+    x = torch.ones(3, requires_grad=True)
+    line = "DynamicOutputShapeException: aten.nonzero.default"
+    assert torchs_own(function, [x], [line, "0: wrong"]) == (line,)
+
+
 def test_torchs_own_words_may_hold_other_numbers() -> None:
     def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         z = y.unbind(0)[-1]
