@@ -36,9 +36,9 @@ _JUMPING = frozenset("ceil floor floor_divide fmod frac remainder round sgn sign
 class Reference:
     """``lines`` are the body of ``reference(args, wide, nudge, other)``. ``kept`` are positions of
     written arguments whose old contents matter; ``floating`` says whether floating-point
-    values take part, ``steps`` whether the result jumps somewhere (``jumps``), so
-    that ``nudge`` is used. ``rounded`` are the types of what the kernel rounds, or reads again
-    once it is stored, and goes on with, by Triton's names."""
+    values take part, ``steps`` whether the result jumps somewhere (``jumps``). ``rounded`` are the
+    types of what the kernel rounds, or reads again once it is stored, and goes on with, by Triton's
+    names."""
 
     lines: tuple[str, ...]
     kept: tuple[int, ...]
@@ -133,8 +133,7 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         decided = _decided(node, types, narrow) if steps else {}
         for name, dtype in decided.items():
             lines += [f"{local_name(name)}_ = {local_name(name)}", _rounding(name, dtype)]
-        # Where the result jumps, what implementations differ in is multiplied.
-        lines.append(node_text(node) + (next(nudges) if steps and is_inexact(node) else ""))
+        lines.append(node_text(node) + (next(nudges) if is_inexact(node) else ""))
         lines += [f"{local_name(name)} = {local_name(name)}_" for name in decided]
         if node.name in kept_narrow:
             lines.append(_rounding(node.name, kept_narrow[node.name]))

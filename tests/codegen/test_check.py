@@ -119,13 +119,57 @@ def test_what_float32_does_not_know_is_not_asked_of_a_kernel(
     assert checked(module, interpreter, "tl.sin(", f"tl.sin({last}").passed == passes
 
 
+@pytest.mark.parametrize(("last", "passes"), [("(1 + 2.0**-22) * ", True), ("1.0001 * ", False)])
+def test_a_function_of_an_inexact_one_is_as_inexact(
+    interpreter: InterpreterPool, last: str, passes: bool
+) -> None:
+    """Beside 0 an exponential is as exact as its rounding, however exact its argument is."""
+    module = only(
+        graph("""def grows(
+    x: "f32[40, 64]",
+):
+    small: "f32[40, 64]" = aten.mul.Tensor(x, 1e-3)
+    exp: "f32[40, 64]" = aten.exp.default(small)
+    mul: "f32[40, 64]" = aten.mul.Tensor(exp, 60.0)
+    twice: "f32[40, 64]" = aten.exp.default(mul)
+    return (twice,)
+""")
+    )
+    old = "tl.exp("
+    assert module.text.count(old) == 2
+    at = module.text.index(old)
+    wrong = module.text[:at] + last + module.text[at:]
+    assert interpreter.check(wrong).passed == passes
+
+
+@pytest.mark.parametrize(("most", "passes"), [(3.3895313892515355e38, True), (1e38, False)])
+def test_beyond_the_largest_number_all_are_alike(
+    interpreter: InterpreterPool, most: float, passes: bool
+) -> None:
+    """A mask of the smallest number times whole numbers: a fused operation does not overflow."""
+    module = only(
+        graph("""def mask(
+    kept: "i64[128] bound=8",
+):
+    left: "f32[128]" = aten.sub.Tensor(1.0, kept)
+    scaled: "f32[128]" = aten.mul.Tensor(left, -3.3895313892515355e+38)
+    mask: "bf16[128]" = aten._to_copy.default(scaled, dtype=torch.bfloat16)
+    return (mask,)
+""")
+    )
+    line = next(part for part in module.text.splitlines() if "tl.store(" in part)
+    value = line.split(", ")[1]
+    bounded = line.replace(value, f"tl.minimum(tl.maximum({value}, -{most}), {most})")
+    assert interpreter.check(module.text.replace(line, bounded)).passed == passes
+
+
 def test_which_calls_are_inexact_and_what_jumps() -> None:
     assert {n.name for n in NUMBERS.nodes if is_inexact(n)} == {"log", "div"}
     assert jumps(NUMBERS.nodes, NUMBERS.types())
     assert not jumps(chain("f32").nodes, chain("f32").types())
     assert "STEPS = False" in only(chain("f32")).text
     calls = only(chain("f32")).text.split("def reference(")[1].split("return [")[0]
-    assert "* nudge" not in calls
+    assert "* nudge" in calls and "* other" not in calls
 
 
 def test_a_scatter_is_asked_for_distinct_places(interpreter: InterpreterPool) -> None:
