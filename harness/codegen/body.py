@@ -254,11 +254,8 @@ class Body:
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and text == texts[0]:
             return Var(text, value.dtype, tiles)
-        match value:
-            case ir.Compute(op=Op.CAST, dtype=DType.F32, args=(ir.Compute(dtype=narrow),)):
-                text = widened(texts[0], narrow) if narrow in (DType.BF16, DType.F16) else text
-            case _:
-                pass
+        if narrow := _product_rounded_to(value):
+            text = widened(texts[0], narrow)
         return self._assign(value, context, text, tiles)
 
     def _in_range(self, value: ir.Value, index: Var, size: Var, context: Context) -> Var:
@@ -394,11 +391,8 @@ class Body:
     def store(self, store: ir.Store, tiles: Iterable[str]) -> None:
         """Write ``store``, which runs over ``tiles``, at the end of the open scope."""
         level, dtype, value = frozenset(tiles), self.dtypes[store.buffer], store.value
-        match value:  # what was rounded to the buffer's type goes there as it is
-            case ir.Compute(op=Op.CAST, args=(ir.Compute() as narrow,)) if narrow.dtype is dtype:
-                value = narrow if dtype.is_float and not store.mode.is_atomic else value
-            case _:
-                pass
+        if dtype.is_float and not store.mode.is_atomic:
+            value = _rounded(value, dtype) or value
         var = self.value(value)
         for _, at in store.indirect:
             self.value(at)
@@ -431,6 +425,24 @@ class Body:
             "if (r0_offset < r0_begin) | (r0_offset + R0_BLOCK > r0_end):",
             f"    tl.store({parts[0]}, {parts[1]}, r0_mask & (r0_whole == 0))",
         ]
+
+
+def _rounded(value: ir.Value, dtype: DType) -> ir.Compute | None:
+    """What ``value`` is, of ``dtype``, but for being widened."""
+    narrow = value.args[0] if isinstance(value, ir.Compute) and value.op is Op.CAST else None
+    return narrow if isinstance(narrow, ir.Compute) and narrow.dtype is dtype else None
+
+
+def _product_rounded_to(value: ir.Value) -> DType | None:
+    """The 16 bits to which ``value``, a product in float32, was rounded on the way."""
+    for dtype in (DType.BF16, DType.F16):
+        narrow = _rounded(value, dtype) if value.dtype is DType.F32 else None
+        whole: ir.Value | None = narrow.args[0] if narrow and narrow.op is Op.CAST else None
+        while isinstance(whole, ir.Compute) and whole.op is Op.NEG:
+            (whole,) = whole.args
+        if isinstance(whole, ir.Compute) and whole.op is Op.MUL:
+            return dtype
+    return None
 
 
 def remark(node: str | None) -> str:

@@ -372,6 +372,11 @@ class Builder:
         key = ("op", op, dtype, *(id(a) for a in args))
         return self._intern(key, Compute(dtype, op, args))
 
+    def rounded(self, value: Value, dtype: DType) -> Value:
+        """``value`` as it comes back from memory of ``dtype``."""
+        narrow = self.compute(Op.CAST, value, dtype=dtype)
+        return self.compute(Op.CAST, narrow, dtype=dtype.compute)
+
     def masked(self, mask: Value, body: Value, other: Constant) -> Value:
         """A masked value; see ``Masked``."""
         key = ("masked", id(mask), id(body), id(other))

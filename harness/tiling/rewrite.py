@@ -65,8 +65,7 @@ class Inliner:
         dtype = self.dtypes[buffer]
         rounds = dtype.is_float and dtype.compute is not dtype
         if rounds and (dtype.itemsize == 1 or buffer not in self.internal):
-            narrowed = self.builder.compute(Op.CAST, value, dtype=dtype)
-            return self.builder.compute(Op.CAST, narrowed, dtype=dtype.compute)
+            return self.builder.rounded(value, dtype)
         if value.dtype is not dtype.compute:
             return self.builder.compute(Op.CAST, value, dtype=dtype.compute)
         return value

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from harness.graph.text import loads
 from harness.runtime import module as loading
@@ -35,6 +36,20 @@ def quantised(
 """
 
 
+STORED_INTO_AN_INPUT = """# harness graph 1
+def state(
+    x: "bf16[64]",
+):
+    wide: "f32[64]" = aten._to_copy.default(x, dtype=torch.float32)
+    third: "f32[64]" = aten.mul.Tensor(wide, 0.3333)
+    small: "bf16[64]" = aten._to_copy.default(third, dtype=torch.bfloat16)
+    back: "f32[64]" = aten._to_copy.default(small, dtype=torch.float32)
+    lost: "f32[64]" = aten.sub.Tensor(back, third)
+    x[...] = small
+    return (lost,)
+"""
+
+
 def ptx(text: str, cache: Path) -> str:
     loaded = loading.load(text, cache)
     made = compile_for(loaded, TARGETS["sm_90"], loaded.configs[0], cache=cache)
@@ -61,4 +76,14 @@ def test_float8_beside_its_transpose_needs_no_register_twice(
     converted = set(re.findall(r"cvt\.rn\.satfinite\.e\dm\dx2\.\w+\s+\{?\s*(%rs\d+)", text))
     packed = set(re.findall(r"mov\.b32\s+%r\d+, \{(%rs\d+), (%rs\d+)\}", text))
     assert converted and not converted & {one for pair in packed for one in pair}
+    assert interpreter.check(module.text).passed
+
+
+def test_what_is_stored_into_an_input_is_used_as_it_is_stored(interpreter: InterpreterPool) -> None:
+    (module,) = modules(loads(STORED_INTO_AN_INPUT))
+    x, lost = torch.linspace(1, 2, 64).bfloat16(), torch.empty(64)
+    third = x.float() * 0.3333
+    interpreter.launch(module.text, [x, lost])
+    assert torch.equal(x, third.bfloat16())
+    assert torch.equal(lost, x.float() - third) and lost.any()
     assert interpreter.check(module.text).passed

@@ -338,6 +338,11 @@ class Lowering:
         return buffer
 
     def _realise(self, name: str, kind: TensorType, tensor: Tensor) -> None:
+        narrow = kind.dtype.is_float and kind.dtype.compute is not kind.dtype
+        if narrow and any(m.value == name for m in self.graph.mutations):
+            # The buffer may be one that only this kernel knows; what is stored in the input is not.
+            value = self.context.builder.rounded(tensor.value, kind.dtype)
+            tensor = replace(tensor, value=value)
         buffer = self._new_buffer(name, kind)
         self.maker.fill(buffer, tensor, self.origins[name])
         self._stored(buffer)

@@ -14,7 +14,6 @@ from harness.graph.lowering.scalar import Number, Scalar, result_type
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, repeated
 from harness.graph.model import Arg, Node, Ref, TensorType
 from harness.ir.nodes import Constant, Load, Value
-from harness.ir.ops import Op
 
 MISSING = object()
 
@@ -200,9 +199,7 @@ class Call:
             stored = self.types.get(value.buffer)
             if stored is not None and stored.dtype is dtype:
                 return value
-        builder = self.context.builder
-        narrow = builder.compute(Op.CAST, value, dtype=dtype)
-        return builder.compute(Op.CAST, narrow, dtype=dtype.compute)
+        return self.context.builder.rounded(value, dtype)
 
     def promoted(self, *positions: int) -> DType:
         """The common type of several operands by torch's promotion."""
