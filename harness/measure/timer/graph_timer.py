@@ -66,7 +66,9 @@ the 8 s of one measurement, and had the usual one in the next (2 ms of work betw
 _WIDE = 3
 """In units of the engine's room, what copies may take where else the floor is above 1 %."""
 _ALIKE = 4.0
-"""Launches that take up to so many times as long as the quickest get as many to a sample."""
+"""Launches that take up to so many times as long as the quickest get as many to a sample, the
+timer's floor apart: eager mode may take ten times as long as a kernel of 2 µs and yet show a third
+of that, and 1,024 launches of it would be most of what a comparison may take."""
 _STEADY = 0.01
 _WARM_ROUNDS = 4
 _MOST_WARM_MS = 300.0
@@ -213,7 +215,7 @@ class GraphTimer:
         count = self._fitting(wanted, quickest, set_bytes(args), wide)
         counts = dict.fromkeys(works, count)
         for name in works:
-            if not given and rough[name].ms > _ALIKE * quickest:
+            if not given and self._net(rough[name].ms) > _ALIKE * self._net(quickest):
                 counts[name] = min(count, self._wanted(rough[name].ms, width))
         copies = copy(args, max(counts.values()))
         restored = None if repeatable else copies

@@ -260,6 +260,13 @@ def test_what_takes_much_longer_gets_fewer_launches_than_what_it_is_compared_wit
     assert found["long"].launches == alone.launches == 8
     assert floor_of(timer, found["long"]) == pytest.approx(floor_of(timer, alone))
     assert {s.stopped for s in found.values()} == {"width"}
+    # So does what is many small launches: the floor, which both show, does not hide it.
+    tiny = [torch.zeros(4, dtype=torch.uint8)]
+    few = Work(lambda args: engine.touch(*args), tiny)
+    many = Work(lambda args: [engine.touch(*args) for _ in range(10)], tiny)
+    found = timer.compare({"few": few, "many": many}, 1e9)
+    assert found["few"].launches == 1024
+    assert found["many"].launches == timer.measure(many, 1e9).launches == 128
     # A host that takes its time is not taken for a kernel that does.
     slow_host = Work(lambda args: _delayed(engine, 5.0, args[1]), args)
     found = GraphTimer(engine).compare({"short": touching(1), "host": slow_host}, 1e9)
