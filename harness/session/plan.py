@@ -28,6 +28,7 @@ from harness.target import Target, find_target
 
 if TYPE_CHECKING:
     from harness.measure.jobs import DeviceFacts
+    from harness.measure.peers.pool import PeerPool
     from harness.session.cuda import CudaDevice
     from harness.session.spread import Fleet
 
@@ -114,7 +115,13 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             notes.append(f"{len(boards)} GPUs: {', '.join(board.name for board in boards)}")
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
             each = max(1, workers // len(boards))
-            examine = functools.partial(_session, options, request.against, each, target)
+            # Other compilers take seconds to import: while code is generated.
+            peers = {b.name: stack.enter_context(_peers(options, request, each, b)) for b in boards}
+
+            def examine(board: CudaDevice, share: Sequence[Entry], processes: int) -> Session:
+                given = (options, peers[board.name], each, target, board, share, processes)
+                return _session(*given)
+
             generate = functools.partial(
                 all_generated,
                 jobs=workers,
@@ -126,8 +133,9 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             devices = tuple(replace(board.where, opening=OpenDevice()) for board in boards)
             yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, devices)
             return
-        given = (options, request.against, workers, target, device, entries, request.processes)
-        session = stack.enter_context(_session(*given))
+        others = stack.enter_context(_peers(options, request, workers, device))
+        given = (options, others, workers, target, device, entries, request.processes)
+        session = _session(*given)
 
         def ended(run: Run) -> Run:
             return (
@@ -137,16 +145,15 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         yield Plan(session, run, device is not None, tuple(notes), ended, whole)
 
 
-@contextlib.contextmanager
 def _session(
     options: Options,
-    against: tuple[str, ...],
+    peers: PeerPool | None,
     workers: int,
     target: Target,
     device: CudaDevice | None,
     entries: Sequence[Entry],
     processes: int,
-) -> Iterator[Session]:
+) -> Session:
     """A session over ``entries`` on ``device``, with the compilers that it is compared with, and
     ``workers`` processes beside it: half of them compile kernels and read their static metrics,
     because this process generates code meanwhile; as many run small kernels in Triton's interpreter
@@ -158,15 +165,22 @@ def _session(
     interpreting = functools.partial(InterpreterPool, checking, options.kept_cache)
     static: StaticQueue = Queue("static metrics", inbox, compiling, CompilePool.metrics_each)
     check: CheckQueue = Queue("checks", inbox, interpreting, InterpreterPool.each)
-    session = Session(entries, target, inbox, static, check, device, None, processes)
-    with contextlib.ExitStack() as stack:
-        if device is not None and against:
-            from harness.measure.peers.pool import PeerPool
+    return Session(entries, target, inbox, static, check, device, peers, processes)
 
-            given, first, on = (against, options.cache, workers), device.worker, device.where
-            peers = PeerPool(*given, processes=processes, first=first, on=on)
-            session.peers = stack.enter_context(peers)
-        yield session
+
+@contextlib.contextmanager
+def _peers(
+    options: Options, request: Request, workers: int, device: CudaDevice | None
+) -> Iterator[PeerPool | None]:
+    """The compilers that a run on ``device`` is compared with, if any; their processes start."""
+    if device is None or not request.against:
+        yield None
+        return
+    from harness.measure.peers.pool import PeerPool
+
+    given, first, on = (request.against, options.cache, workers), device.worker, device.where
+    with PeerPool(*given, processes=request.processes, first=first, on=on) as pool:
+        yield pool
 
 
 def _limits(run: Run, device: DeviceFacts | None) -> Run:

@@ -8,7 +8,7 @@ import json
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,7 +33,7 @@ from harness.target import Target
 
 BOARDS = "boards.json"
 
-Examine: TypeAlias = Callable[[CudaDevice, Sequence[Entry], int], AbstractContextManager[Session]]
+Examine: TypeAlias = Callable[[CudaDevice, Sequence[Entry], int], Session]
 """A session over graphs on one board, in that many processes."""
 
 _Heard: TypeAlias = "queue.SimpleQueue[tuple[int, Any]]"
@@ -166,7 +166,7 @@ class Fleet:
         error: BaseException | None = None
         try:
             given = (self.boards[number], work, self.processes)
-            with self.examine(*given) as session, closing(session.events()) as events:
+            with closing(self.examine(*given).events()) as events:
                 for event in events:
                     if stop.is_set():
                         return

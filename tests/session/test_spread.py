@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import threading
@@ -27,8 +26,8 @@ from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
 from harness.runtime import device
-from harness.session import cuda, plan
-from harness.session.ahead import generated
+from harness.session import ahead, cuda, plan
+from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice
 from harness.session.model import BoardLost, Event, GraphDone, ProcessStarted
 from harness.session.spread import Fleet, Homes, require_one_kind
@@ -73,9 +72,8 @@ class FakeBoard:
         self.interrupted = True
 
 
-@contextlib.contextmanager
-def examine(board: Any, work: Sequence[Any], processes: int) -> Iterator[Any]:
-    yield SimpleNamespace(events=lambda: board.events(work, processes))
+def examine(board: Any, work: Sequence[Any], processes: int) -> Any:
+    return SimpleNamespace(events=lambda: board.events(work, processes))
 
 
 def entries(count: int) -> list[FakeEntry]:
@@ -282,7 +280,18 @@ def test_boards_compare_compilers_each_on_its_own_device(
     monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     monkeypatch.setattr(cuda, "CudaDevice", functools.partial(CudaDevice, handlers=handlers))
-    monkeypatch.setattr(peers, "PeerPool", functools.partial(PeerPool, handlers=handlers))
+    order: list[str] = []
+
+    def pool(*given: Any, **named: Any) -> PeerPool:
+        order.append("other compilers start")
+        return PeerPool(*given, handlers=handlers, **named)
+
+    def generating(*given: Any, **named: Any) -> Any:
+        order.append("code is generated")
+        return all_generated(*given, **named)
+
+    monkeypatch.setattr(peers, "PeerPool", pool)
+    monkeypatch.setattr(ahead, "all_generated", generating)
     graphs = [
         replace(one, full=replace(one.full, regions=(Comparable(one.name, "# text"),)))
         for one in entries(4)
@@ -293,6 +302,7 @@ def test_boards_compare_compilers_each_on_its_own_device(
     asked = plan.Request(devices="all", processes=2, against=("eager", "inductor"))
     with plan.prepare(options, asked) as made:
         found = records(made.session.events())
+    assert order == ["other compilers start"] * 2 + ["code is generated"]
     homes = json.loads((tmp_path / "results" / "fake" / "boards.json").read_text())["graphs"]
     assert set(homes.values()) == {"GPU-a", "GPU-b"}
     for name, graph in found.items():

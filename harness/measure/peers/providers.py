@@ -4,13 +4,13 @@ Inductor, which it does through ``torch._inductor.compile`` and ``torch.compile`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
 
 from harness.graph.model import Graph
-from harness.graph.replay import bound, replay
+from harness.graph.replay import bound, empty_inputs, replay
 from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
 
 Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
@@ -27,10 +27,8 @@ def maker(name: str, graph: Graph, device: torch.device) -> Make:
     """What makes the provider called ``name`` (see ``names.parse``) for ``graph``."""
     if name == EAGER:
         return lambda _: eager(graph, device)
-    if name == INDUCTOR:
-        return lambda inputs: inductor(graph, inputs)
-    if name == TUNED:
-        return lambda inputs: inductor(graph, inputs, TUNED_OPTIONS)
+    if name in (INDUCTOR, TUNED):
+        return lambda _: inductor(graph, device, name == TUNED)
     return lambda inputs: backend(name, graph, inputs)
 
 
@@ -70,20 +68,19 @@ def eager(graph: Graph, device: torch.device) -> Provider:
     return lambda tensors: replay(graph, tensors, device)
 
 
-def inductor(
-    graph: Graph, example: Sequence[torch.Tensor], options: Mapping[str, Any] | None = None
-) -> Provider:
-    """Inductor with its default options, and ``options``. ``example`` fixes sizes, strides and
-    device."""
+def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provider:
+    """Inductor with its default options, or ``tuned``. It is given what the graph says of its
+    inputs and not inputs, of which there may be gigabytes; compiling runs no kernel of the graph.
+    So what another process compiles ahead is found in Inductor's cache."""
     from torch._inductor import compile as compile_graph
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    module = graph_module(graph, _device(example))
+    module = graph_module(graph, device)
     # Without an environment for shapes Inductor keeps nothing of what it compiles in its cache.
-    fake = FakeTensorMode(shape_env=ShapeEnv())
-    given: list[Any] = [fake.from_tensor(one, static_shapes=True) for one in example]
-    compiled = compile_graph(module, given, options=dict(options) if options else None)
+    with FakeTensorMode(shape_env=ShapeEnv()):
+        given: list[Any] = list(empty_inputs(graph, device))
+    compiled = compile_graph(module, given, options=TUNED_OPTIONS if tuned else None)
     return lambda tensors: listed(compiled(*tensors))
 
 

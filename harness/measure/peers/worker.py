@@ -20,7 +20,6 @@ from harness.compiled import CompiledRegion
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError
 from harness.executor import PrepareKernel, prepare_region
-from harness.graph.replay import empty_inputs
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
 from harness.measure.peers import providers
@@ -48,11 +47,10 @@ def _comparer(context: Context) -> Comparer:
 
 def warm(_: Context, job: WarmJob) -> str:
     """The handler of ``WarmJob``. What fails fails again, with its reason, when it is compared.
-    Nothing is run, the inputs have no contents: others are being timed on the device."""
+    Nothing is run and the inputs take no memory: others are being timed on the device."""
     warnings.filterwarnings("ignore")
     try:
-        inputs = empty_inputs(job.graph, torch.device("cuda"))
-        providers.inductor(job.graph, inputs, providers.TUNED_OPTIONS if job.tuned else None)
+        providers.inductor(job.graph, torch.device("cuda"), job.tuned)
     except Exception as error:  # noqa: BLE001 - see above
         return why(error)
     finally:

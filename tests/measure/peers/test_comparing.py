@@ -10,19 +10,21 @@ from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from harness.codegen.source import EmittedModule
+from harness.devices.job import Context
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
-from harness.graph.replay import random_inputs, replay
+from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
 from harness.measure.peers.comparing import compare, distance, region_task
-from harness.measure.peers.jobs import Peer
+from harness.measure.peers.jobs import Peer, WarmJob
 from harness.measure.peers.pool import PeerPool
-from harness.measure.peers.providers import Make, graph_module, maker
+from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
 from harness.measure.peers.regions import comparables
-from harness.measure.peers.worker import region_provider
+from harness.measure.peers.worker import region_provider, warm
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.pipeline import compile_graph
 from harness.records.run import Check
@@ -54,6 +56,29 @@ def scaled(graph: Graph, factor: float) -> Make:
         return [None if t is None else t * factor for t in replay(graph, tensors, CPU)]
 
     return lambda _: run
+
+
+def test_inductor_compiles_ahead_without_memory_for_the_inputs(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a device that this machine has not, and from nothing else when it is compared: what was
+    compiled ahead is found again."""
+    given: list[Any] = []
+
+    def compiled(_: Any, inputs: list[Any], options: Any) -> Callable[..., Any]:
+        given.append((inputs, options))
+        return lambda *args: args
+
+    monkeypatch.setattr("torch._inductor.compile", compiled)
+    assert not warm(Context(), WarmJob(graph, tuned=True))
+    maker("inductor", graph, torch.device("cuda"))([])
+    (ahead, tuned), (then, plain) = given
+    assert (tuned, plain) == (TUNED_OPTIONS, None)
+    for inputs in (ahead, then):
+        assert {(type(one), one.device.type) for one in inputs} == {(FakeTensor, "cuda")}
+        found = [(list(one.shape), list(one.stride()), one.dtype) for one in inputs]
+        kinds = [(item.type.shape, item.type.stride, item.type.dtype) for item in graph.inputs]
+        assert found == [(list(a), list(b), torch_dtype(c)) for a, b, c in kinds]
 
 
 def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool) -> None:
