@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.measure.jobs import DeviceFacts
     from harness.measure.peers.pool import PeerPool
     from harness.session.cuda import CudaDevice
-    from harness.session.spread import Fleet
+    from harness.session.spread import Fleet, Homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +109,11 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         run = new_run(options, request, target, facts)
         if facts and boards:
             from harness.measure.jobs import OpenDevice
-            from harness.session.ahead import all_generated
-            from harness.session.spread import BOARDS, Fleet, Homes
+            from harness.session.spread import BOARDS, Homes
 
             notes.append(f"{len(boards)} GPUs: {', '.join(board.name for board in boards)}")
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
-            each = max(1, workers // len(boards))
-            # Other compilers take seconds to import: while code is generated.
-            peers = {b.name: stack.enter_context(_peers(options, request, each, b)) for b in boards}
-
-            def examine(board: CudaDevice, share: Sequence[Entry], processes: int) -> Session:
-                given = (options, peers[board.name], each, target, board, share, processes)
-                return _session(*given)
-
-            generate = functools.partial(
-                all_generated,
-                jobs=workers,
-                cache=options.kept_cache,
-                compared=bool(request.against),
-            )
-            fleet = Fleet(entries, target, boards, homes, examine, generate, request.processes)
+            fleet = stack.enter_context(_fleet(options, request, boards, homes, entries))
             run = replace(run, machine=fleet.machine())
             devices = tuple(replace(board.where, opening=OpenDevice()) for board in boards)
             yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, devices)
@@ -143,6 +128,33 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             )
 
         yield Plan(session, run, device is not None, tuple(notes), ended, whole)
+
+
+@contextlib.contextmanager
+def _fleet(
+    options: Options,
+    request: Request,
+    boards: Sequence[CudaDevice],
+    homes: Homes,
+    entries: Sequence[Entry],
+) -> Iterator[Fleet]:
+    """A session over ``boards``, each with its share of the processes. Those of other compilers
+    import for seconds: while code is generated."""
+    from harness.session.ahead import all_generated
+    from harness.session.spread import Fleet
+
+    workers, target = request.jobs or options.jobs, boards[0].facts.target
+    each = max(1, workers // len(boards))
+    with contextlib.ExitStack() as stack:
+        peers = {b.name: stack.enter_context(_peers(options, request, each, b)) for b in boards}
+
+        def examine(board: CudaDevice, share: Sequence[Entry], processes: int) -> Session:
+            given = (options, peers[board.name], each, target, board, share, processes)
+            return _session(*given)
+
+        cache, compared = options.kept_cache, bool(request.against)
+        generate = functools.partial(all_generated, jobs=workers, cache=cache, compared=compared)
+        yield Fleet(entries, target, boards, homes, examine, generate, request.processes)
 
 
 def _session(
