@@ -173,14 +173,16 @@ def _corpus(
     found = store.load(folder)
     for note in found.notes:
         output.note(f"error: {note}")
-    chosen = [
-        p for p in selecting.select(found, suite.partition(":")[2]) if is_chosen(only, p.name)
-    ]
+    query = suite.partition(":")[2]
+    if models:
+        captures = [c for c in selecting.captures(found, query) if is_chosen(only, c.name)]
+        return report.captures_report(found, captures)
+    chosen = [p for p in selecting.select(found, query) if is_chosen(only, p.name)]
     if coverage:
         from harness.graph.lowering.operators import RULES
 
         return report.coverage_report(chosen, {op.split(".")[1].strip("_") for op in RULES})
-    return (report.captures_report if models else report.patterns_report)(found, chosen)
+    return report.patterns_report(found, chosen)
 
 
 def _suite(options: Options, suite: str, only: Sequence[str]) -> Report:

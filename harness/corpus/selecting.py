@@ -1,9 +1,9 @@
 """Which patterns of the corpus are meant: ``model=llama* kind=reduction bytes>1MB sample=200``.
 
 Terms stand side by side and all have to hold. ``=`` and ``!=`` take patterns, several with
-commas; numbers take ``< <= > >=`` too, bytes with KB, MB, GB. A pattern has several models,
-operators and types: one of them has to fit. ``sample=N`` and ``seed=K`` pick N, spread over
-kinds, sizes and families.
+commas; numbers take ``< <= > >=`` too, bytes with KB, MB, GB. A pattern has several captures,
+operators and types: one of them has to fit, of captures one all of what is asked of them with
+``=``. ``sample=N`` and ``seed=K`` pick N, spread over kinds, sizes and families.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
 Words: TypeAlias = "Callable[[Pattern, Mapping[str, Capture]], Sequence[str]]"
 
 
+_OF_CAPTURES = ("model", "family", "mode", "size", "target")
+
+
 def _of_captures(name: str) -> Words:
     return lambda p, known: [getattr(known[u.capture], name) for u in p.uses if u.capture in known]
 
@@ -44,7 +47,7 @@ _WORDS: Mapping[str, Words] = {
     "op": lambda p, _: p.operators,
     "dtype": lambda p, _: p.dtypes,
     "small": lambda p, _: ["yes" if not p.without_small else "no"],
-    **{name: _of_captures(name) for name in ("model", "family", "mode", "size", "target")},
+    **{name: _of_captures(name) for name in _OF_CAPTURES},
 }
 _NUMBERS: Mapping[str, Callable[[Pattern], float]] = {
     "bytes": lambda p: p.bytes,
@@ -73,9 +76,12 @@ class _Term:
         """Whether the term holds of a pattern."""
         if self.key in _NUMBERS:
             return _COMPARED[self.sign](_NUMBERS[self.key](pattern), _number(self))
-        words = [word.lower() for word in _WORDS[self.key](pattern, known)]
+        return self.fits(_WORDS[self.key](pattern, known))
+
+    def fits(self, words: Sequence[str]) -> bool:
+        """Whether one of ``words`` is asked for; with ``!=`` whether none is excluded."""
         wanted = self.value.lower().split(",")
-        return any(fnmatchcase(w, v) for w in words for v in wanted) is (self.sign == "=")
+        return any(fnmatchcase(w.lower(), v) for w in words for v in wanted) is (self.sign == "=")
 
 
 def select(corpus: Corpus, query: str) -> tuple[Pattern, ...]:
@@ -86,11 +92,31 @@ def select(corpus: Corpus, query: str) -> tuple[Pattern, ...]:
     pick = {t.key: _natural(t) for t in terms if t.key in (_SAMPLE, _SEED)}
     terms = [term for term in terms if term.key not in (_SAMPLE, _SEED)]
     known = {capture.name: capture for capture in corpus.captures}
-    found = [p for p in corpus.patterns if all(term.holds(p, known) for term in terms)]
+    found = [p for p in corpus.patterns if _fits(p, terms, known)]
     if not found:
         raise _nothing(corpus, terms, known)
     count = pick.get(_SAMPLE)
     return tuple(found if count is None else sampled(found, known, count, pick.get(_SEED, 0)))
+
+
+def captures(corpus: Corpus, query: str) -> list[Capture]:
+    """The captures that ``query`` means, failed ones too; if it says something of patterns, those
+    that have one of them. Raises as ``select`` does."""
+    terms = [_parsed(text) for text in query.split()]
+    mine = [term for term in terms if term.key in _OF_CAPTURES]
+    found = [c for c in corpus.captures if all(t.fits([getattr(c, t.key)]) for t in mine)]
+    if not found or len(mine) < len(terms):
+        used = {use.capture for pattern in select(corpus, query) for use in pattern.uses}
+        found = [capture for capture in found if capture.name in used]
+    return found
+
+
+def _fits(pattern: Pattern, terms: Sequence[_Term], known: Mapping[str, Capture]) -> bool:
+    if not all(term.holds(pattern, known) for term in terms):
+        return False
+    joint = [term for term in terms if term.key in _OF_CAPTURES and term.sign == "="]
+    uses = (known[use.capture] for use in pattern.uses if use.capture in known)
+    return len(joint) < 2 or any(all(t.fits([getattr(c, t.key)]) for t in joint) for c in uses)
 
 
 def sampled(
@@ -151,6 +177,9 @@ def _parsed(text: str) -> _Term:
         _number(term)
     elif term.sign not in ("=", "!="):
         raise UsageError(f"{term.key} is no number", got=text, expected=f"{term.key}=WORD")
+    elif re.search("[=<>]", term.value):
+        expected = "commas between values, spaces between terms"
+        raise UsageError("two terms in one", got=text, expected=expected)
     return term
 
 
@@ -174,13 +203,14 @@ def _nothing(corpus: Corpus, terms: Sequence[_Term], known: Mapping[str, Capture
     near: list[str] = []
     for term in terms:
         rest = [t for t in terms if t is not term]
-        left = [p for p in corpus.patterns if all(t.holds(p, known) for t in rest)]
+        left = [p for p in corpus.patterns if _fits(p, rest, known)]
         if not left:
             continue
         there = f"{len(left)} patterns without {term.text}"
         if term.key in _WORDS:
             words = sorted({w for p in left for w in _WORDS[term.key](p, known)})
-            alike = nearest(term.value.strip("*"), words) or words[:5]
+            part = term.value.strip("*").lower()
+            alike = [w for w in words if part in w.lower()][:5] or nearest(part, words) or words[:5]
             there += f" ({term.key}: {', '.join(alike)})"
         else:
             numbers = [_NUMBERS[term.key](p) for p in left]

@@ -69,11 +69,8 @@ def _pattern(pattern: Pattern) -> dict[str, Any]:
     }
 
 
-def captures_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
-    """The captures that ``patterns`` come from; all of them, failed ones too, for all patterns."""
-    used = {use.capture for pattern in patterns for use in pattern.uses}
-    everything = len(patterns) == len(corpus.patterns)
-    shown = [c for c in corpus.captures if c.name in used or everything]
+def captures_report(corpus: Corpus, shown: Sequence[Capture]) -> Report:
+    """Captures of ``corpus``, failed ones with their reason."""
     rows = [_capture(one) for one in shown]
     failed = sum(1 for one in shown if one.reason)
     models = len({one.model for one in shown if not one.reason})

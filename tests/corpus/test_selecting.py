@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from harness.corpus import store
-from harness.corpus.selecting import most_telling, select
+from harness.corpus.selecting import captures, most_telling, select
 from harness.errors import UnknownName, UsageError
 
 
@@ -45,16 +46,43 @@ def test_samples_are_spread_and_repeat(corpus):
 
 
 @pytest.mark.parametrize(
-    "query", ["kind", "colour=red", "bytes>much", "kind>2", "sample=0", "seed=x"]
+    "query",
+    ["kind", "colour=red", "bytes>much", "kind>2", "sample=0", "seed=x", "model=vit,kind=gather"],
 )
 def test_what_makes_no_sense(corpus, query):
     with pytest.raises(UsageError):
         select(corpus, query)
 
 
+def test_what_is_asked_of_captures_holds_of_one_of_them(corpus):
+    known = {c.name: c for c in corpus.captures}
+    shared = next(p for p in corpus.patterns if len({known[u.capture].model for u in p.uses}) > 1)
+    other = known[shared.uses[0].capture]
+    one = next(c for u in shared.uses if (c := known[u.capture]).model != other.model)
+    changed = (replace(c, mode="optimizer") if c is one else c for c in corpus.captures)
+    there = replace(corpus, captures=tuple(changed))
+    assert shared in select(there, f"model={one.model} mode=optimizer")
+    with pytest.raises(UnknownName, match="no pattern"):
+        select(there, f"model={other.model} mode=optimizer")
+
+
+def test_captures_of_a_query(corpus):
+    failed = replace(corpus.captures[0], name="odd/x", model="odd", reason="it does not build")
+    there = replace(corpus, captures=(*corpus.captures, failed))
+    assert captures(there, "") == list(there.captures)
+    assert captures(there, "model=odd") == [failed]
+    mine = captures(there, "model=gpt2 kind=reduction")
+    assert mine and {c.model for c in mine} == {"gpt2"}, "not of other models with these patterns"
+    with pytest.raises(UnknownName, match="no pattern"):
+        captures(there, "model=nobody")
+
+
 def test_a_query_that_nothing_fits_says_what_is_near(corpus):
     with pytest.raises(UnknownName, match="no pattern") as caught:
         select(corpus, "model=lama_block kind=reduction")
+    assert "model: llama_block" in caught.value.expected
+    with pytest.raises(UnknownName) as caught:
+        select(corpus, "model=lama*")
     assert "model: llama_block" in caught.value.expected
     with pytest.raises(UnknownName) as caught:
         select(corpus, "kind=gather bytes>100GB")
