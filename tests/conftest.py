@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import without_hypothesis
+from tests import fork_server, without_hypothesis
 
 if TYPE_CHECKING:
     from harness.backend import Compiler, Devices
@@ -110,6 +110,19 @@ def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
         torch.cuda.empty_cache()
         kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         assert kept < _MOST_KEPT, f"{kept >> 20} MB of the GPU's memory cannot be given back"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers() -> Iterator[None]:
+    """Workers that import parts of the harness are forked from a process that has imported them.
+    Those with other imports, and those of commands in processes of their own, are started as
+    users' are."""
+    from harness.devices import process
+
+    start = process.spawn
+    with fork_server.workers(process._CODE, start) as process.spawn:
+        yield
+    process.spawn = start
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
-"""Commands that tests run as users do, without starting a Python for each: a process that has
-imported what they import forks one for each. ``commands`` makes it and says what to type."""
+"""Commands that tests run as users do, and worker processes, without starting a Python for each: a
+process that has imported what they import forks one for each. ``commands`` makes it and says what
+to type; ``workers`` takes the place of ``harness.devices.process.spawn``."""
 
 from __future__ import annotations
 
@@ -9,27 +10,31 @@ import gc
 import importlib
 import json
 import os
+import select
 import shlex
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-LENGTH = struct.Struct("<Q")
+LENGTH = struct.Struct("<q")
 ASK = """\
 import json, os, socket, struct, sys
 path, code, *arguments = sys.argv[1:]
 asked = json.dumps([code, arguments, os.getcwd(), dict(os.environ)]).encode()
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(path)
-    socket.send_fds(server, [struct.pack("<Q", len(asked))], [0, 1, 2])
+    socket.send_fds(server, [struct.pack("<q", len(asked))], [0, 1, 2])
     server.sendall(asked)
-    answer = server.recv(1)
-sys.exit(answer[0] if answer else 137)
+    answer = server.recv(16, socket.MSG_WAITALL)
+sys.exit(struct.unpack("<q", answer[8:])[0] & 255 if len(answer) == 16 else 137)
 """
 """What is started instead of the command: it hands over its folder, environment and streams."""
 
@@ -38,17 +43,80 @@ sys.exit(answer[0] if answer else 137)
 def commands(folder: Path, code: str, *imports: str) -> Iterator[list[str]]:
     """What starts a command that does ``code``; its arguments come behind. A socket lies in
     ``folder``, whose path is short."""
-    path = folder / "asked"
+    with _server(folder / "asked", imports, {"PYTHONPATH": str(ROOT)}):
+        yield [sys.executable, "-I", "-S", "-c", ASK, str(folder / "asked"), code]
+
+
+@contextlib.contextmanager
+def _server(
+    path: Path, imports: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     given = [sys.executable, "-P", __file__, str(path), *imports]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env=environment
+        given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env=os.environ | environment
     ) as server:
         try:
             assert server.stdout is not None and server.stdout.readline() == b"ready\n"
-            yield [sys.executable, "-I", "-S", "-c", ASK, str(path), code]
+            yield server
         finally:
             server.kill()
+
+
+class Worker:
+    """A forked worker process, as ``harness.devices.process.Process`` sees it."""
+
+    def __init__(self, path: Path, code: str, stdin: Any, stdout: Any, stderr: Any) -> None:
+        assert stdin is stdout is subprocess.PIPE
+        self.returncode: int | None = None
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        self.stdin = os.fdopen(ours_in, "wb", buffering=0)
+        self.stdout = os.fdopen(ours_out, "rb", buffering=0)
+        asked = json.dumps([code, [], os.getcwd(), dict(os.environ)]).encode()
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(str(path))
+        streams = [theirs_in, theirs_out, stderr.fileno()]
+        socket.send_fds(self._server, [LENGTH.pack(len(asked))], streams)
+        self._server.sendall(asked)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.pid: int = LENGTH.unpack(self._server.recv(LENGTH.size, socket.MSG_WAITALL))[0]
+
+    def kill(self) -> None:
+        os.killpg(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            answer = self._server.recv(LENGTH.size, socket.MSG_WAITALL)
+            self.returncode = LENGTH.unpack(answer)[0] if answer else -signal.SIGKILL
+            self._server.close()
+        return self.returncode
+
+
+@contextlib.contextmanager
+def workers(code: str, start: Any) -> Iterator[Any]:
+    """Does what ``start`` does for workers that import parts of the harness, by a process for each
+    such list of imports that lives as long as this lasts; other workers ``start`` starts. ``code``
+    is what a worker runs."""
+    servers: dict[Any, tuple[Path, int]] = {}
+    with contextlib.ExitStack() as stack:
+
+        def spawn(given: Mapping[str, Any], stdin: Any, stdout: Any, stderr: Any = None) -> Any:
+            imports = tuple(given["imports"])
+            if stderr is None or not any(name.startswith("harness.") for name in imports):
+                return start(given, stdin, stdout, stderr)
+            key = imports, tuple(sorted(given["environment"].items()))
+            if key not in servers:
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                path = Path(folder, "asked")
+                loaded = (*imports, "triton.language")  # what the first kernel imports
+                server = stack.enter_context(_server(path, loaded, given["environment"]))
+                servers[key] = path, server.pid
+            path, parent = servers[key]
+            text = code.format(root=str(ROOT), parent=parent, **given)
+            return Worker(path, f"import os\nos.setsid()\n{text}", stdin, stdout, stderr)
+
+        yield spawn
 
 
 def script(command: Sequence[str]) -> str:
@@ -95,22 +163,49 @@ def main(path: str, imports: Sequence[str]) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen()
+    ended, tells = os.pipe()
+    os.set_blocking(tells, False)
+    signal.set_wakeup_fd(tells)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     os.write(1, b"ready\n")
+    waiting: dict[int, socket.socket] = {}
     while True:
-        connection, _ = listener.accept()
-        if os.fork() == 0:
-            break
-        connection.close()
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-    listener.close()
+        ready, _, _ = select.select([listener, ended], [], [])
+        if ended in ready:
+            os.read(ended, 4096)
+            _reap(waiting)
+        if listener in ready:
+            connection, _ = listener.accept()
+            child = os.fork()
+            if child == 0:
+                break
+            waiting[child] = connection
+            _tell(connection, child)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for other in (listener, *waiting.values()):
+        other.close()
+    os.close(ended)
+    os.close(tells)
     status = _do(connection)
+    connection.close()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    connection.send(bytes([status & 255]))
     os._exit(status & 255)
+
+
+def _reap(waiting: dict[int, socket.socket]) -> None:
+    """Tell whoever waits for a process that has ended how it ended."""
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            with waiting.pop(found[0]) as connection:
+                _tell(connection, os.waitstatus_to_exitcode(found[1]))
+
+
+def _tell(connection: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # nobody may wait any more
+        connection.sendall(LENGTH.pack(number))
 
 
 if __name__ == "__main__":
