@@ -126,6 +126,14 @@ def _workers() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def interpreting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """``python -c`` that has imported torch and a Triton that interprets: code comes behind."""
+    given = ("torch", "triton.language"), {"TRITON_INTERPRET": "1"}
+    with fork_server.python(tmp_path_factory.mktemp("python"), *given) as command:
+        yield command
+
+
+@pytest.fixture(scope="session")
 def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InterpreterPool]:
     """Triton's interpreter, which takes seconds to start: one process for all tests of this one."""
     from harness.runtime.interpret.interpreter import InterpreterPool

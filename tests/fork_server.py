@@ -25,6 +25,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LENGTH = struct.Struct("<q")
+FILE = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+"""The code of a command that runs a file with arguments."""
 ASK = """\
 import json, os, socket, struct, sys
 path, code, *arguments = sys.argv[1:]
@@ -43,8 +45,18 @@ sys.exit(struct.unpack("<q", answer[8:])[0] & 255 if len(answer) == 16 else 137)
 def commands(folder: Path, code: str, *imports: str) -> Iterator[list[str]]:
     """What starts a command that does ``code``; its arguments come behind. A socket lies in
     ``folder``, whose path is short."""
-    with _server(folder / "asked", imports, {"PYTHONPATH": str(ROOT)}):
-        yield [sys.executable, "-I", "-S", "-c", ASK, str(folder / "asked"), code]
+    with python(folder, imports, {}) as command:
+        yield [*command, code]
+
+
+@contextlib.contextmanager
+def python(
+    folder: Path, imports: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[list[str]]:
+    """What does ``python -c``: code and its arguments come behind. What has been imported was in
+    this ``environment``; a socket lies in ``folder``, whose path is short."""
+    with _server(folder / "asked", imports, {"PYTHONPATH": str(ROOT), **environment}):
+        yield [sys.executable, "-I", "-S", "-c", ASK, str(folder / "asked")]
 
 
 @contextlib.contextmanager

@@ -76,7 +76,9 @@ def test_run_checks_and_measures_a_graph_and_the_second_run_gives_equal_numbers(
     assert "import triton" in frame["module"][0]
 
 
-def test_an_emitted_module_needs_no_harness(harness: Command, tmp_path: Path) -> None:
+def test_an_emitted_module_needs_no_harness(
+    harness: Command, tmp_path: Path, interpreting: list[str]
+) -> None:
     answer = harness("emit", QUICK, "--small", "-o", tmp_path / "kernels", "--json")
     assert answer.status == 0, answer.err
     (row,) = answer.json()["kernels"]
@@ -85,7 +87,7 @@ def test_an_emitted_module_needs_no_harness(harness: Command, tmp_path: Path) ->
         "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, row["file"], "--check", "--json"],
+        [*interpreting, code, row["file"], "--check", "--json"],
         cwd=tmp_path,
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,

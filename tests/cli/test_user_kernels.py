@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 from harness.history import store
 from tests.cli.conftest import Command
+from tests.fork_server import FILE
 from tests.handwritten.files import HEAD, OUTSIDE, SCALE, write
 
 
@@ -33,14 +33,16 @@ def test_a_file_of_kernels_is_run_recorded_and_printed(
     assert graph.kernels[0].metrics["registers"]
 
 
-def test_kernels_of_a_file_can_be_emitted(harness: Command, tmp_path: Path) -> None:
+def test_kernels_of_a_file_can_be_emitted(
+    harness: Command, tmp_path: Path, interpreting: list[str]
+) -> None:
     path = write(tmp_path, SCALE)
     answer = harness("emit", path, "-o", tmp_path / "out", "--small")
     assert answer.status == 0, answer.err
     (file,) = (tmp_path / "out").iterdir()
     assert file.name == "scale.py"
     done = subprocess.run(
-        [sys.executable, file, "--check"],
+        [*interpreting, FILE, file, "--check"],
         env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H200
 from tests.codegen.graphs import SOFTMAX_OF_ROWS
 from tests.codegen.kernels import loads
+from tests.fork_server import FILE
 from tests.running import run_graph
 
 _SOFTMAX = (
@@ -78,7 +78,9 @@ def shared(text: str, rows: int, columns: int, dtype: str = "f32") -> EmittedMod
 
 
 @pytest.mark.parametrize("text", [_SOFTMAX, _LAYER_NORM, _SEVERAL])
-def test_programs_of_a_row_find_what_one_would(text: str, tmp_path: Path) -> None:
+def test_programs_of_a_row_find_what_one_would(
+    text: str, tmp_path: Path, interpreting: list[str]
+) -> None:
     # Five rows over two groups of programs, of which the last have nothing left of a row.
     module = shared(text, 5, 40008)
     path = tmp_path / "module.py"
@@ -86,7 +88,8 @@ def test_programs_of_a_row_find_what_one_would(text: str, tmp_path: Path) -> Non
     config = {"XBLOCK": 1, "R0_BLOCK": 2048, "RSPLIT": 8, "PROGRAMS": 16}
     told = subprocess.run(
         [
-            sys.executable,
+            *interpreting,
+            FILE,
             str(Path(__file__).with_name("together.py")),
             str(path),
             json.dumps({**config, "num_warps": 4, "num_stages": 1}),
@@ -99,11 +102,13 @@ def test_programs_of_a_row_find_what_one_would(text: str, tmp_path: Path) -> Non
     assert told.returncode == 0, told.stdout + told.stderr[-2000:]
 
 
-def test_a_module_alone_gives_every_row_one_program_in_the_interpreter(tmp_path: Path) -> None:
+def test_a_module_alone_gives_every_row_one_program_in_the_interpreter(
+    tmp_path: Path, interpreting: list[str]
+) -> None:
     path = tmp_path / "module.py"
     path.write_text(shared(_SOFTMAX, 2, 40008).text)
     told = subprocess.run(
-        [sys.executable, str(path), "--check"],
+        [*interpreting, FILE, str(path), "--check"],
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,
