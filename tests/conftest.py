@@ -93,7 +93,11 @@ def pytest_collection_finish() -> None:
 def _same_numbers(request: pytest.FixtureRequest) -> None:
     """A test draws the same numbers in every run, alone and after any other."""
     if (torch := sys.modules.get("torch")) is not None:
-        torch.manual_seed(zlib.crc32(request.node.nodeid.encode()))
+        # torch writes down who seeds a GPU that there is not.
+        seeds = (
+            torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
+        )
+        seeds(zlib.crc32(request.node.nodeid.encode()))
 
 
 @pytest.fixture(autouse=True)
@@ -114,12 +118,15 @@ def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _workers() -> Iterator[None]:
-    """Workers that import parts of the harness are forked from a process that has imported them.
-    Those with other imports, and those of commands in processes of their own, are started as
-    users' are."""
+    """Workers are forked from a process that has imported what they import. Those of the tests of
+    workers, those of commands in processes of their own and all on a machine with a GPU are
+    started as users' are."""
     from harness.devices import process
 
     start = process.spawn
+    if Path("/dev/nvidiactl").exists():
+        yield
+        return
     with fork_server.workers(process._CODE, start) as process.spawn:
         yield
     process.spawn = start
@@ -164,8 +171,11 @@ def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
 
     # After each compilation torch flushes caches to time the guards that it made, for its log.
     guards.profile_guard_manager = lambda *_: 0.0
-    # pytest hears loggers that hand nothing on, and torch then writes every graph for it.
-    logging.getLogger("torch.__trace").propagate = True
+    # pytest hears loggers that hand nothing on, from before the first test on where torch had been
+    # imported, and torch writes every graph for whoever hears it.
+    trace = logging.getLogger("torch.__trace")
+    trace.propagate = True
+    trace.handlers.clear()
     made = Devices(cache=tmp_path_factory.mktemp("cache"))
     yield made
     made.close()

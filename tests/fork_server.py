@@ -25,6 +25,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LENGTH = struct.Struct("<q")
+READ = "TRITON_INTERPRET"
+"""The only variable that is read while modules are imported."""
 FILE = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
 """The code of a command that runs a file with arguments."""
 ASK = """\
@@ -107,22 +109,24 @@ class Worker:
 
 @contextlib.contextmanager
 def workers(code: str, start: Any) -> Iterator[Any]:
-    """Does what ``start`` does for workers that import parts of the harness, by a process for each
-    such list of imports that lives as long as this lasts; other workers ``start`` starts. ``code``
-    is what a worker runs."""
+    """Does what ``start`` does, by a process for each list of imports that lives as long as this
+    lasts. Workers without imports, and those of the tests of workers, ``start`` starts. ``code`` is
+    what a worker runs."""
     servers: dict[Any, tuple[Path, int]] = {}
     with contextlib.ExitStack() as stack:
 
         def spawn(given: Mapping[str, Any], stdin: Any, stdout: Any, stderr: Any = None) -> Any:
             imports = tuple(given["imports"])
-            if stderr is None or not any(name.startswith("harness.") for name in imports):
+            if stderr is None or not imports or any(n.startswith("tests.devices") for n in imports):
                 return start(given, stdin, stdout, stderr)
-            key = imports, tuple(sorted(given["environment"].items()))
+            environment = {k: v for k, v in given["environment"].items() if k == READ}
+            key = imports, *environment
             if key not in servers:
                 folder = stack.enter_context(tempfile.TemporaryDirectory())
                 path = Path(folder, "asked")
-                loaded = (*imports, "triton.language")  # what the first kernel imports
-                server = stack.enter_context(_server(path, loaded, given["environment"]))
+                kernels = any(name.startswith("harness.") for name in imports)
+                loaded = (*imports, "triton.language") if kernels else imports
+                server = stack.enter_context(_server(path, loaded, environment))
                 servers[key] = path, server.pid
             path, parent = servers[key]
             text = code.format(root=str(ROOT), parent=parent, **given)
