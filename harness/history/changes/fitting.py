@@ -38,6 +38,9 @@ CHANCE = 0.001
 HARMLESS = 5e-4
 """Rate of outliers below which the tail is taken for a normal one too: two neighbouring outliers,
 or one beside a point two deviations off, are then in less than 0.1 % of series of 30 points."""
+EXPECTED = 0.1
+"""Outliers so far off as some point is, of which one is expected in ten histories like this one,
+may be what that point is."""
 PRIOR_INDEX = 4.0
 """Index of the tail (Student's degrees of freedom) that is assumed, as strongly as one point says
 it, before any is seen: Hill's estimate of few points is worth little."""
@@ -82,19 +85,22 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Tail:
     """Points further than ``FROM`` deviations to one side: their ``rate``, and the ``index`` of the
-    power by which it falls beyond (peaks over a threshold, Hill). A rate of 0: a normal tail."""
+    power by which it falls beyond (peaks over a threshold, Hill), of ``points`` in all. A rate of
+    0: a normal tail."""
 
     rate: float = 0.0
     index: float = PRIOR_INDEX
+    points: int = 0
 
     def scores(self, far: Block) -> Block:
         """Normal scores of points that lie ``far`` deviations off to this side."""
         from scipy.special import ndtri
 
-        if not self.rate:
-            return far
-        chance = self.rate * (FROM / np.maximum(far, FROM)) ** self.index
-        return np.minimum(far, -ndtri(chance))
+        return np.minimum(far, -ndtri(self.beyond(far))) if self.rate else far
+
+    def beyond(self, far: Block | float) -> Block:
+        """The share of points that lie further off, beyond ``FROM``."""
+        return np.asarray(self.rate * (FROM / np.maximum(far, FROM)) ** self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,21 @@ class Law:
         many ``points``."""
         rate = min(max(self.up.rate, self.down.rate), 0.5)
         return 1 + int(np.log(chance / points) / np.log(rate)) if rate else 1
+
+    def reaches(self, far: float) -> bool:
+        """Whether points of the machine are expected about as ``far`` off, to the side of its
+        sign."""
+        side = self.up if far > 0 else self.down
+        return bool(side.points * side.beyond(abs(far) - QUIET) >= EXPECTED)
+
+    def run(self, far: float, length: int) -> float:
+        """The chance that of ``length`` points two thirds or more are ``far`` deviations off and
+        more, to the side of its sign."""
+        from scipy.special import bdtrc, ndtr
+
+        side, off = self.up if far > 0 else self.down, max(abs(far), 1.0)
+        rate = side.rate * (FROM / off) ** side.index + ndtr(-off)
+        return float(bdtrc((2 * length - 1) // 3, length, min(1.0, rate)))
 
     def worth(self, far: Block) -> float:
         """What a level whose points are ``far`` deviations off counts for, as a share of their
@@ -178,7 +199,7 @@ def _tail(beyond: Block, points: int) -> Tail:
 
 def _own_tail(beyond: Block, points: int) -> Tail:
     index = (len(beyond) + 1) / (float(np.log(beyond / FROM).sum()) + 1 / PRIOR_INDEX)
-    return Tail(len(beyond) / max(points, 1), index)
+    return Tail(len(beyond) / max(points, 1), index, points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,23 +274,35 @@ def chance(t: Block, points: int, found: Fit, settings: Settings) -> Block:
     structure) at any position, being fitted as in ``found``."""
     from scipy.special import stdtr
 
-    # Several steps at once fit noise in more ways than one, and take more of its variance away.
-    positions = (points - 2 * settings.shortest_run + 1) * max(1, len(found.cuts)) ** 2
-    each = found.caution * positions * 2 * stdtr(found.freedom[:, None], -t)
-    return np.asarray(found.weights @ np.minimum(1.0, each))
+    each = _tries(points, found, settings) * 2 * stdtr(found.freedom[:, None], -t)
+    return np.asarray(found.weights @ np.minimum(1.0, found.caution * each))
+
+
+def _tries(points: int, found: Fit, settings: Settings) -> int:
+    """In how many places noise could have made a step. Several at once fit it in more ways than
+    one, and take more of its variance away."""
+    return (points - 2 * settings.shortest_run + 1) * max(1, len(found.cuts)) ** 2
 
 
 def weighed(row: Block, found: Fit, law: Law, settings: Settings) -> Fit:
     """``found`` with the p of normal scores: a level's points count for as rare as they are by the
     machine's ``law``. The other level's own uncertainty is one of core noise, and the less matters
-    to the score, the flatter the score is out there."""
+    to the score, the flatter the score is out there.
+
+    Scores know of independent points alone. Where the noise may hang together as well, either half
+    of the step is that noise, or two thirds of a level's points are outliers by the other half: the
+    sum of both chances is a bound, too, and the smaller one for levels of many points."""
     edges = [0, *found.cuts, len(row)]
-    t = found.t.copy()
+    t, runs = found.t.copy(), np.empty(len(found.cuts))
     for j, cut in enumerate(found.cuts):
         left, right = row[edges[j] : cut], row[cut : edges[j + 2]]
         # Outliers may be on either side: a level that begins after two of them is none.
         t[:, j] *= min(_worth(*pair, found, law) for pair in ((left, right), (right, left)))
-    return replace(found, t=t, p=chance(t, len(row), found, settings))
+        half = float(right.mean() - left.mean()) / found.deviation / 2
+        runs[j] = max(law.run(half, len(right)), law.run(-half, len(left)))
+    runs *= _tries(len(row), found, settings)
+    p, apart = (chance(each, len(row), found, settings) for each in (t, found.t / 2))
+    return replace(found, t=t, p=np.minimum(p, apart + runs))
 
 
 def _worth(points: Block, others: Block, found: Fit, law: Law) -> float:
@@ -296,7 +329,8 @@ def without_runs(
             around.append(row[edges[j - 1] : edges[j]].mean())
         row = row.copy()
         row[edges[j] : edges[j + 1]] = np.mean(around)
-        left = [cut for cut in found.cuts if cut not in (edges[j], edges[j + 1])]
+        # What is around it may be two levels, and the run where one began.
+        left = [cut for cut in found.cuts if cut != (edges[j + 1] if j else edges[1])]
         found = weighed(row, judge(row, left, known, settings), law, settings)
 
 

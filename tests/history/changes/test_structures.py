@@ -103,3 +103,42 @@ def test_a_kernel_in_another_mode_in_a_tenth_of_its_runs_has_no_level_of_three_r
     found = confirmed(judged(block))
     assert (1, POINTS - 2) in found
     assert not [place for n, place in found if n == 0]
+
+
+def slow_runs(seed: int) -> Block:
+    """White noise of 0.5 %; each fiftieth point is ten deviations too slow."""
+    rng = np.random.default_rng(seed)
+    return 0.005 * (rng.normal(size=(50, POINTS)) + 10 * (rng.random((50, POINTS)) < 0.02))
+
+
+def test_a_level_of_many_points_is_no_run_of_outliers_whatever_else_the_noise_may_do() -> None:
+    """A kernel of which a level that wanders is not ruled out, and which has outliers."""
+    block = slow_runs(0)
+    found = []
+    for row in range(4):
+        again = block.copy()
+        again[row] += np.log(1.05) * (np.arange(POINTS) >= 46)
+        found += [s for s in judged(again)[row].steps if s.confirmed]
+    assert [s.position for s in found] == [46] * 4
+
+
+def test_outliers_where_a_level_begins_do_not_hide_it() -> None:
+    block = slow_runs(0)
+    block[3] = 0.005 * np.random.default_rng(1).normal(size=POINTS)
+    block[3, 20:] += np.log(1.05)
+    block[3, [20, 21]] += 0.05
+    assert [place for n, place in confirmed(judged(block)) if n == 3] in ([20], [22])
+
+
+@pytest.mark.parametrize(("outliers", "back"), [(0.0, 45), (0.05, None)])
+def test_one_run_back_at_the_old_level_is_no_mode_where_outliers_go_as_far(
+    outliers: float, back: int | None
+) -> None:
+    """A kernel became faster; one later run is as slow as before."""
+    rng = np.random.default_rng(6)
+    block = 0.005 * rng.normal(size=(50, POINTS))
+    block[1:] += outliers * (rng.random((49, POINTS)) < 0.02)
+    block[0] -= np.log(1.05) * (np.arange(POINTS) >= 25)
+    block[0, 45] += np.log(1.05)
+    (step,) = judged(block)[0].steps
+    assert (step.position, step.confirmed, step.back) == (25, True, back)
