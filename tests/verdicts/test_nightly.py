@@ -59,7 +59,7 @@ def test_an_unchanged_commit_is_green_and_times_nothing(world: World) -> None:
 def test_a_row_for_every_kernel_whatever_became_of_it(world: World) -> None:
     world.start()
     world.night()
-    assert len(world.rows) == 12, "a green night's too"
+    assert len(world.rows) == len(world.cases) == 12, "a green night's too"
     assert not any("could be timed" in line for line in world.lines)
     assert {(row["change"], row["old_us"], row["new_us"]) for row in world.rows} == {
         ("same", 20.0, None)
@@ -67,6 +67,7 @@ def test_a_row_for_every_kernel_whatever_became_of_it(world: World) -> None:
     slow(world, 3, 0.0204)
     world.night()
     assert [row["change"] for row in world.rows] == ["changed", *["same"] * 11]
+    assert sorted(case.name for case in world.cases) == sorted(row["kernel"] for row in world.rows)
     assert not any("--all" in line for line in world.lines), "compare has that, a night not"
     assert len({row["kernel"] for row in world.rows}) == 12
 
