@@ -86,7 +86,12 @@ class Reducer:
             case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
                 (self._arg_loop if looped else self._arg_block)(first, args[0])
             case (
-                ReduceKind.SUM | ReduceKind.PROD | ReduceKind.MAX | ReduceKind.MIN | ReduceKind.ANY
+                ReduceKind.SUM
+                | ReduceKind.PROD
+                | ReduceKind.MAX
+                | ReduceKind.MIN
+                | ReduceKind.ANY
+                | ReduceKind.XOR
             ):
                 (self._simple_loop if looped else self._simple_block)(first, args[0])
 
@@ -443,6 +448,7 @@ _COMBINE = {
     ReduceKind.SUM: "{0} + {1}",
     ReduceKind.PROD: "{0} * {1}",
     ReduceKind.ANY: "tl.maximum({0}, {1})",
+    ReduceKind.XOR: "{0} ^ {1}",
     ReduceKind.MAX: "tl.maximum({0}, {1})",
     ReduceKind.MIN: "tl.minimum({0}, {1})",
 }
@@ -450,6 +456,7 @@ _COMBINE = {
 _ACROSS = {
     ReduceKind.SUM: "tl.sum",
     ReduceKind.ANY: "tl.max",
+    ReduceKind.XOR: "tl.xor_sum",
     ReduceKind.MAX: "tl.max",
     ReduceKind.MIN: "tl.min",
 }
@@ -459,7 +466,7 @@ def neutral(kind: ReduceKind, dtype: DType) -> str:
     """The element that changes nothing, as text. Integers other than int64 are reduced as int32."""
     zero, one = ("0.0", "1.0") if dtype.is_float else ("0", "1")
     match kind:
-        case ReduceKind.SUM | ReduceKind.ANY:
+        case ReduceKind.SUM | ReduceKind.ANY | ReduceKind.XOR:
             return zero
         case ReduceKind.PROD:
             return one

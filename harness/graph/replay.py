@@ -142,6 +142,14 @@ def associative_scan(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Ten
     return [torch.empty_like(x).copy_(one) for x, one in zip(xs, found, strict=True)]
 
 
+def xor_sum(x: torch.Tensor, dim: Sequence[int], keepdim: bool) -> torch.Tensor:
+    """The exclusive or of 64-bit integers along the dimensions, of all if none is named."""
+    return torch.hash_tensor(x, tuple(dim), keepdim=keepdim).view(torch.int64)
+
+
+LIBRARY.define("xor_sum(Tensor self, int[] dim, bool keepdim) -> Tensor")
+LIBRARY.impl("xor_sum", xor_sum, "CompositeExplicitAutograd")
+torch.library.register_fake("harness::xor_sum", torch.sum, lib=LIBRARY)
 LIBRARY.define("associative_scan(Tensor[] xs, str combine) -> Tensor[]")
 LIBRARY.impl("associative_scan", associative_scan, "CompositeExplicitAutograd")
 torch.library.register_fake(

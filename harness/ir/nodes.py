@@ -35,7 +35,7 @@ class ReduceKind(enum.Enum):
     ARGMAX and ARGMIN yield the flat index (int64) over the reduction axes, first
     index on ties, NaN wins. WELFORD has components 0 mean and 1 sum of squared
     deviations. SOFTMAX (online) has components 0 the maximum and 1 the sum of
-    exp(value - maximum). MAX and MIN propagate NaN.
+    exp(value - maximum). MAX and MIN propagate NaN. XOR is of integers.
     """
 
     SUM = "sum"
@@ -43,6 +43,7 @@ class ReduceKind(enum.Enum):
     MAX = "max"
     MIN = "min"
     ANY = "any"
+    XOR = "xor"
     ARGMAX = "argmax"
     ARGMIN = "argmin"
     WELFORD = "welford"

@@ -114,6 +114,10 @@ def test_fused_scans_compute_what_torch_does(interpreter: InterpreterPool, loope
         for module in modules(graph, looped):
             found[f"{graph.name} {module.name}"] = module
     assert failures(found, interpreter) == []
+    if looped:  # rows of several blocks
+        found = {name: module for name, module in found.items() if module.category == "red"}
+        config = Config((("XBLOCK", 8), ("R0_BLOCK", 32)), 4)
+        assert len(found) >= 3 and failures(found, interpreter, config) == []
 
 
 def test_scans_share_a_kernel_with_what_surrounds_them() -> None:

@@ -39,6 +39,7 @@ _SINGLE: dict[ReduceKind, Callable[[Array], Any]] = {
     ReduceKind.PROD: lambda x: np.prod(x, axis=-1, dtype=_accumulator(x)),
     ReduceKind.MAX: lambda x: np.max(x, axis=-1),
     ReduceKind.MIN: lambda x: np.min(x, axis=-1),
+    ReduceKind.XOR: lambda x: np.bitwise_xor.reduce(x, axis=-1),
     ReduceKind.ANY: lambda x: np.any(x != 0, axis=-1),
     # numpy's first maximum counts NaN as the largest, as wanted.
     ReduceKind.ARGMAX: lambda x: np.argmax(x, axis=-1),

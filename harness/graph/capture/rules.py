@@ -52,6 +52,8 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.upsample_nearest2d.default: upsample_nearest2d,
         _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
     }
+    if hasattr(_aten, "hash_tensor"):
+        rules[_aten.hash_tensor.default] = hash_tensor
     return rules
 
 
@@ -173,6 +175,16 @@ def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
 def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """``dist``: the norm of the difference."""
     return torch.linalg.vector_norm(x - other, p)
+
+
+def hash_tensor(x: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Any:
+    """``hash_tensor``: the exclusive or of the elements' bits as float64 or int64."""
+    if mode or x.is_complex() or x.dtype is torch.uint64 or not x.numel():
+        return NotImplemented
+    if x.is_floating_point() and x.dtype.itemsize == 2:  # rounded, as its bits are
+        x = x.view(torch.int16).view(x.dtype)
+    wide = x.double().view(torch.int64) if x.is_floating_point() else x.to(torch.int64)
+    return torch.ops.harness.xor_sum(wide, dim, keepdim).view(torch.uint64)
 
 
 def cdist(x: Tensor, other: Tensor, p: float, mode: int | None) -> Any:

@@ -40,6 +40,23 @@ def test_bits_as_another_type(compiler: Compiler) -> None:
     assert same(compiler, function, x, half, brain, x.double()) == []
 
 
+def test_hashes_of_tensors(compiler: Compiler) -> None:
+    """By exclusive or: also of a row that a loop walks, and of one that is cut in two first."""
+    long = torch.randn(3, 5000)
+
+    def function(*args: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        long, half, huge = args
+        return (
+            torch.hash_tensor(long * 2, 1, keepdim=True),
+            torch.hash_tensor(half * 3, (0,)),
+            torch.hash_tensor((long * 50).to(torch.int8)),
+            torch.hash_tensor(long > 0, 1),
+            torch.hash_tensor(huge + 1),
+        )
+
+    assert same(compiler, function, long, long.bfloat16(), torch.randn(70, 5000)) == []
+
+
 def test_parts_of_numbers(compiler: Compiler) -> None:
     special = [0.0, -0.0, 1.0, -0.5, 3.5, 1e-40, -1e-45, 3e38, 2.0**-126]
     x = torch.tensor([*special, torch.inf, -torch.inf, torch.nan])

@@ -24,11 +24,12 @@ def test_sums_at_computed_positions_round_once(compiler: Compiler, dtype: torch.
     assert compiler.reports[-1].library_calls == ()
 
 
-def test_formats_without_instructions_are_named(devices: Devices) -> None:
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fnuz, torch.float8_e5m2fnuz], ids=str)
+def test_formats_without_instructions_are_named(devices: Devices, dtype: torch.dtype) -> None:
     torch.compiler.reset()
     compiler = Compiler(devices=devices)
-    x = torch.randn(6).to(torch.float8_e4m3fnuz)
+    x = torch.randn(6).to(dtype)
     found = torch.compile(lambda x: x.float() * 2, backend=compiler)(x)
     assert torch.equal(found, x.float() * 2)
     ((op, _, reason),) = compiler.reports[-1].library_calls
-    assert op == "aten._to_copy.default" and "no arithmetic on float8_e4m3fnuz" in reason
+    assert op == "aten._to_copy.default" and f"no arithmetic on {str(dtype)[6:]}" in reason

@@ -112,7 +112,7 @@ def reduction(
 
 
 def total(kind: ReduceKind) -> Rule:
-    """``sum`` and ``prod``: accumulated in the result's type."""
+    """``sum``, ``prod`` and ``xor_sum``: accumulated in the result's type."""
     return reduction(lambda operand: operand.reduce(kind, operand.call.dtype), converted=True)
 
 
@@ -195,6 +195,7 @@ RULES: Rules = {
     "aten.any.default": reduction(any_of),
     "aten.any.dim": reduction(any_of),
     "aten.any.dims": reduction(any_of),
+    "harness.xor_sum.default": total(ReduceKind.XOR),
     "aten.var.correction": reduction(variance, converted=True, at=(1, 3)),
     "aten.var_mean.correction": reduction(variance, running_mean, converted=True, at=(1, 3)),
 }
