@@ -226,6 +226,14 @@ class GraphRecord:
         return sum(kernel.launches for kernel in self.kernels)
 
     @property
+    def calls(self) -> Counter[str]:
+        """How often each library operator is called, for whatever reasons."""
+        found = Counter[str]()
+        for call in self.library_calls:
+            found[call.operator] += call.count
+        return found
+
+    @property
     def problems(self) -> list[str]:
         """What is wrong with each kernel, in their order; empty where nothing is."""
         keys = [

@@ -82,7 +82,7 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
     if graph.reason:
         reason = [Text(f"  {line}") for line in graph.reason.splitlines()]
         return [Text(), Text(f"{graph.name}  FAILED"), *reason]
-    calls = sum(call.count for call in graph.library_calls)
+    calls = graph.calls.total()
     title = (
         f"{graph.name}  {plural(len(graph.kernels), 'kernel')}, "
         f"{plural(graph.launches, 'launch', 'launches')}, {plural(calls, 'library call')}"
@@ -341,7 +341,7 @@ def _run_document(run: Run) -> dict[str, Any]:
 def _graph_document(graph: GraphRecord) -> dict[str, Any]:
     return {
         **to_json(replace(graph, kernels=())),
-        "library_calls": sum(call.count for call in graph.library_calls),
+        "library_calls": graph.calls.total(),
         "library_operators": to_json(graph.library_calls),
         "launches": graph.launches,
         "kernels": [_kernel_document(kernel) for kernel in graph.kernels],

@@ -192,14 +192,13 @@ def sum_finding(one: Rollup) -> Finding:
 
 
 def _new_calls(before: Run, after: Run) -> Iterator[Count]:
-    known = {graph.name: Counter[str]() for graph in before.graphs}
-    for graph in before.graphs:
-        known[graph.name].update({call.operator: call.count for call in graph.library_calls})
+    known = {graph.name: graph.calls for graph in before.graphs}
     for graph in after.graphs:
-        for call in graph.library_calls if graph.name in known else ():
-            old = known[graph.name][call.operator]
-            if call.count > old:
-                yield Count(graph.name, call.operator, old, call.count, call.reason)
+        reasons = {call.operator: call.reason for call in graph.library_calls}
+        for name, count in graph.calls.items() if graph.name in known else ():
+            old = known[graph.name][name]
+            if count > old:
+                yield Count(graph.name, name, old, count, reasons[name])
 
 
 def _new_spills(matches: Iterable[Match]) -> Iterator[Count]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import numpy as np
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
 from harness.records.names import short
-from harness.records.run import GraphRecord, KernelRecord, Run
+from harness.records.run import KernelRecord, Run
 from harness.verdicts.causes import launch_change
 from harness.verdicts.pairing import Match, Pairing, region_of
 
@@ -249,25 +250,16 @@ def _work(
 def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, bool]:
     """What one side leaves to torch and the other does not, whether B does so with more and whether
     with less: a library call is in no run's times."""
-    sides = [_calls(graph, run.graphs) for run in (a, b)]
-    changes = {
-        name: (sides[0].get(name, 0), sides[1].get(name, 0)) for name in {**sides[0], **sides[1]}
-    }
+    calls = ({g.name: g.calls for g in run.graphs} for run in (a, b))
+    before, after = (known.get(graph, Counter[str]()) for known in calls)
+    changes = {name: (before[name], after[name]) for name in {**before, **after}}
     named = tuple(
-        f"library calls of {name} {before} → {after}, which are not timed"
-        for name, (before, after) in changes.items()
-        if before != after
+        f"library calls of {name} {old} → {new}, which are not timed"
+        for name, (old, new) in changes.items()
+        if old != new
     )
-    more = any(before < after for before, after in changes.values())
-    return named, more, any(before > after for before, after in changes.values())
-
-
-def _calls(name: str, graphs: Sequence[GraphRecord]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for graph in graphs:
-        for call in graph.library_calls if graph.name == name else ():
-            found[call.operator] = found.get(call.operator, 0) + call.count
-    return found
+    more = any(old < new for old, new in changes.values())
+    return named, more, any(old > new for old, new in changes.values())
 
 
 def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewer: bool) -> str:

@@ -250,9 +250,9 @@ def test_new_library_calls_and_spills_are_listed(world: World) -> None:
     world.start()
     slow(world, 3, 0.02)
     world.suite["g"][3] = (made("k3", "n3", 0.02, "spill = 2"), 1)
-    world.calls = (LibraryCall("aten.mm", 2, "a product"),)
+    world.calls = (LibraryCall("aten.mm", 2, "a product"), LibraryCall("aten.mm", 1, "too long"))
     night = world.night()
-    assert [(c.name, c.before, c.after) for c in night.library_calls] == [("aten.mm", 0, 2)]
+    assert [(c.name, c.before, c.after) for c in night.library_calls] == [("aten.mm", 0, 3)]
     assert [(c.name, c.after) for c in night.spills] == [("k3", 8)]
 
 
