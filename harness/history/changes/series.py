@@ -8,7 +8,7 @@ What cannot be used is left out and counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -185,54 +185,32 @@ def region_series(known: History) -> list[Series]:
 def _assembled(known: History, metric: Metric, table: pd.DataFrame) -> list[Series]:
     """The rows of ``table`` by graph, kernel and environment, in the order of the commits."""
     environments, codes = _environments(known, metric)
-    run = table["run"].to_numpy()
-    position = known.position_of_run[run]
+    run, names = table["run"].to_numpy(np.int64), ["environment", "graph", "kernel"]
+    table = table.assign(environment=codes[run], position=known.position_of_run[run])
     value = table["value"].to_numpy(np.float64)
-    fine = (position >= 0) & np.isfinite(value)
+    fine = (table["position"].to_numpy() >= 0) & np.isfinite(value)
     if not metric.exact:
         fine &= value > 0
-    table, run, position, value = table[fine], run[fine], position[fine], value[fine]
-    if not len(table):
-        return []
-    graph, graphs = _factorise(table["graph"])
-    kernel, kernels = _factorise(table["kernel"])
-    key = (codes[run] * len(graphs) + graph) * len(kernels) + kernel
-    order = np.lexsort((run, position, key))
-    key, position, value, run = key[order], position[order], value[order], run[order]
-    row = table["row"].to_numpy()[order]
-    if not metric.exact:
-        value = np.log(value)
-    new = np.r_[True, (key[1:] != key[:-1]) | (position[1:] != position[:-1])]
-    starts = np.flatnonzero(new)
-    counts = np.diff(np.r_[starts, len(key)])
-    # Exact figures of one commit agree; should they not, the last run counts.
-    last = starts + counts - 1
-    points = value[last] if metric.exact else np.add.reduceat(value, starts) / counts
-    if not metric.exact:
-        # Of three runs and more an outlier does not count.
-        for place in np.flatnonzero(counts > 2):
-            points[place] = np.median(value[starts[place] : last[place] + 1])
-    edges = np.flatnonzero(np.r_[True, key[starts][1:] != key[starts][:-1], True])
-    found = []
-    for begin, end in zip(edges[:-1], edges[1:], strict=True):
-        first = key[starts[begin]]
-        rest, which_kernel = divmod(int(first), len(kernels))
-        which_environment, which_graph = divmod(rest, len(graphs))
-        chosen = slice(begin, end)
-        newest = int(row[last[end - 1]])
-        name = kernels[which_kernel] if newest < 0 else known.frame["label"].iloc[newest]
-        found.append(
-            Series(
-                metric,
-                str(graphs[which_graph]),
-                str(name),
-                environments[which_environment],
-                position[starts[chosen]],
-                points[chosen],
-                run[last[chosen]],
-                row[last[chosen]],
-            )
-        )
+        value = np.log(value, where=fine, out=value.copy())
+    table = table.assign(value=value)[fine].sort_values("run", kind="stable")
+    commits = table.groupby([*names, "position"], observed=True)
+    points = commits[["run", "row"]].last().assign(count=commits.size())
+    # Exact figures of one commit agree; should they not, the last run counts. Of three runs and
+    # more an outlier does not.
+    values = commits["value"]
+    if metric.exact:
+        points["value"] = values.last()
+    else:
+        points["value"] = values.median().where(points["count"] > 2, values.mean())
+    points = points.reset_index()
+    columns = [points[name].to_numpy() for name in ("position", "value", "run", "row")]
+    labels, found = known.frame["label"].array, []
+    members: Mapping[Any, Any] = points.groupby(names, observed=True).indices
+    for (place, graph, kernel), at in members.items():
+        of_points = [column[at] for column in columns]
+        newest = of_points[-1][-1]
+        name = kernel if newest < 0 else labels[newest]
+        found.append(Series(metric, str(graph), str(name), environments[place], *of_points))
     return found
 
 
@@ -251,14 +229,6 @@ def _peer_rows(known: History) -> pd.DataFrame:
     rows = known.regions[~known.regions["compiler"].isin(SUBJECTS)]
     names = rows["region"].astype(str) + "/" + rows["compiler"].astype(str)
     return rows[["run", "graph"]].assign(kernel=names, value=rows["ms"], row=-1)
-
-
-def _factorise(column: pd.Series[Any]) -> tuple[NDArray[np.int64], Sequence[str]]:
-    """Codes in the order of the names, whichever order the rows are in."""
-    import pandas as pd
-
-    codes, names = pd.factorize(column.astype("category"), sort=True)
-    return codes.astype(np.int64), list(names)
 
 
 def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:
