@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.calibration.record import SCHEMA_VERSION, Calibration, Cell
 from harness.errors import RecordError, UsageError
 from harness.files import read_error, write_atomically
-from harness.history.lines import Kept, known_version
+from harness.records.lines import Kept, known_version
 from harness.records.run import from_json, to_json
 
 PREFIX, SUFFIX, JOURNAL = "calibration-", ".json", ".jsonl"

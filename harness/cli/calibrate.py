@@ -17,9 +17,9 @@ from harness.calibration.record import Calibration, Cell
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import NoDevice, UsageError
-from harness.history.lines import Kept
 from harness.measure.jobs import DeviceFacts, Effort
 from harness.options import Options
+from harness.records.lines import Kept
 from harness.records.machine import commit_of
 from harness.report import output
 from harness.report.calibration import calibration_report, sessions_report

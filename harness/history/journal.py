@@ -20,8 +20,8 @@ from typing import Any, Self
 
 from harness.errors import RecordError
 from harness.history import schema, store
-from harness.history.lines import LineWriter, known_version, locked, read_lines
 from harness.records import run as records
+from harness.records.lines import LineWriter, known_version, locked, read_lines
 from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run, from_json, to_json
 
 SUFFIX = ".journal"

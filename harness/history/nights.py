@@ -16,8 +16,8 @@ import msgspec
 from harness.errors import UsageError
 from harness.files import read_error, write_atomically, write_error
 from harness.history import lookup, store
-from harness.history.lines import Kept
 from harness.measure.jobs import PairSamples
+from harness.records.lines import Kept
 from harness.records.night import FOLDER, Toolchain
 from harness.records.run import Machine, Run
 

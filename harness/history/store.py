@@ -21,8 +21,8 @@ from harness import files
 from harness.errors import RecordError
 from harness.files import publish
 from harness.history import schema
-from harness.history.lines import known_version
 from harness.history.schema import RUN_KEY, VERSION_KEY
+from harness.records.lines import known_version
 from harness.records.run import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
 
 SUFFIX = ".parquet"

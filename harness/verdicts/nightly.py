@@ -17,12 +17,12 @@ from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
 from harness.history.journal import Journal, Memory
-from harness.history.lines import Kept
 from harness.measure.jobs import Effort, PairSamples
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
 from harness.options import Options
 from harness.records import night as records
+from harness.records.lines import Kept
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.module import config_from_dict

@@ -16,6 +16,7 @@ from harness.conformance import fuzz as fuzzing
 from harness.conformance.compare import differences, torchs_own
 from harness.conformance.fuzz import Trial, fuzz, shrunk, trial
 from harness.conformance.programs import Program, make_program
+from harness.errors import RecordError
 from harness.graph.lowering.scalar import Scalar
 from harness.ir.nodes import Value
 
@@ -55,6 +56,11 @@ def test_programs_are_tried_by_processes_and_kept(tmp_path: Path) -> None:
     assert trials[0] == known and trials[1].seed == 4 and not trials[1].faults
     assert len(journal.read_text().splitlines()) == 2
     assert list(fuzz(3, 2, 1, tmp_path, journal)) == trials
+    for other in ('{"operator": "sin"}\n', "# rows\n{}\n"):
+        journal.write_text(other)
+        with pytest.raises(RecordError):
+            next(fuzz(3, 2, 1, tmp_path, journal))
+        assert journal.read_text() == other  # somebody else's file
 
 
 def test_a_wrong_compiler_is_found_and_shown_small(

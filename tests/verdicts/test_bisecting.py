@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CompileFailed, NoDevice, UsageError
-from harness.history.lines import Kept
 from harness.records import metrics
+from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord, Machine
 from harness.verdicts.bisecting import (
     Bisected,

@@ -11,9 +11,9 @@ import pytest
 from harness.errors import NoDevice, RecordError, UsageError
 from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
-from harness.history.lines import LineWriter
 from harness.measure.noise.judge import Rules
 from harness.records import night as records
+from harness.records.lines import LineWriter
 from harness.records.night import Change, Light, Night
 from harness.records.run import LibraryCall
 from harness.report.night import openmetrics

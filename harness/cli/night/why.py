@@ -14,9 +14,9 @@ from harness.cli.arguments import TargetName
 from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
 from harness.errors import HarnessError, UnknownName, UsageError, unknown
 from harness.history import lookup, store
-from harness.history.lines import Kept
 from harness.options import Options, project_root
 from harness.records import metrics, names
+from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.records.timing import METHOD
 from harness.target import find_target

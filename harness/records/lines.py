@@ -10,12 +10,13 @@ import fcntl
 import json
 import os
 from collections import UserDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.devices.closing import Closing
 from harness.errors import RecordError
+from harness.files import write_error
 from harness.records.run import from_json, to_json
 
 T = TypeVar("T")
@@ -68,26 +69,33 @@ class LineWriter(Closing):
             self.path.unlink(missing_ok=True)
 
 
-class Kept(UserDict[str, T], Closing):
+class Kept(UserDict[Any, T], Closing):
     """What was measured, records of a ``kind`` by what was asked, in the file ``path`` until all of
     it is: a measurement that was killed goes on from there. What cannot be read or written is
-    measured again."""
+    measured again. With ``asked``, which says of a record what it answers, the file is the user's
+    own, a record a line: ``RecordError`` where it holds anything else or cannot be written."""
 
-    def __init__(self, path: Path, kind: Any) -> None:
+    def __init__(self, path: Path, kind: Any, asked: Callable[[T], Any] | None = None) -> None:
         super().__init__()
         self.path = path
         self._lines: LineWriter | None = None
-        with contextlib.suppress(OSError, RecordError, KeyError):
-            for where, line in read_lines(path) if path.exists() else ():
-                self.data[str(line["asked"])] = from_json(kind, line["found"], where)
-        with contextlib.suppress(OSError):
+        self._asked = asked
+        try:
+            with contextlib.suppress(*() if asked else (OSError, RecordError, KeyError)):
+                for where, line in read_lines(path) if path.exists() else ():
+                    found = from_json(kind, line if asked else line["found"], where)
+                    self.data[asked(found) if asked else line["asked"]] = found
             self._lines = LineWriter.resume(path)
+        except OSError as error:
+            if asked:
+                raise write_error(path, error) from error
 
-    def __setitem__(self, asked: str, found: T) -> None:
+    def __setitem__(self, asked: Any, found: T) -> None:
         super().__setitem__(asked, found)
         if self._lines is not None:
+            line = to_json(found)
             with contextlib.suppress(OSError):  # a full disk: measuring goes on
-                self._lines.append({"asked": asked, "found": to_json(found)})
+                self._lines.append(line if self._asked else {"asked": asked, "found": line})
 
     def close(self) -> None:
         """Stop writing; the file stays."""
