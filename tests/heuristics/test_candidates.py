@@ -99,6 +99,27 @@ def test_best_guess(
     assert best in candidates(facts, target)
 
 
+ONLY_READ = [  # rows, columns, bytes a column, reductions; warps of the first candidate on an H200
+    (65536, 2048, 2.0, 2, 1),  # cross entropy: 88 us, 98 with two warps
+    (32768, 4096, 2.0, 2, 2),
+    (16384, 8192, 2.0, 2, 4),
+    (131072, 1024, 2.0, 2, 1),
+    (512, 4096, 2.0, 2, 4),  # few rows
+    (32768, 4096, 4.0, 2, 4),  # written too, or two tensors
+    (32768, 4096, 2.0, 1, 4),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns", "each", "reductions", "warps"), ONLY_READ)
+def test_rows_that_are_only_read_are_held_by_fewer_threads(
+    rows: int, columns: int, each: float, reductions: int, warps: int
+) -> None:
+    moved = int(each * rows * columns) + 8 * rows
+    facts = persistent(rows, columns, bytes=moved, loads=3, stores=1, reductions=reductions)
+    row = replace(facts, fixed_blocks=(("XBLOCK", 1), ("R0_BLOCK", columns)))
+    assert candidates(row, H200)[0].num_warps == warps
+
+
 SHARED = [  # rows, reduced, bytes read again; RSPLIT of the first candidate on an H200
     (1024, 1 << 18, 1 << 19, 8),  # 512 kB a row: 132 of them are more than the L2 holds
     (4096, 1 << 16, 1 << 18, 1),  # two tensors: fewer programs a row are better
