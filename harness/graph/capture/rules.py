@@ -34,6 +34,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
+        _aten.channel_shuffle.default: channel_shuffle,
         _aten.dist.default: dist,
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
         _aten.unbind_copy.int: _copied(_aten.unbind.int),
@@ -60,13 +61,14 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
     eager mode on a CPU rounds the statistics of a norm to the input's type, and lays out the
-    result of a batch norm and a roll as it does that of a convolution."""
+    result of a batch norm, a roll and a shuffle of channels as it does that of a convolution."""
     log_sigmoid = _aten.log_sigmoid_forward.default
     packets = [getattr(_aten, name) for name in _LIKE_CONVOLUTIONS if hasattr(_aten, name)]
     rules: dict[Any, Callable[..., Any]] = {
         op: functools.partial(_like_a_convolution, rule)
         for op, rule in get_decompositions(packets).items()
     }
+    rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
     rules[log_sigmoid] = functools.partial(
         _log_sigmoid_of_device, get_decompositions([log_sigmoid])[log_sigmoid]
     )
@@ -364,6 +366,13 @@ def _factors(
             return None
         factors.append(large // small)
     return factors[0], factors[1]
+
+
+def channel_shuffle(x: Tensor, groups: int) -> Tensor:
+    """The first channel of every group, then the second ones …"""
+    n, c, *rest = x.shape
+    turned = x.reshape(n, groups, c // groups, *rest).transpose(1, 2)
+    return turned.clone(memory_format=torch.contiguous_format).view(x.shape)
 
 
 def upsample_nearest2d(

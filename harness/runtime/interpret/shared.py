@@ -4,6 +4,7 @@ only."""
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 from collections.abc import Iterable, Iterator
@@ -69,7 +70,7 @@ class Parcel(Closing):
         try:
             os.truncate(self._memory, max(total, 1))
             for offset, data in self._originals.items():
-                _write(self._memory, memoryview(data.numpy()), offset)
+                _write(self._memory, _seen(data), offset)
         except OSError as error:
             os.close(self._memory)
             raise HarnessError(
@@ -90,7 +91,7 @@ class Parcel(Closing):
         """Copy the storages of the arguments at positions ``written`` back."""
         places = [self.package.items[i] for i in written]
         for offset in dict.fromkeys(p.storage for p in places if isinstance(p, TensorPlace)):
-            left = memoryview(self._originals[offset].numpy())
+            left = _seen(self._originals[offset])
             while left:
                 done = os.preadv(self._memory, [left], offset)
                 left, offset = left[done:], offset + done
@@ -128,6 +129,11 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     """Every byte of the tensor's storage as a flat uint8 tensor."""
     whole = torch.empty(0, dtype=torch.uint8)
     return whole.set_(tensor.detach().untyped_storage())
+
+
+def _seen(whole: torch.Tensor) -> memoryview:
+    """The bytes of a flat tensor. (After ``numpy()`` its storage could not be resized any more.)"""
+    return memoryview((ctypes.c_ubyte * whole.numel()).from_address(whole.data_ptr()))
 
 
 def _write(memory: int, left: memoryview, offset: int) -> None:

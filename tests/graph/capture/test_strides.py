@@ -123,11 +123,12 @@ def test_what_is_indexed_lies_as_eager_mode_lays_it_out() -> None:
 
 def _images(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     pooled = F.adaptive_max_pool2d(x, 4, return_indices=True)
-    return F.interpolate(x, scale_factor=2), F.adaptive_avg_pool2d(x, 4), *pooled
+    shuffled = F.channel_shuffle(x.repeat(1, 2, 1, 1), 3)
+    return F.interpolate(x, scale_factor=2), F.adaptive_avg_pool2d(x, 4), *pooled, shuffled
 
 
 @pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
-def test_resampled_images_keep_their_channels_last(
+def test_resampled_and_shuffled_images_keep_their_channels_last(
     devices: Devices, layout: torch.memory_format
 ) -> None:
     x = torch.randn(2, 3, 6, 10).contiguous(memory_format=layout).requires_grad_()

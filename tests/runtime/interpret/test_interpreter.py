@@ -89,6 +89,13 @@ def test_arguments_are_gone_when_the_launch_is_even_if_somebody_holds_them() -> 
     assert held[1:2] == [3]
 
 
+def test_what_was_handed_over_may_still_grow() -> None:
+    x = torch.ones(4)
+    with Parcel([x]) as parcel:
+        parcel.fetch([0])
+    assert x.resize_(9).numel() == 9 and x[:4].eq(1).all()
+
+
 def test_only_what_was_written_comes_back() -> None:
     a, b = torch.zeros(8), torch.zeros(4, 4, dtype=torch.bfloat16).t()
     with Parcel([a, b]) as parcel:
