@@ -156,6 +156,9 @@ def list_(
     else:
         suite = queried(suite, where, sample, seed)
         found = _corpus(options, suite, answer.only, models, coverage)
+        if found is None and (models or coverage):
+            asked = "--models" if models else "--coverage"
+            raise UsageError(f"{asked} is of a corpus", got=suite, expected="--suite corpus")
         answer.tell(found or _suite(options, suite, answer.only))
 
 

@@ -108,7 +108,8 @@ def _read(path: Path) -> pa.Table:
         table = pq.read_table(path, page_checksum_verification=True)
         facts = _facts(table)
     except (OSError, pa.ArrowException, ValueError, KeyError) as error:
-        raise _damaged(path, (str(error) or type(error).__name__).splitlines()[0]) from error
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        raise _damaged(path, said if path.is_file() else "there is no such file") from error
     if facts.get("version") != VERSION:
         raise _damaged(path, f"version {facts.get('version')}", f"version {VERSION}")
     return table

@@ -119,6 +119,7 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
     if not path.is_file():
         files = sorted(folder.glob("*.py"))
         stems = [file.stem for file in files if "ENTRIES" in file.read_text(encoding="utf-8")]
+        stems += [corpus.parent.name for corpus in folder.glob("*/captures.parquet")]
         remedy = "a suite is a file SUITE.py in that folder; HARNESS_SUITES names another"
         raise unknown(f"no suite {name}", name, stems, str(folder), remedy, most=None)
     spec = importlib.util.spec_from_file_location(f"harness_suite_{name}", path)

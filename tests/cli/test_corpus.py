@@ -29,6 +29,8 @@ def test_patterns_captures_and_coverage_are_listed(harness):
         (["--suite", "corpus", "--where", "colour=red"], "patterns have no colour"),
         (["--suite", "corpus", "--where", "kind=reduktion"], "kind: reduction"),
         (["--where", "kind=reduction"], "only the patterns of a corpus"),
+        (["--models"], "--models is of a corpus"),
+        (["--suite", "corpsu"], "expected: corpus"),
     ],
 )
 def test_queries_that_make_no_sense(harness, arguments, said):

@@ -53,7 +53,9 @@ def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, mo
         path.write_bytes(part(other, 2).read_bytes())
         monkeypatch.setattr(store, "VERSION", 1)
     corpus = store.load(copy)
-    assert [note.where for note in corpus.notes] == [str(path)]
+    (note,) = corpus.notes
+    assert note.where == str(path)
+    assert (note.got == "there is no such file") == (harm == "missing")
     assert 0 < len(corpus.patterns) < everything
     assert corpus.texts(p.name for p in corpus.patterns)
 
