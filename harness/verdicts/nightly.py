@@ -31,6 +31,7 @@ from harness.session.entries import MadeEntry
 from harness.session.model import BoardLost, GraphDone, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
+from harness.table import plural
 from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
@@ -85,7 +86,7 @@ def nightly(
 @dataclass(eq=False, slots=True)
 class _Night:
     """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
-    reached."""
+    reached; ``apart`` counts the baseline's graphs that were not asked for."""
 
     options: Options
     ask: Ask
@@ -97,6 +98,7 @@ class _Night:
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
     estimated: float = 0.0
+    apart: int = 0
     began: float = field(default_factory=time.monotonic)
     kept: Kept[PairSamples] | None = None
 
@@ -116,6 +118,7 @@ class _Night:
                 _require_modules(base)
                 with self._phase("generate"):
                     run, made = self._generated(plan)
+                base = self._asked(base, run)
                 a = night_plan.with_known_times(base, results)
                 sorting = night_plan.sort(a, night_plan.carried_over(base, run), timed=plan.timed)
                 sink = stack.enter_context(Journal(results, run, self.say))
@@ -173,6 +176,15 @@ class _Night:
         place = {entry.name: number for number, entry in enumerate(entries)}
         graphs.sort(key=lambda graph: place[graph.name])
         return replace(plan.run, graphs=tuple(graphs)), made
+
+    def _asked(self, base: Run, run: Run) -> Run:
+        """The baseline without graphs that nobody asked for: they have not ended."""
+        mine = {graph.name for graph in run.graphs} if self.ask.request.names else None
+        asked = tuple(g for g in base.graphs if mine is None or g.name in mine)
+        self.apart = len(base.graphs) - len(asked)
+        if self.apart:
+            self.notes.append(f"{plural(self.apart, 'graph')} of the baseline not asked for")
+        return replace(base, graphs=asked)
 
     def _examined(
         self, sorting: Sorting, made: dict[str, MadeEntry], plan: Plan, sink: Memory
@@ -386,7 +398,8 @@ class _Night:
             night = replace(night, complete=False, status=night.status or UNUSABLE)
             records.save(spare, night)
             return night
-        green = self.ask.accept_green and night.status == FINE and not night.not_measured
+        whole = not night.not_measured and not self.apart
+        green = self.ask.accept_green and night.status == FINE and whole
         if night.run and not night.dirty and (green or not night.baseline):
             reason = "nothing became slower" if night.baseline else "the machine's first night"
             about = (night.run, night.commit, self.ask.who, night.created, reason, night.id)

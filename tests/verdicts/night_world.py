@@ -120,12 +120,12 @@ class World:
         self.examined.clear()
         return run
 
-    def night(self, **ask: Any) -> Night:
+    def night(self, *names: str, **ask: Any) -> Night:
         self.said.clear()
         options = Options(
             self.results.parent / "cache", self.results, self.results, 1, commit=self.commit
         )
-        asked = nightly.Ask(Request(), who="me", **ask)
+        asked = nightly.Ask(Request(names=names), who="me", **ask)
         night, found = nightly.nightly(options, asked, self.said.append, lambda *_: None)
         report = night_report(night, found)
         self.lines = plain(text_lines(report.blocks(), 120))

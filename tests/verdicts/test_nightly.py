@@ -363,6 +363,19 @@ def test_green_nights_move_the_baseline_if_asked(world: World) -> None:
     assert nights.read_baseline(world.results / MACHINE.key) == known
 
 
+def test_graphs_that_nobody_asked_for_have_not_ended_and_stay_in_the_baseline(world: World) -> None:
+    world.suite["h"] = [(made("k20", "n20", 0.02), 1)]
+    run = world.start()
+    del world.suite["h"]
+    night = world.night("g", accept_green=True)
+    assert (night.counts, night.light) == ({"same": 12}, Light.GREEN)
+    assert "1 graph of the baseline not asked for" in night.notes
+    known = nights.read_baseline(world.results / MACHINE.key)
+    assert known is not None
+    assert known.run == run.id
+    assert world.night().counts == {"same": 12, "ended": 1}
+
+
 def test_a_waived_slowdown_is_no_regression_up_to_its_bound_and_last_day(world: World) -> None:
     world.start()
     slow(world, 3, 0.021)
