@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import json
+import re
 import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -448,3 +449,22 @@ def test_a_region_has_one_history_whatever_its_kernels_were(world: World, tmp_pa
     ]
     assert segment["y"] == pytest.approx(totals, rel=1e-4)
     assert "time of region " + runs[0].graphs[0].kernels[2].region not in text
+
+
+def test_of_many_models_the_first_page_shows_those_that_take_most(
+    world: World, tmp_path: Path
+) -> None:
+    """A corpus has a thousand, and the first page is one screen."""
+    run = world.runs[-1]
+    kernel = run.graphs[0].kernels[0]
+    made = [
+        GraphRecord(f"m{n:02}", kernels=(replace(kernel, ms=0.001 * (n + 1), name=f"k{n}"),))
+        for n in range(20)
+    ]
+    store.save(tmp_path / "results", replace(run, graphs=tuple(made)))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    shown, folded = mine.text("index.html").split("8 more, which take less")
+    rows = [re.findall(r'href="models/[^"]*">(m\d\d)<', part) for part in (shown, folded)]
+    assert rows == [[f"m{n:02}" for n in range(19, 7, -1)], [f"m{n:02}" for n in range(7, -1, -1)]]
+    assert "<summary>20 models</summary>" in mine.text("history.html")
