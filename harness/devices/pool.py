@@ -120,6 +120,14 @@ class Pool(Closing):
             for place in self._places:
                 self._require_worker(place)
 
+    def widen(self, workers: int) -> None:
+        """Have as many workers at least, all like the first, from the next list of jobs on."""
+        with self._lock:
+            first = self._places[0].device
+            more = range(len(self._places), workers)
+            named = (replace(first, name=f"{first.kind} {number}") for number in more)
+            self._places += [_Place(device) for device in named]
+
     def close(self) -> None:
         """End every worker, and what a thread waits for with them. The pool cannot be used
         afterwards."""

@@ -32,7 +32,8 @@ from harness.target import Target
 LaunchOn = Callable[..., object]
 """``launch(stream, *args)`` enqueues a kernel."""
 _FEW = 6
-"""So few are compiled here: starting worker processes takes as long (3 s on 16 cores)."""
+"""So few are compiled here if there is no worker yet: starting one takes as long (3 s on 16
+cores)."""
 _log = logging.getLogger(__name__)
 
 
@@ -80,7 +81,7 @@ class SelectedKernels:
         if self.cache is None or self.jobs < 2:
             return
         jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text)]
-        if len(jobs) <= _FEW:
+        if not jobs or (self._pool is None and len(jobs) <= _FEW):
             return
         if self._pool is None:
             self._pool = CompilePool(min(self.jobs, len(jobs) // 2), self.cache)
@@ -154,6 +155,7 @@ class SelectedKernels:
 
     def _compile(self, pool: CompilePool, jobs: Sequence[CompileJob]) -> None:
         try:
+            pool.widen(min(self.jobs, len(jobs) // 2))
             for index, error in pool.each(jobs):
                 if error is not None:
                     _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
