@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
+import math
 import os
 import signal
 import sys
@@ -68,13 +69,43 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Names of tests are the same in every process, or pytest-xdist refuses all of them; there,
-    files with slow tests go first, so that no worker waits for another's last file."""
+    the files that took longest the last time go first, so that no worker waits for another's last
+    file. What never ran goes before them: files with slow tests, then long ones."""
     moving = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if moving:
         raise pytest.UsageError(f"an address stands in the name of a test (ids=): {moving[0]}")
     if hasattr(config, "workerinput"):
         slow = {item.path for item in items if item.get_closest_marker("slow")}
-        items.sort(key=lambda item: item.path not in slow)
+        size = {path: path.stat().st_size for path in {item.path for item in items}}
+        known = _seconds_of_files(config)
+
+        def order(item: pytest.Item) -> tuple[float, bool, int]:
+            file = item.nodeid.partition("::")[0]
+            return -known.get(file, math.inf), item.path not in slow, -size[item.path]
+
+        items.sort(key=order)
+
+
+def _seconds_of_files(config: pytest.Config) -> Counter[str]:
+    """The longest that each file has taken here."""
+    cache = getattr(config, "cache", None)
+    return Counter(cache.get(_SECONDS, {}) if cache else {})
+
+
+_SECONDS = "harness/seconds"
+_spent: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """What files take, in the process that hears of all tests."""
+    _spent[report.nodeid.partition("::")[0]] += report.duration  # type: ignore[assignment]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep it for the order of the next run."""
+    if hasattr(session.config, "cache") and not hasattr(session.config, "workerinput"):
+        longest = _seconds_of_files(session.config) | _spent
+        session.config.cache.set(_SECONDS, {file: round(s, 2) for file, s in longest.items()})
 
 
 def pytest_collection_finish() -> None:

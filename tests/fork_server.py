@@ -110,22 +110,21 @@ class Worker:
 @contextlib.contextmanager
 def workers(code: str, start: Any) -> Iterator[Any]:
     """Does what ``start`` does, by a process for each list of imports that lives as long as this
-    lasts. Workers without imports, and those of the tests of workers, ``start`` starts. ``code`` is
-    what a worker runs."""
+    lasts. Those of the tests of workers ``start`` starts. ``code`` is what a worker runs."""
     servers: dict[Any, tuple[Path, int]] = {}
     with contextlib.ExitStack() as stack:
 
         def spawn(given: Mapping[str, Any], stdin: Any, stdout: Any, stderr: Any = None) -> Any:
             imports = tuple(given["imports"])
-            if stderr is None or not imports or any(n.startswith("tests.devices") for n in imports):
+            if stderr is None or any(name.startswith("tests.devices") for name in imports):
                 return start(given, stdin, stdout, stderr)
             environment = {k: v for k, v in given["environment"].items() if k == READ}
             key = imports, *environment
             if key not in servers:
                 folder = stack.enter_context(tempfile.TemporaryDirectory())
                 path = Path(folder, "asked")
-                kernels = any(name.startswith("harness.") for name in imports)
-                loaded = (*imports, "triton.language") if kernels else imports
+                fake = any(name.startswith("tests.") for name in imports)
+                loaded = imports if fake else (*imports, "triton.language", "harness.pipeline")
                 server = stack.enter_context(_server(path, loaded, environment))
                 servers[key] = path, server.pid
             path, parent = servers[key]
