@@ -25,6 +25,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LENGTH = struct.Struct("<q")
+ALONE = """\
+import os, sys
+os.setsid()
+sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+"""
+"""What a worker does first."""
 READ = "TRITON_INTERPRET"
 """The only variable that is read while modules are imported."""
 FILE = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -119,6 +125,7 @@ def workers(code: str, start: Any) -> Iterator[Any]:
             if stderr is None or any(name.startswith("tests.devices") for name in imports):
                 return start(given, stdin, stdout, stderr)
             environment = {k: v for k, v in given["environment"].items() if k == READ}
+            environment |= {"PYTHONPATH": str(ROOT)}
             key = imports, *environment
             if key not in servers:
                 folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -129,7 +136,7 @@ def workers(code: str, start: Any) -> Iterator[Any]:
                 servers[key] = path, server.pid
             path, parent = servers[key]
             text = code.format(root=str(ROOT), parent=parent, **given)
-            return Worker(path, f"import os\nos.setsid()\n{text}", stdin, stdout, stderr)
+            return Worker(path, f"{ALONE}{text}", stdin, stdout, stderr)
 
         yield spawn
 
@@ -172,7 +179,8 @@ def main(path: str, imports: Sequence[str]) -> None:
     """Fork a process for each command until killed."""
     gc.disable()
     for name in imports:
-        importlib.import_module(name)
+        with contextlib.suppress(ImportError):  # who needs it imports it again, and says so
+            importlib.import_module(name)
     gc.freeze()
     gc.enable()
     listener = socket.socket(socket.AF_UNIX)
