@@ -41,7 +41,7 @@ class Variant:
     size: str
     options: Mapping[str, Any] = field(default_factory=dict)
     only: str = "*"
-    """A pattern of the models' names that are captured so."""
+    """Patterns of the models' names that are captured so, commas between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _read(path: Path) -> list[Planned]:
         Planned(f"{model.name}/{v.mode}/{v.dtype.short}/{v.size}", model, v)
         for model in models
         for v in file.variant
-        if fnmatchcase(model.name, v.only)
+        if any(fnmatchcase(model.name, pattern) for pattern in v.only.split(","))
     ]
 
 

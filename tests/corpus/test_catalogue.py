@@ -38,6 +38,15 @@ def test_a_model_is_two_lines(tmp_path):
     assert one.options == {"columns": 40, "rows": 3}
 
 
+def test_a_variant_of_some_models(tmp_path):
+    more = '[[model]]\ntarget = "x:sum"\n[[model]]\ntarget = "x:mean"'
+    text = FILE.format(target="x:softmax", more=more)
+    some = "[[variant]]\nmode = 'training'\ndtype = 'f32'\nsize = 's'\nonly = 'soft*,su*'\n"
+    (tmp_path / "models.toml").write_text(text.replace("[[model]]", f"{some}[[model]]", 1))
+    found = [p.model.name for p in catalogue.load(tmp_path) if p.variant.mode == "training"]
+    assert found == ["softmax", "sum"]
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
