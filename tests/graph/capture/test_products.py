@@ -30,6 +30,17 @@ def gradients(g: torch.Tensor, w: torch.Tensor, x: torch.Tensor) -> Any:
     return flat @ w, flat.t() @ x
 
 
+def biased(g: torch.Tensor, w: torch.Tensor, x: torch.Tensor) -> Any:
+    """The same beside a bias's gradient."""
+    flat = torch.tanh(g.view(-1, w.shape[0]))
+    return flat @ w, flat.t() @ x, flat.sum(0), flat.sum([0], keepdim=True, dtype=torch.float32)
+
+
+def biased_across(g: torch.Tensor, w: torch.Tensor) -> Any:
+    """A transpose is copied, and the matrix itself is added up."""
+    return torch.empty_like(w.t()).copy_(g) @ w, torch.empty_like(w.t()).copy_(g).sum(0)
+
+
 def added(b: torch.Tensor, x: torch.Tensor, w: torch.Tensor) -> Any:
     """A product with odd rows in its result and a vector added, read afterwards."""
     y = torch.addmm(b, x, w.t())
@@ -49,6 +60,8 @@ def square(x: torch.Tensor, w: torch.Tensor) -> Any:
 CASES = {
     "logits": (logits, half(800, 512), half(33, 512)),
     "gradients": (gradients, half(16, 100, 33), half(33, 512), half(1600, 512)),
+    "biased": (biased, half(16, 100, 33), half(33, 512), half(1600, 512)),
+    "biased_across": (biased_across, half(777, 777), half(777, 777)),
     "added": (added, half(33), half(800, 512), half(33, 512)),
     "square": (square, half(777, 777), half(777, 777)),
     "float16": (logits, half(800, 512, dtype=torch.float16), half(33, 512, dtype=torch.float16)),
@@ -78,6 +91,16 @@ def test_results_are_the_graphs(name: str) -> None:
     for a, b in pairs:
         assert a.stride() == b.stride() and a.shape == b.shape
         torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2 * float(b.abs().max()))
+
+
+def test_what_is_copied_for_a_product_is_added_up_from_the_copy() -> None:
+    """So nobody else reads the matrix that is copied."""
+    made, _ = rewritten(*CASES["biased"])
+    (matrix,) = made.graph.find_nodes(op="call_function", target=aten.tanh.default)
+    readers = [user.target for user in matrix.users if user.users]
+    assert readers == [aten.constant_pad_nd.default]
+    sums = made.graph.find_nodes(op="call_function", target=aten.sum.dim_IntList)
+    assert [tuple(node.args[0].meta["val"].shape) for node in sums] == [(1600, 40), (1600, 40)]
 
 
 def test_a_matrix_read_twice_is_copied_once() -> None:

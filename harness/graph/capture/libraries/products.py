@@ -88,6 +88,26 @@ def padded(gm: fx.GraphModule) -> None:
             plan = _planned(node, copies)
             if plan is not None:
                 _enlarge(gm.graph, node, plan, copies)
+    for (base, _), copy in copies.items():
+        _sum_copies(gm.graph, base, copy)
+
+
+def _sum_copies(graph: fx.Graph, base: fx.Node, copy: fx.Node) -> None:
+    """Have sums over the rows of ``base`` that come after ``copy`` add up the copy, whose other
+    columns are zeros: nothing else may need ``base`` then, and it is never in memory (500 MB of
+    the gradient of BERT's logits, beside as much of its copy)."""
+    columns, later = value(base).shape[1], False
+    if copy.args[0] is not base:  # but its transpose
+        return
+    for node in list(graph.nodes):
+        later = later or node is copy
+        if later and node.target is _aten.sum.dim_IntList and node.args[:2] == (base, [0]):
+            with graph.inserting_before(node):
+                total = called(graph, node, node.target, copy, [0], **node.kwargs)
+                own = called(graph, node, _aten.slice.Tensor, total, 0, 0, columns)
+                own = called(graph, node, _aten.view.default, own, list(value(node).shape))
+            node.replace_all_uses_with(own)
+            graph.erase_node(node)
 
 
 def _planned(node: fx.Node, copies: _Copies) -> _Plan | None:
