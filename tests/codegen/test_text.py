@@ -93,6 +93,21 @@ def test_no_mask_where_a_block_always_fits() -> None:
     assert "r0_mask" in text
 
 
+def test_masked_loads_say_what_is_seen_and_one_element_is_loaded_once() -> None:
+    padded = """# harness graph 1
+def padded(
+    x: "f32[5, 70]",
+    s: "f32[1]",
+):
+    pad: "f32[5, 74]" = aten.constant_pad_nd.default(x, [1, 3], 2.0)
+    scaled: "f32[5, 74]" = aten.mul.Tensor(pad, s)
+    return (scaled,)
+"""
+    text = only(loads(padded, "test graph")).text
+    assert "xmask & tmp3, other=2.0)" in text and "tl.load(in_ptr1, None, " in text
+    assert "other=" not in only(graphs.BIAS).text  # what is outside is not stored
+
+
 def test_the_same_text_under_another_name_has_the_same_hash() -> None:
     program_twice = [next(iter(sources(graphs.BIAS))) for _ in range(2)]
     assert program_twice[0].body_hash == program_twice[1].body_hash
