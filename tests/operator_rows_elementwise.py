@@ -154,6 +154,10 @@ def _functions() -> list[Case]:
         row("int", "aten.pow.Tensor_Scalar", SMALL_INTEGERS, 3),
         row("tensor", "aten.pow.Tensor_Tensor", B, A, tolerance=1e-4),
         row("base", "aten.pow.Scalar", 2, A, tolerance=1e-4),
+        row("ints", "aten.pow.Tensor_Tensor", INTEGERS, SMALL_INTEGERS),
+        row("int_base", "aten.pow.Scalar", -3, SMALL_INTEGERS),
+        row("ints", "aten.gcd.default", INTEGERS, SMALL_INTEGERS),
+        row("ints", "aten.lcm.default", INTEGERS, SMALL_INTEGERS),
     ]
     return rows
 

@@ -164,6 +164,8 @@ class Op(enum.Enum):
     COPYSIGN = "copysign", 2, Rule.FLOAT, "libdevice.copysign({0}, {1})"
     NEXTAFTER = "nextafter", 2, Rule.FLOAT, triton.nextafter
     ZETA = "special_zeta", 2, Rule.FLOAT, "_zeta({0}, {1})"
+    INTEGER_POWER = "integer_power", 2, Rule.INTEGER, "_integer_power({0}, {1})"
+    GCD = "gcd", 2, Rule.INTEGER, "_greatest_divisor({0}, {1})"
     IGAMMA = "igamma", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, False)"
     IGAMMAC = "igammac", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, True)"
     # the first operand; a kernel asserts that it is from 0 up to the second

@@ -90,7 +90,7 @@ def extremes(dtype: torch.dtype) -> torch.Tensor:
 
 def operands(case: Case, dtype: torch.dtype) -> list[torch.Tensor]:
     """What the row is tried on. Left out is what eager mode does not define: integers divided by
-    0 (and, on some processors, by -1), their negative powers."""
+    0 (and, on some processors, by -1), negative powers of 0."""
     row = extremes(dtype)
     if len(tensors_of(case)) == 1:
         return [row]
@@ -99,7 +99,10 @@ def operands(case: Case, dtype: torch.dtype) -> list[torch.Tensor]:
         return [torch.arange(len(left)) % 3 > 0, left, right]
     divides = any(name in case.op for name in ("div", "remainder", "fmod"))
     if not dtype.is_floating_point and (divides or "pow" in case.op):
-        defined = (right > 0) | (right < -1) if divides else right >= 0
+        defined = (right > 0) | (right < -1) if divides else (right >= 0) | (left != 0)
+        left, right = left[defined], right[defined]
+    if "lcm" in case.op:  # of the smallest number
+        defined = (left > row.min()) & (right > row.min())
         left, right = left[defined], right[defined]
     return [left, right]
 

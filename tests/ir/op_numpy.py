@@ -185,6 +185,21 @@ def zeta(s: Array, q: Array) -> Array:
     return np.asarray(found).astype(kind)
 
 
+def integer_power(base: Array, exponent: Array) -> Array:
+    """Factor by factor; below an exponent of 0 what is left of 1 over it."""
+    base, exponent = np.asarray(base), np.asarray(exponent)
+    found = np.ones_like(base)
+    for step in range(int(np.max(np.abs(exponent.astype(np.int64)), initial=0))):
+        found = np.where(step < np.abs(exponent.astype(np.int64)), found * base, found)
+    unit = (base == 1) | (base.astype(np.int64) == -1)
+    return np.where((exponent < 0) & ~unit, 0, found).astype(base.dtype)
+
+
+def greatest_divisor(a: Array, b: Array) -> Array:
+    """Of both numbers; never negative."""
+    return np.gcd(a, b)
+
+
 def lower_gamma(a: Array, x: Array) -> Array:
     """The regularised lower incomplete gamma function by its series of positive terms
     (DLMF 8.11.4), which converges for any positive ``a`` and ``x``."""

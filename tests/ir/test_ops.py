@@ -98,6 +98,7 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
     Op.ZETA: torch.special.zeta,
     Op.ONE_PLUS_ERF: lambda x: torch.erfc(-x),
     Op.RANDOM_BITS: philox,
+    Op.INTEGER_POWER: torch.pow,
 }
 
 

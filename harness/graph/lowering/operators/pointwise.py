@@ -126,8 +126,7 @@ def logical(op: Op) -> Rule:
 
 
 def power(call: Call) -> Lowered:
-    """``pow``; small constant exponents become products and roots. Integers only with a constant
-    exponent."""
+    """``pow``; small constant exponents become products and roots."""
     base, exponent = call.operand(0), call.operand(1, "exponent")
     return call.result(_power(call, base, exponent))
 
@@ -135,9 +134,11 @@ def power(call: Call) -> Lowered:
 def _power(call: Call, base: Value, exponent: Value) -> Value:
     scalar = call.scalar
     if base.dtype.is_integer:
-        if isinstance(exponent, Constant) and exponent.number >= 0:
+        if not isinstance(exponent, Constant):
+            return scalar.op(Op.INTEGER_POWER, base, exponent)
+        if exponent.number >= 0:
             return _repeated(call, base, int(exponent.number))
-        raise call.reject("a power of integers", "floats, or an exponent known when compiling")
+        raise call.reject("a negative power of integers", "floats, or an exponent from 0 up")
     if isinstance(exponent, Constant):
         number = exponent.number
         special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(float(number))
@@ -320,7 +321,7 @@ RULES: Rules = {
     **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
     **_table({op.value: op for op in _FUNCTIONS}, "default", of),
     **_overloads("reciprocal", "default", elementwise(reciprocal, 1)),
-    **_table(_called("neg abs relu maximum minimum atan2 hypot igamma igammac"), "default", of),
+    **_table(_called("neg abs relu maximum minimum atan2 hypot igamma igammac gcd"), "default", of),
     **_table(_BITWISE, "Tensor Scalar Scalar_Tensor", of),
     **_table(_SHIFTS, "Tensor Tensor_Scalar Scalar_Tensor", of),
     **_table(_OPERATORS, "Tensor Scalar", of),

@@ -169,6 +169,17 @@ def _ignoring_nan(op: Op) -> Rule:
     return elementwise(chosen, 2)
 
 
+def least_multiple(scalar: Scalar, left: Value, right: Value) -> Value:
+    """``lcm``: of two zeros 0. Numbers below 32 bits are widened, as in C."""
+    if left.dtype.itemsize < DType.I32.itemsize:
+        wide = (scalar.cast(value, DType.I32) for value in (left, right))
+        return scalar.cast(least_multiple(scalar, *wide), left.dtype)
+    divisor = scalar.op(Op.GCD, left, right)
+    safe = scalar.op(Op.MAXIMUM, divisor, scalar.like(1, divisor))
+    quotient = scalar.op(Op.TRUNC_DIV, left, safe)
+    return scalar.op(Op.ABS, scalar.mul(quotient, right))
+
+
 def ldexp(scalar: Scalar, left: Value, right: Value) -> Value:
     """``self * 2 ** other``, each step in the result's type, as in eager mode."""
     return scalar.mul(left, scalar.op(Op.POW, scalar.like(2, left), right))
@@ -224,6 +235,7 @@ RULES: Rules = {
     "aten.special_spherical_bessel_j0.default": elementwise(spherical_j0, 1),
     "aten.fmax.default": _ignoring_nan(Op.MAXIMUM),
     "aten.fmin.default": _ignoring_nan(Op.MINIMUM),
+    "aten.lcm.default": elementwise(least_multiple, 2),
     "aten.ldexp.Tensor": elementwise(ldexp, 2),
     "aten.angle.default": elementwise(angle, 1),
     "aten.frexp.Tensor": Rule(frexp),
