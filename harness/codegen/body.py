@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.codegen.frame import Frame, tile_of
+from harness.codegen.rounding import as_rounded, products_added_in_16_bits
 from harness.codegen.values import Names, Scope, Var, constant_var, literal_text, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
@@ -50,6 +51,7 @@ class Body:
     _loads: dict[int, bool] = field(default_factory=dict)
     _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
     _keep: list[ir.Value] = field(default_factory=list)
+    _separate: frozenset[int] | None = None
 
     # whole blocks
 
@@ -254,9 +256,20 @@ class Body:
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and text == texts[0]:
             return Var(text, value.dtype, tiles)
-        if narrow := _product_rounded_to(value):
-            text = widened(texts[0], narrow)
+        if self._separate is None:
+            stores = [s for segment in self.frame.plan.segments for s in segment.stores]
+            self._separate = products_added_in_16_bits(stores, self.dtypes)
+        if id(value) in self._separate:
+            text = widened(texts[0], args[0].dtype)
+        if value.op is Op.CAST and self._is_chosen_by_byte(value.dtype):
+            text = float8_text(texts[0], value.dtype)
         return self._assign(value, context, text, tiles)
+
+    def _is_chosen_by_byte(self, dtype: DType) -> bool:
+        """Whether what is converted to ``dtype`` needs ``float8_text``."""
+        stores = (store for segment in self.frame.plan.segments for store in segment.stores)
+        several = dtype.is_float8 and sum(self.dtypes[s.buffer].is_float8 for s in stores) > 1
+        return dtype is DType.F8E5M2 or several
 
     def _in_range(self, value: ir.Value, index: Var, size: Var, context: Context) -> Var:
         """``index`` itself, after a line that has the device stop where it is out of range."""
@@ -392,7 +405,7 @@ class Body:
         """Write ``store``, which runs over ``tiles``, at the end of the open scope."""
         level, dtype, value = frozenset(tiles), self.dtypes[store.buffer], store.value
         if dtype.is_float and not store.mode.is_atomic:
-            value = _rounded(value, dtype) or value
+            value = as_rounded(value, dtype) or value
         var = self.value(value)
         for _, at in store.indirect:
             self.value(at)
@@ -404,7 +417,7 @@ class Body:
         text = materialised(var, shape) if var.literal else var.text
         if not var.literal and not self.frame.same_shape(var.tiles, level):
             text = f"tl.broadcast_to({text}, {shape})"
-        if dtype.is_float8 and var.dtype is not dtype:
+        if var.dtype is not dtype and self._is_chosen_by_byte(dtype):
             text = float8_text(text, dtype)
         mask, _ = self._mask_text(level, () if store.mask is None else (store.mask,))
         parts = [self._address(store.buffer, index, spread), text, mask]
@@ -425,24 +438,6 @@ class Body:
             "if (r0_offset < r0_begin) | (r0_offset + R0_BLOCK > r0_end):",
             f"    tl.store({parts[0]}, {parts[1]}, r0_mask & (r0_whole == 0))",
         ]
-
-
-def _rounded(value: ir.Value, dtype: DType) -> ir.Compute | None:
-    """What ``value`` is, of ``dtype``, but for being widened."""
-    narrow = value.args[0] if isinstance(value, ir.Compute) and value.op is Op.CAST else None
-    return narrow if isinstance(narrow, ir.Compute) and narrow.dtype is dtype else None
-
-
-def _product_rounded_to(value: ir.Value) -> DType | None:
-    """The 16 bits to which ``value``, a product in float32, was rounded on the way."""
-    for dtype in (DType.BF16, DType.F16):
-        narrow = _rounded(value, dtype) if value.dtype is DType.F32 else None
-        whole: ir.Value | None = narrow.args[0] if narrow and narrow.op is Op.CAST else None
-        while isinstance(whole, ir.Compute) and whole.op is Op.NEG:
-            (whole,) = whole.args
-        if isinstance(whole, ir.Compute) and whole.op is Op.MUL:
-            return dtype
-    return None
 
 
 def remark(node: str | None) -> str:

@@ -285,7 +285,7 @@ def cast(call: Call) -> str:
     if source.is_float and target is DType.U8:
         # Conversion of a negative float straight to unsigned is undefined.
         return f"{a}.to(tl.int32).to(tl.uint8)"
-    if target.is_float8:
+    if target is DType.F8E5M2:
         return float8_text(a, target)
     return f"{a}.to({triton_type(target)})"
 
@@ -310,8 +310,8 @@ def float8_text(value: str, dtype: DType) -> str:
     which has no infinity, saturates in torch (2.13 and later) as in Triton; float8_e5m2 becomes
     infinite in torch but saturates in Triton, as the hardware's instruction does.
 
-    Both choose between bytes: where the instruction's result was used as it is, stored twice in
-    two orders, ptxas 12.8 (Triton 3.6) read a register that nothing had written."""
+    Both choose between bytes, as two stores in two orders need it: of the instruction's result as
+    it is ptxas 12.8 (Triton 3.6) read a register there that nothing had written."""
     kind = triton_type(dtype)
     special, test = "tl.full([], 127, tl.uint8)", f"{value} != {value}"
     if dtype is DType.F8E5M2:

@@ -77,6 +77,8 @@ def test_float8_beside_its_transpose_needs_no_register_twice(
     packed = set(re.findall(r"mov\.b32\s+%r\d+, \{(%rs\d+), (%rs\d+)\}", text))
     assert converted and not converted & {one for pair in packed for one in pair}
     assert interpreter.check(module.text).passed
+    alone = BESIDE_ITS_TRANSPOSE.replace("(small, copy)", "(small,)").format(kind=kind, name=name)
+    assert ("tl.uint8" in modules(loads(alone))[0].text) == (kind == "f8e5m2")
 
 
 def test_what_is_stored_into_an_input_is_used_as_it_is_stored(interpreter: InterpreterPool) -> None:

@@ -1,0 +1,59 @@
+"""Where a kernel rounds values on the way, and where LLVM would leave that out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from harness.dtypes import DType
+from harness.ir import nodes as ir
+from harness.ir.ops import Op
+
+_CHOOSING = (Op.ABS, Op.MAXIMUM, Op.MINIMUM, Op.NEG, Op.WHERE)
+
+
+def as_rounded(value: ir.Value, dtype: DType) -> ir.Compute | None:
+    """What ``value`` is, of ``dtype``, but for being widened."""
+    narrow = value.args[0] if isinstance(value, ir.Compute) and value.op is Op.CAST else None
+    return narrow if isinstance(narrow, ir.Compute) and narrow.dtype is dtype else None
+
+
+def products_added_in_16_bits(
+    stores: Iterable[ir.Store], dtypes: Mapping[str, DType]
+) -> frozenset[int]:
+    """Ids of the products that are rounded to 16 bits, widened, and added to a number of 16 bits:
+    LLVM does both in 16 bits, fused. ``dtypes``: of the buffers."""
+    sums = (v for v in ir.walk(s.value for s in stores) if isinstance(v, ir.Compute))
+    found: set[int] = set()
+    for value in sums:
+        parts = [_parts(a, dtypes) for a in value.args] if value.op in (Op.ADD, Op.SUB) else [None]
+        if None not in parts:
+            found.update(id(p) for some in parts for p in some or () if _is_product(p))
+    return frozenset(found)
+
+
+def _parts(value: ir.Value, dtypes: Mapping[str, DType]) -> list[ir.Value] | None:
+    """The widened values that ``value`` may be; None if 16 bits may not hold it."""
+    match value:
+        case ir.Constant():
+            return []
+        case ir.Load():
+            return [] if dtypes[value.buffer].itemsize <= 2 else None
+        case ir.Masked():
+            return _parts(value.body, dtypes)
+        case ir.Compute(op=Op.CAST):
+            return [value] if value.args[0].dtype.itemsize <= 2 else None
+        case ir.Compute():
+            if value.op not in _CHOOSING:
+                return None
+            found = [_parts(a, dtypes) for a in value.args if a.dtype is value.dtype]
+            return None if None in found else [p for some in found for p in some or ()]
+        case ir.IndexValue() | ir.Reduce() | ir.Scan() | ir.Sort():
+            return None
+
+
+def _is_product(value: ir.Value) -> bool:
+    narrow = as_rounded(value, DType.BF16) or as_rounded(value, DType.F16)
+    whole: ir.Value | None = narrow.args[0] if narrow and narrow.op is Op.CAST else None
+    while isinstance(whole, ir.Compute) and whole.op is Op.NEG:
+        (whole,) = whole.args
+    return isinstance(whole, ir.Compute) and whole.op is Op.MUL and value.dtype is DType.F32
