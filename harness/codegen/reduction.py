@@ -18,8 +18,9 @@ from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.heuristics.limits import block_name
-from harness.ir.nodes import Reduce, ReduceKind
+from harness.ir.nodes import Compute, Reduce, ReduceKind, store_roots, walk
 from harness.ir.op_triton import triton_type
+from harness.ir.ops import Op
 from harness.tiling.aligned import divides
 from harness.tiling.softmax import side_by_side
 
@@ -358,7 +359,11 @@ class Reducer:
         if self._mask:
             masked = self.body.line(scope, self._guarded(value, 'float("-inf")'))
         best = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, masked))
-        terms = self._guarded(f"tl.exp({value} - {best})", "0.0")
+        stores = (s for part in self.body.frame.plan.segments for s in part.stores)
+        shared = any(isinstance(v, Compute) and v.op is Op.EXP for v in walk(store_roots(stores)))
+        distance = f"{value} - {best}"  # where the kernel has exponentials of it anyway, the same
+        power = f"tl.exp({distance})" if shared else _term(distance, dtype)
+        terms = self._guarded(power, "0.0")
         self._components(group, (best, self.body.line(scope, self._reduce("tl.sum", terms))))
 
     def _softmax_loop(self, group: Sequence[Reduce], arg: Var) -> None:
@@ -394,8 +399,8 @@ class Reducer:
         most = self.body.line(loop, f"_larger({best}, {most})")
         # Where all is minus infinity so far, there is no distance to it.
         near = self.body.line(loop, f'tl.where({most} == float("-inf"), 0.0, {most})')
-        terms = f"tl.exp({value} - {near}[{':, ' * axis}None])"
-        scaled = f"{total} * tl.exp({best} - {near})"
+        terms = _term(f"{value} - {near}[{':, ' * axis}None]", group[0].dtype)
+        scaled = f"{total} * {_term(f'{best} - {near}', group[0].dtype)}"
         loop.lines.append(f"{total} = {scaled} + tl.sum({terms}, {axis})")
         loop.lines.append(f"{best} = {most}")
         self._finals.append(lambda: self._softmax_finish(group, best, total))
@@ -411,7 +416,7 @@ class Reducer:
         value = self.body.line(loop, self.body.whole(arg, dtype))
         # Equal infinities are at distance 0, which their difference does not say.
         gap = self.body.line(loop, f"tl.where({value} == {best}, 0.0, {value} - {best})")
-        factor = self.body.line(loop, f"tl.exp(-tl.abs({gap}))")
+        factor = self.body.line(loop, _term(f"-tl.abs({gap})", dtype))
         scaled = f"tl.where({gap} > 0, {total} * {factor} + 1.0, {total} + {factor})"
         larger = f"tl.maximum({best}, {value}, propagate_nan=tl.PropagateNan.ALL)"
         loop.lines.append(f"{total} = {self._guarded(scaled, total)}")
@@ -440,8 +445,14 @@ class Reducer:
         top = near = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, best))
         if nothing:
             near = self.body.line(scope, f'tl.where({top} == float("-inf"), 0.0, {top})')
-        terms = f"{total} * tl.exp({best} - {near})"
+        terms = f"{total} * {_term(f'{best} - {near}', dtype)}"
         return top, self.body.line(scope, self._reduce("tl.sum", terms))
+
+
+def _term(exponent: str, dtype: DType) -> str:
+    """An exponential in a sum that has a term of 1, so that in float32 it may be 0 below 2**-126:
+    two instructions instead of five."""
+    return f"libdevice.fast_expf({exponent})" if dtype is DType.F32 else f"tl.exp({exponent})"
 
 
 _COMBINE = {

@@ -171,3 +171,13 @@ def test_curves_in_float64_stay_what_they_are() -> None:
     text = only(wide).text
     assert "libdevice.tanh(" in text and "1.0 / " in text and "libdevice.erf(" in text
     assert "_sigmoid" not in text
+
+
+def test_exponentials_that_only_a_sum_takes_may_vanish() -> None:
+    looped = only(graphs.SOFTMAX, looped=True).text.split("for r0_offset in")
+    assert "libdevice.fast_expf(" in looped[1] and "tl.exp(" not in looped[1]
+    assert "tl.exp(" in looped[2] and "fast_expf" not in looped[2]
+    whole = dumps(graphs.SOFTMAX).replace("1000", "4000")
+    assert "fast_expf" not in only(loads(whole, "softmax")).text  # its exponential is stored too
+    alone = only(loads(whole.replace("return (narrow,)", "return (amax, total)"), "alone")).text
+    assert "libdevice.fast_expf(" in alone and "tl.exp(" not in alone
