@@ -276,13 +276,16 @@ def markdown(blocks: Sequence[Block], most: int | None = None) -> Iterator[str]:
     characters are counted."""
     left = _Room(most)
     for block in blocks:
-        if isinstance(block, Details):
+        if isinstance(block, Details) and left.has(_HEAD):
             yield from left.taken(f"<details><summary>{_escaped(block.summary)}</summary>", "")
             for each in block.blocks:
                 yield from _markdown(each, left)
             yield from left.taken("", "</details>", "")
         else:
-            yield from _markdown(block, left)
+            for each in block.blocks if isinstance(block, Details) else [block]:
+                yield from _markdown(each, left)
+    if left.out:
+        yield f"- {left.out} rows of further tables: --csv or --json has them"
 
 
 class _Room:
@@ -290,6 +293,7 @@ class _Room:
 
     def __init__(self, most: int | None) -> None:
         self._left = most
+        self.out = 0
 
     def taken(self, *lines: str) -> Sequence[str]:
         """``lines``, which take their room."""
@@ -304,6 +308,8 @@ class _Room:
 
 _CLOSING = 600
 """Characters that are kept for what closes a page: folds, and how many rows are not there."""
+_HEAD = "-" * 200
+"""As long as a table's title and heads: where no such thing fits, its rows are counted alone."""
 
 
 def _markdown(block: Table | Text, room: _Room) -> Iterator[str]:
@@ -312,6 +318,9 @@ def _markdown(block: Table | Text, room: _Room) -> Iterator[str]:
         text = f"**{text}**" if "bold" in block.style and text else text
         text += "  " if text else ""
         yield from room.taken(text) if room.has(text) else ()
+        return
+    if not room.has(_HEAD):
+        room.out += len(block.rows)
         return
     if block.title:
         yield from room.taken(f"**{_escaped(block.title)}**", "")

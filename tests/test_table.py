@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 
@@ -140,3 +141,14 @@ def test_a_page_of_so_many_characters_counts_the_rows_that_do_not_fit(most: int)
     assert page.startswith("answer") and page.count("<details>") == page.count("</details>") == 1
     shown = page.count("| poi")
     assert f"{1000 - shown} more rows" in page or shown < 3
+
+
+@pytest.mark.parametrize("most", [2000, 60_000])
+def test_a_page_of_many_tables_counts_the_rows_of_those_that_do_not_fit(most: int) -> None:
+    blocks = [Table(COLUMNS, ROWS, f"graph {n}") for n in range(1000)]
+    page = "\n".join(markdown([*blocks, Details("folded", [TABLE] * 9)], most))
+    assert len(page) <= most
+    left = int(page.splitlines()[-1].split()[1]) + sum(
+        int(found) for found in re.findall(r"- (\d+) more rows:", page)
+    )
+    assert left + page.count("| poi") == 1009 * len(ROWS)
