@@ -99,10 +99,10 @@ class _Machine:
         by_commit = self._scales_by_commit(blocks, explained)
         if by_commit:
             blocks, shapes, explained, proposed = self._explain(by_commit)
-        blocks, laws, law = self._clean(blocks, shapes, explained)
+        blocks, laws = self._clean(blocks, shapes, explained)
         known = noise.learn_scales(blocks, shapes, explained)
         return [
-            _judge_block(raw, block, scale, each, (own, law), self.settings)
+            _judge_block(raw, block, scale, each, own, self.settings)
             for raw, block, scale, each, own in zip(
                 self.raws, blocks, known, proposed, laws, strict=True
             )
@@ -145,8 +145,8 @@ class _Machine:
         blocks: Sequence[Block],
         shapes: Sequence[Shape],
         explained: Sequence[Sequence[Explained]],
-    ) -> tuple[list[Block], list[list[Law]], Law]:
-        """The rows without their outliers, each one's law of outliers, and the machine's.
+    ) -> tuple[list[Block], list[list[Law]]]:
+        """The rows without their outliers, and each one's law of outliers.
 
         Which points are outliers is judged once more with all that is known of the noise: a row's
         own differences know it so badly that points of plain noise are among the outliers of
@@ -172,7 +172,7 @@ class _Machine:
             for raw, deviation in zip(self.raws, deviations, strict=True)
         ]
         pairs = zip(wholes, deviations, strict=True)
-        return cleaned, [fitting.own_laws(whole, each, law) for whole, each in pairs], law
+        return cleaned, [fitting.own_laws(whole, each, law) for whole, each in pairs]
 
 
 def _judge_block(
@@ -180,12 +180,11 @@ def _judge_block(
     block: Block,
     scale: Scales,
     proposed: Sequence[list[int]],
-    known_laws: tuple[Sequence[Law], Law],
+    laws: Sequence[Law],
     settings: Settings,
 ) -> list[Judged]:
-    """Every row of a ``block`` without outliers; ``raw`` is with them. ``known_laws`` are the rows'
-    and the machine's."""
-    nothing, (laws, usual) = np.zeros(0), known_laws
+    """Every row of a ``block`` without outliers; ``raw`` is with them."""
+    nothing = np.zeros(0)
     fits = []
     for j, (cuts, known) in enumerate(zip(proposed, scale.known, strict=True)):
         if not cuts:
@@ -202,9 +201,8 @@ def _judge_block(
     judged = []
     for own, row, fit, known, law in zip(raw, block, fits, scale.known, laws, strict=True):
         newest = _newest(own, row, fit, known, law, settings)
-        described = _describe(own, row, fit, (known, usual), settings)
-        steps = (*described, *filter(None, (newest,)))
-        judged.append(Judged(steps))
+        described = _describe(own, row, fit, known, law, settings)
+        judged.append(Judged((*described, *filter(None, (newest,)))))
     return judged
 
 
@@ -243,14 +241,13 @@ def _residuals(blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]
 
 
 def _describe(
-    raw: Block, row: Block, fit: Fit, noises: tuple[Noise, Law], settings: Settings
+    raw: Block, row: Block, fit: Fit, known: Noise, law: Law, settings: Settings
 ) -> tuple[Step, ...]:
     """The steps of a ``row``, which is ``raw`` without its outliers."""
     from scipy import stats
 
     if not fit.cuts:
         return ()
-    known, law = noises
     steps = []
     edges = [0, *fit.cuts, len(row)]
     freedom = float(fit.freedom[fit.weights.argmax()])
@@ -264,8 +261,7 @@ def _describe(
         before, after = edges[j], edges[j + 2]
         there = np.abs(raw - row[before:cut].mean()) < fitting.QUIET * fit.deviation
         # A single point back at the old level is no sign of a mode where outliers go that far.
-        alone = not law.reaches(-size / fit.deviation)
-        back = np.flatnonzero((raw != row) & there & alone)
+        back = np.flatnonzero((raw != row) & there & (not law.reaches(-size / fit.deviation)))
         earliest, gains = fitting.where(row, (before, cut, after), known, fit)
         here = gains[cut - earliest]
         # A step elsewhere leaves more to the noise.

@@ -105,10 +105,12 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Both tails of a machine's noise."""
+    """Both tails of a machine's noise; of a series with a law of its own the machine's is the
+    ``usual`` one."""
 
     up: Tail = Tail()
     down: Tail = Tail()
+    usual: Law | None = None
 
     @property
     def normal(self) -> bool:
@@ -124,7 +126,8 @@ class Law:
     def reaches(self, far: float) -> bool:
         """Whether points of the machine are expected about as ``far`` off, to the side of its
         sign."""
-        side = self.up if far > 0 else self.down
+        law = self.usual or self
+        side = law.up if far > 0 else law.down
         return bool(side.points * side.beyond(abs(far) - QUIET) >= EXPECTED)
 
     def run(self, far: float, length: int) -> float:
@@ -173,7 +176,7 @@ def own_laws(residuals: Block, deviations: Block, law: Law) -> list[Law]:
             max(one, each, key=lambda tail: tail.rate)
             for one, each in zip(own, (law.up, law.down), strict=True)
         )
-        found[j] = Law(up, down)
+        found[j] = Law(up, down, law)
     return found
 
 
