@@ -235,7 +235,7 @@ def open_binary(
     where: Path, cache: Path | None = None, driver: Driver | None = None
 ) -> Callable[[Sequence[Any]], None]:
     """The kernel in the file ``where``, loaded on the current CUDA device without compiling:
-    neither Triton nor the module that it was compiled from is needed. Called with its arguments
+    the module that it was compiled from is not needed. Called with its arguments
     (tensors and numbers) in the order of its signature it runs on the current stream, or raises
     ``CompileFailed`` for an address that is not aligned as the binary needs it.
 
