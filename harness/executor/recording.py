@@ -23,17 +23,17 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
-from harness.runtime.launch.host import memory_gone, storage_uses
+from harness.runtime.launch.host import storage_uses
 
 Run = Callable[[list[Any]], list[Any]]
+_Memory: Any = StorageWeakRef  # which has no types
 
 _WARM = 2
 """Calls before the first recording: kernels are compiled and tuned, libraries choose theirs."""
 _MOST = 16
-"""Recordings of one graph at a time."""
-_IN_VAIN = 2 * _MOST
-"""Recordings of one graph that may be thrown away before it is given up."""
+"""Recordings of one graph at a time; twice as many are thrown away before it is given up."""
 _MOVES = 2
 """After so many moves an input is copied."""
 
@@ -84,7 +84,7 @@ class _Recording:
     outputs: list[Any]
     within: dict[int, Callable[..., Any]]  # what makes outputs of inputs
     places: list[_Place]
-    gone: list[Callable[[], bool]]  # whether the memory of an input is
+    memory: list[Any]  # of the inputs
     nbytes: list[int]
     copies: dict[int, torch.Tensor]
     idle: list[int] = field(default_factory=list)  # uses of outputs that nobody else has
@@ -98,7 +98,7 @@ class _Recording:
 
     def is_set_of(self, moved: Sequence[int]) -> bool:
         """Whether its inputs, but for those that have ``moved``, are still the same."""
-        if all(self.gone[n]() for n in moved):
+        if all(self.memory[n].expired() for n in moved):
             return True
         return 2 * sum(self.nbytes[n] for n in moved) <= sum(self.nbytes)
 
@@ -178,7 +178,7 @@ class Recorded:
         return made
 
     def _reason(self, args: Iterable[Any], copied: set[int]) -> str:
-        if self._in_vain >= _IN_VAIN:
+        if self._in_vain >= 2 * _MOST:
             return f"its inputs move: {self._in_vain} recordings were made in vain"
         if copied & self.changed:
             return "an input that it changes moves"
@@ -202,10 +202,10 @@ class Recorded:
                 self.refused = "an output is an input's memory as another type or layout"
                 return None
         places = [_place(a) for a in args]
-        gone = [memory_gone(a) for a in args]
+        memory = [_Memory(a.untyped_storage()) for a in args]
         nbytes = [a.nbytes for a in args]
         outputs = [None if n in within else o for n, o in enumerate(outputs)]
-        return _Recording(replay, outputs, within, places, gone, nbytes, copies)
+        return _Recording(replay, outputs, within, places, memory, nbytes, copies)
 
     def _replayed(self, made: _Recording, args: list[Any]) -> list[Any]:
         for number, copy in made.copies.items():

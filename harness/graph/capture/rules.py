@@ -321,12 +321,12 @@ def _large_embedding_backward(
     if not large or scale_grad_by_freq:
         given = (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
         return embedding_dense_backward(*given)
-    rows, at = _wide(grad_output).reshape(count, width), indices.reshape(count)
-    if padding_idx >= 0:
-        rows = torch.where((at == padding_idx).unsqueeze(-1), 0.0, rows)
-    places = torch.arange(count, device=at.device)
+    at, places = indices.reshape(count), torch.arange(count, device=indices.device)
     first = torch.where(at[:, None] == at, places, count - 1).amin(1)
-    total = _aten.index_put(torch.zeros_like(rows), [first], rows, True)[first]
+    rows = _wide(grad_output).reshape(count, width)
+    total = embedding_dense_backward(rows, first, count, -1, scale_grad_by_freq)[first]
+    if padding_idx >= 0:
+        total = torch.where((at == padding_idx).unsqueeze(-1), 0.0, total)
     table = grad_output.new_zeros((num_weights, width))
     return _aten.index_put(table, [at], total.to(grad_output.dtype))
 

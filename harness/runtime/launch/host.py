@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
 Empty = Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
 """Memory for a tensor of this shape, strides and type, its contents undefined."""
@@ -73,13 +72,6 @@ def _reinterpret(
     tensor: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
 ) -> torch.Tensor:
     return tensor.as_strided(shape, stride, tensor.storage_offset() + offset)
-
-
-def memory_gone(tensor: torch.Tensor) -> Callable[[], bool]:
-    """What says whether the memory that ``tensor`` lies in has been given back."""
-    reference: Any = StorageWeakRef
-    gone: Callable[[], bool] = reference(tensor.untyped_storage()).expired
-    return gone
 
 
 def storage_uses(tensor: torch.Tensor) -> int:
