@@ -107,9 +107,8 @@ def boards(cluster: Any, tmp_path: Path) -> Iterator[list[CudaDevice]]:
 def fleet(given: Sequence[CudaDevice], graphs: int, processes: int = 1) -> Fleet:
     made = entries(graphs)
 
-    @contextlib.contextmanager
-    def examine(board: CudaDevice, work: Sequence[Any], processes: int) -> Iterator[Any]:
-        yield session(*work, device=board, processes=processes)  # type: ignore[arg-type]
+    def examine(board: CudaDevice, work: Sequence[Any], processes: int) -> Any:
+        return session(*work, device=board, processes=processes)  # type: ignore[arg-type]
 
     generate = functools.partial(map, generated)
     return Fleet(made, H100, given, Homes(None), examine, generate, processes)  # type: ignore[arg-type]
