@@ -45,6 +45,7 @@ def test_no_table_in_float32(
         (1024, (50257, 768), torch.bfloat16, True),
         (8192, (30522, 768), torch.bfloat16, False),  # comparing 8192 indices moves more
         (1024, (50257, 768), torch.float32, False),  # which is the table's own type
+        (0, (50257, 768), torch.bfloat16, False),
         (64, (1000, 64), torch.bfloat16, False),  # a launch more saves nothing
     ],
 )

@@ -318,7 +318,7 @@ def _large_embedding_backward(
     saved = 8 * num_weights * width  # bytes: float32 is neither written nor read
     more = 8 * count * (count + 2 * width)  # comparing indices, and the rows that are looked up
     large = known and grad_output.itemsize == 2 and saved >= max(LARGE_TABLE, 2 * more)
-    if not large or scale_grad_by_freq:
+    if not large or not count or scale_grad_by_freq:
         given = (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
         return embedding_dense_backward(*given)
     at, places = indices.reshape(count), torch.arange(count, device=indices.device)
