@@ -24,7 +24,7 @@ from harness.codegen.values import KEYS, Scope, Var, materialised
 from harness.dtypes import DType
 from harness.heuristics.limits import next_power_of_two
 from harness.ir.nodes import Combine, ReduceKind, Scan, ScanKind, Sort
-from harness.ir.op_triton import triton_type
+from harness.ir.op_triton import minus_zero, triton_type
 from harness.tiling.workspace import Workspace
 
 _LAST = "0x7FFFFFFF"
@@ -282,7 +282,9 @@ class Scanner:
         if dtype.is_float:
             bits = f"({found} ^ (({found} >> 31) & {_LAST}))"
             number = self.body.line(scope, f"{bits}.to(tl.float32, bitcast=True)")
-            found = self.body.line(scope, f"tl.where(({made} & 1) == 1, -0.0, {number})")
+            found = self.body.line(
+                scope, f"tl.where(({made} & 1) == 1, {minus_zero(DType.F32)}, {number})"
+            )
         return found, place
 
     def _in_order(self, scope: Scope, packed: str, limit: int | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.dtypes import DType
 from harness.ir.nodes import Constant
-from harness.ir.op_triton import triton_type
+from harness.ir.op_triton import minus_zero, triton_type
 
 KEYS = {
     DType.F32: ("tl.int32", 31, "0x7FFFFFFF"),
@@ -50,6 +50,8 @@ def literal_text(constant: Constant) -> str:
             return 'float("nan")'
         if math.isinf(number):
             return 'float("inf")' if number > 0 else 'float("-inf")'
+        if number == 0 and math.copysign(1, number) < 0:
+            return minus_zero(constant.dtype)
         text = repr(number)
     else:
         text = str(number)

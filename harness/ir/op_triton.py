@@ -139,11 +139,18 @@ def absolute(call: Call) -> str:
 
 
 def negate(call: Call) -> str:
-    """Sign change; unsigned numbers wrap, and Triton has no unary minus for them."""
+    """Sign change. Of floats by a product: Triton 3.6's unary minus is 0 - x, which is 0.0 where x
+    is. Unsigned numbers wrap, and Triton has no unary minus for them."""
     (a,) = call.texts
     if call.dtype.kind is Kind.UNSIGNED:
         return f"({a} ^ {_all_bits(call.dtype)}) + 1"
-    return f"-{a}"
+    return f"{a} * -1.0" if call.dtype.is_float else f"-{a}"
+
+
+def minus_zero(dtype: DType) -> str:
+    """-0.0, a number of ``dtype`` made of its bits: Triton 3.6 takes the literal for 0.0."""
+    bits = 8 * dtype.itemsize
+    return f"tl.full([], {-(1 << bits - 1)}, tl.int{bits}).to({triton_type(dtype)}, bitcast=True)"
 
 
 def _all_bits(dtype: DType) -> int:
@@ -299,7 +306,7 @@ def widened(value: str, narrow: DType) -> str:
             f"({value}.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)"
         )
     # It takes numbers below 2^-126 for 0; no float16 is that small, none but 0 is changed by it.
-    return f"libdevice.add_rn({value}.to(tl.float32), -0.0)"
+    return f"libdevice.add_rn({value}.to(tl.float32), {minus_zero(DType.F32)})"
 
 
 _E5M2_INFINITE = 61440.0  # the middle between 57344 and 65536: a tie, which rounds to even
