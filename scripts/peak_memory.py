@@ -260,7 +260,7 @@ def of_graph(graph: Graph, way: str, trace: bool) -> Row:
             compiled = compile_graph(graph, TARGETS["h200"])
             run = prepare_graph(compiled, WithoutKernels().launches(), cpu)
         else:
-            run = backend("inductor", graph, given)
+            run = backend("inductor", graph, cpu)
         step = lambda: run(list(given))  # noqa: E731
         return measured(graph.name, "graph", way, given, step, trace)
 

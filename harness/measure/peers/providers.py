@@ -29,7 +29,7 @@ def maker(name: str, graph: Graph, device: torch.device) -> Make:
         return lambda _: eager(graph, device)
     if name in (INDUCTOR, TUNED):
         return lambda _: inductor(graph, device, name == TUNED)
-    return lambda inputs: backend(name, graph, inputs)
+    return lambda _: backend(name, graph, device)
 
 
 def function_maker(name: str, function: Callable[..., Any]) -> Make:
@@ -84,13 +84,8 @@ def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provide
     return lambda tensors: listed(compiled(*tensors))
 
 
-def backend(name: str, graph: Graph, example: Sequence[torch.Tensor]) -> Provider:
+def backend(name: str, graph: Graph, device: torch.device) -> Provider:
     """The backend of ``torch.compile`` called ``name``; the first call compiles."""
-    module = graph_module(graph, _device(example))
+    module = graph_module(graph, device)
     compiled: Any = torch.compile(module, backend=name, fullgraph=True, dynamic=False)
     return lambda tensors: listed(compiled(*tensors))
-
-
-def _device(example: Sequence[Any]) -> torch.device:
-    found = (t.device for t in example if isinstance(t, torch.Tensor))
-    return next(found, torch.device("cuda"))
