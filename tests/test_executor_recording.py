@@ -61,6 +61,9 @@ def test_a_view_of_an_output_keeps_it() -> None:
     for _ in range(3):
         run([x.zero_(), x])
     assert row.tolist() == [2.0, 2.0] and len(run._made) == 2
+    first = row.data_ptr() - row.element_size()
+    del row  # from now on the oldest serves again, so that what reads its outputs finds them there
+    assert [run([x, x])[0].data_ptr() for _ in range(2)] == [first, first]
 
 
 def test_an_input_that_moves_is_copied_and_one_that_stays_is_not() -> None:

@@ -133,16 +133,15 @@ class Recorded:
         return self.run(args)
 
     def _idle(self, args: list[Any]) -> _Recording | None:
-        """A recording that reads ``args`` and whose outputs nobody uses, the one that waited
-        longest first; made now if there is none."""
+        """A recording that reads ``args`` and whose outputs nobody uses, the oldest (what reads its
+        outputs finds them where they were in the step before); made now if there is none."""
         busy = False
         if self._made:
             places = [_place(a) for a in args]
-            for number, made in enumerate(self._made):
+            for made in self._made:
                 if not made.moved(places):
                     busy = True
                     if made.uses() == made.idle:
-                        self._made.append(self._made.pop(number))
                         return made
             if busy and len(self._made) >= _MOST:
                 return None
