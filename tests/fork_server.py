@@ -193,7 +193,9 @@ def main(path: str, imports: Sequence[str]) -> None:
     os.write(1, b"ready\n")
     waiting: dict[int, socket.socket] = {}
     while True:
-        ready, _, _ = select.select([listener, ended], [], [])
+        ready, _, _ = select.select([listener, ended, 0], [], [])
+        if 0 in ready:
+            os._exit(0)  # whoever started it has gone
         if ended in ready:
             os.read(ended, 4096)
             _reap(waiting)
