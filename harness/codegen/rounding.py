@@ -36,8 +36,9 @@ def _parts(value: ir.Value, dtypes: Mapping[str, DType]) -> list[ir.Value] | Non
     match value:
         case ir.Constant():
             return []
-        case ir.Load():
-            return [] if dtypes[value.buffer].itemsize <= 2 else None
+        case ir.Load():  # an argument of a user's function, of which no buffer is known, may be
+            kind = dtypes.get(value.buffer)
+            return [] if kind is None or kind.itemsize <= 2 else None
         case ir.Masked():
             return _parts(value.body, dtypes)
         case ir.Compute(op=Op.CAST):

@@ -195,6 +195,8 @@ def test_elementwise_operators(devices: Devices, dtype: torch.dtype) -> None:
 
 @every_type
 def test_reductions_scans_and_sorts(devices: Devices, dtype: torch.dtype) -> None:
-    assert list(different([*REDUCTIONS, *SCANS], dtype, pairs, devices)) == []
+    bits = not dtype.is_floating_point  # a hash of floats is an exclusive or of their bits
+    reductions = [case for case in REDUCTIONS if bits or "xor_sum" not in case.op]
+    assert list(different([*reductions, *SCANS], dtype, pairs, devices)) == []
     sorts = [case for case in SCANS if "sort" in case.op]
     assert list(different(sorts, dtype, orders, devices)) == []
