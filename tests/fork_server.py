@@ -103,7 +103,10 @@ class Worker:
         self.pid: int = LENGTH.unpack(self._server.recv(LENGTH.size, socket.MSG_WAITALL))[0]
 
     def kill(self) -> None:
-        os.killpg(self.pid, signal.SIGKILL)
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it has not come to make a group of its own, so it is alone
+            os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         if self.returncode is None:
