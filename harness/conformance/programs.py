@@ -108,6 +108,15 @@ class Program:
         return replace(self, statements=tuple(reversed(kept)))
 
 
+def _is_parameter(value: torch.Tensor) -> bool:
+    """Whether ``value`` may not be changed in place because it has a gradient of its own. Torch
+    answers for no part of a split any more whose whole was changed: nothing may use it."""
+    try:
+        return value.is_leaf and value.requires_grad
+    except RuntimeError:
+        return True
+
+
 @dataclass
 class _Maker:
     """A program in the making, its values at hand."""
@@ -120,7 +129,7 @@ class _Maker:
 
     def tensors(self, *, changeable: bool = False) -> list[str]:
         tensors = {n: v for n, v in self.scope.items() if isinstance(v, torch.Tensor)}
-        return [n for n, v in tensors.items() if not (changeable and v.is_leaf and v.requires_grad)]
+        return [n for n, v in tensors.items() if not (changeable and _is_parameter(v))]
 
     def input(self) -> None:
         rng, name = self.rng, f"x{len(self.inputs)}"

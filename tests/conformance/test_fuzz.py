@@ -35,6 +35,11 @@ def test_a_seed_is_a_program() -> None:
         function(*args)
 
 
+def test_a_part_of_a_split_whose_whole_was_changed_is_left_alone() -> None:
+    program = make_program(650117)
+    assert program == make_program(650117) and program.statements
+
+
 @pytest.mark.parametrize("first", range(0, 300, 30))
 def test_three_hundred_short_programs_are_right(devices: Devices, first: int) -> None:
     seeds = range(first, first + 30)
