@@ -12,6 +12,7 @@ from harness import pipeline
 from harness.backend import Compiler, Devices, backend
 from harness.conformance.compare import differences
 from harness.errors import CompileFailed, FallbackWarning, IndexOutOfRange
+from harness.runtime.interpret.interpreter import InterpreterPool
 
 Z = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]])
 SQUARE = torch.eye(3) * 3 + torch.arange(9.0).view(3, 3) / 9
@@ -236,3 +237,18 @@ def test_a_kernel_that_cannot_be_run_does_not_fail_the_step(
         torch.testing.assert_close(run(x), x.sin() + 1)
     torch.testing.assert_close(run(x), x.sin() + 1)
     assert len(calls) == 1 and compiler.reports[-1].fallbacks == 1
+
+
+def test_bools_are_watched_like_anything_else(
+    devices: Devices, interpreter: InterpreterPool
+) -> None:
+    """Triton reads a bool by a pointer to bytes, which the interpreter took for nobody's, or, where
+    it began as another argument did, for that one's."""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    mask = torch.rand(5, 8) > 0.5
+    assert differences(lambda x: torch.cat([x.T.flatten()] * 60), [mask], compiler) == []
+    (module,) = (kernel.module for kernel in compiler.compiled[0].kernels)
+    beyond = module.text.replace("tl.load(in_ptr0 + (", "tl.load(in_ptr0 + (4096 + ", 1)
+    assert beyond != module.text
+    with pytest.raises(IndexOutOfRange, match="40 bytes"):
+        interpreter.launch(beyond, [mask, torch.empty(2400, dtype=torch.bool)])

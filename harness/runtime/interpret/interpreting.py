@@ -75,7 +75,14 @@ class Bounds:
                 made.attr[_STORAGE] = storage
             return made
 
-        builder.create_addptr = create_addptr
+        as_other = builder.create_bitcast
+
+        def create_bitcast(own: Any, value: Any, kind: Any) -> Any:
+            made = as_other(own, value, kind)  # pointers to bools become pointers to bytes
+            made.attr.update({k: v for k, v in value.attr.items() if k == _STORAGE})
+            return made
+
+        builder.create_addptr, builder.create_bitcast = create_addptr, create_bitcast
         for name, mask_at in (
             ("create_masked_load", 1),
             ("create_masked_store", 2),
