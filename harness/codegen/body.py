@@ -257,8 +257,7 @@ class Body:
         if value.op is Op.CAST and text == texts[0]:
             return Var(text, value.dtype, tiles)
         if self._separate is None:
-            stores = [s for segment in self.frame.plan.segments for s in segment.stores]
-            self._separate = products_added_in_16_bits(stores, self.dtypes)
+            self._separate = products_added_in_16_bits(self.frame.plan.stores, self.dtypes)
         if id(value) in self._separate:
             text = widened(texts[0], args[0].dtype)
         if value.op is Op.CAST and self._is_chosen_by_byte(value.dtype):
@@ -267,9 +266,8 @@ class Body:
 
     def _is_chosen_by_byte(self, dtype: DType) -> bool:
         """Whether what is converted to ``dtype`` needs ``float8_text``."""
-        stores = (store for segment in self.frame.plan.segments for store in segment.stores)
-        several = dtype.is_float8 and sum(self.dtypes[s.buffer].is_float8 for s in stores) > 1
-        return dtype is DType.F8E5M2 or several
+        stored = (self.dtypes[store.buffer].is_float8 for store in self.frame.plan.stores)
+        return dtype is DType.F8E5M2 or (dtype.is_float8 and sum(stored) > 1)
 
     def _in_range(self, value: ir.Value, index: Var, size: Var, context: Context) -> Var:
         """``index`` itself, after a line that has the device stop where it is out of range."""

@@ -96,16 +96,14 @@ class _Kernel:
 
     def lines(self) -> list[str]:
         """The function's body, one string per line, indented relative to it."""
-        buffers = self.plan.buffers
-        nodes = {b.name: b.node for b in buffers}
-        stores = [s for segment in self.plan.segments for s in segment.stores]
-        labels = {id(s.value): nodes[s.buffer] for s in stores}
-        dtypes = {b.name: b.dtype for b in buffers}
+        nodes = {b.name: b.node for b in self.plan.buffers}
+        labels = {id(s.value): nodes[s.buffer] for s in self.plan.stores}
+        dtypes = {b.name: b.dtype for b in self.plan.buffers}
         body = Body(self.frame, self._pointers(), dtypes, nodes, labels)
         body.along = Scanner(body, self.functions)
         if self.plan.category is Category.MIXED:
             body.walk, body.ahead = "x", Scope()
-        self._components = components(s for part in self.plan.segments for s in part.stores)
+        self._components = components(self.plan.stores)
         passes = loaded_by_segment(self.plan.segments) if self._looped else []
         for number, segment in enumerate(self.plan.segments):
             match segment.kind:

@@ -359,8 +359,8 @@ class Reducer:
         if self._mask:
             masked = self.body.line(scope, self._guarded(value, 'float("-inf")'))
         best = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, masked))
-        stores = (s for part in self.body.frame.plan.segments for s in part.stores)
-        shared = any(isinstance(v, Compute) and v.op is Op.EXP for v in walk(store_roots(stores)))
+        roots = store_roots(self.body.frame.plan.stores)
+        shared = any(isinstance(v, Compute) and v.op is Op.EXP for v in walk(roots))
         distance = f"{value} - {best}"  # where the kernel has exponentials of it anyway, the same
         power = f"tl.exp({distance})" if shared else _term(distance, dtype)
         terms = self._guarded(power, "0.0")

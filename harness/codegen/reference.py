@@ -155,11 +155,10 @@ def _unread_sizes(plan: KernelPlan, graph: Graph, lines: Sequence[str]) -> list[
 
 def _rounded(plan: KernelPlan) -> set[DType]:
     """Types of what the kernel rounds, or reads again once it is stored, and goes on with."""
-    stores = [store for segment in plan.segments for store in segment.stores]
     found: set[DType] = set()
-    written = {store.buffer for store in stores} - plan.internal
+    written = {store.buffer for store in plan.stores} - plan.internal
     dtypes = {buffer.name: buffer.dtype for buffer in plan.buffers}
-    for value in walk(store.value for store in stores):
+    for value in walk(store.value for store in plan.stores):
         if isinstance(value, Load) and value.buffer in written:
             found.add(dtypes[value.buffer])
         elif isinstance(value, Compute) and value.op is Op.CAST:

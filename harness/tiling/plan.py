@@ -105,6 +105,11 @@ class KernelPlan:
         return self.category in (Category.PERSISTENT, Category.MIXED)
 
     @property
+    def stores(self) -> list[Store]:
+        """What all segments write, in order."""
+        return [store for segment in self.segments for store in segment.stores]
+
+    @property
     def mutated(self) -> tuple[str, ...]:
         """Names of the arguments the kernel writes."""
         return tuple(
