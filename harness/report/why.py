@@ -44,7 +44,7 @@ def _why(why: Why, everything: bool) -> Iterator[Block]:
 
 def bisect_report(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> Report:
     """The first bad subject, what was measured, what was skipped, and the cause. ``about`` says
-    what was asked: ``kernel``, ``graph``, ``by``, ``error``, ``files`` of both modules."""
+    what was asked: ``kernel``, ``graph``, ``error``, ``files`` of both modules."""
     document = {**about, **to_json(found), "why": [to_json(why) for why in causes]}
     return Report(lambda: list(_bisected(found, causes, about)), lambda: document)
 
@@ -73,11 +73,11 @@ def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> 
         if s.merge and one
     )
     yield Text(f"last good: {found.last_good}", wrapped=True)
-    chance = "without noise" if about["by"] != "time" else "not timed"
-    if about["by"] == "time" and found.measured:
+    chance = "not timed"
+    if found.measured:
         chance = f"wrong with at most {100 * about['error']:g} % chance"
     yield Text(
-        f"{about['graph']}, {short(about['kernel'])}, by {about['by']}: {found.subjects} subjects, "
+        f"{about['graph']}, {short(about['kernel'])}: {found.subjects} subjects, "
         f"{found.generated} generated, {len(found.changed)} change the text, {len(found.steps)} "
         f"measured; {chance}",
         wrapped=True,

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -22,10 +22,9 @@ from harness.errors import CommitUnusable, HarnessError, NoDevice, UsageError
 from harness.history.commits import elsewhere, tree
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Rules, Verdict
-from harness.records.metrics import Metric, StaticMetrics
+from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.session.session import with_metrics
-from harness.verdicts.causes import figure
 from harness.verdicts.comparing import Side, compare
 from harness.verdicts.generating import Kernel, Subject, branch_of, changes, version
 from harness.verdicts.why import Why, explain
@@ -51,8 +50,8 @@ decide on a change of 3 % among noise of 0.15 %; twelve resolve one of 0.5 %."""
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A subject measured: its ``value`` (B ÷ good, or the metric), the bounds that the step's error
-    allows (equal for a metric), and whether it is bad (None: it cannot be told, for ``reason``)."""
+    """A subject measured: its ``value`` (B ÷ good), the bounds that the step's error allows, and
+    whether it is bad (None: it cannot be told, for ``reason``)."""
 
     subject: Subject
     bad: bool | None
@@ -83,7 +82,7 @@ class Bisected:
     measured: bool = True
 
 
-def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None]) -> Bisected:
+def bisect(kernel: Kernel, judge: ByTime | None, follow: Callable[[str], None]) -> Bisected:
     """Find the first bad subject of ``kernel``'s, of which the first is good and the last bad;
     without a ``judge``, only where the text changes. Raises ``UsageError`` where the ends generate
     the same, where one cannot be used, or where the last is not worse than the first."""
@@ -123,8 +122,7 @@ def bisect(kernel: Kernel, judge: Judge | None, follow: Callable[[str], None]) -
         if is_bad is not None:
             good, bad = (good, middle) if is_bad else (middle, bad)
             open_ &= set(range(good + 1, bad))
-    if isinstance(judge, ByTime):
-        judge.kept.clear()
+    judge.kept.clear()
     return _answer(kernel, found[good:bad], found, steps)
 
 
@@ -212,46 +210,10 @@ def told(found: Judged) -> str:
     """What was measured, as words."""
     if found.value is None:
         return found.reason
-    if found.low == found.high:
-        return found.reason or f"{found.value:g}"
     return (
         f"{found.value:.4f} ({found.low:.4f} … {found.high:.4f}, {found.processes} processes)"
         + (f"; {found.reason}" if found.reason else "")
     )
-
-
-@dataclass(slots=True)
-class ByMetric:
-    """Judges by a figure without noise, which ``figures`` adds to kernels: no GPU, no error."""
-
-    metric: Metric
-    figures: Callable[[Made], Kernels]
-    _good: float = 0.0
-    _bad: float = 0.0
-
-    def ends(self, good: Made, bad: Made, steps: int) -> Judged:  # noqa: ARG002
-        """The metric of both ends. Raises ``UsageError`` where it is not known."""
-        values = [figure(self.figures(side), self.metric) for side in (good, bad)]
-        if values[0] is None or values[1] is None:
-            raise UsageError(
-                "the metric is not known of an end",
-                where=str(bad.subject),
-                got=self.metric.name,
-                expected="a kernel that compiles for the target",
-                remedy="take another metric, or another end",
-            )
-        self._good, self._bad = values[0], values[1]
-        worse = self.metric.is_worse(self._good, self._bad)
-        said = "" if worse else f"{self.metric.title} {self._good:g} → {self._bad:g}"
-        return Judged(bad.subject, worse, self._bad, self._bad, self._bad, reason=said)
-
-    def judge(self, made: Made) -> Judged:
-        """Which end's figure is nearer."""
-        value = figure(self.figures(made), self.metric)
-        if value is None:
-            return Judged(made.subject, None, reason="does not compile")
-        bad = abs(value - self._bad) < abs(value - self._good)
-        return Judged(made.subject, bad, value, value, value)
 
 
 TimePairs = Callable[[Made, Made, int, int], PairTimes]
@@ -313,9 +275,6 @@ class ByTime:
         bad = True if low > self._middle else False if high < self._middle else None
         ratio, least, most = np.exp([one.log_ratio, low, high]).tolist()
         return Judged(subject, bad, ratio, least, most, len(times))
-
-
-Judge: TypeAlias = ByMetric | ByTime
 
 
 def causes(

@@ -8,23 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CompileFailed, NoDevice, UsageError
-from harness.records import metrics
 from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord, Machine
-from harness.verdicts.bisecting import (
-    Bisected,
-    ByMetric,
-    ByTime,
-    Judge,
-    Made,
-    PairTimes,
-    bisect,
-    causes,
-    most_steps,
-)
+from harness.verdicts.bisecting import Bisected, ByTime, Made, PairTimes, bisect, causes, most_steps
 from harness.verdicts.generating import Kernel, Subject, changes
 from harness.verdicts.why import Label
-from tests.history.kernels import changed, graph, kernel
+from tests.history.kernels import graph, kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -55,7 +44,7 @@ def subjects(count: int) -> list[Subject]:
     return [Subject(str(n), f"c{n}", "Ada", f"change {n}") for n in range(count)]
 
 
-def history(texts: str, registers: str = "") -> Kernel:
+def history(texts: str) -> Kernel:
     """A kernel whose text is a letter of ``texts`` at every commit (``-``: it does not import)."""
 
     def generate(subject: Subject) -> GraphRecord:
@@ -67,8 +56,6 @@ def history(texts: str, registers: str = "") -> Kernel:
         made = kernel("k", "n m", body=f"body {letter}")
         if letter.isupper():
             made = replace(made, origins=("n", "m", "other"))
-        if registers:
-            made = changed(made, registers=int(registers[int(subject.name)]))
         return graph(made)
 
     return Kernel(subjects(len(texts)), generate, frozenset({"n", "m"}))
@@ -83,7 +70,7 @@ def timer(slow: Callable[[int], float], asked: list[int]) -> ByTime:
     return ByTime(time, 0.05)
 
 
-def search(kernel_: Kernel, judge: Judge | None) -> Bisected:
+def search(kernel_: Kernel, judge: ByTime | None) -> Bisected:
     return bisect(kernel_, judge, lambda _: None)
 
 
@@ -165,18 +152,6 @@ def test_a_gpu_that_gives_out_ends_the_search_and_skips_nothing() -> None:
 def test_ends_that_are_no_ends_are_refused(texts: str, slow: float, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         search(history(texts), timer(lambda n: slow if n else 1.0, []))
-
-
-def test_a_metric_is_searched_without_a_gpu() -> None:
-    kept = ByMetric(metrics.named("registers"), lambda made: made.kernels)
-    found = search(history("abcd", "3335"), kept)
-    assert named(found) == "3"
-    assert [step.value for step in found.steps] == [5, 3, 3]
-    with pytest.raises(UsageError, match="BAD is not worse") as error:
-        search(
-            history("abcd", "5533"), ByMetric(metrics.named("registers"), lambda made: made.kernels)
-        )
-    assert error.value.got == "registers 5 → 3"
 
 
 def test_without_anything_to_measure_with_all_changes_of_the_text_are_the_answer() -> None:

@@ -12,17 +12,17 @@ import typer
 
 from harness.cli.arguments import TargetName
 from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
-from harness.errors import HarnessError, UnknownName, UsageError, unknown
+from harness.errors import HarnessError, UnknownName, UsageError
 from harness.history import lookup, store
 from harness.options import Options, project_root
-from harness.records import metrics, names
+from harness.records import names
 from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.records.timing import METHOD
 from harness.target import find_target
 
 if TYPE_CHECKING:
-    from harness.verdicts.bisecting import Bisected, Environments, Judge, Made
+    from harness.verdicts.bisecting import Bisected, ByTime, Environments, Made
     from harness.verdicts.comparing import Comparison, Side
     from harness.verdicts.generating import Generator, Kernel, Subject
     from harness.verdicts.why import Why
@@ -213,7 +213,6 @@ class _Asked:
         )
 
 
-_By = Annotated[str, "time, or a figure without noise: bytes, registers, spills …"]
 _Environment = Annotated[
     list[str] | None,
     typer.Option(
@@ -242,7 +241,6 @@ def bisect(
     bad: Annotated[str, typer.Argument(metavar="BAD", help="The same, later and slower.")],
     graph: _Graph = None,
     target: TargetName = None,
-    by: _By = "time",
     environment: _Environment = None,
     configs_from: _ConfigsFrom = None,
     error: _Error = 0.05,
@@ -257,14 +255,12 @@ def bisect(
 
     \b
     harness bisect poi_fused_mul_4 HEAD~30 HEAD
-    harness bisect poi_fused_mul_4 HEAD~30 HEAD --by registers
     harness bisect poi_fused_mul_4 old new --environment old=a/python --environment new=b/python
     """
     from harness.report.why import bisect_report
     from harness.verdicts import bisecting
     from harness.verdicts.generating import Kernel, nodes_named
 
-    metric = _metric(by)
     with answer.cache() as cache, answer.progress("generating") as bar:
         asked = _Asked(answer.options, kernel, graph, target, cache)
         generator = asked.generator()
@@ -277,25 +273,14 @@ def bisect(
         whole = Kernel(subjects, generator.at, nodes_named(kernel, *ends), follow=follow)
         bench = _Bench(answer, generator, bool(environment), cache)
         recorded = asked.recorded(configs_from)
-        found = bisecting.bisect(whole, bench.judge(metric, error, recorded, whole), follow)
+        found = bisecting.bisect(whole, bench.judge(error, recorded, whole), follow)
         found = bisecting.inside(found, whole, generator.repository)
         follow("compiling both sides")
         causes = bisecting.causes(found, generator.graph.name, bench.machine, bench.figures)
         files = _written(output or cache / "bisected", found)
-    about = {"kernel": kernel, "graph": generator.graph.name, "by": by, "error": error}
+    about = {"kernel": kernel, "graph": generator.graph.name, "error": error}
     answer.tell(bisect_report(found, causes, {**about, "files": files}))
     return FINE if found.measured else NOTHING_JUDGED
-
-
-def _metric(by: str) -> metrics.Metric | None:
-    """The metric called ``by``; None for the time. Raises ``UsageError``."""
-    exact = [m.name for m in metrics.METRICS if m.exact and m.scope is metrics.Scope.KERNEL]
-    if by == "time":
-        return None
-    if by in exact:
-        return metrics.named(by)
-    known = ["time", *exact]
-    raise unknown("there is no such figure without noise", by, known, "--by", most=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -322,20 +307,12 @@ class _Bench:
         with CompilePool(min(self.answer.options.jobs, len(made.kernels)), self.cache) as pool:
             return with_figures(made.kernels, target, pool.metrics)
 
-    def judge(
-        self,
-        metric: metrics.Metric | None,
-        error: float,
-        recorded: GraphRecord | None,
-        kernel: Kernel,
-    ) -> Judge | None:
-        """By the metric, or by times, kept in a file of this question until the search is over;
-        None without a GPU, which is said."""
+    def judge(self, error: float, recorded: GraphRecord | None, kernel: Kernel) -> ByTime | None:
+        """By times, kept in a file of this question until the search is over; None without a GPU,
+        which is said."""
         from harness.runtime import device
         from harness.verdicts import bisecting, confirming
 
-        if metric is not None:
-            return bisecting.ByMetric(metric, self.figures)
         if not device.is_available():
             self.answer.note("no GPU can be used here: what changed the text is found, not timed")
             return None
