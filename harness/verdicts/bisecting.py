@@ -26,7 +26,7 @@ from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.session.session import with_metrics
 from harness.verdicts.comparing import Side, compare
-from harness.verdicts.generating import Kernel, Subject, branch_of, changes, version
+from harness.verdicts.generating import Kernel, Subject, changes
 from harness.verdicts.why import Why, explain
 
 Kernels = Sequence[KernelRecord]
@@ -178,32 +178,6 @@ def _answer(
         kernel.asked,
         bool(steps),
     )
-
-
-def inside(found: Bisected, kernel: Kernel, repository: Path) -> Bisected:
-    """``found``, followed into a branch that was merged: where the branch begins with the good
-    text, ends with the bad one and changes it once, that commit is the answer."""
-    merge = found.candidates[0]
-    if len(found.candidates) > 1 or not merge.merge:
-        return found
-    branch = branch_of(repository, merge)
-    made = Kernel(branch, kernel.generate, kernel.nodes, follow=kernel.follow)
-    ends = [made.version(end) for end in (0, len(branch) - 1)] if len(branch) > 1 else []
-    if ends != [version(merge.python, side) for side in (found.good, found.bad)]:
-        return found
-    every = list(changes(0, len(branch) - 1, made.version))
-    if len(every) > 1:
-        return found
-    within = _answer(made, every, every, ())
-    more = replace(
-        found,
-        candidates=within.candidates,
-        last_good=within.last_good,
-        skipped=(*found.skipped, *within.skipped),
-        subjects=found.subjects + within.subjects,
-        generated=found.generated + within.generated,
-    )
-    return inside(more, kernel, repository)
 
 
 def told(found: Judged) -> str:

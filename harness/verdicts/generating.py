@@ -70,18 +70,6 @@ def commits(repository: Path, good: str, bad: str) -> list[Subject]:
     ]
 
 
-def branch_of(repository: Path, merge: Subject) -> list[Subject]:
-    """The branch that ``merge`` brought in: where it begins, and its commits, oldest first; empty
-    where git does not say."""
-    sides = [f"{merge.commit}^1", f"{merge.commit}^2"]
-    base, _ = git.ask(repository, "merge-base", *sides)
-    tip, _ = git.ask(repository, "rev-parse", sides[1])
-    try:
-        return commits(repository, base.strip(), tip.strip())
-    except UsageError:
-        return []
-
-
 def environments(given: Sequence[str], good: str, bad: str) -> list[Subject]:
     """The interpreters ``NAME=PYTHON`` from the one called ``good`` to the one called ``bad``, in
     the order given. Raises ``UsageError``."""

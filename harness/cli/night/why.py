@@ -274,7 +274,6 @@ def bisect(
         bench = _Bench(answer, generator, bool(environment), cache)
         recorded = asked.recorded(configs_from)
         found = bisecting.bisect(whole, bench.judge(error, recorded, whole), follow)
-        found = bisecting.inside(found, whole, generator.repository)
         follow("compiling both sides")
         causes = bisecting.causes(found, generator.graph.name, bench.machine, bench.figures)
         files = _written(output or cache / "bisected", found)
