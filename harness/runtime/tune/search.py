@@ -94,17 +94,17 @@ class CoordinateDescent(Search):
 
 @dataclass(frozen=True)
 class GuidedSearch(Search):
-    """Asks a model of the times where an improvement is most to be expected.
+    """Asks a model of the times where the least is to be expected.
 
     The model is a Gaussian process over the logarithms of the fields (and of the times, so that a
     factor counts the same at every scale): what lies a factor of two away, in one field or in
-    several at once, is likely about as fast as its neighbours. Its kernel is a squared exponential
-    with one length; length, variance and nugget are chosen by likelihood over a small grid. Asked
-    about are configurations one step (in any number of fields) from one of the ``fronts`` fastest
-    that are within ``close`` of the best; farther out the model knows nothing, and exploring there
-    was measured to be worse than chance. ``together`` are chosen at a time, as many as compile in
-    parallel. Ends after ``patience`` batches without an improvement, or ``most`` measurements. The
-    constants are from replays on recorded tunings (docs/measurements/tuning.md).
+    several at once, is likely about as fast as its neighbours. Its kernel is a squared exponential.
+    Next comes what has the lowest mean less one deviation of the configurations one step (in any
+    number of fields) from one of the ``fronts`` fastest that are within ``close`` of the best;
+    farther out the model knows nothing, and exploring there was measured to be worse than chance.
+    ``together`` are chosen at a time, as many as compile in parallel. Ends after ``patience``
+    batches without an improvement, or ``most`` measurements. The constants are from replays on
+    recorded tunings (docs/measurements/tuning.md).
     """
 
     together: int = 4
@@ -119,7 +119,7 @@ class GuidedSearch(Search):
         return f"guided-{self.most}"
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
-        """Batches by expected improvement, best first."""
+        """Batches, most promising first."""
         left, idle = self.most, 0
         while left > 0 and idle < self.patience and view.best is not None:
             before = view.best
@@ -145,11 +145,10 @@ class GuidedSearch(Search):
         chosen: list[Config] = []
         points = {c: space.point(c) for c in self._near(space, view)}
         while len(chosen) < self.together and points:
-            gains = expected_improvements(known, list(points.values()))
-            at = max(range(len(gains)), key=lambda n: (gains[n].gain, -n))
-            config = list(points)[at]
-            known[points.pop(config)] = gains[at].mean
-            chosen.append(config)
+            means, deviations = expected(known, list(points.values()))
+            at = int(np.argmin(means - deviations))
+            chosen.append(list(points)[at])
+            known[points.pop(chosen[-1])] = float(means[at])
         return chosen
 
 
@@ -182,83 +181,29 @@ def _step(options: list[Config], current: Config, view: View) -> Config:
     return min(better, key=lambda c: view.time(c) or math.inf) if better else current
 
 
-# -- the model of GuidedSearch -----------------------------------------------------------
-
 Point = tuple[float, ...]
 
-_LENGTHS = (1.0, 1.5, 2.5, 4.0)
+_LENGTH = 4.0
 """Steps (factors of two) over which times are alike."""
-_NUGGETS = (1e-4, 1e-2)
+_NUGGET = 0.01
 """Share of the variance that is not a function of the fields: noise, and layout effects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What the model says of a point: the mean of the logarithm of its time, its standard
-    deviation, and the expected gain over the best known (difference of logarithms)."""
-
-    mean: float
-    deviation: float
-    gain: float
-
-
-def expected_improvements(known: Mapping[Point, float], points: Sequence[Point]) -> list[Expected]:
-    """What to expect at ``points``, given logarithms of times at ``known`` ones."""
-    if not known or not points:
-        return [Expected(0.0, 0.0, 0.0) for _ in points]
-    at = np.array(list(known), dtype=float)
-    values = np.array(list(known.values()), dtype=float)
+def expected(known: Mapping[Point, float], points: Sequence[Point]) -> tuple[Any, Any]:
+    """Means and deviations at ``points`` of what is known at others, at one at least."""
+    at, asked = np.array(list(known)), np.array(points)
+    values = np.array(list(known.values()))
     # Far behind is far behind: how far would only bend the model where it matters.
     values = np.minimum(values, values.min() + 1.0)
-    centre = float(values.mean())
-    model = max(
-        (
-            _fitted(at, values - centre, length, nugget)
-            for length in _LENGTHS
-            for nugget in _NUGGETS
-        ),
-        key=lambda fit: fit.likelihood,
-    )
-    asked = np.array(list(points), dtype=float)
-    across = _alike(asked, at, model.length)
-    means = across @ model.weights + centre
-    solved = np.linalg.solve(model.lower, across.T)
-    left = np.maximum(1e-12, 1.0 + model.nugget - (solved**2).sum(axis=0))
-    deviations = np.sqrt(left * model.variance)
-    best = float(values.min())
-    return [
-        Expected(float(m), float(d), _gain(best, float(m), float(d)))
-        for m, d in zip(means, deviations, strict=True)
-    ]
+    centre = values.mean()
+    across = _alike(asked, at)
+    right = np.column_stack([values - centre, across.T])
+    solved = np.linalg.solve(_alike(at, at) + _NUGGET * np.eye(len(at)), right)
+    variance = max(1e-8, (values - centre) @ solved[:, 0] / len(at))
+    left = np.maximum(0.0, 1.0 + _NUGGET - (across * solved[:, 1:].T).sum(axis=1))
+    return across @ solved[:, 0] + centre, np.sqrt(left * variance)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    length: float
-    nugget: float
-    variance: float
-    lower: Any
-    weights: Any
-    likelihood: float
-
-
-def _fitted(at: Any, values: Any, length: float, nugget: float) -> _Fit:
-    count = len(values)
-    lower = np.linalg.cholesky(_alike(at, at, length) + nugget * np.eye(count))
-    weights = np.linalg.solve(lower.T, np.linalg.solve(lower, values))
-    variance = max(1e-8, float(values @ weights) / count)
-    likelihood = -0.5 * count * math.log(variance) - float(np.log(np.diag(lower)).sum())
-    return _Fit(length, nugget, variance, lower, weights, likelihood)
-
-
-def _alike(left: Any, right: Any, length: float) -> Any:
+def _alike(left: Any, right: Any) -> Any:
     squares = ((left[:, None, :] - right[None, :, :]) ** 2).sum(axis=2)
-    return np.exp(-0.5 * squares / length**2)
-
-
-def _gain(best: float, mean: float, deviation: float) -> float:
-    """Expected improvement: the mean of max(0, best - value) for a normal value."""
-    z = (best - mean) / deviation
-    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    below = 0.5 * (1 + math.erf(z / math.sqrt(2)))
-    return (best - mean) * below + deviation * density
+    return np.exp(-0.5 * squares / _LENGTH**2)
