@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,12 @@ class Case:
     function: Callable[..., Any]
     inputs: Callable[[], Sequence[Any]]
     moved: int = 0
+    dynamic: bool = False
+    """Compiled for sizes that change, too, as ``dynamic``."""
+    random: bool = False
+    """Draws random numbers: means are compared, not elements."""
+    gradient: bool = False
+    """With the gradients of its inputs."""
 
     @property
     def name(self) -> str:
@@ -273,7 +279,7 @@ def ways(case: Case) -> tuple[str, ...]:
     """How the case is run."""
     if case.family in FOREACH:
         return ("untuned", "separate", *WAYS[2:])
-    return (*WAYS, *row_libraries.libraries(case.family))
+    return (*WAYS, *(["dynamic"] if case.dynamic else []), *row_libraries.libraries(case.family))
 
 
 def compiled(case: Case, way: str, cache: Path, jobs: int) -> Callable[..., Any]:
@@ -284,7 +290,7 @@ def compiled(case: Case, way: str, cache: Path, jobs: int) -> Callable[..., Any]
     if not way.startswith("inductor"):
         timer = CudaTimer() if way == "tuned" else None
         backend = Compiler(devices=Devices(timer, cache, jobs), combo_kernels=way != "separate")
-        return torch.compile(case.function, backend=backend, dynamic=False)
+        return torch.compile(case.function, backend=backend, dynamic=way == "dynamic")
     options: dict[str, Any] = TUNED if way == "inductor tuned" else {"autotune_local_cache": False}
     if way == "inductor tuned" and case.family in FOREACH:
         options = COMBO
@@ -327,8 +333,23 @@ def copied() -> float:
     return 4 * ELEMENTS / milliseconds(lambda: y.copy_(x), 4 * ELEMENTS) / 1e6
 
 
-def deviation(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
-    """The largest difference over the largest value of a tensor."""
+def with_gradients(function: Callable[..., Any], case: Case) -> Callable[..., Any]:
+    """``function``, or its result with the gradients of its inputs."""
+    if not case.gradient:
+        return function
+
+    def both(*inputs: torch.Tensor) -> Any:
+        with_grad = [x.detach().requires_grad_() for x in inputs]
+        result = function(*with_grad)
+        return result.detach(), *torch.autograd.grad(result, with_grad, torch.ones_like(result))
+
+    return both
+
+
+def deviation(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], means: bool) -> float:
+    """The largest difference over the largest value of a tensor; of their ``means`` alone."""
+    if means:
+        got, want = ([t.float().abs().mean() for t in of] for of in (got, want))
     worst = 0.0 if len(got) == len(want) else float("inf")
     for a, b in zip(got, want, strict=False):
         scale = float(b.abs().max()) or 1.0
@@ -342,17 +363,17 @@ def timed(case: Case, copy: float, cache: Path) -> dict[str, Any]:
     inputs = case.inputs()
     in_place = case.family in ("adamw", "clip")
     fresh = [[t.clone() for t in tensors(inputs)]] if in_place else []
-    want = [t.clone() for t in tensors(case.function(*inputs))]
+    want = [t.clone() for t in tensors(with_gradients(case.function, case)(*inputs))]
     moved = case.moved or sum(t.nbytes for t in (*tensors(inputs), *want))
     row: dict[str, Any] = {"case": case.name, "bytes": moved, "ms": {}, "share": {}, "off": {}}
     for way in ways(case):
         try:
-            function = compiled(case, way, cache, 8)
+            function = with_gradients(compiled(case, way, cache, 8), case)
             function(*inputs)  # compiles, tunes; in place: once more from the start
             for kept in fresh:
                 for t, old in zip(tensors(inputs), kept, strict=True):
                     t.copy_(old)
-            row["off"][way] = deviation(tensors(function(*inputs)), want)
+            row["off"][way] = deviation(tensors(function(*inputs)), want, case.random)
             ms = row["ms"][way] = milliseconds(lambda f=function: f(*inputs), moved)  # type: ignore[misc]
             row["share"][way] = moved / ms / 1e6 / copy
             print(case.name, way, f"{ms:.4f} ms {row['share'][way]:.2f}", flush=True)
@@ -368,7 +389,7 @@ def warm(number: int, cache: Path, chosen: Sequence[Case]) -> None:
         inputs = case.inputs()
         for way in ways(case):
             try:
-                compiled(case, way, cache, 1)(*inputs)
+                with_gradients(compiled(case, way, cache, 1), case)(*inputs)
             except Exception as error:  # noqa: BLE001 - the process that times says it again
                 print(case.name, way, str(error)[:200], file=sys.stderr)
         del inputs
@@ -393,8 +414,12 @@ def table(found: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{name}: {'  '.join(parts)}" for name, parts in lines.items()]
 
 
-def main() -> int:
-    """Command line."""
+def main(
+    every: Sequence[Case],
+    script: Path,
+    summary: Callable[[Sequence[dict[str, Any]]], Iterable[str]] = table,
+) -> int:
+    """Command line: ``every`` case that is chosen, compiled by processes of ``script``."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", nargs="*", help="parts of cases' names (default: all)")
     parser.add_argument("--out", type=Path, required=True)
@@ -405,14 +430,14 @@ def main() -> int:
     began = time.time()
     warnings.filterwarnings("ignore")
     cache = given.cache
-    chosen = [c for c in cases() if not given.cases or any(p in c.name for p in given.cases)]
+    chosen = [c for c in every if not given.cases or any(p in c.name for p in given.cases)]
     if given.warm is not None:
         warm(given.warm, cache, chosen)
         return 0
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache / "inductor")
     warmed = began + given.seconds * 0.5
-    workers = start(given, cache)
+    workers = start(given, cache, script)
     while time.time() < warmed and any(w.poll() is None for w in workers):
         time.sleep(0.5)
     for worker in workers:
@@ -429,17 +454,17 @@ def main() -> int:
             head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
             text = json.dumps({**head, "copy_gbps": copy, "ways": WAYS, "rows": found}, indent=0)
             (given.out / "limit.json").write_text(text + "\n")
-    print(f"copy {copy:.0f} GB/s; {' / '.join(WAYS)}", *table(found), sep="\n")
+    print(f"copy {copy:.0f} GB/s; {' / '.join(WAYS)}", *summary(found), sep="\n")
     return 0
 
 
-def start(given: argparse.Namespace, cache: Path) -> list[subprocess.Popen[bytes]]:
+def start(given: argparse.Namespace, cache: Path, script: Path) -> list[subprocess.Popen[bytes]]:
     """Processes that fill the caches."""
     found = []
     alone = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
     command = [
         sys.executable,
-        __file__,
+        str(script),
         *given.cases,
         "--out",
         str(given.out),
@@ -455,4 +480,4 @@ def start(given: argparse.Namespace, cache: Path) -> list[subprocess.Popen[bytes
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(cases(), Path(__file__)))

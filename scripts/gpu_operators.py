@@ -1,0 +1,165 @@
+"""Operators that this compiler generates and others call or leave alone, against Inductor by itself
+and tuned: scans, sorts, searches, dropout, gradients of layer norms, and sizes that change.
+
+    python scripts/gpu_operators.py --out DIR [--seconds 165] [CASE …]
+
+Timed as ``gpu_limit.py`` does, in one process on the same inputs. ``dynamic`` is a kernel for sizes
+known when it is called, at the sizes of ``untuned``. Ends with how many times as fast as the better
+of Inductor's two ways the faster of ours is, geometric mean and least, and with the time of
+``dynamic`` over that of ``untuned``. Shares of a copy count a sort as one read and one write.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import gpu_limit
+import torch
+from gpu_limit import Case, aten, random
+from torch.nn import functional
+
+f32 = functools.partial(random, dtype=torch.float32)
+SCANS = (
+    (16384, 1024),
+    (2048, 4096),
+    (512, 16384),
+    (64, 65536),
+    (8, 262144),
+    (8, 1 << 20),
+    (1, 1 << 20),
+)
+SORTS = ((65536, 64), (8192, 256), (4096, 1024), (1024, 4096))
+CHANGING = ((4096, 4096), (8192, 1000), (1000, 50257))
+
+
+def lengths(rows: int, row: int) -> str:
+    """What a case of ``rows`` times ``row`` is called."""
+    return f"{rows}x{row}"
+
+
+def scans() -> Iterator[Case]:
+    """Along rows."""
+    for shape in SCANS:
+        inputs = functools.partial(lambda s: [f32(*s)], shape)
+        yield Case("cumsum", lengths(*shape), lambda x: x.cumsum(-1), inputs)
+        yield Case(
+            "cumsum of a product", lengths(*shape), lambda x: (x * 0.5).cumsum(-1) + 1, inputs
+        )
+        yield Case("cummax", lengths(*shape), lambda x: x.cummax(-1), inputs)
+        yield Case("logcumsumexp", lengths(*shape), lambda x: x.logcumsumexp(-1), inputs)
+
+
+def sorts() -> Iterator[Case]:
+    """Along rows, and pieces of sorts."""
+    for shape in SORTS:
+        inputs = functools.partial(lambda s: [f32(*s)], shape)
+        yield Case("sort", lengths(*shape), lambda x: x.sort(-1), inputs)
+        yield Case("topk 8", lengths(*shape), lambda x: x.topk(8, -1), inputs)
+    yield Case("median", "8192x256", lambda x: x.median(-1), lambda: [f32(8192, 256)])
+
+
+def searches() -> Iterator[Case]:
+    """In sorted rows of boundaries."""
+    for count in (64, 4096):
+        inputs = functools.partial(lambda n: [f32(n).sort().values, f32(1 << 24)], count)
+        yield Case("searchsorted", str(count), torch.searchsorted, inputs)
+        yield Case("bucketize", str(count), lambda b, x: torch.bucketize(x, b, right=True), inputs)
+
+
+def dropped() -> Iterator[Case]:
+    """Dropout beside what it is fused with, forward and backward."""
+
+    def forward(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return functional.dropout(functional.gelu(x), 0.1, True) + y
+
+    def both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return functional.dropout(functional.silu(x) * y, 0.1, True)
+
+    two = lambda: [random(8192, 4096), random(8192, 4096)]  # noqa: E731
+    yield Case("dropout", "8192x4096", forward, two, random=True)
+    yield Case(
+        "dropout and gradient",
+        "8192x4096",
+        both,
+        two,
+        moved=2 * 8 * 8192 * 4096,
+        random=True,
+        gradient=True,
+    )
+
+
+def layers() -> Iterator[Case]:
+    """Gradients of layer norms."""
+    every = [True, True, True]
+    for shape in ((32768, 768), (16384, 1024), (8192, 4096), (2048, 16384)):
+
+        def inputs(shape: tuple[int, int] = shape) -> list[Any]:
+            rows, row = shape
+            one = functools.partial(f32, rows, 1)
+            return [random(*shape), random(*shape), one(), one().abs(), random(row), random(row)]
+
+        def backward(dy: Any, x: Any, mean: Any, r: Any, w: Any, b: Any, n: int = shape[1]) -> Any:
+            return aten.native_layer_norm_backward(dy, x, [n], mean, r, w, b, every)
+
+        yield Case("layer backward", lengths(*shape), backward, inputs)
+
+
+def changing() -> Iterator[Case]:
+    """Functions compiled for sizes that change, too."""
+
+    def norm(x: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(x, (x.shape[1],))
+
+    functions: dict[str, Callable[..., Any]] = {
+        "softmax": gpu_limit.softmax,
+        "rms norm": norm,
+        "gelu": functional.gelu,
+        "row sum": lambda x: x.float().sum(-1),
+        "column sum": lambda x: x.float().sum(0),
+        "cumsum": lambda x: x.float().cumsum(-1),
+    }
+    for name, function in functions.items():
+        for shape in CHANGING:
+            inputs = functools.partial(lambda s: [random(*s)], shape)
+            yield Case(f"changing {name}", lengths(*shape), function, inputs, dynamic=True)
+
+
+def cases() -> list[Case]:
+    """Everything, in the order in which it is timed."""
+    return [*layers(), *dropped(), *changing(), *searches(), *sorts(), *scans()]
+
+
+def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Shares of a copy, against the better of Inductor's ways, sizes that change."""
+    yield from gpu_limit.table(found)
+    against = {
+        r["case"]: min(r["ms"][w] for w in ("inductor", "inductor tuned") if w in r["ms"])
+        / min(r["ms"][w] for w in ("untuned", "tuned") if w in r["ms"])
+        for r in found
+        if {"inductor", "inductor tuned"} & r["ms"].keys() and {"untuned", "tuned"} & r["ms"].keys()
+    }
+    own = {
+        r["case"]: r["ms"]["dynamic"] / r["ms"]["untuned"] for r in found if "dynamic" in r["ms"]
+    }
+    for name, ratios, worst in (
+        ("over Inductor's better", against, min),
+        ("dynamic / static time", own, max),
+    ):
+        if ratios:
+            case = worst(ratios, key=lambda c: ratios[c])
+            mean = statistics.geometric_mean(ratios.values())
+            yield f"{name}: {mean:.3f} of {len(ratios)}, worst {case} {ratios[case]:.3f}"
+            yield "  " + "  ".join(
+                f"{c} {v:.2f}" for c, v in sorted(ratios.items(), key=lambda i: i[1])
+            )
+
+
+if __name__ == "__main__":
+    raise SystemExit(gpu_limit.main(cases(), Path(__file__), summary))
