@@ -99,7 +99,7 @@ class Tail:
         return np.minimum(far, -ndtri(self.beyond(far))) if self.rate else far
 
     def beyond(self, far: Block | float) -> Block:
-        """The share of points that lie further off, beyond ``FROM``."""
+        """The share of points that lie further off and beyond ``FROM``: a mode has none nearer."""
         return np.asarray(self.rate * (FROM / np.maximum(far, FROM)) ** self.index)
 
 
@@ -136,7 +136,7 @@ class Law:
         from scipy.special import bdtrc, ndtr
 
         side, off = self.up if far > 0 else self.down, max(abs(far), 1.0)
-        rate = side.rate * (FROM / off) ** side.index + ndtr(-off)
+        rate = float(side.beyond(off)) + ndtr(-off)
         return float(bdtrc((2 * length - 1) // 3, length, min(1.0, rate)))
 
     def worth(self, far: Block) -> float:
