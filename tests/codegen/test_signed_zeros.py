@@ -35,6 +35,10 @@ def filled(x: Tensor) -> Tensor:
     return torch.copysign(x, torch.full_like(x, -0.0))
 
 
+def fractions(x: Tensor) -> Tensor:
+    return torch.frac(x * 0)
+
+
 def _minuses(node: ast.AST) -> Iterator[str]:
     """Unary minuses of anything but a number, and numbers that are -0.0."""
     for each in ast.walk(node):
@@ -44,7 +48,7 @@ def _minuses(node: ast.AST) -> Iterator[str]:
                 yield ast.unparse(each)
 
 
-@pytest.mark.parametrize("function", [negated, chosen, added, sorted_rows, filled])
+@pytest.mark.parametrize("function", [negated, chosen, added, sorted_rows, filled, fractions])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
 def test_zeros_keep_their_sign(compiler: Compiler, function, dtype: torch.dtype) -> None:
     x = torch.randn(6, 8).to(dtype)

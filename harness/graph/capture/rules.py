@@ -36,6 +36,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.dist.default: dist,
+        _aten.frac.default: lambda x: x - x.trunc(),  # torch before 2.13: of -0.0 it is -0.0
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
         _aten.unbind_copy.int: _copied(_aten.unbind.int),
         _aten._cdist_forward.default: cdist,

@@ -204,6 +204,8 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         _keep_strides(node, changed)
     if target is torch.ops.aten.index.Tensor:
         _index(node, value, changed)
+    if target in (torch.ops.aten._fft_c2c.default, torch.ops.aten._fft_r2c.default):
+        _transformed(node, value, changed)
     if torch.Tag.pointwise not in target.tags:
         return
     # In the order of the arguments, each as often as it stands there.
@@ -258,6 +260,25 @@ def _index(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
     operands += [(one.shape, one.stride()) for one in laid]
     stride = elementwise_strides(value.shape, operands)
     if any(n > 1 and a != b for n, a, b in zip(value.shape, value.stride(), stride, strict=True)):
+        node.meta["val"] = value.new_empty_strided(value.shape, stride)
+        changed.add(node)
+
+
+def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
+    """A Fourier transform on a CPU with MKL, which torch before 2.13 traces otherwise: the
+    transformed dimensions are innermost, both kinds in the order of the argument's strides, and
+    the last one of real numbers last of all."""
+    made: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
+    x, named, *_ = made
+    if x.device.type != "cpu" or not torch._C.has_mkl or not _are_known([x]):
+        return
+    dims = [d % x.dim() for d in named]
+    last = dims[-1:] if node.target is torch.ops.aten._fft_r2c.default else []
+    sorted_dims = sorted(set(range(x.dim())) - set(last), key=lambda d: (d in dims, -x.stride(d)))
+    stride, step = [0] * x.dim(), 1
+    for d in reversed([*sorted_dims, *last]):
+        stride[d], step = step, step * value.shape[d]
+    if dims and value.stride() != tuple(stride):
         node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
 

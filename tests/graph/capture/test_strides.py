@@ -62,6 +62,18 @@ def test_results_in_order_and_strides_of_dimensions_of_one_element(devices: Devi
     assert differences(function, [x, y, z], Compiler(devices=devices)) == []
 
 
+def test_fourier_transforms_lie_as_the_library_leaves_them(devices: Devices) -> None:
+    x = torch.randn(4, 6, 8)
+
+    def function(*xs: torch.Tensor) -> Any:
+        ways = (torch.fft.rfft, torch.fft.ihfft, torch.fft.ifft)
+        made = [way(x, dim=d) for way in ways for x in xs for d in (0, -1)]
+        return [one.real * 2 for one in [*made, *(torch.fft.rfftn(x) for x in xs)]]
+
+    given = [x, x.transpose(0, 2), x[:, ::2]]
+    assert differences(function, given, Compiler(devices=devices)) == []
+
+
 def test_gradients_of_activations_lie_as_eager_mode_lays_them_out(devices: Devices) -> None:
     made = torch.randn(9, 4, 3, 1).transpose(0, -1).unbind(1)
     given = [x.detach().requires_grad_() for x in made for _ in range(2)]
