@@ -163,6 +163,26 @@ def test_beyond_the_largest_number_all_are_alike(
     assert interpreter.check(module.text.replace(line, bounded)).passed == passes
 
 
+@pytest.mark.parametrize(("last", "passes"), [("(1 + 2.0**-17) * ", True), ("1.01 * ", False)])
+def test_what_16_bits_hold_or_not_may_depend_on_float32s_last_places(
+    interpreter: InterpreterPool, last: str, passes: bool
+) -> None:
+    """65519.7 is 65504 there, 65520 is infinite, and so is a quarter of it."""
+    module = only(
+        graph("""def overflows(
+    kept: "i64[128] bound=8",
+):
+    mul: "f32[128]" = aten.mul.Tensor(kept, 9359.957)
+    log: "f32[128]" = aten.log.default(mul)
+    exp: "f32[128]" = aten.exp.default(log)
+    half: "f16[128]" = aten._to_copy.default(exp, dtype=torch.float16)
+    quarter: "f16[128]" = aten.mul.Tensor(half, 0.25)
+    return (half, quarter)
+""")
+    )
+    assert checked(module, interpreter, "tl.exp(", f"{last}tl.exp(").passed == passes
+
+
 def test_which_calls_are_inexact_and_what_jumps() -> None:
     assert {n.name for n in NUMBERS.nodes if is_inexact(n)} == {"log", "div"}
     assert jumps(NUMBERS.nodes, NUMBERS.types())
