@@ -26,7 +26,6 @@ from typing import Any
 import torch
 from torch import fx
 
-from harness import dump
 from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import Partition, combined
@@ -54,7 +53,7 @@ from harness.graph.capture import control
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
 from harness.graph.model import CHECKED, Graph
-from harness.hooks import StageFiles
+from harness.hooks import StageFiles, dump_folder, dumped
 from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
@@ -370,7 +369,7 @@ class Compiler:
         graph = with_bounds(converted.graph)
         if not (self.unchecked_indices or options.unchecked_indices):
             graph = replace(graph, facts=(*graph.facts, CHECKED))
-        folder = options.dump and dump.new_folder(options.dump, name)
+        folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         asked = (self.multi_kernel, self.timed_fusion)
         timed = any(asked) or self.timed_combos
@@ -401,7 +400,7 @@ class Compiler:
         records = self.reduce_overhead and not (asserted or converted.sizes or part)
         wrap = functools.partial(self._recorded, compiled, kept) if records else None
         if folder is not None:
-            wrap = functools.partial(dump.written, folder, graph, compiled, wrap)
+            wrap = functools.partial(dumped, folder, graph, compiled, wrap)
         return _boxed(converted, compiled, self.devices, device, rescue, shared, looks, wrap)
 
     def _recorded(

@@ -15,9 +15,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.calibration.record import Calibration, Cell, Subject
+from harness.calibration.record import Calibration, Cell, Subject, load, save
 from harness.calibration.run import conclude
-from harness.calibration.store import load, save
 from harness.measure.noise.judge import Rules
 from harness.records.run import from_json
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.calibration import store as calibrations
+from harness.calibration import record as calibrations
 from harness.calibration.judging import GROUPS, share
 from harness.calibration.record import Share
 from harness.errors import RecordError

@@ -1,12 +1,21 @@
 """What happens to a calibration's jobs in the worker process that has the GPU: one kernel, as it
-is and slowed down, interleaved."""
+is and slowed down, interleaved.
 
+What slows a launch down is a kernel of known length behind it. One thread block reads the SM's
+cycle counter until enough cycles have passed, and adds what it saw to a tally: cycles, and
+nanoseconds of the device's global timer. So what a launch was slowed down by is known from the
+device itself, whatever the timer under test says.
+"""
+
+# ruff: noqa: N803 - Triton's constants are written in capitals
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import triton
+import triton.language as tl
 
 from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, Truth, levels_for, slowed
 from harness.devices.job import Context
@@ -16,6 +25,33 @@ from harness.records.timing import Launch, Work
 from harness.runtime import module as modules
 from harness.runtime.launch.launcher import Launcher
 from harness.target import Target
+
+STRIDE = 16
+"""64-bit integers from one tally to the next: a cache line each. Tallies that straddled two
+sectors cost their spins 0.13 µs more wherever the kernel before had swept them out of the cache."""
+
+
+@triton.jit(do_not_specialize=["cycles"])
+def spin(tally, cycles, GROUP: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Wait for ``cycles`` (none: end at once) and count it in ``tally``."""
+    began = tl.inline_asm_elementwise(
+        "mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
+    )
+    first = tl.inline_asm_elementwise(
+        "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
+    )
+    last = first
+    while last - first < cycles:
+        last = tl.inline_asm_elementwise(
+            "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
+        )
+    ended = tl.inline_asm_elementwise(
+        "mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
+    )
+    tl.atomic_add(tally + GROUP * 16, last - first)
+    tl.atomic_add(tally + GROUP * 16 + 1, ended - began)
+    tl.atomic_add(tally + GROUP * 16 + 2, 1)
+
 
 _FIRST_MS = 40.0
 """Wall clock for finding out how long a kernel takes."""
@@ -80,10 +116,8 @@ class Spin:
     def __init__(self, device: torch.device, kernel: Any = None) -> None:
         """Compiles the kernel and finds out how many cycles a millisecond has, once the clocks
         of an idle device have risen. ``kernel`` is given by tests."""
-        from harness.calibration import spin
-
-        self._kernel: Any = kernel or spin.spin
-        self._tally = torch.zeros((_MOST_LEVELS, spin.STRIDE), dtype=torch.int64, device=device)
+        self._kernel: Any = kernel or spin
+        self._tally = torch.zeros((_MOST_LEVELS, STRIDE), dtype=torch.int64, device=device)
         before = 0.0
         for _ in range(_MOST_ROUNDS):
             self._per_ms = self._rate()

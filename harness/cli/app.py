@@ -31,7 +31,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("show", "show", "Print a recorded run."),
     ("compare", "compare", "Say what is slower, whether it is real, and why."),
     ("changes", "changes", "Say at which commit a kernel's time changed, and why."),
-    ("report", "night.report:report", "Write the results as web pages."),
+    ("report", "night.nightly:report", "Write the results as web pages."),
     ("confirm", "compare:confirm", "Time two runs' kernels against each other, today."),
     ("nightly", "night.nightly:nightly", "Time what changed since the accepted run, confirmed."),
     ("accept", "night.nightly:accept", "Make a run what nights are compared with."),

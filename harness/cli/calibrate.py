@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import harness
-from harness.calibration import store as calibrations
+from harness.calibration import record as calibrations
 from harness.calibration.record import Calibration, Cell
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command

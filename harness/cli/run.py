@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness.calibration import store as calibrations
+from harness.calibration import record as calibrations
 from harness.cli import arguments
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.corpus import selecting

@@ -7,10 +7,11 @@ imports only what its own jobs ask for.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from harness.errors import HarnessError
 
@@ -93,3 +94,19 @@ class Context:
             self._made[make] = make(self)
         found: T = self._made[make]
         return found
+
+
+class Closing(abc.ABC):
+    """Base of classes with a ``close``: ``with`` closes them, whatever happens inside."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Give back what is held. Closing twice does no harm."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from harness.devices.closing import Closing
-from harness.devices.job import Device, Job
+from harness.devices.job import Closing, Device, Job
 from harness.devices.process import START_SECONDS, Process
 from harness.errors import HarnessError, NoDevice, WorkerDied
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.devices.closing import Closing
+from harness.devices.job import Closing
 from harness.errors import RecordError
 from harness.files import write_error
 from harness.records.run import from_json, to_json

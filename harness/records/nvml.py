@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from harness.devices.closing import Closing
+from harness.devices.job import Closing
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,18 +1,25 @@
-"""The scheduler's stages, in order."""
+"""The scheduler's stages, in order; nests written again over their kernel's common loops."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+
+import sympy
 
 from harness.decisions import UNDECIDED, Decisions
-from harness.ir.nodes import Nest, buffers_read
+from harness.ir.affine import build, size_hint
+from harness.ir.index import axis_symbol
+from harness.ir.nodes import Axis, Builder, Made, Nest, Reduce, Value, buffers_read, rewrite_stores
 from harness.ir.program import Program, Role
+from harness.ir.simplify import Simplifier
+from harness.schedule import space
 from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.fuse import Fused, fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
-from harness.schedule.rewrite import arrange, axes_of, walked_axes, write
 from harness.target import Target
 
 
@@ -88,3 +95,126 @@ def _group(kernel: Fused, facts: Facts, positions: dict[str, int]) -> FusedGroup
         ),
         walked_axes(arranged),
     )
+
+
+def arrange(candidate: space.Candidate) -> space.Candidate:
+    """The candidate with its loops in the order its memory accesses want, parallel ones
+    first, contiguous ones merged. An argmax keeps the order its positions count in."""
+    order = [*_by_contiguity(candidate, False), *_by_contiguity(candidate, True)]
+    return space.merge_dimensions(space.permute(candidate, order))
+
+
+def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
+    """Dimensions of one class, outermost first."""
+    dimensions = list(candidate.dimensions(reduced))
+    accesses = [r for v in candidate.views for r in v.accesses]
+    if reduced:
+        for access in accesses:
+            if access.use is space.Use.REDUCED_POSITION:
+                return sorted(dimensions, key=lambda k: -size_hint(access.strides[k]))
+    votes: dict[tuple[int, ...], int] = {}
+    for access in dict.fromkeys(accesses):
+        if access.use not in (space.Use.LOAD, space.Use.STORE) or not access.exact:
+            continue
+        if not all(access.strides[k] != 0 for k in dimensions):
+            continue
+        order = _descending(access, dimensions)
+        weight = candidate.points(access) * (2 if access.use is space.Use.STORE else 1)
+        votes[order] = votes.get(order, 0) + weight
+    if not votes:
+        return dimensions
+    best = min(votes, key=lambda order: (-votes[order], order))
+    return list(best)
+
+
+def _descending(access: space.AffineAccess, dimensions: list[int]) -> tuple[int, ...]:
+    return tuple(sorted(dimensions, key=lambda k: (-abs(size_hint(access.strides[k])), k)))
+
+
+def axes_of(candidate: space.Candidate, reduced: bool) -> tuple[Axis, ...]:
+    """The loops of an arranged candidate: ``i0, i1, …`` parallel, ``r0, r1, …`` reduced."""
+    prefix = "r" if reduced else "i"
+    return tuple(
+        Axis(axis_symbol(prefix, n), sympy.sympify(candidate.sizes[k]))
+        for n, k in enumerate(candidate.dimensions(reduced))
+    )
+
+
+def walked_axes(candidate: space.Candidate) -> tuple[Axis, ...]:
+    """Those of the parallel loops that reductions across run over."""
+    pairs = zip(candidate.dimensions(False), axes_of(candidate, False), strict=True)
+    return tuple(axis for place, axis in pairs if place in candidate.walked)
+
+
+class _Addresses:
+    """Index expressions of one view, over the candidate's loop variables."""
+
+    def __init__(
+        self, view: space.NestView, candidate: space.Candidate, variables: Sequence[sympy.Symbol]
+    ) -> None:
+        self.view = view
+        self.candidate = candidate
+        self.variables = variables
+        self.known: dict[sympy.Expr, sympy.Expr] = {}
+        self.loops: dict[sympy.Symbol, sympy.Expr] | None = None
+        self.simplifier: Simplifier | None = None
+
+    def of(self, expr: sympy.Expr) -> sympy.Expr:
+        """``expr`` over the new loops."""
+        found = self.known.get(expr)
+        if found is None:
+            found = self.known[expr] = self._make(expr)
+        return found
+
+    def _make(self, expr: sympy.Expr) -> sympy.Expr:
+        place = self.view.of_index.get(expr)
+        if place is not None:
+            return self._sum(self.view.accesses[place])
+        if self.simplifier is None:
+            sizes = zip(self.variables, self.candidate.sizes, strict=True)
+            self.simplifier = Simplifier(dict(sizes))
+        return self.simplifier.simplify(expr.xreplace(self._loops()))
+
+    def _sum(self, access: space.AffineAccess) -> sympy.Expr:
+        return build(access.offset, access.strides, self.variables)
+
+    def _loops(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """Old loop variables in terms of the new: kept ones by their accesses; what has
+        none runs over one point only or occurs in no such address."""
+        if self.loops is None:
+            nest = self.view.nest
+            self.loops = {a.var: sympy.S.Zero for a in (*nest.axes, *nest.raxes)}
+            for access in self.view.accesses:
+                if access.use is space.Use.AXIS:
+                    var = next(a for a in self.loops if a.name == access.name)
+                    self.loops[var] = self._sum(access)
+        return self.loops
+
+
+def _across(builder: Builder, value: Value, made: Made) -> Value | None:
+    """A reduction over rows that are walked, which is another one than that of the same values
+    along them."""
+    if not isinstance(value, Reduce):
+        return None
+    args = [made[id(arg)] for arg in value.args]
+    return builder.reduce(value.kind, *args, dtype=value.dtype, across=True)
+
+
+def write(candidate: space.Candidate) -> dict[int, Nest]:
+    """Every nest of an arranged candidate over the candidate's loops, by nest number. Values
+    are interned per candidate, so that what two nests share is one object."""
+    builder = Builder()
+    axes, raxes = axes_of(candidate, False), axes_of(candidate, True)
+    loops = {False: iter(axes), True: iter(raxes)}
+    variables = [next(loops[is_reduced]).var for is_reduced in candidate.reduced]
+    nests: dict[int, Nest] = {}
+    for view in candidate.views:
+        nest, addresses = view.nest, _Addresses(view, candidate, variables)
+        stores = rewrite_stores(nest.stores, builder, addresses.of)
+        along, over = axes, () if view.level is space.Level.FLAT else raxes
+        if view.level is space.Level.ACROSS:
+            over = walked_axes(candidate)
+            along = (*(a for a in axes if a not in over), *raxes)
+            stores = rewrite_stores(stores, builder, replace=partial(_across, builder))
+        nests[view.number] = Nest(nest.name, along, over, stores, nest.origins)
+    return nests

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from harness.codegen.source import EmittedModule
-from harness.devices.closing import Closing
-from harness.devices.job import BESIDE_TIMING, Device
+from harness.devices.job import BESIDE_TIMING, Closing, Device
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
 from harness.measure import jobs as asked

@@ -25,7 +25,7 @@ def test_the_spin_compiles_and_reads_the_clocks() -> None:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from harness.calibration.spin import spin
+    from harness.calibration.worker import spin
 
     signature = {"tally": "*i64", "cycles": "i32", "GROUP": "constexpr"}
     source = ASTSource(spin, signature, constexprs={"GROUP": 1})

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from harness.calibration import record as calibrations
 from harness.calibration import run
-from harness.calibration import store as calibrations
 from harness.records.modules import code_hash
 from harness.runtime import device
 from harness.target import H100

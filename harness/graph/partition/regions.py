@@ -12,7 +12,7 @@ The rules, in order:
    uses the other's result, or both read one value of more than one element.
    Regions of one level do not depend on each other, so the order is acyclic.
 5. Cheap work whose only users are in one later region sinks into it when that lowers the
-   bytes that cross region boundaries (``graph.sinking``).
+   bytes that cross region boundaries (``levels.sink``).
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from graphlib import TopologicalSorter
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.model import Graph, HostCall, Mutation, Node, Partition, Ref, Region, tensors_of
-from harness.graph.partition.levels import Kind, Layout, analyse
+from harness.graph.partition.levels import Kind, Layout, analyse, sink
 from harness.graph.partition.members import Unit, connect, fill, region_graph
-from harness.graph.partition.sinking import sink
 from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names, rename_refs
 from harness.graph.views import root_name
 

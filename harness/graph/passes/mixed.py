@@ -1,5 +1,5 @@
 """Reductions across rows of tensors that others reduce along: what one kernel may do in one pass.
-The kernel's programs walk strips of rows (``schedule.mixed``). So the reduction across them is cut
+The kernel's programs walk strips of rows (``schedule.fuse``). So the reduction across them is cut
 into one chunk for each strip, whether or not it has too few results by itself."""
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness.compiled import CompiledRegion
-from harness.devices.closing import Closing
-from harness.devices.job import BESIDE_TIMING, Device, cores
+from harness.devices.job import BESIDE_TIMING, Closing, Device, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.devices.closing import Closing
+from harness.devices.job import Closing
 from harness.records.nvml import NvmlDevice, open_device
 from harness.records.run import StateSummary
 

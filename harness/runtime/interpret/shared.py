@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from harness.devices.closing import Closing
+from harness.devices.job import Closing
 from harness.errors import HarnessError
 
 _ALIGNMENT = 64
