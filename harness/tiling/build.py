@@ -38,6 +38,7 @@ from harness.tiling.passes import components, is_piece, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
+from harness.tiling.single import without_single
 from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
 from harness.tiling.space import Space, iteration_space
 from harness.tiling.workspace import SharedRows, Workspace
@@ -71,6 +72,8 @@ def plan(
     space = iteration_space(program, group)
     category = _category(group, space, target, decisions.looped(group.reduced))
     segments = _segments(program, group, space, category is not Category.REDUCTION)
+    if group.raxes and all(segment.kind is SegmentKind.FLAT for segment in segments):
+        category, space = Category.POINTWISE, space.flat()
     stores = [s for segment in segments for s in segment.stores]
     buffers = _buffers(program, stores)
     tiles = space.tiles()
@@ -194,6 +197,8 @@ def _segments(
         if fresh:
             stores = tuple(with_exact_copies(fresh, dtypes, builder))
             result.append(PlanSegment(segment.kind, stores))
+    if group.raxes:
+        result = without_single(result, space.tiles()[-1], builder)
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
 
 

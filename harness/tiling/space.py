@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sympy
 
@@ -80,6 +80,10 @@ class Space:
                 found = tile.join(found)
             self._known[expr] = found
         return found
+
+    def flat(self) -> Space:
+        """The space of a kernel that turns out to do nothing along its reduction."""
+        return replace(self, hint=None, _tiles=self._tiles[:-1])
 
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles with every entry used so far."""
