@@ -38,7 +38,7 @@ _PAGE = 60_000
 """Characters of Markdown: GitHub takes 65,536 in a comment."""
 _MOST_CAUSES = 4
 _MOST_LOOKED_AT = 10
-_MOST_LONE = 5
+_MOST_LONE = 10
 
 
 class Sort(enum.Enum):
@@ -106,9 +106,7 @@ def _blocks(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Bloc
     if len(rows) < view.judged:
         yield Text(f"note: {len(rows)} of {view.judged} rows, judged among all of them")
     for title, sentences in (("broken in B", found.broken), ("not usable", found.problems)):
-        if sentences:
-            yield from (Text(), Text(f"{title}:", style="bold"))
-            yield from paragraphs([f"  {sentence}" for sentence in sentences])
+        yield from _lone(title, sentences, view)
     yield from _kernels(found, rows, view)
     yield from _sums(found, rows, view)
     matched = {row["graph"] for row in rows}
@@ -347,9 +345,9 @@ def _lone(title: str, lines: Sequence[str], view: View) -> Iterator[Block]:
         return
     most = len(lines) if view.everything else _MOST_LONE
     yield from (Text(), Text(f"{title}:", style="bold"))
-    yield from (Text(f"  {line}") for line in lines[:most])
+    yield from paragraphs([f"  {line}" for line in lines[:most]])
     if len(lines) > most:
-        yield Details(f"  and {len(lines) - most} more", [Text(line) for line in lines[most:]])
+        yield Details(f"  and {len(lines) - most} more (--all)", [Text(line) for line in lines[most:]])
 
 
 def _unmatched(

@@ -385,3 +385,16 @@ def test_what_a_file_should_not_hold_is_named_and_the_rest_is_judged(
     lost = {"empty": 9, "a machine that lies": 9, "duplicate": 0}.get(what, 2)
     assert document["points"] == 9 * POINTS - lost
     assert said in " ".join(harness("changes", "--repository", commits[0]).out.split())
+
+
+def test_what_is_wrong_with_many_kernels_is_folded(
+    harness: Command, results: Path, commits: tuple[Path, list[str]]
+) -> None:
+    def edit(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
+        return replace(kernel, sets=(Samples((0.02, 0.0 if point > 5 else 0.02)),))
+
+    save_history(results, commits[1], np.full((3, POINTS), 0.02), edit=edit)
+    answer = harness("changes", "--repository", commits[0])
+    assert answer.status == 2
+    assert " ".join(answer.out.split()).count("of block: a sample is no time (0 ms)") == 10
+    assert f"and {3 * (POINTS - 6) - 10} more (--json)" in answer.out

@@ -338,6 +338,17 @@ def test_what_a_file_should_not_hold_is_named_and_the_rest_is_judged(
     assert len(harness("compare", A, B, "--json").json()["problems"]) == 1
 
 
+def test_what_is_wrong_with_many_kernels_is_folded(harness: Command, results: Path) -> None:
+    recorded(results, A, *kernels(1))
+    recorded(results, B, *(replace(k, sets=(replace(k.sets[0], ms=(0.02,)),)) for k in kernels(2)))
+    answer = harness("compare", A, B)
+    assert answer.status == 2
+    shown = " ".join(answer.out.split()).count("of g: there is one sample")
+    assert len(kernels(2)) > shown == 10
+    assert f"and {len(kernels(2)) - 10} more (--all)" in answer.out
+    assert "more (--all)" not in harness("compare", A, B, "--all").out
+
+
 def test_what_is_broken_has_a_status_of_its_own(harness: Command, results: Path) -> None:
     made = kernels(1)
     recorded(results, A, *made)
