@@ -347,7 +347,8 @@ def _lone(title: str, lines: Sequence[str], view: View) -> Iterator[Block]:
     yield from (Text(), Text(f"{title}:", style="bold"))
     yield from paragraphs([f"  {line}" for line in lines[:most]])
     if len(lines) > most:
-        yield Details(f"  and {len(lines) - most} more (--all)", [Text(line) for line in lines[most:]])
+        rest = [Text(line) for line in lines[most:]]
+        yield Details(f"  and {len(rest)} more (--all)", rest)
 
 
 def _unmatched(
