@@ -27,8 +27,8 @@ TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MOVES = ("abs", "clone", "copy", "fill", "neg", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign."""
-_UNSIGNED_ZEROS = ("max", "min", "relu", "clamp", "sort", "cum")
-"""In what eager mode's zeros have a sign that depends on the order in memory."""
+_UNSIGNED_ZEROS = ("max min relu clamp sort cum batch_norm layer_norm group_norm").split()
+"""In what eager mode's zeros have a sign that depends on the order in memory, or of operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +183,13 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for one, better, near in zip(made, other or made, nearby or made, strict=True):
             if not _is_float(one) or better.shape != one.shape:
                 continue
-            found = _found_among(one, given)
+            found, none = _found_among(one, given), one.isnan()
             _move_bits(func, given, one, found, canonical=self._by_chance())
             exact = _same(one, better) & (better is not one)
             if double or not pointwise:
                 # Distances of equal points are nothing in any type, or what cancelling leaves.
                 sure = exact.all() | pointwise
-                exact = found | exact & (sure | _same(one, near))
+                exact = found | exact & (sure | _same(one, near)) | (one.isnan() & ~none)
             if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
                 one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
             if exact.all():
@@ -244,12 +244,14 @@ def _again(func: Any, given: Any, dtype: torch.dtype) -> Sequence[Tensor] | None
 
 
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, *, canonical: bool) -> None:
-    """A NaN that is computed, not only moved, may have other bits; products that are 0 in one
-    order and too large in another may be NaN."""
+    """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
+    in one order may be anything in another."""
     x: Any = given[0][0] if given[0] else None
     if "prod" in func._schema.name and _is_float(x):
-        too_large = func(x.abs().clamp_min(1), *given[0][1:], **given[1]).isinf()
-        made.masked_fill_((made == 0) & too_large, torch.nan)
+        size, rest = torch.where(x.isfinite(), x.abs(), 1), given[0][1:]
+        lost = func(size.clamp_min(1), *rest, **given[1]).isinf()
+        lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
+        made.masked_fill_(lost, torch.nan)
     none, name = made.isnan(), func._overloadpacket.__name__
     computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
     if none.any() and (computes or not (found | none).all()):

@@ -137,6 +137,15 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.cumprod(0), lambda x: torch.cat([x[:3].cumprod(0), x[3:] * torch.nan]),
         [torch.tensor([0.5, 0.0, 3e38, 7.0])],
     ),
+    "products too large, or nothing, in another order": (
+        lambda x: x.cumprod(1),
+        lambda x: x.cumprod(1) * torch.tensor([[1, 1, torch.inf], [1, 1, 0]]),
+        [torch.tensor([[0.1, 1.2, 3e38], [1e30, 1e-20, 1e-20]])],
+    ),
+    "zeros of a norm": (
+        lambda x: 1 / F.instance_norm(x), lambda x: -1 / F.instance_norm(x),
+        [torch.tensor([[[3e38, 3e38, 3e38, 0.5, 0.5]]])],
+    ),
     "beside a whole number": (
         lambda x: x.sigmoid().logit().ceil(),
         lambda x: x.sigmoid().logit().nextafter(x * 0 + 2).ceil(), [torch.ones(3)],
