@@ -25,6 +25,9 @@ from harness.tiling.aligned import divides
 from harness.tiling.softmax import side_by_side
 
 R = "r0_"
+_SMALL = 2.0**-16
+"""A mean is finite where the sum is not: terms become smaller by this, which is exact and, in an
+addition, free."""
 _EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
 
 
@@ -268,8 +271,9 @@ class Reducer:
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
         value = self.body.line(scope, self.body.whole(arg, dtype))
-        total = self.body.line(scope, self._reduce("tl.sum", self._guarded(value, "0.0")))
-        mean = self.body.line(scope, f"{total} / {self._count()}")
+        small = f"{self._guarded(value, '0.0')} * {_SMALL}"
+        total = self.body.line(scope, self._reduce("tl.sum", small))
+        mean = self.body.line(scope, f"{total} / ({self._count()} * {_SMALL})")
         off = self.body.line(scope, f"{value} - {mean}")
         square = self._guarded(f"{off} * {off}", "0.0")
         m2 = self.body.line(scope, self._reduce("tl.sum", square))
@@ -293,7 +297,7 @@ class Reducer:
             lanes = self.body.line(scope, f"tl.arange(0, R0_BLOCK // {side}) * {side}", "lane_")
             shape, mask = f"[R0_BLOCK // {side}]", mask and f"{R}offset + {lanes} < {stop}"
             apart = self.body.line(loop, f"tl.reshape({value}, [R0_BLOCK // {side}, {side}])")
-            value = self.body.line(loop, f"tl.sum({apart}, 1) / {side}.0")
+            value = self.body.line(loop, f"tl.sum({apart} * {1 / side}, 1)")
             off = self.body.line(loop, f"{apart} - {value}[:, None]")
             within = f" * {side}.0 + tl.sum({off} * {off}, 1)"
         zeros = f"tl.full({shape}, 0.0, {triton_type(dtype)})"
@@ -343,8 +347,9 @@ class Reducer:
     def _pooled(self, mean: str, m2: str, weight: str, count: str) -> tuple[str, str]:
         """Mean and sum of squares around it of ``count`` values, from those of disjoint parts."""
         scope = self.body.outer
-        total = self.body.line(scope, self._reduce("tl.sum", f"{mean} * {weight}"))
-        final = self.body.line(scope, f"{total} / {count}")
+        small = f"{mean} * ({weight} * {_SMALL})"
+        total = self.body.line(scope, self._reduce("tl.sum", small))
+        final = self.body.line(scope, f"{total} / ({count} * {_SMALL})")
         off = self.body.line(scope, f"{mean} - {final}")
         return final, self.body.line(
             scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}")

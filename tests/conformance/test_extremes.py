@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from harness.backend import Compiler, Devices
 from tests import operator_rows_elementwise, operator_rows_reduction, operator_rows_scan
@@ -200,3 +201,17 @@ def test_reductions_scans_and_sorts(devices: Devices, dtype: torch.dtype) -> Non
     assert list(different([*reductions, *SCANS], dtype, pairs, devices)) == []
     sorts = [case for case in SCANS if "sort" in case.op]
     assert list(different(sorts, dtype, orders, devices)) == []
+
+
+@pytest.mark.parametrize("columns", [5, 80, 20000])
+def test_a_mean_is_finite_where_the_sum_is_not(devices: Devices, columns: int) -> None:
+    """Whole rows at once, and in a loop: a norm of such a row is 0, not NaN."""
+    x = torch.where(torch.arange(columns) % 7 < 4, 3e38, torch.rand(2, columns))
+
+    def function(x: torch.Tensor) -> Any:
+        return torch.var_mean(x, 1), F.layer_norm(x, (columns,))
+
+    torch.compiler.reset()
+    (spread, mean), normed = torch.compile(function, backend=Compiler(devices=devices))(x)
+    assert spread.isinf().all() and normed.count_nonzero() == 0
+    torch.testing.assert_close(mean.double(), x.double().mean(1), rtol=1e-6, atol=0)
