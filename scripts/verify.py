@@ -27,7 +27,7 @@ def main() -> int:
         ("make test", FOR_TESTS),
         ("make check", FOR_CHECKS),
         ("tracking (asv, pytest --benchmark-only, harness changes)", FOR_TRACKING),
-        ("harness report, harness tune --plot", FOR_DRAWING),
+        ("harness report", FOR_DRAWING),
         ("capturing from model libraries", FOR_CAPTURE),
     ):
         if lacking := missing(names):

@@ -18,7 +18,7 @@ from harness.records import modules
 from harness.records.names import find, is_chosen
 from harness.records.run import Run
 from harness.report import output
-from harness.report.tuning import draw, tuning_report
+from harness.report.tuning import tuning_report
 from harness.runtime.tune.tuning_cache import LookupTable
 from harness.target import Target, find_target
 
@@ -45,7 +45,6 @@ def tune(
     fresh: Annotated[bool, "Tune again what is in the tuning cache."] = False,
     deterministic: Annotated[bool, "No search for reductions."] = False,
     check_writes: Annotated[bool, "Catch writes outside a kernel's outputs."] = False,
-    plot: Annotated[Path | None, "Draw every trial: a page."] = None,
     save_table: Annotated[
         Path | None, "Write the choices as a table for HARNESS_TUNING_TABLE."
     ] = None,
@@ -64,10 +63,10 @@ def tune(
 
     \b
     harness tune llama_block_forward
-    harness tune llama_block_forward --search descent --fresh --plot tuning.html
+    harness tune llama_block_forward --search descent --fresh
     harness tune llama_block_forward --run latest --kernel per_fused_mul_0
     """
-    wanted = Wanted(answer.only, plot, save_table)
+    wanted = Wanted(answer.only, save_table)
     if run is not None:
         return _recorded(answer, graph, suite, run, wanted)
     from harness.session.plan import Request
@@ -82,7 +81,6 @@ class Wanted:
     """What the user wants to see of tunings."""
 
     kernels: tuple[str, ...]
-    plot: Path | None
     table: Path | None
 
     def chosen(self, names: Sequence[str]) -> set[str]:
@@ -110,10 +108,10 @@ def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> 
         session = replace(session, modules=modules)
         if not session.timed:
             answer.note(NO_TIMES.format(target=session.target.name))
-            if wanted.plot is not None or wanted.table is not None:
+            if wanted.table is not None:
                 raise NoDevice(
                     "this needs times, and there is no GPU to take them",
-                    where="--plot" if wanted.plot is not None else "--save-table",
+                    where="--save-table",
                     got="no GPU",
                     expected="a GPU, or a recorded tuning",
                     remedy="add --run RUN to use a recorded run, or run on a machine with a GPU",
@@ -211,9 +209,6 @@ def _show(
     wanted: Wanted,
     earlier: Run | None,
 ) -> None:
-    if wanted.plot is not None:
-        draw(tunings, wanted.plot, f"{graph} on {target.name}")
-        answer.note(f"plot: {wanted.plot}")
     head = {
         "graph": graph,
         "status": status,

@@ -1,13 +1,10 @@
-"""Tunings as tables, as JSON and as a picture."""
+"""Tunings as tables and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.errors import HarnessError
-from harness.files import write_atomically
 from harness.measure.tuning import KernelTuning, totals
 from harness.records.names import short
 from harness.records.run import Run, to_json
@@ -179,70 +176,3 @@ def _occupancy(trial: Trial, target: Target) -> float | None:
     if trial.registers is None:
         return None
     return occupancy(config_from_dict(trial.config), trial.resources, target)
-
-
-_MARKS = {
-    "heuristics": ("candidate", "#0072b2", "circle"),
-    "descent": ("tried by the search", "#e69f00", "circle"),
-    "scaled": ("R block halved", "#009e73", "circle"),
-    "pinned": ("last run's", "#cc79a7", "circle"),
-    "first": ("heuristics' first choice", "black", "circle-open"),
-    "chosen": ("chosen", "black", "x-thin-open"),
-}
-"""What a trial is (where it came from, first of all and chosen), what that is called and how it is
-drawn: Okabe and Ito's colours, which colour-blind readers can tell apart."""
-
-
-def draw(tunings: Sequence[KernelTuning], path: Path, title: str) -> None:
-    """Every trial by its time over the best, a row a kernel, largest regret on top, as a page that
-    needs nothing else. Raises ``HarnessError`` where nothing was timed or plotly is missing,
-    ``RecordError`` for a file that cannot be written."""
-    timed = sorted((t for t in tunings if t.best is not None), key=lambda t: -(t.regret or 1.0))
-    if not timed:
-        raise HarnessError(
-            "there is nothing to draw",
-            got="no trial with a time",
-            expected="at least one kernel that was timed",
-            remedy="tune on a machine with a GPU, or show a recorded run with --run",
-        )
-    try:
-        from plotly import express as px
-    except ImportError as error:
-        raise HarnessError(
-            "plotly is needed to draw and is not installed",
-            where="--plot",
-            got=str(error),
-            remedy="pip install 'harness[report]', or leave --plot out",
-        ) from error
-    every = [point for tuning in timed for point in _marked(tuning)]
-    kernel, over, mark, config = zip(*every, strict=True)
-    figure = px.scatter(
-        {"time over the fastest": over, "kernel": kernel, "trial": mark, "configuration": config},
-        "time over the fastest",
-        "kernel",
-        "trial",
-        "trial",
-        hover_data=["configuration"],
-        log_x=True,
-        title=f"Tuning of {title}",
-        color_discrete_map={name: color for name, color, _ in _MARKS.values()},
-        symbol_map={name: symbol for name, _, symbol in _MARKS.values()},
-        category_orders={"kernel": [_plotted(tuning) for tuning in timed]},
-    )
-    write_atomically(path, figure.to_html().encode(), mode=0o644, own=False)
-
-
-def _marked(tuning: KernelTuning) -> Iterator[tuple[str, float, str, str]]:
-    """The kernel, and of each timed trial its time over the best, what it is and was."""
-    best = tuning.best.time if tuning.best and tuning.best.time else 1.0
-    for trial in tuning.timed:
-        what = [trial.origin.value, *["first"] * (trial == tuning.first)]
-        what += ["chosen"] * (trial.config == tuning.chosen)
-        for mark in what:
-            over = (trial.time or best) / best
-            yield _plotted(tuning), over, _MARKS[mark][0], config_text(trial.config)
-
-
-def _plotted(tuning: KernelTuning) -> str:
-    time = tuning.best.time * 1000 if tuning.best and tuning.best.time else 0.0
-    return f"{short(tuning.name)}  {time:.1f} µs"

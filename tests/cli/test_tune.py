@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import torch
 
 from harness.history import store
 from harness.records.run import GraphRecord, Run
-from harness.report.tuning import config_text
 from tests.cli.conftest import Command
 from tests.history.examples import KERNEL, run
 from tests.measure.test_tuning import TUNING
@@ -48,12 +45,11 @@ def test_without_a_gpu_candidates_are_listed_and_the_message_says_so(harness: Co
 
 
 @needs_none
-@pytest.mark.parametrize("option", ["--plot", "--save-table"])
-def test_what_needs_times_says_so(harness: Command, tmp_path: Path, option: str) -> None:
-    answer = harness("tune", GRAPH, option, tmp_path / "file.png")
+def test_what_needs_times_says_so(harness: Command, tmp_path: Path) -> None:
+    answer = harness("tune", GRAPH, "--save-table", tmp_path / "table.json")
     assert answer.status == 1
-    assert f"{option}: this needs times" in answer.err
-    assert not (tmp_path / "file.png").exists()
+    assert "--save-table: this needs times" in answer.err
+    assert not (tmp_path / "table.json").exists()
 
 
 @needs_none
@@ -82,25 +78,6 @@ def test_a_recorded_tuning_is_shown_anywhere(harness: Command, tuned: Run) -> No
     assert document["totals"]["regret"] == pytest.approx(1.2)
     assert len(document["kernels"][0]["trials"]) == 5
     assert harness("tune", GRAPH, "--run", "latest", "--kernel", "other").status == 2
-
-
-def test_the_plot_is_a_page(harness: Command, tuned: Run, tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
-    path = tmp_path / "tuning.html"
-    assert harness("tune", GRAPH, "--run", "latest", "--plot", path).status == 0
-    text = path.read_text()
-    start = re.search(r'Plotly.newPlot\(\s*"[^"]+",\s*', text)
-    assert start is not None
-    drawn, _ = json.JSONDecoder().raw_decode(text, start.end())
-    points = {one["name"]: len(one["y"]) for one in drawn}
-    assert sum(points.values()) == len(TUNING.timed) + 2
-    assert points["chosen"] == points["heuristics' first choice"] == 1
-    assert config_text(TUNING.chosen) in text
-    (tmp_path / "in_the_way").write_text("")
-    place = tmp_path / "in_the_way" / "x.html"
-    answer = harness("tune", GRAPH, "--run", "latest", "--plot", place)
-    assert answer.status == 1
-    assert "could not be written" in answer.err
 
 
 def test_a_run_without_trials_says_so(harness: Command, results: Path) -> None:
