@@ -51,7 +51,7 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     from harness.runtime.launch import launcher
     from harness.runtime.launch.host import raw_stream
     from harness.runtime.launch.selecting import SelectedKernels
-    from harness.runtime.tune.sampling import EventSampler
+    from harness.runtime.tune.race import EventSampler
     from harness.runtime.tune.tuning_cache import TuningCache, device_identity
 
     torch.zeros(1, device="cuda")

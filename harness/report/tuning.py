@@ -11,7 +11,7 @@ from harness.records.run import Run, to_json
 from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
-from harness.runtime.tune.scaling import occupancy
+from harness.runtime.tune.space import occupancy
 from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs, plural
 from harness.target import Target
 

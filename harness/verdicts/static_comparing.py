@@ -20,7 +20,7 @@ from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.records.trials import Resources
 from harness.runtime.compile.static import CompileJob
 from harness.runtime.module import config_from_dict
-from harness.runtime.tune.scaling import resident
+from harness.runtime.tune.space import resident
 from harness.session.session import with_metrics
 from harness.target import Target
 from harness.verdicts import causes

@@ -21,7 +21,7 @@ from harness.files import write_error
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel
-from harness.runtime.tune.sampling import EventSampler
+from harness.runtime.tune.race import EventSampler
 from harness.runtime.tune.saved import Saved
 
 _log = logging.getLogger("harness.bandwidth")

@@ -18,12 +18,10 @@ from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
-from harness.runtime.tune.race import Race, failure
-from harness.runtime.tune.sampling import EventSampler, sampler_of
+from harness.runtime.tune.race import EventSampler, Race, failure, sampler_of
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
-from harness.runtime.tune.scaling import scaled
 from harness.runtime.tune.search import Search
-from harness.runtime.tune.space import Space, is_given
+from harness.runtime.tune.space import Space, is_given, scaled
 from harness.target import Target
 
 _MANY = 4
