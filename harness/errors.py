@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 _ALIKE = 0.6
 """Least similarity (0 to 1) of a name worth proposing: difflib's own cutoff."""
@@ -54,10 +54,7 @@ class HarnessError(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (
-            type(self),
-            (self.what, self.where, self.got, self.expected, self.remedy, self.step),
-        )
+        return type(self), astuple(self)
 
 
 class UsageError(HarnessError):

@@ -22,13 +22,15 @@ def products_added_in_16_bits(
 ) -> frozenset[int]:
     """Ids of the products that are rounded to 16 bits, widened, and added to a number of 16 bits:
     LLVM does both in 16 bits, fused. ``dtypes``: of the buffers."""
-    sums = (v for v in ir.walk(s.value for s in stores) if isinstance(v, ir.Compute))
-    found: set[int] = set()
-    for value in sums:
-        parts = [_parts(a, dtypes) for a in value.args] if value.op in (Op.ADD, Op.SUB) else [None]
-        if None not in parts:
-            found.update(id(p) for some in parts for p in some or () if _is_product(p))
-    return frozenset(found)
+    values = (v for v in ir.walk(s.value for s in stores) if isinstance(v, ir.Compute))
+    sums = (v.args for v in values if v.op in (Op.ADD, Op.SUB))
+    return frozenset(id(p) for args in sums for p in _all(args, dtypes) or () if _is_product(p))
+
+
+def _all(values: Iterable[ir.Value], dtypes: Mapping[str, DType]) -> list[ir.Value] | None:
+    """The parts of all of ``values``; None if one has none."""
+    found = [_parts(value, dtypes) for value in values]
+    return None if None in found else [part for some in found for part in some or ()]
 
 
 def _parts(value: ir.Value, dtypes: Mapping[str, DType]) -> list[ir.Value] | None:
@@ -46,8 +48,7 @@ def _parts(value: ir.Value, dtypes: Mapping[str, DType]) -> list[ir.Value] | Non
         case ir.Compute():
             if value.op not in _CHOOSING:
                 return None
-            found = [_parts(a, dtypes) for a in value.args if a.dtype is value.dtype]
-            return None if None in found else [p for some in found for p in some or ()]
+            return _all((a for a in value.args if a.dtype is value.dtype), dtypes)
         case ir.IndexValue() | ir.Reduce() | ir.Scan() | ir.Sort():
             return None
 
