@@ -25,7 +25,7 @@ from harness.ir.nodes import ReduceKind, reductions
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Rejection
 from harness.schedule.legality import combine, full_units, pair, refused, too_much
-from harness.schedule.match import Matching, Sides, join, matchings
+from harness.schedule.match import Matching, Sides, join, matched
 from harness.schedule.score import bound, saved
 from harness.schedule.space import Candidate, Level, Use, candidate_of, merge_dimensions
 from harness.target import Target
@@ -339,15 +339,14 @@ def mixed(
     if sides is None:
         return None
     found = _unfit(sides.second) or too_much(first, second, facts)
-    for matching in () if found else matchings(sides):
-        joined = _joined(sides, matching)
-        reason = _strips(sides, matching, joined, target, decided) or _early(joined, facts)
-        reason = reason or ("" if decided else _worth(sides, joined, facts))
-        refusal = Rejection("mixed order", reason) if reason else refused(sides, joined, facts)
-        if refusal is None:
-            return merge_dimensions(joined)
-        found = found or refusal
-    return found or Rejection("mixed order", "their loops cannot be split to common sizes")
+    matching = None if found else matched(sides)
+    if matching is None:
+        return found or Rejection("mixed order", "their loops cannot be split to common sizes")
+    joined = _joined(sides, matching)
+    reason = _strips(sides, matching, joined, target, decided) or _early(joined, facts)
+    reason = reason or ("" if decided else _worth(sides, joined, facts))
+    refusal = Rejection("mixed order", reason) if reason else refused(sides, joined, facts)
+    return refusal or merge_dimensions(joined)
 
 
 def _sides(first: Candidate, second: Candidate) -> Sides | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harness.ir.affine import same, size_hint
 from harness.schedule.facts import Facts
 from harness.schedule.group import Rejection, splits
-from harness.schedule.match import Sides, join, matchings
+from harness.schedule.match import Sides, join, matched
 from harness.schedule.order import overwritten_too_early, segments
 from harness.schedule.space import AffineAccess, Candidate, Level, NestView, Use, merge_dimensions
 
@@ -18,8 +18,6 @@ MAX_BUFFERS = 48
 """Pointers of one kernel: each live pointer costs two registers per thread."""
 MAX_OPERATIONS = 1024
 """Scalar operations in one kernel: beyond this the compiler starts to spill."""
-MAX_LIVE_LOADS = 32
-"""Distinct loads of full size in one kernel; each keeps registers busy."""
 UNIT_STRIDE_POINTS = 4096
 """Below this many points the direction of memory accesses does not matter."""
 
@@ -70,28 +68,22 @@ def too_much(first: Candidate, second: Candidate, facts: Facts) -> Rejection | N
 
 
 def combine(sides: Sides, facts: Facts) -> Candidate | Rejection:
-    """The fused candidate under the first identification of points that is legal."""
-    first_rejection: Rejection | None = None
-    for matching in matchings(sides):
-        joined = join(sides, matching)
-        rejection = refused(sides, joined, facts)
-        if rejection is None:
-            return merge_dimensions(joined)
-        first_rejection = first_rejection or rejection
-    if first_rejection is not None:
-        return first_rejection
-    sizes = f"{_shape(sides.first)} and {_shape(sides.second)}"
-    return Rejection("index mismatch", f"the loops {sizes} cannot be split to common sizes")
+    """The fused candidate."""
+    matching = matched(sides)
+    if matching is None:
+        sizes = f"{_shape(sides.first)} and {_shape(sides.second)}"
+        return Rejection("index mismatch", f"the loops {sizes} cannot be split to common sizes")
+    joined = join(sides, matching)
+    return refused(sides, joined, facts) or merge_dimensions(joined)
 
 
 def refused(sides: Sides, joined: Candidate, facts: Facts) -> Rejection | None:
-    """Why ``joined`` would not compute what its two sides do, or hold what they load."""
+    """Why ``joined`` would not compute what its two sides do, or be slower than they are."""
     return (
         _scan_is_alone(joined)
         or _positions_agree(joined)
         or _accesses_agree(sides, joined)
         or _directions_agree(sides, joined)
-        or _loads_fit(joined)
         or _order_is_safe(joined, facts)
     )
 
@@ -242,22 +234,6 @@ def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
         f"{sides.first.name} is contiguous along its {name[own == {True}]} loops, "
         f"{sides.second.name} along the {name[own != {True}]} ones",
     )
-
-
-def _loads_fit(joined: Candidate) -> Rejection | None:
-    written = {r.name for v in joined.views for r in v.accesses if r.use is Use.STORE}
-    distinct = {
-        (r.name, r.offset, r.strides)
-        for v in joined.views
-        for r in v.accesses
-        if r.use is Use.LOAD and r.name not in written and all(s != 0 for s in r.strides)
-    }
-    if len(distinct) > MAX_LIVE_LOADS:
-        return Rejection(
-            "register pressure",
-            f"together {len(distinct)} different full-size loads, limit {MAX_LIVE_LOADS}",
-        )
-    return None
 
 
 def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:

@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from harness.ir.affine import Size, divide, same, size_hint
 from harness.schedule.space import AffineAccess, Candidate, Level, Parts, Use, restride
 
-_ATTEMPTS = 4
-"""Pairs of accesses tried first before two kernels count as not matching."""
-
 
 @dataclass(frozen=True, slots=True)
 class Common:
@@ -136,21 +133,11 @@ def _accesses(candidate: Candidate) -> dict[str, list[AffineAccess]]:
     return found
 
 
-def matchings(sides: Sides) -> Iterator[Matching]:
-    """Ways to identify the points of two candidates, most promising first, at most a few."""
-    seen: list[Matching] = []
+def matched(sides: Sides) -> Matching | None:
+    """Which points of two candidates are one; None if there is no such choice. The first shared
+    access is followed; what it leaves open is decided by the next ones, and finally by the order
+    the loops are in."""
     shared = list(shared_accesses(sides.first, sides.second))
-    starts = range(min(len(shared), _ATTEMPTS)) if shared else range(1)
-    for start in starts:
-        found = _match(sides, shared[start:] + shared[:start])
-        if found is not None and found not in seen:
-            seen.append(found)
-            yield found
-
-
-def _match(sides: Sides, shared: list[tuple[AffineAccess, AffineAccess]]) -> Matching | None:
-    """Follow the first shared access; what it leaves open is decided by the next ones, and
-    finally by the order the loops are in."""
     commons: list[Common] = []
     for first_dimensions, second_dimensions in sides.classes:
         left, right = list(first_dimensions), list(second_dimensions)

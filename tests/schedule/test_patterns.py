@@ -5,7 +5,6 @@ from __future__ import annotations
 from harness.dtypes import DType
 from harness.ir.nodes import ReduceKind
 from harness.ir.ops import Op
-from harness.ir.program import Role
 from harness.schedule import schedule
 from harness.schedule.group import SegmentKind
 from harness.target import H100
@@ -235,17 +234,6 @@ def test_split_loops_meet() -> None:
     (group,) = made.groups
     assert group.internal == {"a", "b"}
     assert_same(program, made)
-
-
-def test_output_role_of_an_unused_store_is_dead() -> None:
-    m = Maker()
-    x = m.input("x", 32)
-    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
-    m.pointwise("dead", [a], lambda v: m.op(Op.EXP, v))
-    made = schedule(m.program(a), H100)
-    assert [g.origins for g in made.groups] == [("a",)]
-    assert "dead" not in {b.name for b in made.program.buffers}
-    assert all(b.role is not Role.TEMPORARY for b in made.program.buffers)
 
 
 def test_small_independent_kernels_save_a_launch() -> None:

@@ -190,17 +190,6 @@ def test_too_many_arguments() -> None:
     assert f"limit {legality.MAX_BUFFERS}" in rejected(made, "too many arguments").reason
 
 
-def test_register_pressure() -> None:
-    m = Maker()
-    t = m.input("x", 64, 64)
-    for k in range(legality.MAX_LIVE_LOADS + 1):
-        y = m.input(f"y{k}", 64, 64)
-        t = m.pointwise(f"a{k}", [t, y], lambda v, u: m.op(Op.ADD, v, u))
-    made = schedule(m.program(t), H100)
-    assert len(made.groups) == 2
-    assert f"limit {legality.MAX_LIVE_LOADS}" in rejected(made, "register pressure").reason
-
-
 def test_too_far_apart() -> None:
     m = Maker()
     x = m.input("x", 512)

@@ -33,8 +33,8 @@ _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
 
 
 def clean(graph: Graph) -> Graph:
-    """The passes in their order: empty tensors, no-ops, common subexpressions, dead code."""
-    return remove_dead(merge_common(remove_no_ops(remove_dead(fold_empty(graph)))))
+    """The passes in their order: empty tensors, no-ops, dead code."""
+    return remove_dead(remove_no_ops(remove_dead(fold_empty(graph))))
 
 
 def kept_names(graph: Graph) -> frozenset[str]:
@@ -169,27 +169,6 @@ def _unchanged(node: Node, made: Mapping[str, Node]) -> str | None:
         if source.op == "aten.slice.Tensor" and source.args == (first, *node.args[2:]):
             return first.name
     return None
-
-
-def merge_common(graph: Graph) -> Graph:
-    """Equal calls on equal arguments are made once; the first one stays. Random operators are not
-    equal to anything; a call whose name must be kept is not removed."""
-    keep = _with_own_memory(graph)
-    seen: dict[object, str] = {}
-    renamed: dict[str, str] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        node = rename_refs(node, renamed)
-        if node.packet in RANDOM_NAMES:
-            nodes.append(node)
-            continue
-        key = (node.op, argument_key(node.args), argument_key(node.kwargs), node.type)
-        first = seen.setdefault(key, node.name)
-        if first != node.name and node.name not in keep:
-            renamed[node.name] = first
-        else:
-            nodes.append(node)
-    return dataclasses.replace(graph, nodes=tuple(nodes))
 
 
 def rename_refs(node: Node, renamed: Mapping[str, str]) -> Node:
