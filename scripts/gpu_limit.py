@@ -43,7 +43,8 @@ WARMERS = 15
 TUNED = {"max_autotune_pointwise": True, "autotune_local_cache": False}
 COMBO = {"combo_kernels": True, "autotune_local_cache": False}
 WAYS = ("untuned", "tuned", "inductor", "inductor tuned")
-FOREACH = ("adamw", "clip", "200 small")
+OPTIMIZERS = ("adamw", "adam", "sgd")
+FOREACH = (*OPTIMIZERS, "clip", "200 small")
 """Families of many launches: timed with combos left out too, as ``separate``."""
 SMALL = 1 << 24
 """Bytes below which a kernel is timed many times in a row, with what the cache holds."""
@@ -171,9 +172,21 @@ def gpt2_sizes(layers: int) -> list[tuple[int, ...]]:
     return [(50257, w), (1024, w), *layer * layers, (w,), (w,)]
 
 
+def llama_sizes() -> list[tuple[int, ...]]:
+    """The parameters of a Llama of a billion."""
+    w, kv, wide = 2048, 512, 8192
+    layer = [(w, w), (kv, w), (kv, w), (w, w), (wide, w), (wide, w), (w, wide), (w,), (w,)]
+    return [(128256, w), *layer * 16, (w,)]
+
+
 def adamw(ps: Any, gs: Any, ms: Any, vs: Any) -> Any:
-    """One step, in place, by foreach operators."""
+    """One step with decay, in place, by foreach operators."""
     torch._foreach_mul_(ps, 1 - 1e-3 * 0.01)
+    return adam(ps, gs, ms, vs)
+
+
+def adam(ps: Any, gs: Any, ms: Any, vs: Any) -> Any:
+    """One step, in place, by foreach operators."""
     torch._foreach_lerp_(ms, gs, 0.1)
     torch._foreach_mul_(vs, 0.999)
     torch._foreach_addcmul_(vs, gs, gs, 0.001)
@@ -181,6 +194,14 @@ def adamw(ps: Any, gs: Any, ms: Any, vs: Any) -> Any:
     torch._foreach_div_(roots, 0.5)
     torch._foreach_add_(roots, 1e-8)
     torch._foreach_addcdiv_(ps, ms, roots, -1e-3)
+    return ps
+
+
+def sgd(ps: Any, gs: Any, ms: Any) -> Any:
+    """One step with momentum, in place, by foreach operators."""
+    torch._foreach_mul_(ms, 0.9)
+    torch._foreach_add_(ms, gs)
+    torch._foreach_add_(ps, ms, alpha=-1e-3)
     return ps
 
 
@@ -248,16 +269,24 @@ def lists(*count: int, sizes: Sequence[tuple[int, ...]]) -> list[Any]:
     return [[random(*s, dtype=torch.float32).abs() for s in sizes] for _ in range(*count)]
 
 
+def steps(label: str, sizes: Sequence[tuple[int, ...]]) -> Iterator[Case]:
+    """What an optimizer does with all parameters of a model."""
+    numel = sum(functools.reduce(int.__mul__, s) for s in sizes)
+    for family, function, each, moved in (
+        ("adamw", adamw, 4, 28),
+        ("adam", adam, 4, 28),
+        ("sgd", sgd, 3, 20),
+        ("clip", clip, 1, 12),
+    ):
+        inputs = functools.partial(lists, each, sizes=sizes)
+        yield Case(family, label, function, inputs, moved * numel)
+
+
 def cases() -> list[Case]:
     """Everything, in the order in which it is timed."""
-    parameters = gpt2_sizes(6)
-    numel = sum(functools.reduce(int.__mul__, s) for s in parameters)
     hidden = [(64, 256)] * 200
-    found = [
-        Case("adamw", "gpt2", adamw, lambda: lists(4, sizes=parameters), 28 * numel),
-        Case("clip", "gpt2", clip, lambda: lists(1, sizes=parameters), 12 * numel),
-        Case("200 small", "", small_nodes, lambda: lists(1, sizes=hidden)),
-    ]
+    found = [*steps("gpt2", gpt2_sizes(6)), *steps("llama", llama_sizes())]
+    found.append(Case("200 small", "", small_nodes, lambda: lists(1, sizes=hidden)))
     for n in (4096, 65536, 16384, 50257, 262144):
         found += rows(n)
     found += curves()
@@ -275,11 +304,14 @@ def cases() -> list[Case]:
     return found
 
 
-def ways(case: Case) -> tuple[str, ...]:
-    """How the case is run."""
+def ways(case: Case, asked: Sequence[str]) -> tuple[str, ...]:
+    """How the case is run, in those ways that are ``asked`` for."""
+    every = (*WAYS, *row_libraries.libraries(case.family))
     if case.family in FOREACH:
-        return ("untuned", "separate", *WAYS[2:])
-    return (*WAYS, *(["dynamic"] if case.dynamic else []), *row_libraries.libraries(case.family))
+        every = ("untuned", "separate", *WAYS[2:])
+    elif case.dynamic:
+        every = (*every, "dynamic")
+    return tuple(way for way in every if way in asked or not asked)
 
 
 def compiled(case: Case, way: str, cache: Path, jobs: int) -> Callable[..., Any]:
@@ -357,16 +389,16 @@ def deviation(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], means: 
     return worst
 
 
-def timed(case: Case, copy: float, cache: Path) -> dict[str, Any]:
+def timed(case: Case, copy: float, cache: Path, asked: Sequence[str]) -> dict[str, Any]:
     """A row: milliseconds, share of a copy and deviation from eager mode, by way."""
     torch.manual_seed(0)
     inputs = case.inputs()
-    in_place = case.family in ("adamw", "clip")
+    in_place = case.family in (*OPTIMIZERS, "clip")
     fresh = [[t.clone() for t in tensors(inputs)]] if in_place else []
     want = [t.clone() for t in tensors(with_gradients(case.function, case)(*inputs))]
     moved = case.moved or sum(t.nbytes for t in (*tensors(inputs), *want))
     row: dict[str, Any] = {"case": case.name, "bytes": moved, "ms": {}, "share": {}, "off": {}}
-    for way in ways(case):
+    for way in ways(case, asked):
         try:
             function = with_gradients(compiled(case, way, cache, 8), case)
             function(*inputs)  # compiles, tunes; in place: once more from the start
@@ -383,11 +415,11 @@ def timed(case: Case, copy: float, cache: Path) -> dict[str, Any]:
     return row
 
 
-def warm(number: int, cache: Path, chosen: Sequence[Case]) -> None:
+def warm(number: int, cache: Path, chosen: Sequence[Case], asked: Sequence[str]) -> None:
     """Compile every ``WARMERS``-th case in every way."""
     for case in chosen[number::WARMERS]:
         inputs = case.inputs()
-        for way in ways(case):
+        for way in ways(case, asked):
             try:
                 with_gradients(compiled(case, way, cache, 1), case)(*inputs)
             except Exception as error:  # noqa: BLE001 - the process that times says it again
@@ -424,6 +456,7 @@ def main(
     parser.add_argument("cases", nargs="*", help="parts of cases' names (default: all)")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=165.0)
+    parser.add_argument("--ways", action="append", default=[], help="which (default: all)")
     parser.add_argument("--warm", type=int)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.mkdtemp(prefix="limit-")))
     given = parser.parse_args()
@@ -432,7 +465,7 @@ def main(
     cache = given.cache
     chosen = [c for c in every if not given.cases or any(p in c.name for p in given.cases)]
     if given.warm is not None:
-        warm(given.warm, cache, chosen)
+        warm(given.warm, cache, chosen, given.ways)
         return 0
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache / "inductor")
@@ -449,7 +482,7 @@ def main(
     found: list[dict[str, Any]] = []
     for case in chosen:
         if time.time() < began + given.seconds:
-            found.append(timed(case, copy, cache))
+            found.append(timed(case, copy, cache, given.ways))
             torch.cuda.empty_cache()
             head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
             text = json.dumps({**head, "copy_gbps": copy, "ways": WAYS, "rows": found}, indent=0)
@@ -470,6 +503,7 @@ def start(given: argparse.Namespace, cache: Path, script: Path) -> list[subproce
         str(given.out),
         "--cache",
         str(cache),
+        *(f"--ways={way}" for way in given.ways),
     ]
     for number in range(WARMERS):
         with (cache / f"warm{number}.txt").open("w") as log:
