@@ -60,3 +60,25 @@ def test_pieces(
     (graph,) = compiler.compiled
     texts = [kernel.module.text for kernel in graph.kernels]
     assert any("if tl.max(" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("function", "what", "times"),
+    [
+        (lambda a, b, c: torch.cat([a.abs().sqrt(), b.abs().sqrt(), c.abs().sqrt()]), "sqrt_rn(", 1),
+        (lambda a, b, c: torch.stack([a.exp() * 2, a.sin().exp() * 2]), "tl.exp(", 1),
+        (lambda a, b, c: torch.cat([a.exp() * 2, b.exp() * 3]), "tl.exp(", 2),
+        (lambda a, b, c: torch.cat([a.exp(), b, c.exp()]), "tl.exp(", 2),
+        (lambda a, b, c: torch.cat([a > 0.25, b > 0.25]), "> 0.25", 1),
+        (lambda a, b, c: torch.cat([1 - a, b - 1, c - 1]), " - 1.0", 2),
+        (lambda a, b, c: torch.cat([c.exp()]), "tl.exp(", 1),
+    ],
+)  # fmt: skip
+def test_what_is_done_to_every_piece_is_done_once(
+    function: Callable[..., object], what: str, times: int, devices: Devices
+) -> None:
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    given = [torch.randn(n, 5) * 3 for n in (3, 4, 1)]
+    assert differences(function, given, compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert kernel.source.text.count(what) == times

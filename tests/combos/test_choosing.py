@@ -141,6 +141,13 @@ def test_launches_of_a_region_wait_for_those_they_need() -> None:
     assert len(seen) < 5 and "_for_" in seen[-1]
 
 
+def test_sums_of_any_length_are_side_by_side() -> None:
+    compiled, seen = run_both(norms([(7,)] * 9 + [(3000,)] * 3 + [(300, 40)]))
+    levels = [len(combo.launches) for bundle in compiled.bundles for combo in bundle.combos]
+    assert levels[0] == 13 and len(seen) <= 4  # each sum by programs of its own
+    assert {len(launch.arguments) for launch in compiled.launches[:12]} == {2}
+
+
 def test_an_optimizer_by_torch_compile(compiler: Compiler) -> None:
     torch.manual_seed(0)
     sizes = [(3, 5), (7,), (3, 5), (64, 2)]

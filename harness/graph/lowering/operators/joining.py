@@ -11,7 +11,7 @@ from harness.graph.lowering.operators.views import slice_start
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Scattered, Tensor, canonical, is_one
 from harness.ir.index import FloorDiv, Mod
-from harness.ir.nodes import StoreMode, Value
+from harness.ir.nodes import Compute, StoreMode, Value, operands
 from harness.ir.ops import Op
 
 
@@ -22,21 +22,27 @@ def cat(call: Call) -> Lowered:
 
 
 def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
-    """Each part where its range of positions is, from the last one forwards."""
+    """Each part where its range of positions is, from the last one forwards. What is done to every
+    part alike is done to the whole: 76 square roots in a row take 19 us, one of 76 numbers 2."""
     scalar, context = call.scalar, call.context
     out = canonical(call.shape)
     starts: list[sympy.Expr] = [sympy.S.Zero]
     for part in parts:
         starts.append(starts[-1] + part.shape[dim])
+    numbers = [n for n, part in enumerate(parts) if not part.shape[dim].is_zero]
+    values: list[Value] = []
+    for number in numbers:
+        index = [*out[:dim], out[dim] - starts[number], *out[dim + 1 :]]
+        read = call.read(parts[number], tuple(index), call.shape)
+        values.append(scalar.cast(read, call.dtype))
+    after: list[tuple[Compute, int]] = []
+    while (found := _alike(values)) is not None:
+        after.append(found)
+        values = [operands(value)[found[1]] for value in values]
     result: Value | None = None
-    for number in reversed(range(len(parts))):
-        part, start, end = parts[number], starts[number], starts[number + 1]
-        if part.shape[dim].is_zero:
-            continue
+    for number, value in reversed(list(zip(numbers, values, strict=True))):
+        start, end = starts[number], starts[number + 1]
         first, last = number == 0, result is None
-        index = list(out)
-        index[dim] = out[dim] - start
-        value = scalar.cast(call.read(part, tuple(index), call.shape), call.dtype)
         mask = context.inside(out[dim], call.shape, None if first else start, None if last else end)
         value = context.masked(mask, value, scalar.like(0, value))
         if result is None:
@@ -44,7 +50,27 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
         else:
             before = context.inside(out[dim], call.shape, None, end)
             result = scalar.where(before, value, result)
+    for whole, place in reversed(after):
+        assert result is not None
+        args = [*whole.args[:place], result, *whole.args[place + 1 :]]
+        result = context.builder.compute(whole.op, *args, dtype=whole.dtype)
     return scalar.constant(0, call.dtype) if result is None else result
+
+
+def _alike(values: list[Value]) -> tuple[Compute, int] | None:
+    """The operation that all ``values`` are, and the one operand in which they differ."""
+    first, *others = values or [None]
+    if not others or not isinstance(first, Compute):
+        return None
+    differ: set[int] = set()
+    for value in others:
+        if not isinstance(value, Compute) or (value.op, value.dtype) != (first.op, first.dtype):
+            return None
+        pairs = list(enumerate(zip(first.args, value.args, strict=True)))
+        differ |= {n for n, (a, b) in pairs if a is not b}
+        if any(a.dtype is not b.dtype for _, (a, b) in pairs):
+            return None
+    return (first, differ.pop()) if len(differ) == 1 else None
 
 
 def constant_pad(call: Call) -> Lowered:
