@@ -30,6 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
+import optimizer_steps  # noqa: E402
 import row_libraries  # noqa: E402
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
@@ -43,8 +44,7 @@ WARMERS = 15
 TUNED = {"max_autotune_pointwise": True, "autotune_local_cache": False}
 COMBO = {"combo_kernels": True, "autotune_local_cache": False}
 WAYS = ("untuned", "tuned", "inductor", "inductor tuned")
-OPTIMIZERS = ("adamw", "adam", "sgd")
-FOREACH = (*OPTIMIZERS, "clip", "200 small")
+FOREACH = (*optimizer_steps.STEPS, "200 small")
 """Families of many launches: timed with combos left out too, as ``separate``."""
 SMALL = 1 << 24
 """Bytes below which a kernel is timed many times in a row, with what the cache holds."""
@@ -164,54 +164,6 @@ def softmax_backward(dy: torch.Tensor, y: torch.Tensor) -> Any:
     return aten._softmax_backward_data(dy, y, -1, y.dtype)
 
 
-def gpt2_sizes(layers: int) -> list[tuple[int, ...]]:
-    """The parameters of a GPT-2."""
-    w = 768
-    layer = [(w,), (w,), (w, 3 * w), (3 * w,), (w, w), (w,)]
-    layer += [(w,), (w,), (w, 4 * w), (4 * w,), (4 * w, w), (w,)]
-    return [(50257, w), (1024, w), *layer * layers, (w,), (w,)]
-
-
-def llama_sizes() -> list[tuple[int, ...]]:
-    """The parameters of a Llama of a billion."""
-    w, kv, wide = 2048, 512, 8192
-    layer = [(w, w), (kv, w), (kv, w), (w, w), (wide, w), (wide, w), (w, wide), (w,), (w,)]
-    return [(128256, w), *layer * 16, (w,)]
-
-
-def adamw(ps: Any, gs: Any, ms: Any, vs: Any) -> Any:
-    """One step with decay, in place, by foreach operators."""
-    torch._foreach_mul_(ps, 1 - 1e-3 * 0.01)
-    return adam(ps, gs, ms, vs)
-
-
-def adam(ps: Any, gs: Any, ms: Any, vs: Any) -> Any:
-    """One step, in place, by foreach operators."""
-    torch._foreach_lerp_(ms, gs, 0.1)
-    torch._foreach_mul_(vs, 0.999)
-    torch._foreach_addcmul_(vs, gs, gs, 0.001)
-    roots = torch._foreach_sqrt(vs)
-    torch._foreach_div_(roots, 0.5)
-    torch._foreach_add_(roots, 1e-8)
-    torch._foreach_addcdiv_(ps, ms, roots, -1e-3)
-    return ps
-
-
-def sgd(ps: Any, gs: Any, ms: Any) -> Any:
-    """One step with momentum, in place, by foreach operators."""
-    torch._foreach_mul_(ms, 0.9)
-    torch._foreach_add_(ms, gs)
-    torch._foreach_add_(ps, ms, alpha=-1e-3)
-    return ps
-
-
-def clip(gs: Any) -> Any:
-    """Gradients scaled to a norm of at most 1, in place."""
-    total = torch.stack(torch._foreach_norm(gs)).norm()
-    torch._foreach_mul_(gs, (1.0 / (total + 1e-6)).clamp(max=1.0))
-    return gs
-
-
 def small_nodes(xs: Any) -> Any:
     """Work on many small tensors that have nothing to do with each other."""
     return [torch.tanh(x) * 0.5 + 1.0 for x in xs]
@@ -272,12 +224,7 @@ def lists(*count: int, sizes: Sequence[tuple[int, ...]]) -> list[Any]:
 def steps(label: str, sizes: Sequence[tuple[int, ...]]) -> Iterator[Case]:
     """What an optimizer does with all parameters of a model."""
     numel = sum(functools.reduce(int.__mul__, s) for s in sizes)
-    for family, function, each, moved in (
-        ("adamw", adamw, 4, 28),
-        ("adam", adam, 4, 28),
-        ("sgd", sgd, 3, 20),
-        ("clip", clip, 1, 12),
-    ):
+    for family, (function, each, moved) in optimizer_steps.STEPS.items():
         inputs = functools.partial(lists, each, sizes=sizes)
         yield Case(family, label, function, inputs, moved * numel)
 
@@ -285,7 +232,8 @@ def steps(label: str, sizes: Sequence[tuple[int, ...]]) -> Iterator[Case]:
 def cases() -> list[Case]:
     """Everything, in the order in which it is timed."""
     hidden = [(64, 256)] * 200
-    found = [*steps("gpt2", gpt2_sizes(6)), *steps("llama", llama_sizes())]
+    found = [*steps("gpt2", optimizer_steps.gpt2_sizes(6))]
+    found += steps("llama", optimizer_steps.llama_sizes())
     found.append(Case("200 small", "", small_nodes, lambda: lists(1, sizes=hidden)))
     for n in (4096, 65536, 16384, 50257, 262144):
         found += rows(n)
@@ -393,7 +341,7 @@ def timed(case: Case, copy: float, cache: Path, asked: Sequence[str]) -> dict[st
     """A row: milliseconds, share of a copy and deviation from eager mode, by way."""
     torch.manual_seed(0)
     inputs = case.inputs()
-    in_place = case.family in (*OPTIMIZERS, "clip")
+    in_place = case.family in optimizer_steps.STEPS
     fresh = [[t.clone() for t in tensors(inputs)]] if in_place else []
     want = [t.clone() for t in tensors(with_gradients(case.function, case)(*inputs))]
     moved = case.moved or sum(t.nbytes for t in (*tensors(inputs), *want))
@@ -495,16 +443,8 @@ def start(given: argparse.Namespace, cache: Path, script: Path) -> list[subproce
     """Processes that fill the caches."""
     found = []
     alone = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    command = [
-        sys.executable,
-        str(script),
-        *given.cases,
-        "--out",
-        str(given.out),
-        "--cache",
-        str(cache),
-        *(f"--ways={way}" for way in given.ways),
-    ]
+    options = [f"--out={given.out}", f"--cache={cache}", *(f"--ways={w}" for w in given.ways)]
+    command = [sys.executable, str(script), *given.cases, *options]
     for number in range(WARMERS):
         with (cache / f"warm{number}.txt").open("w") as log:
             full = [*command, "--warm", str(number)]

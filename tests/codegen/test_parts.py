@@ -65,7 +65,7 @@ def test_pieces(
 @pytest.mark.parametrize(
     ("function", "what", "times"),
     [
-        (lambda a, b, c: torch.cat([a.abs().sqrt(), b.abs().sqrt(), c.abs().sqrt()]), "sqrt_rn(", 1),
+        (lambda a, b, c: torch.cat([x.abs().sqrt() for x in (a, b, c)]), "sqrt_rn(", 1),
         (lambda a, b, c: torch.stack([a.exp() * 2, a.sin().exp() * 2]), "tl.exp(", 1),
         (lambda a, b, c: torch.cat([a.exp() * 2, b.exp() * 3]), "tl.exp(", 2),
         (lambda a, b, c: torch.cat([a.exp(), b, c.exp()]), "tl.exp(", 2),

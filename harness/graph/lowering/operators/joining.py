@@ -59,11 +59,10 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
 
 def _alike(values: list[Value]) -> tuple[Compute, int] | None:
     """The operation that all ``values`` are, and the one operand in which they differ."""
-    first, *others = values or [None]
-    if not others or not isinstance(first, Compute):
+    if len(values) < 2 or not isinstance(values[0], Compute):
         return None
-    differ: set[int] = set()
-    for value in others:
+    first, differ = values[0], set[int]()
+    for value in values[1:]:
         if not isinstance(value, Compute) or (value.op, value.dtype) != (first.op, first.dtype):
             return None
         pairs = list(enumerate(zip(first.args, value.args, strict=True)))
