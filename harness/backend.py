@@ -397,7 +397,7 @@ class Compiler:
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
         kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
-        records = self.reduce_overhead and not (asserted or converted.sizes or part)
+        records = self.reduce_overhead and not (asserted or part)
         wrap = functools.partial(self._recorded, compiled, kept) if records else None
         if folder is not None:
             wrap = functools.partial(dumped, folder, graph, compiled, wrap)

@@ -39,6 +39,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 from gpu_models import MODELS  # noqa: E402
+from torch._dynamo.pgo import reset_code_state  # noqa: E402
 
 from harness.backend import Compiler, Devices  # noqa: E402
 
@@ -69,6 +70,7 @@ class Ways:
                 return
             key = f"{PASSES[not training]} {way}"
             step = self._step(way, training)
+            reset_code_state()  # or sizes that another way met are dynamic from the start
             torch.cuda.empty_cache()
             began = time.perf_counter()
             try:
@@ -191,7 +193,7 @@ def child(name: str, ways: Sequence[str], given: argparse.Namespace) -> None:
     if given.host:
         model.hosts(given.out / f"{name}.txt")
     counts = [
-        f"{name}: {found.replays} replays, {found.plain} plain {found.refused}"
+        f"{name}: {found.replays} replays, {found.plain} plain, {found.state()}"
         for compiler in model.compilers
         for name, found in compiler.recordings.items()
     ]

@@ -52,6 +52,28 @@ def test_what_callers_keep_stays_what_it_was(kept: int | None) -> None:
     assert (run.replays, len(run._made)) == ((22, 1) if kept is None else (16, 16))
 
 
+def test_outputs_are_copied_only_for_callers_who_still_have_them() -> None:
+    """When the same call comes again; and single numbers, which callers collect."""
+    run, x = Recorded(lambda args: [args[0] * 2, args[0].sum()], Replayer(), kept=2), torch.ones(5)
+    places = [run([x.fill_(n)])[0].data_ptr() for n in range(9)]
+    assert len({*places[2:]}) == 1
+    numbers = [run([x.fill_(n)])[1] for n in range(9)]
+    assert [float(n) for n in numbers] == [5.0 * n for n in range(9)] and len(run._made) == 1
+    every = [run([x.fill_(n)])[0] for n in range(9)]
+    assert [y.tolist() for y in every] == [[2.0 * n] * 5 for n in range(9)]
+    assert len(run._made) == 1 and run._copied == {0} and run.plain == 2
+
+
+def test_an_output_that_its_caller_resizes() -> None:
+    run, x = Recorded(lambda args: [args[0] * 2], Replayer(), kept=0), torch.ones(5)
+    for n in range(6):
+        y = run([x.fill_(n)])[0]
+        assert y.tolist() == [2.0 * n] * 5
+        y.untyped_storage().resize_(4000)  # a replay would still write where it was
+        del y
+    assert len(run._made) == 4
+
+
 def test_a_view_of_an_output_keeps_it() -> None:
     run, x = doubled(0), torch.ones(4)
     for _ in range(3):
@@ -74,7 +96,7 @@ def test_an_input_that_moves_is_copied_and_one_that_stays_is_not() -> None:
         got = run([alive[-1], weight])
         torch.testing.assert_close(got, [alive[-1] * 2, alive[-1] + weight])
     assert [list(made.copies) for made in run._made] == [[0]]
-    assert run._in_vain == 2 and run.replays == 18
+    assert run._in_vain == 4 and run.replays == 18
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -95,6 +117,35 @@ def test_layers_that_share_a_graph_have_a_recording_each(fresh: bool) -> None:
     assert len(run._made) == 5 and not run.refused
     assert run.plain == 2 and run.replays == 5 * 12 - 2
     assert run._in_vain <= 5 * 2
+
+
+def test_layers_that_read_the_same_states_have_a_recording_each() -> None:
+    """Though the weights are the least of what they read, and the states are new in every step."""
+    run = Recorded(lambda args: [args[0] @ args[1] + args[2].sum(0)], Replayer(), kept=1)
+    weights, alive = [nn.Parameter(torch.randn(8, 8)) for _ in range(4)], []
+    for _ in range(20):
+        x = torch.randn(3, 8)
+        alive.append(torch.randn(99, 8))
+        for weight in weights:
+            with torch.no_grad():
+                expected, x = x @ weight + alive[-1].sum(0), run([x, weight, alive[-1]])[0]
+            torch.testing.assert_close(x, expected)
+    assert len(run._made) == 4 and all(1 not in made.copies for made in run._made)
+    assert not run.refused and run._in_vain <= 16
+
+
+def test_sizes_have_recordings_of_their_own() -> None:
+    """Each after calls that compile and choose for it; what is made of sizes is returned too."""
+
+    def shown(args: list[Any]) -> list[Any]:
+        return [args[0][: args[1]] + args[1], args[1] + 1]
+
+    run, x = Recorded(shown, Replayer(), kept=1), torch.arange(9.0)
+    for n in range(24):
+        size = n % 3 + 1
+        got, more = run([x, size])
+        assert got.tolist() == [float(i + size) for i in range(size)] and more == size + 1
+    assert len(run._made) == 3 and (run.plain, run.replays) == (6, 18)
 
 
 def test_sets_of_inputs_that_never_come_back_are_given_up() -> None:
@@ -169,11 +220,12 @@ def test_what_cannot_be_recorded_runs_as_it_is() -> None:
     assert "not while capturing" in run.refused and run.plain == 5
     mixed = Recorded(lambda args: [args[0] + 1], Replayer())
     for _ in range(4):
-        mixed([torch.ones(2), 3])
+        mixed([torch.ones(2), None])
     assert "device" in mixed.refused
 
 
-def test_training_by_torch_compile(devices: Devices) -> None:
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_training_by_torch_compile(devices: Devices, dynamic: bool) -> None:
     """The gradients of every step, with the loss of the step before still there."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
@@ -181,10 +233,10 @@ def test_training_by_torch_compile(devices: Devices) -> None:
     twin.load_state_dict(model.state_dict())
     how = {"reduce_overhead": True, "recorder": Replayer(), "fail_on_fallback": True}
     compiler = Compiler(devices=devices, **how)  # type: ignore[arg-type]
-    run: Any = torch.compile(model, backend=compiler)
+    run: Any = torch.compile(model, backend=compiler, dynamic=dynamic or None)
     losses = []
-    for _ in range(9):
-        x = torch.randn(4, 6)
+    for n in range(12 if dynamic else 9):
+        x = torch.randn(4 + n % 2 if dynamic else 4, 6)
         for module, call in ((model, run), (twin, twin)):
             module.zero_grad()
             loss = call(x).square().sum()

@@ -2,14 +2,17 @@
 
 A recording reads its inputs where they were when it was made and writes its outputs to memory of
 its own. So a replay is a run only if every input is where it was, and nobody still uses what the
-last replay returned. The first outputs, which callers keep, are copies; views of inputs are of
-each call's.
+last replay returned (another stream's use counts only while a tensor is held). Callers get the
+outputs as they lie there. Those that a caller still has when the same call comes again, though all
+else is over, are copies from then on, as single numbers always are; views of inputs are of each
+call's.
 
 A graph that a step calls several times (the layers of a model, traced once) has a recording for
-each set of inputs, and another one for a set whose outputs are still in use. Inputs that are
-elsewhere are another set if the memory where they were still exists and they are more than half of
-all bytes (weights, mostly). Otherwise they have moved: the recording is thrown away and, from the
-second time on, such an input is copied to a place of its own before each replay.
+each set of inputs, and another one for a set whose outputs are still in use. Other sizes
+or parameters are another set, and without parameters inputs that are elsewhere, if the memory where
+they were still exists and they are more than half of all bytes. Otherwise they have moved: the
+recording is thrown away and, after some times, such an input is copied to a place of its own before
+each replay.
 
 What is wrong for a recording (inputs elsewhere than on the device, a changed input that moves, an
 input's memory returned as another type) ends recording for good, with the reason in ``refused``.
@@ -17,6 +20,7 @@ input's memory returned as another type) ends recording for good, with the reaso
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,11 +35,12 @@ Run = Callable[[list[Any]], list[Any]]
 _Memory: Any = StorageWeakRef  # which has no types
 
 _WARM = 2
-"""Calls before the first recording: kernels are compiled and tuned, libraries choose theirs."""
+"""Calls before a recording, for each set of sizes: kernels are compiled and tuned, libraries
+choose theirs."""
 _MOST = 16
 """Recordings of one graph at a time; twice as many are thrown away before it is given up."""
-_MOVES = 2
-"""After so many moves an input is copied."""
+_MOVES = 4
+"""After so many moves an input is copied. (Each costs a recording, a copy costs every step.)"""
 
 
 class Recorder(Protocol):
@@ -60,9 +65,9 @@ class CudaRecorder:
 _Place = tuple[int, tuple[int, ...]]
 
 
-def _place(tensor: torch.Tensor) -> _Place:
-    """Where a tensor is, and how it lies there."""
-    return tensor.data_ptr(), tensor.stride()
+def _place(given: torch.Tensor | int) -> _Place:
+    """Where a tensor is, and how it lies there; a size is its own place."""
+    return (given, ()) if isinstance(given, int) else (given.data_ptr(), given.stride())
 
 
 def _within(output: torch.Tensor, given: list[Any]) -> tuple[int, Callable[..., Any]] | None:
@@ -70,7 +75,8 @@ def _within(output: torch.Tensor, given: list[Any]) -> tuple[int, Callable[..., 
     storage = output.untyped_storage().data_ptr() if output.numel() else None
     for at in (n for n, tensor in enumerate(given) if tensor is output):
         return at, operator.itemgetter(at)
-    holding = [n for n, t in enumerate(given) if t.untyped_storage().data_ptr() == storage]
+    tensors = [(n, t) for n, t in enumerate(given) if isinstance(t, torch.Tensor)]
+    holding = [n for n, t in tensors if t.untyped_storage().data_ptr() == storage]
     if not holding:
         return None
     at, shape, stride = holding[0], output.shape, output.stride()
@@ -84,10 +90,12 @@ class _Recording:
     outputs: list[Any]
     within: dict[int, Callable[..., Any]]  # what makes outputs of inputs
     places: list[_Place]
-    memory: list[Any]  # of the inputs
+    memory: dict[int, Any]  # of the inputs
     nbytes: list[int]
+    weights: frozenset[int]
+    sizes: frozenset[int]
     copies: dict[int, torch.Tensor]
-    idle: list[int] = field(default_factory=list)  # uses of outputs that nobody else has
+    idle: dict[int, tuple[int, int]] = field(default_factory=dict)  # uses when nobody else has any
 
     def moved(self, places: Sequence[_Place]) -> list[int]:
         """Inputs that are elsewhere than at ``places`` and not copied."""
@@ -98,13 +106,20 @@ class _Recording:
 
     def is_set_of(self, moved: Sequence[int]) -> bool:
         """Whether its inputs, but for those that have ``moved``, are still the same."""
-        if all(self.memory[n].expired() for n in moved):
+        if not (self.weights | self.sizes).isdisjoint(moved):
+            return False
+        if self.weights or all(self.memory[n].expired() for n in moved):
             return True
         return 2 * sum(self.nbytes[n] for n in moved) <= sum(self.nbytes)
 
-    def uses(self) -> list[int]:
-        """Of the memory of each output."""
-        return [storage_uses(o) for o in self.outputs if o is not None]
+    def uses(self) -> dict[int, tuple[int, int]]:
+        """Of the memory of each output, and where that is (a caller may resize it)."""
+        outputs = enumerate(self.outputs)
+        return {n: (storage_uses(o), o.data_ptr()) for n, o in outputs if o is not None}
+
+    def held(self) -> set[int]:
+        """Outputs that somebody uses."""
+        return {n for n, use in self.uses().items() if use != self.idle[n]}
 
 
 @dataclass(eq=False, slots=True)
@@ -120,40 +135,56 @@ class Recorded:
     replays: int = 0
     plain: int = 0
     _in_vain: int = 0
+    _calls: dict[tuple[int, ...], int] = field(default_factory=dict)  # by sizes
     _moves: dict[int, int] = field(default_factory=dict)
+    _copied: set[int] = field(default_factory=set)  # outputs
     _made: list[_Recording] = field(default_factory=list)
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """The outputs; ``args`` is emptied."""
-        if not self.refused and self.plain >= _WARM:
-            made = self._idle(args)
+        if not self.refused:
+            sizes = tuple(a for a in args if isinstance(a, int))
+            self._calls[sizes] = calls = self._calls.get(sizes, 0) + 1
+            made = self._idle(args) if calls > _WARM else None
             if made is not None:
                 return self._replayed(made, args)
         self.plain += 1
         return self.run(args)
 
+    def state(self) -> str:
+        """How many recordings there are, and what is copied for and from them, by positions."""
+        inputs = sorted({n for made in self._made for n in made.copies})
+        copied = f"inputs {inputs} and outputs {sorted(self._copied)} copied"
+        return self.refused or f"{len(self._made)} made, {self._in_vain} in vain, {copied}"
+
     def _idle(self, args: list[Any]) -> _Recording | None:
         """A recording that reads ``args`` and whose outputs nobody uses, the oldest (what reads its
         outputs finds them where they were in the step before); made now if there is none."""
-        busy = False
         if self._made:
             places = [_place(a) for a in args]
-            for made in self._made:
-                if not made.moved(places):
-                    busy = True
-                    if made.uses() == made.idle:
-                        return made
-            if busy and len(self._made) >= _MOST:
-                return None
+            busy = [made for made in self._made if not made.moved(places)]
+            for made in busy:
+                if made.uses() == made.idle:
+                    return made
+                if self._callers(held := made.held()):
+                    self._copied |= held
+                    self._made.remove(made)
             if not busy:
                 self._forget(places)
+            elif len(self._made) >= _MOST:
+                return None
         return self._new(args)
 
+    def _callers(self, held: set[int]) -> bool:
+        """Whether of these outputs all are for callers, none for a backward graph to come."""
+        return self.kept is None or all(n < self.kept for n in held)
+
     def _forget(self, places: Sequence[_Place]) -> None:
-        """Throw away recordings of the set that ``places`` are now; if there are too many, the one
-        from which the fewest inputs have moved."""
+        """Throw away recordings of the set that ``places`` are now, but for those that a backward
+        graph is to come for; if there are too many, the one from which the fewest have moved."""
         moved = {n: made.moved(places) for n, made in enumerate(self._made)}
-        gone = [n for n, at in moved.items() if self._made[n].is_set_of(at)]
+        same = [n for n, at in moved.items() if self._made[n].is_set_of(at)]
+        gone = [n for n in same if self._callers(self._made[n].held())]
         if not gone and len(self._made) >= _MOST:
             gone = [min(moved, key=lambda n: len(moved[n]))]
         for number in {at for n in gone for at in moved[n]}:
@@ -181,8 +212,9 @@ class Recorded:
             return f"its inputs move: {self._in_vain} recordings were made in vain"
         if copied & self.changed:
             return "an input that it changes moves"
-        devices = {a.device if isinstance(a, torch.Tensor) else None for a in args}
-        if len(devices) > 1 or None in devices:
+        tensors = [a for a in args if not isinstance(a, int)]
+        devices = {a.device if isinstance(a, torch.Tensor) else None for a in tensors}
+        if len(devices) != 1 or None in devices:
             return "its inputs are not all on one device"
         return ""
 
@@ -192,6 +224,9 @@ class Recorded:
         outputs, replay = self.recorder.record(lambda: self.run([*given]))
         within = {}
         for number, output in enumerate(outputs):
+            if isinstance(output, int):  # made of sizes, which are this recording's
+                within[number] = functools.partial(lambda size, _args: size, output)
+                continue
             found = None if output is None else _within(output, given)
             if found is None:
                 continue
@@ -201,10 +236,13 @@ class Recorded:
                 self.refused = "an output is an input's memory as another type or layout"
                 return None
         places = [_place(a) for a in args]
-        memory = [_Memory(a.untyped_storage()) for a in args]
-        nbytes = [a.nbytes for a in args]
+        sizes = frozenset(n for n, a in enumerate(args) if isinstance(a, int))
+        weights = frozenset(n for n, a in enumerate(args) if isinstance(a, torch.nn.Parameter))
+        tensors = [(n, a) for n, a in enumerate(args) if n not in sizes]
+        memory = {n: _Memory(a.untyped_storage()) for n, a in tensors}
+        nbytes = [0 if n in sizes else a.nbytes for n, a in enumerate(args)]
         outputs = [None if n in within else o for n, o in enumerate(outputs)]
-        return _Recording(replay, outputs, within, places, memory, nbytes, copies)
+        return _Recording(replay, outputs, within, places, memory, nbytes, weights, sizes, copies)
 
     def _replayed(self, made: _Recording, args: list[Any]) -> list[Any]:
         for number, copy in made.copies.items():
@@ -217,7 +255,7 @@ class Recorded:
                 found.append(made.within[number](args))
             elif output is None:
                 found.append(None)
-            elif self.kept is None or number < self.kept:
+            elif number in self._copied or output.numel() == 1:
                 found.append(output.clone(memory_format=torch.preserve_format))
             else:
                 found.append(output.detach())
