@@ -25,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed
+from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
 from harness.graph.capture.decompositions import decompositions
@@ -211,6 +212,7 @@ def compile_joint(
     dense_masks(gm)
     resampled(gm)
     fill_masks(gm)
+    zeros = [True]  # whether autograd makes gradients that do not exist
 
     def relaid(graph: fx.GraphModule) -> None:
         normalise(graph)
@@ -221,6 +223,7 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        zeros[:] = [not tangents.fixed(joint)]
         relaid(joint)
         _recompute_random(joint)
         narrow_places(joint)
@@ -231,6 +234,7 @@ def compile_joint(
     def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:
         def compiled_part(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
             plain_effects(graph)
+            graph.graph.eliminate_dead_code(_is_impure)
             if whole:
                 relaid(graph)
             return compile_part(graph, graph_inputs)
@@ -239,14 +243,14 @@ def compile_joint(
 
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
-        bw_compiler=part(backward),
+        bw_compiler=tangents.by_gradients(part(backward)),
         inference_compiler=part(inference, whole=True),
         partition_fn=partition,
         decompositions=decompositions(eager_random) | rules_of_device() | _list_rules(),
         keep_inference_input_mutations=True,
     )
     with _without_tokens():
-        return compiler(gm, inputs)
+        return tangents.given_alone(compiler(gm, inputs), lambda: zeros[0])
 
 
 def _for_libraries(gm: fx.GraphModule) -> None:
