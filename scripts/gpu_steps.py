@@ -42,6 +42,7 @@ from gpu_models import MODELS  # noqa: E402
 from torch._dynamo.pgo import reset_code_state  # noqa: E402
 
 from harness.backend import Compiler, Devices  # noqa: E402
+from harness.executor.recording import Recorded  # noqa: E402
 
 WAYS = ("eager", "ours", "inductor", "recorded", "inductor recorded")
 PASSES = ("training", "inference")
@@ -174,6 +175,13 @@ class Ways:
         return step
 
 
+def state(found: Recorded) -> str:
+    """How many recordings there are, and what is copied for and from them, by positions."""
+    inputs = sorted({number for made in found._made for number in made.copies})
+    copied = f"inputs {inputs} and outputs {sorted(found._copied)} copied"
+    return found.refused or f"{len(found._made)} made, {found._in_vain} in vain, {copied}"
+
+
 def child(name: str, ways: Sequence[str], given: argparse.Namespace) -> None:
     """Compile, say so, wait for one's turn, time, say what was found."""
     import torch._dynamo
@@ -193,7 +201,7 @@ def child(name: str, ways: Sequence[str], given: argparse.Namespace) -> None:
     if given.host:
         model.hosts(given.out / f"{name}.txt")
     counts = [
-        f"{name}: {found.replays} replays, {found.plain} plain, {found.state()}"
+        f"{name}: {found.replays} replays, {found.plain} plain, {state(found)}"
         for compiler in model.compilers
         for name, found in compiler.recordings.items()
     ]

@@ -151,12 +151,6 @@ class Recorded:
         self.plain += 1
         return self.run(args)
 
-    def state(self) -> str:
-        """How many recordings there are, and what is copied for and from them, by positions."""
-        inputs = sorted({n for made in self._made for n in made.copies})
-        copied = f"inputs {inputs} and outputs {sorted(self._copied)} copied"
-        return self.refused or f"{len(self._made)} made, {self._in_vain} in vain, {copied}"
-
     def _idle(self, args: list[Any]) -> _Recording | None:
         """A recording that reads ``args`` and whose outputs nobody uses, the oldest (what reads its
         outputs finds them where they were in the step before); made now if there is none."""

@@ -212,7 +212,7 @@ def compile_joint(
     dense_masks(gm)
     resampled(gm)
     fill_masks(gm)
-    zeros = [True]  # whether autograd makes gradients that do not exist
+    fixed = [False]  # whether the sizes of gradients are known
 
     def relaid(graph: fx.GraphModule) -> None:
         normalise(graph)
@@ -223,7 +223,7 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        zeros[:] = [not tangents.fixed(joint)]
+        fixed[0] = tangents.fixed(joint)
         relaid(joint)
         _recompute_random(joint)
         narrow_places(joint)
@@ -250,7 +250,7 @@ def compile_joint(
         keep_inference_input_mutations=True,
     )
     with _without_tokens():
-        return tangents.given_alone(compiler(gm, inputs), lambda: zeros[0])
+        return tangents.given_alone(compiler(gm, inputs), lambda: fixed[0])
 
 
 def _for_libraries(gm: fx.GraphModule) -> None:

@@ -2,7 +2,7 @@
 
 A model that returns its logits beside its loss is asked for the loss's gradient alone. Autograd
 then makes zeros for the other (as large as the logits), which the backward graph adds to what there
-is. Here a backward graph is compiled for the gradients that it is given, when it is given them.
+is. Here a backward graph is compiled at its first call, for the gradients that it is given.
 """
 
 from __future__ import annotations
@@ -15,25 +15,23 @@ import torch
 from torch import fx
 
 _aten = torch.ops.aten
-_ZERO_OF_ZERO = {
-    getattr(_aten, name).default
-    for name in "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
-} | {_aten.mul.Tensor, _aten.slice.Tensor, _aten.transpose.int, _aten.squeeze.dim}
+_OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
+_ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | {_aten.mul.Tensor}
 _MOST = 8
-"""Sets of gradients that a backward graph is compiled for; others are given zeros."""
+"""Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 
 
-def given_alone(run: Callable[..., Any], has_zeros: Callable[[], bool]) -> Callable[..., Any]:
+def given_alone(run: Callable[..., Any], fixed: Callable[[], bool]) -> Callable[..., Any]:
     """``run``, which AOTAutograd made, such that its backward graph gets None for gradients that do
-    not exist, unless it ``has_zeros`` (known once ``run`` has been called)."""
+    not exist, if all sizes are ``fixed`` (known once ``run`` was called)."""
     own: list[type] = []
 
     def run_alone(*args: Any) -> Any:
         outputs = run(*args)
-        nodes = () if has_zeros() else (getattr(output, "grad_fn", None) for output in outputs)
-        for node in nodes:
-            compiled = type(node).__name__ == "CompiledFunctionBackward"
-            if compiled and not own and all(getattr(a, "grad_fn", None) is not node for a in args):
+        for node in (getattr(output, "grad_fn", None) for output in outputs if fixed()):
+            # but for the node of another graph, whose output this one was given and returns
+            is_new = not own and type(node).__name__ == "CompiledFunctionBackward"
+            if is_new and all(getattr(arg, "grad_fn", None) is not node for arg in args):
                 own.append(type(node))
             if own and type(node) is own[0]:
                 node.set_materialize_grads(False)
@@ -44,7 +42,7 @@ def given_alone(run: Callable[..., Any], has_zeros: Callable[[], bool]) -> Calla
 
 
 def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiler of backward graphs, of each one for every set of gradients it is given."""
+    """A compiler of backward graphs, of each one for every set of gradients that it is given."""
 
     def compiled(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         names = [node.name for node in graph.graph.nodes if node.op == "placeholder"]
@@ -76,7 +74,7 @@ def fixed(joint: fx.GraphModule) -> bool:
 
 
 def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
-    """A copy of ``gm`` in which the placeholders ``missing`` are zero."""
+    """A copy of ``gm`` in which the placeholders ``missing`` are zero, and are not added."""
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     zeros: set[fx.Node] = set()
@@ -89,18 +87,14 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
         node.replace_all_uses_with(zero)
         gm.graph.erase_node(node)
         zeros.add(zero)
-    for node in list(gm.graph.nodes) if zeros else ():
-        if node.target in _ZERO_OF_ZERO and not zeros.isdisjoint(node.all_input_nodes):
+    for node in list(gm.graph.nodes):
+        others = [a for a in node.all_input_nodes if a not in zeros]
+        if len(others) == len(node.all_input_nodes):
+            continue
+        if node.target in _ZERO_OF_ZERO:
             zeros.add(node)
-        elif node.target is _aten.add.Tensor and not node.kwargs:
-            a, b = node.args
-            other = b if a in zeros else a
-            if {a, b} & zeros and isinstance(other, fx.Node) and _alike(other, node):
-                node.replace_all_uses_with(other)
-                gm.graph.erase_node(node)
+        elif node.target is _aten.add.Tensor and not node.kwargs and len(node.all_input_nodes) == 2:
+            sums = [(n.meta["val"].shape, n.meta["val"].dtype) for n in (node, *others)]
+            if len(set(sums)) == 1 and others:
+                node.replace_all_uses_with(others[0])
     return gm
-
-
-def _alike(a: fx.Node, b: fx.Node) -> bool:
-    x, y = a.meta["val"], b.meta["val"]
-    return (x.shape, x.dtype, x.stride()) == (y.shape, y.dtype, y.stride())

@@ -1,0 +1,92 @@
+"""Backward graphs are compiled for the gradients that they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import fx, nn
+
+from harness.backend import Compiler, Devices
+from harness.graph.capture import tangents
+
+ASKED: dict[str, Callable[[Sequence[torch.Tensor]], torch.Tensor]] = {
+    "loss": lambda out: out[0],
+    "loss and logits": lambda out: out[0] + out[1].square().sum(),
+    "loss and states": lambda out: out[0] + out[2].square().mean(),
+    "states": lambda out: out[2].cos().sum(),
+    "all": lambda out: out[0] * out[1].sum() + out[2].sin().sum(),
+}
+
+
+class Model(nn.Module):
+    """Gives its loss, logits and hidden states, as models of language do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.into, self.out = nn.Linear(8, 16), nn.Linear(16, 40)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        states = torch.relu(self.into(x))
+        logits = self.out(states)
+        return nn.functional.cross_entropy(logits, y), logits, states
+
+
+def gradients(
+    model: nn.Module, run: Any, given: Sequence[torch.Tensor], asked: str
+) -> list[torch.Tensor]:
+    """Of all parameters, zeros where there is none."""
+    model.zero_grad()
+    ASKED[asked](run(*given)).backward()
+    return [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("most", [8, 2])
+def test_every_set_of_gradients(
+    devices: Devices, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also more sets than are compiled."""
+    monkeypatch.setattr(tangents, "_MOST", most)
+    model, compiler = Model(), Compiler(devices=devices, fail_on_fallback=True)
+    run = torch.compile(model, backend=compiler)
+    given = (torch.randn(6, 8), torch.randint(0, 40, (6,)))
+    for asked in (*ASKED, *ASKED):
+        ours, eager = (gradients(model, how, given, asked) for how in (run, model))
+        torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-6)
+    assert len(compiler.compiled) == 1 + (len(ASKED) if most == 8 else 3)
+
+
+def test_what_is_not_there_is_neither_given_nor_added(devices: Devices) -> None:
+    model, compiler = Model(), Compiler(devices=devices, fail_on_fallback=True)
+    given = (torch.randn(6, 8), torch.randint(0, 40, (6,)))
+    gradients(model, torch.compile(model, backend=compiler), given, "loss")
+    graph = compiler.compiled[1].partition.graph
+    assert [i.name for i in graph.inputs if "tangents" in i.name] == ["tangents_1"]
+    ops = [node.op for node in graph.nodes]
+    assert "aten.add.Tensor" not in ops and "aten.full.default" not in ops
+
+
+def test_another_graphs_output_that_is_returned_keeps_its_zeros(devices: Devices) -> None:
+    """Whoever compiled that graph counts on them."""
+    weight = torch.randn(5, requires_grad=True)
+    first: Any = torch.compile(lambda w: ((w * 2).sum(), w * 3), backend="aot_eager")
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    both = fx.symbolic_trace(lambda x, w: (x, x * w))  # torch.compile returns the first by itself
+    second = compiler(both, [first(weight)[1].detach().requires_grad_(), weight])
+    for _ in range(2):
+        weight.grad = None
+        passed, product = second(first(weight)[1], weight)
+        assert passed.grad_fn is not product.grad_fn
+        product.sum().backward()
+        torch.testing.assert_close(weight.grad, 6 * weight)
+
+
+def test_sizes_that_change_get_zeros(devices: Devices) -> None:
+    model, compiler = Model(), Compiler(devices=devices, fail_on_fallback=True)
+    run = torch.compile(model, backend=compiler, dynamic=True)
+    for rows in (6, 9, 4):
+        given = (torch.randn(rows, 8), torch.randint(0, 40, (rows,)))
+        ours, eager = (gradients(model, how, given, "loss") for how in (run, model))
+        torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-6)
