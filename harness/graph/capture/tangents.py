@@ -45,6 +45,8 @@ def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
     """A compiler of backward graphs, of each one for every set of gradients that it is given."""
 
     def compiled(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        if not fixed(graph):
+            return compile_backward(graph, inputs)
         names = [node.name for node in graph.graph.nodes if node.op == "placeholder"]
         made: dict[tuple[int, ...], Callable[..., Any]] = {}
 
