@@ -148,6 +148,33 @@ def test_sizes_have_recordings_of_their_own() -> None:
     assert len(run._made) == 3 and (run.plain, run.replays) == (6, 18)
 
 
+def test_copies_lie_as_what_they_are_copies_of() -> None:
+    """With gaps between elements, or the same elements again and again."""
+    lies = []
+
+    def total(args: list[Any]) -> list[Any]:
+        lies.append((args[0].stride(), args[1].stride()))
+        return [args[0] + args[1] * args[2]]
+
+    weight = nn.Parameter(torch.ones(5), requires_grad=False)
+    run, alive = Recorded(total, Replayer(), kept=0), []
+    for n in range(12):
+        alive.append((torch.full((4, 10), float(n))[:, ::2], torch.ones(1, 5).expand(4, 5)))
+        assert run([*alive[-1], weight])[0].tolist() == [[n + 1.0] * 5] * 4
+    assert set(lies) == {((10, 2), (0, 1))} and list(run._made[0].copies) == [0, 1]
+
+
+def test_layers_whose_inputs_move_once_each_copy_none() -> None:
+    run = Recorded(lambda args: [args[0] @ args[1]], Replayer(), kept=0)
+    layers = [[torch.randn(3, 8), nn.Parameter(torch.randn(8, 8))] for _ in range(6)]
+    for n in range(12):
+        for k, layer in enumerate(layers):
+            if n == k + 3:
+                layer[0] = torch.randn(3, 8)
+            torch.testing.assert_close(run([*layer])[0].clone(), layer[0] @ layer[1])
+    assert len(run._made) == 6 and not any(made.copies for made in run._made)
+
+
 def test_sets_of_inputs_that_never_come_back_are_given_up() -> None:
     run, alive = Recorded(lambda args: [args[0] + args[1]], Replayer()), []
     for n in range(60):

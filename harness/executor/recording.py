@@ -70,6 +70,19 @@ def _place(given: torch.Tensor | int) -> _Place:
     return (given, ()) if isinstance(given, int) else (given.data_ptr(), given.stride())
 
 
+def _key(args: Iterable[Any]) -> tuple[int, ...]:
+    """What tells sets of inputs apart: sizes, and which parameters are read."""
+    known = (a.data_ptr() if isinstance(a, torch.nn.Parameter) else a for a in args)
+    return tuple(a for a in known if isinstance(a, int))
+
+
+def _once(tensor: torch.Tensor) -> torch.Tensor:
+    """``tensor`` without what repeats, so that it can be written."""
+    for dim in (n for n, stride in enumerate(tensor.stride()) if not stride):
+        tensor = tensor.narrow(dim, 0, min(1, tensor.shape[dim]))
+    return tensor
+
+
 def _within(output: torch.Tensor, given: list[Any]) -> tuple[int, Callable[..., Any]] | None:
     """The input that ``output`` is or lies in, and what makes it of another call's inputs."""
     storage = output.untyped_storage().data_ptr() if output.numel() else None
@@ -92,8 +105,7 @@ class _Recording:
     places: list[_Place]
     memory: dict[int, Any]  # of the inputs
     nbytes: list[int]
-    weights: frozenset[int]
-    sizes: frozenset[int]
+    key: tuple[int, ...]  # as of ``_key``
     copies: dict[int, torch.Tensor]
     idle: dict[int, tuple[int, int]] = field(default_factory=dict)  # uses when nobody else has any
 
@@ -104,13 +116,15 @@ class _Recording:
         pairs = enumerate(zip(places, self.places, strict=True))
         return [n for n, (new, old) in pairs if new != old and n not in self.copies]
 
-    def is_set_of(self, moved: Sequence[int]) -> bool:
-        """Whether its inputs, but for those that have ``moved``, are still the same."""
-        if not (self.weights | self.sizes).isdisjoint(moved):
+    def is_set_of(self, moved: Sequence[int], args: Iterable[Any]) -> bool:
+        """Whether its inputs, but for those that have ``moved``, are still those of ``args``."""
+        if self.key != _key(args):
             return False
-        if self.weights or all(self.memory[n].expired() for n in moved):
+        if any(isinstance(a, torch.nn.Parameter) for a in args):
             return True
-        return 2 * sum(self.nbytes[n] for n in moved) <= sum(self.nbytes)
+        return all(self.memory[n].expired() for n in moved) or 2 * sum(
+            self.nbytes[n] for n in moved
+        ) <= sum(self.nbytes)
 
     def uses(self) -> dict[int, tuple[int, int]]:
         """Of the memory of each output, and where that is (a caller may resize it)."""
@@ -136,7 +150,7 @@ class Recorded:
     plain: int = 0
     _in_vain: int = 0
     _calls: dict[tuple[int, ...], int] = field(default_factory=dict)  # by sizes
-    _moves: dict[int, int] = field(default_factory=dict)
+    _moves: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict)  # by sets
     _copied: set[int] = field(default_factory=set)  # outputs
     _made: list[_Recording] = field(default_factory=list)
 
@@ -164,7 +178,7 @@ class Recorded:
                     self._copied |= held
                     self._made.remove(made)
             if not busy:
-                self._forget(places)
+                self._forget(args, places)
             elif len(self._made) >= _MOST:
                 return None
         return self._new(args)
@@ -173,21 +187,22 @@ class Recorded:
         """Whether of these outputs all are for callers, none for a backward graph to come."""
         return self.kept is None or all(n < self.kept for n in held)
 
-    def _forget(self, places: Sequence[_Place]) -> None:
+    def _forget(self, args: list[Any], places: Sequence[_Place]) -> None:
         """Throw away recordings of the set that ``places`` are now, but for those that a backward
         graph is to come for; if there are too many, the one from which the fewest have moved."""
         moved = {n: made.moved(places) for n, made in enumerate(self._made)}
-        same = [n for n, at in moved.items() if self._made[n].is_set_of(at)]
+        same = [n for n, at in moved.items() if self._made[n].is_set_of(at, args)]
         gone = [n for n in same if self._callers(self._made[n].held())]
         if not gone and len(self._made) >= _MOST:
             gone = [min(moved, key=lambda n: len(moved[n]))]
-        for number in {at for n in gone for at in moved[n]}:
-            self._moves[number] = self._moves.get(number, 0) + 1
+        for key in {(self._made[n].key, at) for n in gone for at in moved[n]}:
+            self._moves[key] = self._moves.get(key, 0) + 1
         self._made = [made for n, made in enumerate(self._made) if n not in gone]
         self._in_vain += len(gone)
 
     def _new(self, args: list[Any]) -> _Recording | None:
-        copied = {n for n, moves in self._moves.items() if moves >= _MOVES}
+        now = _key(args)
+        copied = {n for (key, n), moves in self._moves.items() if key == now and moves >= _MOVES}
         self.refused = self._reason(args, copied)
         if self.refused:
             return None
@@ -208,15 +223,17 @@ class Recorded:
             return "an input that it changes moves"
         tensors = [a for a in args if not isinstance(a, int)]
         devices = {a.device if isinstance(a, torch.Tensor) else None for a in tensors}
-        if len(devices) != 1 or None in devices:
+        if len(devices) > 1 or None in devices:
             return "its inputs are not all on one device"
         return ""
 
     def _recorded(self, args: list[Any], copied: set[int]) -> _Recording | None:
-        copies = {n: args[n].clone(memory_format=torch.preserve_format) for n in copied}
+        copies = {}
+        for n, a in ((n, args[n]) for n in copied):
+            copies[n] = torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
         given = [copies.get(n, a) for n, a in enumerate(args)]
         outputs, replay = self.recorder.record(lambda: self.run([*given]))
-        within = {}
+        within: dict[int, Callable[..., Any]] = {}
         for number, output in enumerate(outputs):
             if isinstance(output, int):  # made of sizes, which are this recording's
                 within[number] = functools.partial(lambda size, _args: size, output)
@@ -230,17 +247,15 @@ class Recorded:
                 self.refused = "an output is an input's memory as another type or layout"
                 return None
         places = [_place(a) for a in args]
-        sizes = frozenset(n for n, a in enumerate(args) if isinstance(a, int))
-        weights = frozenset(n for n, a in enumerate(args) if isinstance(a, torch.nn.Parameter))
-        tensors = [(n, a) for n, a in enumerate(args) if n not in sizes]
+        tensors = [(n, a) for n, a in enumerate(args) if not isinstance(a, int)]
         memory = {n: _Memory(a.untyped_storage()) for n, a in tensors}
-        nbytes = [0 if n in sizes else a.nbytes for n, a in enumerate(args)]
+        nbytes = [0 if isinstance(a, int) else a.nbytes for a in args]
         outputs = [None if n in within else o for n, o in enumerate(outputs)]
-        return _Recording(replay, outputs, within, places, memory, nbytes, weights, sizes, copies)
+        return _Recording(replay, outputs, within, places, memory, nbytes, _key(args), copies)
 
     def _replayed(self, made: _Recording, args: list[Any]) -> list[Any]:
         for number, copy in made.copies.items():
-            copy.copy_(args[number])
+            _once(copy).copy_(_once(args[number]))
         made.replay()
         self.replays += 1
         found: list[Any] = []

@@ -24,11 +24,12 @@ _MOST = 8
 def given_alone(run: Callable[..., Any], fixed: Callable[[], bool]) -> Callable[..., Any]:
     """``run``, which AOTAutograd made, such that its backward graph gets None for gradients that do
     not exist, if all sizes are ``fixed`` (known once ``run`` was called)."""
-    own: list[type] = []
+    own: list[Any] = []  # the type of its nodes
 
     def run_alone(*args: Any) -> Any:
         outputs = run(*args)
-        for node in (getattr(output, "grad_fn", None) for output in outputs if fixed()):
+        nodes: list[Any] = [getattr(output, "grad_fn", None) for output in outputs if fixed()]
+        for node in nodes:
             # but for the node of another graph, whose output this one was given and returns
             is_new = not own and type(node).__name__ == "CompiledFunctionBackward"
             if is_new and all(getattr(arg, "grad_fn", None) is not node for arg in args):
