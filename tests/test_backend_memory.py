@@ -40,3 +40,26 @@ def test_a_place_in_memory(compiler: Compiler, name: str, dynamic: bool | None) 
     for offset in (0, 6, 12) if name != "changed" else (0,):
         x, y = (memory.clone()[offset : offset + 24].view(6, 4) for _ in range(2))
         torch.testing.assert_close((compiled(y), y), (function(x), x))
+
+
+def test_a_detached_view_beside_its_value_has_no_gradient(compiler: Compiler) -> None:
+    x = torch.randn(4, 33, requires_grad=True)
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        v = x * 2
+        return v.detach()[::2], v
+
+    view, value = torch.compile(function, backend=compiler)(x)
+    assert not view.requires_grad and value.requires_grad
+    assert view.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
+
+
+def test_zeros_without_memory_that_torch_makes_of_gradients(compiler: Compiler) -> None:
+    x = torch.tensor([[2.0, 0.0], [3.0, 5.0]], requires_grad=True)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x.prod(0).sgn() + 1
+
+    made = torch.compile(function, backend=compiler)(x)
+    (found,) = torch.autograd.grad(made.sum(), x)
+    assert torch.equal(made, function(x)) and not found.any()

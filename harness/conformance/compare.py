@@ -16,6 +16,7 @@ from harness.conformance.judging import Judge
 
 Function = Callable[..., Any]
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
+_DECIMALS = re.compile(r"-?\d+\.\d+(e[+-]\d+)?")
 
 
 def differences(
@@ -67,7 +68,7 @@ def torchs_own(
     """Those of ``lines`` (from ``differences(…, **how)``, and why torch ran a graph) that are
     torch's own: ``torch.compile`` with eager mode's kernels (``aot_eager``, with torch to run the
     graphs that it refuses or without), or by its tracing alone, differs or raises as well, in the
-    same words."""
+    same words, numbers to three digits."""
     if not lines:
         return ()
     refused: list[str] = []
@@ -88,12 +89,17 @@ def torchs_own(
     ]
     raised = [_NUMBERS.sub("#", line) for line in own if "; compiled: " in line]
     raised += [_NUMBERS.sub("#", line) for line in refused]
+    alike = {_DECIMALS.sub(_short, line) for line in own}
     return tuple(
         line
         for line in lines
-        if line in own
+        if _DECIMALS.sub(_short, line) in alike
         or any(_NUMBERS.sub("#", line.partition("\n")[0][:500]) in text for text in raised)
     )
+
+
+def _short(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2e}"
 
 
 def draws(function: Function, args: Sequence[Any]) -> bool:

@@ -58,8 +58,13 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
         lines = differences(function, args, compiler, dynamic=program.dynamic)
         lines += [report.eager for report in compiler.reports if report.eager]
         torchs = torchs_own(function, args, lines, dynamic=program.dynamic)
-    lines = [line for line in lines if line not in torchs]
-    lines += [failure for report in compiler.reports for failure in report.failures]
+        lines = [line for line in lines if line not in torchs]
+        failures = [failure for report in compiler.reports for failure in report.failures]
+        own = differences(function, args, "aot_eager", dynamic=program.dynamic) if failures else ()
+    if any("; compiled: " in line for line in own):
+        torchs += tuple(failures)  # graphs that fit no call
+    else:
+        lines += failures
     return Trial(
         seed,
         sum(report.kernels for report in compiler.reports),
@@ -108,7 +113,7 @@ def fuzz(
     wanted = {seed: TrialJob(seed, device) for seed in range(first, first + programs)}
 
     def lost(seed: int, why: str) -> Trial:
-        return Trial(seed, faults=(why,), program=make_program(seed).reproducer)
+        return Trial(seed, faults=(why,))  # making it again here might end this process, too
 
     yield from answers(wanted, Trial, lambda row: row.seed, lost, jobs, cache, journal)
 

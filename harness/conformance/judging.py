@@ -27,7 +27,7 @@ TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MOVES = ("abs", "clone", "copy", "fill", "neg", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign."""
-_UNSIGNED_ZEROS = ("max min relu clamp sort cum batch_norm layer_norm group_norm").split()
+_UNSIGNED_ZEROS = ("max min relu clamp hardtanh sort cum batch_norm layer_norm group_norm").split()
 """In what eager mode's zeros have a sign that depends on the order in memory, or of operations."""
 
 
@@ -159,6 +159,8 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _another_of_equals(self, func: Any, x: Tensor, *args: Any) -> Any:
         """The value and index along a dimension of an operator that may name any of those that
         are equal: one of them after the other, from repeat to repeat."""
+        # (Eager mode's is wrong along a dimension whose elements are in one place.)
+        x = x.contiguous()
         values, indices = func(x, *args)
         place = [one.name for one in func._schema.arguments].index("dim") - 1
         dim = args[place] if place < len(args) else -1
@@ -189,7 +191,8 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if double or not pointwise:
                 # Distances of equal points are nothing in any type, or what cancelling leaves.
                 sure = exact.all() | pointwise
-                exact = found | exact & (sure | _same(one, near)) | (one.isnan() & ~none)
+                copied = found if double or better is one else found & exact
+                exact = copied | exact & (sure | _same(one, near)) | (one.isnan() & ~none)
             if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
                 one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
             if exact.all():
@@ -245,7 +248,7 @@ def _again(func: Any, given: Any, dtype: torch.dtype) -> Sequence[Tensor] | None
 
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, *, canonical: bool) -> None:
     """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
-    in one order may be anything in another."""
+    in one order may be anything in another, and deviations whose squares nearly are."""
     x: Any = given[0][0] if given[0] else None
     if "prod" in func._schema.name and _is_float(x):
         size, rest = torch.where(x.isfinite(), x.abs(), 1), given[0][1:]
@@ -253,6 +256,10 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, *, canonical:
         lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
         made.masked_fill_(lost, torch.nan)
     none, name = made.isnan(), func._overloadpacket.__name__
+    if name.startswith(("std", "var")):
+        most = torch.finfo(torch.promote_types(made.dtype, torch.float32)).max
+        power = 0.5 if name.startswith("std") else 1.0
+        made.masked_fill_(made.abs() > (most / 1e6) ** power, torch.nan)
     computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
     if none.any() and (computes or not (found | none).all()):
         bits = torch.full_like(made, torch.nan) if canonical else made.clone()

@@ -204,14 +204,16 @@ class GraphWriter:
             self._values[name] = root
             return
         result, variable = self.text.fresh(name), root.variable
+        given = any(item.name == view.root for item in graph.inputs)
         if name in self._plan.shared:
-            # The caller may change one in place: torch has to know that they are views.
-            offset = f"{variable}.storage_offset() + {view.offset}"
-            made = f"{variable}.as_strided({view.shape}, {view.stride}, {offset})"
+            # The caller may change one in place: torch has to know that they are views. Whether
+            # one has a gradient is its own matter, not that of the value it shows.
+            offset, base = f"{variable}.storage_offset() + {view.offset}", ".detach()" * (not given)
+            made = f"{variable}{base}.as_strided({view.shape}, {view.stride}, {offset})"
         else:
             reinterpret = self.text.bind(self.host.reinterpret, "reinterpret")
             made = f"{reinterpret}({variable}, {view.shape}, {view.stride}, {view.offset})"
-        if any(item.name == view.root for item in graph.inputs):
+        if given:
             chain = variable
             for node in view.chain:
                 chain = self._called(node, {next(node.refs()): chain})

@@ -11,7 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._decomp import get_decompositions
-from torch._prims_common import suggest_memory_format
+from torch._prims_common import (
+    ELEMENTWISE_TYPE_PROMOTION_KIND,
+    elementwise_dtypes,
+    suggest_memory_format,
+)
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 _aten = torch.ops.aten
@@ -33,8 +37,10 @@ _LIKE_CONVOLUTIONS = (
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
+        _aten._efficientzerotensor.default: torch.zeros,  # the former has no memory
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.channel_shuffle.default: channel_shuffle,
+        _aten.block_diag.default: block_diag,
         _aten.dist.default: dist,
         _aten.frac.default: lambda x: x - x.trunc(),  # torch before 2.13: of -0.0 it is -0.0
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
@@ -149,6 +155,15 @@ def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A slice of length 1 is written: the result has the type and the memory layout of ``x``."""
     start = index + x.shape[dim] if index < 0 else index
     return _aten.slice_scatter(x, src.to(x.dtype).unsqueeze(dim), dim, start, start + 1)
+
+
+def block_diag(parts: Sequence[Tensor]) -> Tensor:
+    """Torch's, of one type: it takes a number among ``parts`` for a matrix."""
+    kind = ELEMENTWISE_TYPE_PROMOTION_KIND.NO_OPMATH
+    dtype = elementwise_dtypes(*parts, type_promotion_kind=kind)[1]
+    rule = get_decompositions([_aten.block_diag])[_aten.block_diag.default]
+    made: Tensor = rule([part.to(dtype) for part in parts])
+    return made
 
 
 def ldexp(x: Tensor, exponent: Tensor) -> Tensor:

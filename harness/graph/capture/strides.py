@@ -148,9 +148,12 @@ def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) ->
     return made if stride is None else laid_out(made, stride)
 
 
-def _of_one_type(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
-    """Which type the result of two has differs between versions of torch: that stays whole."""
-    return rule(x, y, *args) if x.dtype is y.dtype else NotImplemented
+def _like_the_target(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
+    """A loss has the target's type (torch 2.11 traces a common one); of 16 bits eager mode rounds
+    in between, so that stays whole."""
+    if x.dtype is not y.dtype and min(x.itemsize, y.itemsize) < 4:
+        return NotImplemented
+    return rule(x, y, *args).to(y.dtype)
 
 
 def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -166,7 +169,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "binary_cross_entropy_backward": _like_the_second,
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
     "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
-    "binary_cross_entropy_with_logits": _of_one_type,
+    "binary_cross_entropy_with_logits": _like_the_target,
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),
     "huber_loss": _like_the_first,

@@ -154,3 +154,14 @@ def test_resampled_and_shuffled_images_keep_their_channels_last(
 def test_drawn_numbers_lie_in_order(devices: Devices) -> None:
     x = torch.ones(4, 5).t()
     assert not differences(torch.bernoulli, [x], Compiler(devices=devices))
+
+
+def test_types_that_torch_traces_otherwise(devices: Devices) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        loss = F.binary_cross_entropy_with_logits(x, y)
+        parts = [(x > 0).sum(), x.int(), y.half()]
+        return loss * 2, torch.block_diag(*parts[:2]), torch.block_diag(x.sum(), parts[2])
+
+    given = [torch.rand(2, 3, dtype=torch.float64), torch.rand(2, 3)]
+    assert differences(function, given, Compiler(devices=devices)) == []
+    assert differences(function, given[::-1], Compiler(devices=devices)) == []
