@@ -32,7 +32,8 @@ class Body:
     """Writes values and stores. ``evictions`` gives the cache hint of a load, ``labels`` the graph
     value that a value is, ``nodes`` the one that a buffer holds: comments at their lines.
     ``walk`` begins the name of the tile that the loop goes along. A program that walks rows writes
-    a block of them to ``outer`` and what does not differ between rows to ``ahead``."""
+    a block of them to ``outer`` and what does not differ between rows to ``ahead``. ``streamed``
+    are buffers that loops write past what the cache has to keep."""
 
     frame: Frame
     pointers: dict[str, str]
@@ -45,6 +46,7 @@ class Body:
     ahead: Scope | None = None
     walk: str = "r"
     evictions: dict[int, str] = field(default_factory=dict)
+    streamed: frozenset[str] = frozenset()
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
@@ -424,15 +426,17 @@ class Body:
             name = f"tl.{store.mode.value}"
             parts[1] = f"{_summand(text)}.to({triton_type(dtype)})"
             parts.append('sem="relaxed"')
+        streams = store.buffer in self.streamed and self.loop is not None
+        hint = ', cache_modifier=".cs"' if streams and not store.mode.is_atomic else ""
         scope = self.loop if self.loop is not None else self.outer
         if not at_vectors or mask != "r0_mask" or store.mode.is_atomic:
-            scope.stores.append(f"{name}({', '.join(parts)})")
+            scope.stores.append(f"{name}({', '.join(parts)}{hint})")
             return
         whole = "r0_whole = (r0_column >= r0_begin) & (r0_column < r0_end)"
         if whole not in scope.lines:
             scope.lines.append(whole)
         scope.stores += [
-            f"tl.store({parts[0]}, {parts[1]}, r0_whole)",
+            f"tl.store({parts[0]}, {parts[1]}, r0_whole{hint})",
             "if (r0_offset < r0_begin) | (r0_offset + R0_BLOCK > r0_end):",
             f"    tl.store({parts[0]}, {parts[1]}, r0_mask & (r0_whole == 0))",
         ]

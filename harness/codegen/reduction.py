@@ -22,7 +22,7 @@ from harness.ir.nodes import Compute, Reduce, ReduceKind, store_roots, walk
 from harness.ir.op_triton import triton_type
 from harness.ir.ops import Op
 from harness.tiling.aligned import divides
-from harness.tiling.softmax import side_by_side
+from harness.tiling.softmax import LONGEST_ROW_IN_REGISTERS, side_by_side
 
 R = "r0_"
 _SMALL = 2.0**-16
@@ -199,6 +199,11 @@ class Reducer:
         return self.body.line(scope, f"tl.where({name} != {name}, {worst}, {ordered})"), integer
 
     def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
+        plan = self.body.frame.plan
+        long = plan.persistent and plan.facts.reduced > LONGEST_ROW_IN_REGISTERS
+        if long and kind is ReduceKind.MAX:
+            # One instruction an element, not five; in return five exchanges of a warp, not one.
+            return self._kept(f"tl.reduce({name}, {self._axis}, _larger)")
         key, _ = self._key(kind, dtype, name)
         _, sign, mask = KEYS[dtype]
         best = self.body.line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
@@ -486,13 +491,9 @@ def neutral(kind: ReduceKind, dtype: DType) -> str:
             return zero
         case ReduceKind.PROD:
             return one
-        case ReduceKind.MAX if dtype.is_float:
-            return 'float("-inf")'
-        case ReduceKind.MIN if dtype.is_float:
-            return 'float("inf")'
         case ReduceKind.MAX:
-            return LOWEST[dtype is DType.I64]
+            return 'float("-inf")' if dtype.is_float else LOWEST[dtype is DType.I64]
         case ReduceKind.MIN:
-            return HIGHEST[dtype is DType.I64]
+            return 'float("inf")' if dtype.is_float else HIGHEST[dtype is DType.I64]
         case ReduceKind.ARGMAX | ReduceKind.ARGMIN | ReduceKind.WELFORD | ReduceKind.SOFTMAX:
             raise InvalidProgram("a reduction without a neutral element", got=kind.value)

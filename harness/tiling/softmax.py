@@ -76,19 +76,27 @@ def online_softmax(
     segments: Sequence[PlanSegment], builder: ir.Builder, sums: frozenset[str] | None
 ) -> tuple[PlanSegment, ...]:
     """``segments`` with every pair (max of v, sum of exp(v - max of v)) made the two components of
-    one online softmax; of ``sums`` those that are stored there, if that is not None. ``builder`` is
-    the one that made the values."""
+    one online softmax; of ``sums`` those that are stored there, if that is not None. What is
+    divided by such a sum, which is 1 or more, is multiplied by its inverse: one instruction an
+    element, not eight. ``builder`` is the one that made the values."""
     stores = [s for segment in segments for s in segment.stores]
-    found = ir.values(stores) if sums is None else [s.value for s in stores if s.buffer in sums]
-    pairs = [p for v in found if (p := _pair(v)) is not None]
+    pairs = [p for v in ir.values(stores) if (p := _pair(v)) is not None]
     if not pairs:
         return tuple(segments)
     roles: dict[int, tuple[ir.Value, int]] = {}
+    once = None if sums is None else {id(s.value) for s in stores if s.buffer in sums}
     for total, top in pairs:
-        roles[id(total)] = (top.args[0], 1)
-        roles[id(top)] = (top.args[0], 0)
+        if once is None or id(total) in once:
+            roles[id(total)] = (top.args[0], 1)
+            roles[id(top)] = (top.args[0], 0)
+    totals = [total for total, _ in pairs if total.dtype is DType.F32]
 
     def joined(value: ir.Value, made: ir.Made) -> ir.Value | None:
+        if isinstance(value, ir.Compute) and value.op is Op.TRUE_DIV and value.args[1] in totals:
+            above, below = (made[id(v)] for v in value.args)
+            one = builder.constant(1.0, DType.F32)
+            inverse = builder.compute(Op.TRUE_DIV, one, below, dtype=DType.F32)
+            return builder.compute(Op.MUL, above, inverse, dtype=DType.F32)
         if id(value) not in roles:
             return None
         source, component = roles[id(value)]

@@ -116,3 +116,26 @@ def test_an_online_softmax_in_a_loop_is_right_where_infinities_are(
     torch.testing.assert_close(top, wanted, equal_nan=True, rtol=0, atol=0)
     sums = (rows.double() - wanted.double()).exp().sum(-1, True)
     torch.testing.assert_close(total.double(), sums, equal_nan=True, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("columns", [1000, 1024, 1601])
+def test_a_softmax_of_rows_in_one_block_is_right_where_infinities_are(
+    interpreter: InterpreterPool, columns: int
+) -> None:
+    div = f'    div: "f32[6, {columns}]" = aten.div.Tensor(exp, total)\n    return (amax, div)'
+    graph = _ROWS.format(n=columns).replace("    return (amax, total)", div)
+    (module,) = modules(loads(graph))
+    assert (", 0, _larger)" in module.text) == (columns > 1024)
+    rows = torch.randn(6, columns) * 30
+    rows[1, : columns * 9 // 10] = -torch.inf
+    rows[2, 5], rows[3, -1] = torch.inf, torch.nan
+    rows[4] = -rows[4].abs()
+    rows[4, 6], rows[4, 5] = 0.0, -0.0
+    rows[5] = -torch.inf
+    top, shares = torch.empty(6, 1), torch.empty(6, columns)
+    interpreter.launch(module.text, [rows, top, shares])
+    wanted = rows.amax(-1, True)
+    torch.testing.assert_close(top, wanted, equal_nan=True, rtol=0, atol=0)
+    assert not torch.signbit(top[4]).any()
+    exact = torch.softmax(rows.double(), -1)
+    torch.testing.assert_close(shares.double(), exact, equal_nan=True, rtol=2e-5, atol=1e-38)

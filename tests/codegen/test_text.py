@@ -181,3 +181,23 @@ def test_exponentials_that_only_a_sum_takes_may_vanish() -> None:
     assert "fast_expf" not in only(loads(whole, "softmax")).text  # its exponential is stored too
     alone = only(loads(whole.replace("return (narrow,)", "return (amax, total)"), "alone")).text
     assert "libdevice.fast_expf(" in alone and "tl.exp(" not in alone
+
+
+def test_a_softmax_divides_once_a_row() -> None:
+    for looped in (True, False):
+        text = only(graphs.SOFTMAX, looped=looped).text
+        assert text.count(" / ") == 1 and "1.0 / " in text
+        assert "1.0 / " not in text.split("for r0_offset in")[-1] or not looped
+    wide = loads(dumps(graphs.SOFTMAX).replace('"f32[', '"f64[').replace("float32", "float64"))
+    assert "1.0 / " not in only(wide).text
+
+
+def test_only_what_a_large_kernel_writes_makes_way_for_what_it_reads_again() -> None:
+    small = dumps(graphs.SOFTMAX).replace("1000", "20000")
+    assert ".cs" not in only(loads(small, "small"), looped=True).text
+    large = only(loads(small.replace("48", "4800"), "large"), looped=True).text
+    assert large.count('cache_modifier=".cs"') == large.count("tl.store(") == 1
+    again = (
+        dumps(graphs.SOFTMAX).replace("48", "96000").replace("return (narrow,)", "return (total,)")
+    )
+    assert ".cs" not in only(loads(again, "once"), looped=True).text
