@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -54,8 +54,8 @@ def broken(found: str, effect: str, remedy: str) -> Finding:
     return Finding(found, Level.BROKEN, effect, remedy)
 
 
-def examine(options: Options) -> list[Finding]:
-    """Every finding, in the order a reader wants them."""
+def examine(options: Options, follow: Callable[[str, int, int], None]) -> Iterator[Finding]:
+    """Every finding, in the order a reader wants them; ``follow`` hears what is looked at."""
     looks: tuple[tuple[str, Callable[[], Finding]], ...] = (
         ("python", python),
         ("torch", lambda: package("torch")),
@@ -70,7 +70,9 @@ def examine(options: Options) -> list[Finding]:
         ("results folder", lambda: folder(options.results, "HARNESS_RESULTS")),
         ("commit", lambda: commit(options)),
     )
-    return [_look(subject, look) for subject, look in looks]
+    for number, (subject, look) in enumerate(looks):
+        follow(subject, number, len(looks))
+        yield _look(subject, look)
 
 
 def _look(subject: str, look: Callable[[], Finding]) -> Finding:

@@ -92,7 +92,7 @@ def search(changes: int, size: float, broken: int, number: int) -> tuple[int, Bi
     subjects = [Subject(str(n)) for n in range(COMMITS)]
     kernel = Kernel(subjects, past.generate, frozenset({"n"}))
     try:
-        return bad, bisect(kernel, ByTime(past.timer(rng), ERROR), lambda _: None)
+        return bad, bisect(kernel, ByTime(past.timer(rng), ERROR), lambda *_: None)
     except UsageError:
         return bad, None
 

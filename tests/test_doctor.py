@@ -16,7 +16,7 @@ def options(tmp_path: Path, **extra: str):
 
 
 def test_every_look_answers_and_each_limit_has_a_remedy(tmp_path: Path) -> None:
-    findings = doctor.examine(options(tmp_path))
+    findings = list(doctor.examine(options(tmp_path), lambda *_: None))
     subjects = [finding.subject for finding in findings]
     assert len(set(subjects)) == len(subjects)
     assert {"python", "torch", "triton", "GPU", "interpreter", "cache folder"} <= set(subjects)
@@ -34,7 +34,7 @@ def test_one_broken_look_hides_no_other(tmp_path: Path, monkeypatch: pytest.Monk
 
     for name in ("interpreter", "disassembler", "capture_libraries"):
         monkeypatch.setattr(doctor, name, fail)
-    findings = {f.subject: f for f in doctor.examine(options(tmp_path))}
+    findings = {f.subject: f for f in doctor.examine(options(tmp_path), lambda *_: None)}
     assert findings["interpreter"].level is Level.BROKEN
     assert "boom" in findings["interpreter"].found
     assert findings["python"].level is Level.FINE

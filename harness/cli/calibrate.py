@@ -145,7 +145,9 @@ def _sessions(
         except KeyboardInterrupt:
             status = INTERRUPTED
             break
-    answer.tell(sessions_report(rehearsed(options.results, Rules()), Rules()))
+    with answer.progress("judging all that were recorded"):
+        found = rehearsed(options.results, Rules())
+    answer.tell(sessions_report(found, Rules()))
     return status
 
 

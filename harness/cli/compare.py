@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -179,11 +180,7 @@ def _remeasured(
         sides, notes = sides_in_configs_of(source, sides)
     require()
     with answer.cache() as cache, answer.progress("timing") as bar:
-
-        def follow(done: int, total: int) -> None:
-            bar.update("timing", done, total)
-
-        place = Workplace(cache, options.jobs, rules, effort, follow)
+        place = Workplace(cache, options.jobs, rules, effort, partial(bar.update, "timing"))
         found = confirm(sides[0], sides[1], kernels, place, everything=everything)
         return replace(found, notes=(*notes, *found.notes))
 
@@ -200,9 +197,9 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
     target = find_target(options.target)
     with answer.cache() as cache, answer.progress("compiling") as bar:
         a, b = _static_sides(options, names)
-        bar.update("compiling for the figures", 0, 1)
         with CompilePool(options.jobs, cache) as pool:
-            found = compare_static(a, b, target, triton.__version__, pool.metrics)
+            compiled = partial(pool.metrics, follow=partial(bar.update, "compiling"))
+            found = compare_static(a, b, target, triton.__version__, compiled)
     found = chosen(found, answer.only)
     answer.tell(static_report(found, everything=everything))
     return REGRESSED if found.worse else FINE

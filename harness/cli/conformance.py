@@ -48,14 +48,15 @@ def conformance(
     harness conformance --samples 0 --dtype all --backward
     harness conformance -k 'linalg*'
     """
-    from harness.conformance import operators
-
-    types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
-    cases = operators.cases(types, backward=backward)
-    wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
-    rows: list[operators.Row] = []
     end = time.monotonic() + seconds
-    with answer.cache() as folder, answer.progress("operators") as progress:
+    with answer.cache() as folder, answer.progress("starting") as progress:
+        from harness.conformance import operators  # imports torch's tests
+
+        types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
+        cases = operators.cases(types, backward=backward)
+        wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
+        rows: list[operators.Row] = []
+        progress.update("operators", 0, len(wanted))
         for row in operators.run(wanted, samples, jobs, folder, journal, device):
             rows.append(row)
             progress.update(row.operator, len(rows), len(wanted))
@@ -102,16 +103,16 @@ def fuzz(
     harness fuzz --seconds 600 --seed 1000
     harness fuzz --jobs 16 --count 10000 --seconds 3600 --journal fuzz.jsonl
     """
-    from harness.conformance import fuzz as fuzzing
-
     began = time.monotonic()
     trials: list[Trial] = []
-    with answer.cache() as folder, answer.progress("programs") as progress:
+    with answer.cache() as folder, answer.progress("starting") as progress:
+        from harness.conformance import fuzz as fuzzing  # imports torch
+
         for trial in fuzzing.fuzz(seed, programs, jobs, folder, journal, device):
             trials.append(trial)
             if trial.faults and not answer.quiet:
                 _show(trial)
-            progress.update(str(trial.seed), len(trials), programs)
+            progress.update(f"program {trial.seed}", len(trials), programs)
             if time.monotonic() - began > seconds:
                 break
     took, wrong = time.monotonic() - began, [trial for trial in trials if trial.faults]

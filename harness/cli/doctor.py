@@ -20,8 +20,8 @@ def doctor(answer: Answer) -> int:
     harness doctor
     harness doctor --json
     """
-    with answer.progress("looking"):
-        found = examine(answer.options)
+    with answer.progress("starting") as bar:
+        found = list(examine(answer.options, bar.update))
     rows = [{**asdict(one), "level": one.level.value} for one in found]
     table: list[Block] = [Table(_COLUMNS, rows, headed=False)]
     answer.tell(Report(lambda: table, lambda: {"findings": rows}))

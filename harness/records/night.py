@@ -216,7 +216,7 @@ class Night:
         """Green, amber or red."""
         if self.regressions or self.broken:
             return Light.RED
-        whole = self.complete and not self.not_measured and not self.unjudged
+        whole = self.complete and not (self.status or self.not_measured or self.unjudged)
         return Light.GREEN if whole else Light.AMBER
 
 

@@ -193,14 +193,14 @@ class Progress:
             )
             self._task = self._bar.add_task(title, total=None, slowest="")
 
-    def update(self, title: str, done: int, total: int) -> None:
-        """Say what is being done and how far it is."""
+    def update(self, title: str, done: int = 0, total: int | None = None) -> None:
+        """Say what is being done and how far it is; of how much may not be known."""
         now = time.monotonic()
         if title != self._title:
             self._slowest = max(self._slowest, (now - self._since, self._title))
             self._title, self._since = title, now
             if self._lines:
-                note(f"[{now - self._began:.1f} s] {title} ({done} of {total})")
+                note(f"[{now - self._began:.1f} s] {title}" + f" ({done} of {total})" * bool(total))
         if self._bar is not None:
             took, what = self._slowest
             slowest = f"longest: {clean(what)} {took:.0f} s" if took >= _WORTH_NAMING else ""

@@ -26,7 +26,7 @@ from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.session.session import with_metrics
 from harness.verdicts.comparing import Side, compare
-from harness.verdicts.generating import Kernel, Subject, changes
+from harness.verdicts.generating import Follow, Kernel, Subject, changes
 from harness.verdicts.why import Why, explain
 
 Kernels = Sequence[KernelRecord]
@@ -82,7 +82,7 @@ class Bisected:
     measured: bool = True
 
 
-def bisect(kernel: Kernel, judge: ByTime | None, follow: Callable[[str], None]) -> Bisected:
+def bisect(kernel: Kernel, judge: ByTime | None, follow: Follow) -> Bisected:
     """Find the first bad subject of ``kernel``'s, of which the first is good and the last bad;
     without a ``judge``, only where the text changes. Raises ``UsageError`` where the ends generate
     the same, where one cannot be used, or where the last is not worse than the first."""
@@ -92,7 +92,9 @@ def bisect(kernel: Kernel, judge: ByTime | None, follow: Callable[[str], None]) 
     if judge is None:
         return _answer(kernel, found, found, ())
     made = [Made(kernel.subjects[n], kernel.at(n)) for n in places]
-    steps = [judge.ends(made[0], made[-1], most_steps(len(found)))]
+    most = most_steps(len(found))
+    follow("measuring both ends", 0, most)
+    steps = [judge.ends(made[0], made[-1], most)]
     if not steps[0].bad:
         measured = steps[0].value is not None
         raise UsageError(
@@ -115,7 +117,7 @@ def bisect(kernel: Kernel, judge: ByTime | None, follow: Callable[[str], None]) 
             is_bad: bool | None = False
         else:
             if key not in known:
-                follow(f"measuring {kernel.subjects[place].name}")
+                follow(f"measuring {kernel.subjects[place].name}", len(steps), most)
                 known[key] = judge.judge(made[middle])
                 steps.append(known[key])
             is_bad = known[key].bad

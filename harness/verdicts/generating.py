@@ -23,6 +23,8 @@ from harness.session.entries import GraphFile
 from harness.verdicts.pairing import nodes_of
 from harness.verdicts.sides import PACKAGE, commit_side, where_commits_are
 
+Follow = Callable[[str, int, int], None]
+"""Hears what is being done, how far it is and of how much at most."""
 _FORMAT = "1"
 """Raise when the kept form of a generated graph changes."""
 
@@ -242,7 +244,7 @@ class Kernel:
     generate: Callable[[Subject], GraphRecord]
     nodes: frozenset[str]
     skipped: dict[int, str] = field(default_factory=dict)
-    follow: Callable[[str], None] = lambda _: None
+    follow: Follow = lambda *_: None
     _known: dict[int, tuple[KernelRecord, ...]] = field(default_factory=dict)
 
     def at(self, position: int) -> tuple[KernelRecord, ...]:
@@ -262,7 +264,7 @@ class Kernel:
         return len(self._known)
 
     def _generated(self, position: int) -> tuple[KernelRecord, ...]:
-        self.follow(f"generating {self.subjects[position].name}")
+        self.follow(f"generating {self.subjects[position].name}", self.asked, len(self.subjects))
         try:
             found = of_nodes(self.generate(self.subjects[position]), self.nodes)
         except CommitUnusable as error:

@@ -35,6 +35,7 @@ from harness.table import plural
 from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
+from harness.verdicts.generating import Follow
 from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, estimate_seconds, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
@@ -64,10 +65,6 @@ class Ask:
     waivers: tuple[Waiver, ...] = ()
     accept_green: bool = False
     who: str = ""
-
-
-Follow = Callable[[str, int, int], None]
-"""Hears what is being done, and how far it is."""
 
 
 def nightly(

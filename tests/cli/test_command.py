@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import typer
 
 from harness.cli.command import Answer, command
+from harness.conformance.fuzz import Trial
 from harness.errors import (
     CheckFailed,
     DamagedGraph,
@@ -18,6 +20,7 @@ from harness.errors import (
     UsageError,
 )
 from harness.options import Options
+from tests.cli.conftest import Command
 
 
 def status(error: BaseException, **options: bool) -> int:
@@ -130,3 +133,13 @@ def test_quiet_leaves_remarks_out_and_keeps_errors(
     with pytest.raises(typer.Exit):
         command(work)(**given)
     assert capsys.readouterr().err == f"{said}error: it broke\n"
+
+
+def test_what_takes_long_says_what_it_is_at(
+    harness: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.conformance.fuzz.fuzz", lambda *_: iter([Trial(7)]))
+    assert "s] program 7 (1 of 1)\n" in harness("fuzz", "--programs", 1, "-v").err
+    monkeypatch.setattr("harness.conformance.operators.run", lambda *_: iter(()))
+    said = harness("conformance", "-k", "neg", "-v").err
+    assert re.search(r"s\] operators \(0 of \d+\)\n", said)

@@ -58,6 +58,21 @@ def test_steps_are_lines_where_they_are_asked_for(
         assert "s] compiling a (0 of 3)" in said.err and "examining \\x1b b (2 of 3)" in said.err
 
 
+def test_of_how_much_is_said_where_it_is_known(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with output.progress("starting", from_environment({}, tmp_path), Watch.VERBOSE) as bar:
+        bar.update("judging the series")
+    assert capsys.readouterr().err.endswith("s] judging the series\n")
+    console = Console(file=io.StringIO(), force_terminal=True, width=160)
+    bar = Progress("starting", console)
+    bar.start()
+    bar.update("judging the series")
+    bar.stop()
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "judging the series" in shown and "0/?" in shown and "0/0" not in shown
+
+
 def test_a_bar_says_how_long_still_and_what_took_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(output.time, "monotonic", lambda: now[0])

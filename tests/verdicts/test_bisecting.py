@@ -71,7 +71,7 @@ def timer(slow: Callable[[int], float], asked: list[int]) -> ByTime:
 
 
 def search(kernel_: Kernel, judge: ByTime | None) -> Bisected:
-    return bisect(kernel_, judge, lambda _: None)
+    return bisect(kernel_, judge, lambda *_: None)
 
 
 def named(found: Bisected) -> str:
@@ -85,6 +85,17 @@ def test_only_where_the_text_changes_is_anything_timed() -> None:
     assert set(asked) == {12, 4}  # 12 writes what the bad end writes
     assert [one.name for one in found.changed] == ["4", "12"]
     assert found.generated < found.subjects
+
+
+def test_a_search_says_how_far_it_is() -> None:
+    said: list[tuple[str, int, int]] = []
+    kernel_ = history("aaaabbbbbbbbcccc")
+    kernel_.follow = lambda *one: said.append(one)
+    bisect(kernel_, timer(lambda n: 1.05 if n >= 4 else 1.0, []), lambda *one: said.append(one))
+    generated = [far for title, *far in said if title.startswith("generating")]
+    assert generated == [[n, 16] for n in range(len(generated))]
+    measured = [one for one in said if one[0].startswith("measuring")]
+    assert measured == [("measuring both ends", 0, 2), ("measuring 4", 1, 2)]
 
 
 def test_a_text_that_comes_back_is_not_timed_again() -> None:

@@ -270,6 +270,14 @@ def test_without_a_gpu_the_texts_are_compared(world: World) -> None:
     assert not world.timed
 
 
+def test_new_kernels_alone_make_no_green_night_where_nothing_can_be_timed(world: World) -> None:
+    world.start()
+    world.gpu = False
+    world.suite["new"] = [(made("k9", "n9", 0.02), 1)]
+    night = world.night()
+    assert (night.status, night.light) == (5, Light.AMBER)
+
+
 def test_a_baseline_without_modules(world: World) -> None:
     run = world.start()
     bare = tuple(

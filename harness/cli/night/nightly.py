@@ -181,26 +181,22 @@ def report(
     with answer.progress("reading the runs") as bar:
         runs = index.refresh(folder)
         require_runs(runs, folder)
-
-        def step(title: str) -> None:
-            bar.update(title, 0, 0)
-
         known = arrange(runs, place, by_time=order == "time")
         places = folders(known, machine)
         shown: list[Tonight] = []
         with ThreadPoolExecutor(1) as reader:  # decoding leaves Python alone: judging goes on
             earlier = {name: reader.submit(earlier_of, folder, known, name) for name in places}
-            step("judging the series")
+            bar.update("judging the series")
             found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
 
             def sites() -> Iterator[tuple[str, Pages]]:
                 for name, below in places.items():
                     before = earlier[name].result()
-                    pages = gather(folder, place, known, found, name, places, before, step)
+                    pages = gather(folder, place, known, found, name, places, before, bar.update)
                     shown.append(pages.tonight)
                     yield below, pages
 
-            done = write(output, sites(), step)
+            done = write(output, sites(), bar.update)
     answer.tell(_told(output / "index.html", shown[0], done, len(places)))
 
 

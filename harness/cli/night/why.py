@@ -265,16 +265,12 @@ def bisect(
         asked = _Asked(answer.options, kernel, graph, target, cache)
         generator = asked.generator()
         subjects = asked.subjects(good, bad, environment or ())
-
-        def follow(doing: str) -> None:
-            bar.update(doing, 0, len(subjects))
-
         ends = [generator.at(subjects[end]) for end in (0, -1)]
-        whole = Kernel(subjects, generator.at, nodes_named(kernel, *ends), follow=follow)
+        whole = Kernel(subjects, generator.at, nodes_named(kernel, *ends), follow=bar.update)
         bench = _Bench(answer, generator, bool(environment), cache)
         recorded = asked.recorded(configs_from)
-        found = bisecting.bisect(whole, bench.judge(error, recorded, whole), follow)
-        follow("compiling both sides")
+        found = bisecting.bisect(whole, bench.judge(error, recorded, whole), bar.update)
+        bar.update("compiling both sides")
         causes = bisecting.causes(found, generator.graph.name, bench.machine, bench.figures)
         files = _written(output or cache / "bisected", found)
     about = {"kernel": kernel, "graph": generator.graph.name, "error": error}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -77,9 +77,14 @@ class CompilePool(Pool):
             else:
                 lost.extend(group)
 
-    def metrics(self, jobs: Sequence[CompileJob]) -> list[StaticMetrics | HarnessError]:
-        """Answers in the order of the jobs."""
-        found = dict(self.metrics_each(jobs))
+    def metrics(
+        self, jobs: Sequence[CompileJob], follow: Callable[[int, int], None] = lambda *_: None
+    ) -> list[StaticMetrics | HarnessError]:
+        """Answers in the order of the jobs; ``follow`` hears how far it is."""
+        found = {}
+        for index, answer in self.metrics_each(jobs):
+            found[index] = answer
+            follow(len(found), len(jobs))
         return [found[index] for index in range(len(jobs))]
 
     def warm(self, jobs: Sequence[CompileJob]) -> list[HarnessError | None]:

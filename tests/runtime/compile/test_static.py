@@ -135,7 +135,10 @@ def test_who_wrote_a_kernel_by_hand_has_chosen(tmp_path: Path) -> None:
 def test_a_pool_answers_from_the_cache_without_a_process(tmp_path: Path) -> None:
     found = metrics(emitted.POINTWISE, H100, cache=tmp_path)
     with CompilePool(1, tmp_path, seconds=0.0) as pool:
-        assert pool.metrics([CompileJob(emitted.POINTWISE, H100)] * 2) == [found, found]
+        far: list[tuple[int, int]] = []
+        jobs = [CompileJob(emitted.POINTWISE, H100)] * 2
+        assert pool.metrics(jobs, lambda *said: far.append(said)) == [found, found]
+    assert far == [(1, 2), (2, 2)]
 
 
 def test_failures_stay_with_their_kernel(tmp_path: Path) -> None:
