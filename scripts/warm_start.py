@@ -47,8 +47,8 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     import torch
 
     from harness.measure.timer.graph_timer import CudaTimer
+    from harness.runtime.compile import static
     from harness.runtime.device import current_target
-    from harness.runtime.launch import launcher
     from harness.runtime.launch.host import raw_stream
     from harness.runtime.launch.selecting import SelectedKernels
     from harness.runtime.tune.race import EventSampler
@@ -59,7 +59,7 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     timer = CudaTimer() if tuned else None
     counted(CudaTimer, "measure", counts, "timed")
     counted(EventSampler, "rounds", counts, "timed")
-    counted(launcher, "compile_for", counts, "compiled")
+    counted(static, "compile_for", counts, "compiled")
     started = time.perf_counter() - began
     tuning_cache = TuningCache(cache / "tuned", device_identity()) if tuned else None
     kernels = SelectedKernels(current_target(), timer, cache, 0, 1, tuning_cache)

@@ -154,8 +154,7 @@ def _write_binaries(
     from harness.runtime import module
     from harness.runtime.compile import binary as binaries
     from harness.runtime.compile.compiling import CompileJob, CompilePool
-    from harness.runtime.compile.static import untuned
-    from harness.runtime.launch.launcher import compiled_binary
+    from harness.runtime.compile.static import compiled_binary, untuned
 
     failed = []
     names = list(texts)

@@ -41,7 +41,7 @@ class CompilePool(Pool):
         niceness: int = 0,
         host: Host | None = None,
     ) -> None:
-        imports = ("harness.runtime.launch.launcher",)
+        imports = ("harness.runtime.compile.quick",)
         super().__init__(cores(workers, (), imports, niceness, host), seconds, cache)
 
     def metrics_each(
@@ -112,7 +112,7 @@ def measure(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessEr
 def warm(context: Context, job: CompileJob) -> None:
     """The handler of ``CompileJob``."""
     from harness.runtime import module as modules
-    from harness.runtime.launch.launcher import compiled_binary
+    from harness.runtime.compile.static import compiled_binary
 
     loaded = modules.load(job.module_text, context.cache)
     compiled_binary(loaded, job.target, job.config or loaded.configs[0], cache=context.cache)

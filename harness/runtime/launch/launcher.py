@@ -22,7 +22,7 @@ from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.binary import ASKED, KernelBinary
-from harness.runtime.compile.static import compile_for
+from harness.runtime.compile.static import compiled_binary
 from harness.runtime.grid import Counts
 from harness.runtime.launch.driver import Driver, Loaded, cuda
 from harness.runtime.launch.host import raw_stream
@@ -31,38 +31,6 @@ from harness.target import Target
 
 _MOST_VARIANTS = 1024
 """Grids and alignments that a launcher remembers."""
-
-
-def compiled_binary(
-    loaded: modules.LoadedModule,
-    target: Target,
-    config: Config,
-    unaligned: Collection[str] = (),
-    cache: Path | None = None,
-    triton: str = "",
-) -> KernelBinary:
-    """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
-    kept there. ``unaligned`` names pointers that may have any address, and sizes that may be
-    any number. ``triton``: only one that this version compiled. Needs no GPU.
-
-    Raises ``CompileFailed``.
-    """
-    name = binaries.artifact(loaded.text, config, target, unaligned, triton)
-    found = None if cache is None else binaries.find(cache, name)
-    if found is None and triton:
-        raise CompileFailed(
-            "the binary that an earlier Triton compiled is not kept",
-            where=loaded.name,
-            got=f"no binary of triton {triton} in the cache",
-            expected="the cache folder in which that version compiled it",
-            remedy="keep the cache folder between nights (HARNESS_CACHE)",
-        )
-    if found is None:
-        compiled = compile_for(loaded, target, config, unaligned, cache)
-        found = binaries.of_compiled(compiled, loaded, config, unaligned)
-        if cache is not None:
-            binaries.keep(cache, name, found)
-    return found
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)

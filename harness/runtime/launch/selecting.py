@@ -31,9 +31,8 @@ from harness.target import Target
 
 LaunchOn = Callable[..., object]
 """``launch(stream, *args)`` enqueues a kernel."""
-_FEW = 6
-"""So few are compiled here if there is no worker yet: starting one takes as long (3 s on 16
-cores)."""
+_FEW = 3
+"""So few are compiled here if there is no worker yet: starting one takes as long."""
 _log = logging.getLogger(__name__)
 
 

@@ -18,7 +18,7 @@ from harness.errors import CompileFailed, DamagedBinary, RecordError
 from harness.heuristics.facts import Config
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.binary import KernelBinary
-from harness.runtime.launch.launcher import compiled_binary
+from harness.runtime.compile.static import compiled_binary
 from harness.runtime.module import config_from_dict, load
 from harness.target import A100, H100, H200
 from tests.runtime import emitted

@@ -285,7 +285,7 @@ def test_a_kept_binary_is_loaded_without_compiling(
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr("harness.runtime.launch.launcher.compile_for", refuse)
+    monkeypatch.setattr("harness.runtime.compile.static.compile_for", refuse)
     driver = FakeDriver()
     launcher(driver)([aligned() for _ in range(3)])
     assert len(driver.launches) == 1

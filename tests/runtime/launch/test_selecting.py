@@ -163,7 +163,7 @@ def test_a_known_winner_is_neither_timed_nor_compiled_again(
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr("harness.runtime.launch.launcher.compile_for", refuse)
+    monkeypatch.setattr("harness.runtime.compile.static.compile_for", refuse)
     second = FakeTimer(driver)
     kernel = SelectedKernels(H100, second, tmp_path, tuning_cache=tuning_cache).get(
         emitted.POINTWISE
@@ -253,7 +253,7 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
     def refuse(*_: Any, **__: Any) -> Any:
         raise CompileFailed("compiled in this process")
 
-    monkeypatch.setattr("harness.runtime.launch.launcher.compile_for", refuse)
+    monkeypatch.setattr("harness.runtime.compile.static.compile_for", refuse)
     for text in texts:
         kernels.get(text).kernel(0, *arguments())
     assert len(driver.launches) == 6
