@@ -2,9 +2,9 @@
 processes as there are: while the device checks and times one block, the next one's kernels are
 compiled.
 
-Other compilers load what they compile onto the device. For seconds after another process had it,
-the device launches kernels at another interval, and what is timed then has to wait; so those
-compile a block between two blocks, while nothing is timed and code is generated for the next.
+Other compilers do the same beside, in processes that stand back. They load what they compile onto
+the device and launch nothing there: an H200 timed as many kernels at an unusual launch interval
+with them as without (``scripts/gpu_peers.py``).
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _FIRST_KERNELS = 32
 """In the first block, which the device waits for."""
 _KERNELS = 64
 """In the others: enough that a slow compilation ends before the block before it is timed."""
-_KERNELS_COMPARED = 128
-"""In a block with other compilers: about two minutes of timing to some ten seconds of waiting."""
 
 Made = tuple[Entry, Compiled | HarnessError]
 """A graph and its kernels, or why there are none."""
@@ -80,18 +78,11 @@ def compiled_ahead(
     process can compile."""
     left = map(generated, entries)
     threads = ThreadPoolExecutor(2)
-    first, size = _FIRST_KERNELS, _KERNELS
-    if peers is not None:
-        first = size = _KERNELS_COMPARED
     try:
-        block, compiling = _begun(left, first, device, threads)
+        block, compiling = _begun(left, _FIRST_KERNELS, device, peers, threads)
         while block:
-            waited_for = [compiling]
-            if peers is not None:
-                regions = [region for graph in _graphs(block) for region in graph.regions]
-                waited_for.append(threads.submit(peers.prepare, regions))
-            following = _begun(left, size, device, threads)
-            for work in waited_for:
+            following = _begun(left, _KERNELS, device, peers, threads)
+            for work in compiling:
                 work.result()
             yield block
             block, compiling = following
@@ -109,10 +100,14 @@ def generated(entry: Entry) -> Made:
 
 
 def _begun(
-    left: Iterator[Made], size: int, device: CudaDevice, threads: ThreadPoolExecutor
-) -> tuple[list[Made], Future[None]]:
+    left: Iterator[Made],
+    size: int,
+    device: CudaDevice,
+    peers: PeerPool | None,
+    threads: ThreadPoolExecutor,
+) -> tuple[list[Made], list[Future[None]]]:
     """The next graphs with ``size`` kernels, their code generated here and now, and the compilation
-    of their kernels, which goes on."""
+    of their kernels by all compilers, which goes on."""
     block: list[Made] = []
     kernels: list[CompiledKernel] = []
     while len(kernels) < size and (made := next(left, None)) is not None:
@@ -120,7 +115,11 @@ def _begun(
         kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
     given = {k.module.text: k.config for k in kernels if k.config is not None}
     jobs = device.missing([kernel.module for kernel in kernels], given)
-    return block, threads.submit(device.compile, jobs)
+    compiling = [threads.submit(device.compile, jobs)]
+    if peers is not None:
+        regions = [region for graph in _graphs(block) for region in graph.regions]
+        compiling.append(threads.submit(peers.prepare, regions))
+    return block, compiling
 
 
 def _graphs(block: Sequence[Made]) -> list[Compiled]:

@@ -266,38 +266,30 @@ def test_the_next_graphs_are_compiled_while_one_is_timed(monkeypatch: pytest.Mon
     assert seen == [(A.name, True), (B.name, True)]
 
 
-def test_other_compilers_compile_between_blocks_and_not_while_kernels_are_timed(
+def test_other_compilers_compile_the_next_graphs_while_one_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ahead, "_KERNELS_COMPARED", 2)
-    log: list[str] = []
-
-    class Device(FakeDevice):
-        def time(self, module: EmittedModule) -> Timing:
-            log.append(f"time {module.name}")
-            return super().time(module)
-
-        def check(self, module: EmittedModule) -> CheckResult:
-            log.append(f"check {module.name}")
-            return super().check(module)
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    comparing, prepared, log = threading.Event(), set[str](), []
 
     class Peers(FakePeers):
         def prepare(self, work: Sequence[Comparable]) -> None:
-            log.append(f"prepare {len(work)}")
+            if work and work[0].name == "y":
+                comparing.wait(60)  # goes on until the first graph is compared
+            prepared.update(one.name for one in work)
 
         def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
-            log.append(f"compare {one.name}")
+            log.append((one.name, one.name in prepared))
+            comparing.set()
             return super().compare(one, configs)
 
     entries = [
         FakeEntry(name, replace(compiled(made), regions=(Comparable(name, made.text),)))
         for name, made in (("x", A), ("y", B), ("z", SMALL_A))
     ]
-    graphs = finished(session(*entries, device=Device(), peers=Peers()))
-    first = ["prepare 2", f"check {A.name}", f"check {B.name}"]
-    first += [f"time {A.name}", "compare x", f"time {B.name}", "compare y"]
-    last = ["prepare 1", f"check {SMALL_A.name}", f"time {SMALL_A.name}", "compare z"]
-    assert log == [*first, *last]
+    graphs = finished(session(*entries, device=FakeDevice(), peers=Peers()))
+    assert log == [("x", True), ("y", True), ("z", True)] and comparing.is_set()
     assert [len(graph.regions) for graph in graphs.values()] == [3, 3, 3]
 
 

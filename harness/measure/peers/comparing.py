@@ -20,7 +20,7 @@ from harness.graph.replay import random_inputs, replay
 from harness.measure.peers.jobs import TIMING, Peer
 from harness.measure.peers.providers import Make, Provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
-from harness.records.timing import Samples, Timer, Work
+from harness.records.timing import WIDTH, Samples, Timer, Work
 from harness.runtime.compile.static import reason
 
 _TOLERANCE = {
@@ -78,11 +78,13 @@ def compare(
     makers: Mapping[str, Make],
     timer: Timer,
     budget_ms: float = 300.0,
+    width: float = WIDTH,
     step: Step = lambda _: None,
 ) -> dict[str, Peer]:
     """Run every provider on the same inputs, compare results, then time them interleaved. A
     provider that fails is a row with its reason; after one that took the device with it nothing can
-    go on, and ``RuntimeError`` is raised. ``budget_ms`` is per provider."""
+    go on, and ``RuntimeError`` is raised. Times are known to ``width``, if that takes at most
+    ``budget_ms`` for each provider."""
     inputs = task.inputs()
     want = task.wanted(inputs)
     peers: dict[str, Peer] = {}
@@ -104,7 +106,7 @@ def compare(
         peers[name] = Peer(None, error)
     del want
     step(TIMING)
-    peers |= {n: _timed_peer(peers[n], s) for n, s in _timed(works, timer, budget_ms).items()}
+    peers |= {n: _timed_peer(peers[n], s) for n, s in _timed(works, timer, budget_ms, width).items()}
     return _judged(peers, allowed)
 
 
@@ -113,14 +115,14 @@ def _listing(provider: Provider) -> Callable[[Sequence[Any]], Any]:
 
 
 def _timed(
-    works: Mapping[str, Work], timer: Timer, budget_ms: float
+    works: Mapping[str, Work], timer: Timer, budget_ms: float, width: float
 ) -> dict[str, Samples | Exception]:
     """Samples of all works, interleaved; where that fails, the works that fail alone are
     left out and the others are timed again."""
     if not works:
         return {}
     try:
-        return dict(timer.compare(works, budget_ms * len(works)))
+        return dict(timer.compare(works, budget_ms * len(works), width))
     except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
         _require_device(failure)
     failed: dict[str, Samples | Exception] = {}
@@ -131,7 +133,7 @@ def _timed(
             _require_device(failure)
             failed[name] = failure
     left = {name: work for name, work in works.items() if name not in failed}
-    return failed | (dict(timer.compare(left, budget_ms * len(left))) if left else {})
+    return failed | (dict(timer.compare(left, budget_ms * len(left), width)) if left else {})
 
 
 def _timed_peer(peer: Peer, found: Samples | Exception) -> Peer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from harness.devices.job import Job
 from harness.heuristics.facts import Config
-from harness.records.timing import Samples
+from harness.records.timing import WIDTH, Samples
 
 if TYPE_CHECKING:
     from harness.compiled import CompiledRegion
@@ -21,13 +21,16 @@ TIMING = "timing"
 class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
     text of a user's kernel. ``configs`` are tuned configurations by module text. Its steps are the
-    names that are about to be run, then ``TIMING``. Answers a ``Peer`` for each name."""
+    names that are about to be run, then ``TIMING``. Medians are to be known to ``width``, twice what
+    a kernel's is: what two compilers differ by is more, and a sample takes half as long. Answers a
+    ``Peer`` for each name."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str
     names: tuple[str, ...]
     configs: dict[str, Config]
     budget_ms: float = 120.0
+    width: float = 2 * WIDTH
     seed: int = 0
 
 

@@ -53,7 +53,7 @@ class PeerPool(Closing):
         on: Device | None = None,
     ) -> None:
         self.against = tuple(against)
-        self._seconds = seconds
+        self._seconds, self._imported = seconds, False
         on = on or gpu(environment=environment(cache))
         kept, on = on.environment, replace(on, opening=OpenDevice())
         # Compiling ahead is what runs in parallel, so each process compiles alone.
@@ -73,16 +73,18 @@ class PeerPool(Closing):
             pool.close()
 
     def prepare(self, work: Sequence[Comparable]) -> None:
-        """Compile with Inductor what ``compare`` will need, in parallel. What fails here fails
-        again, with its reason, when it is compared."""
+        """Compile with Inductor what ``compare`` will need, in parallel; in whichever thread, beside
+        what is timed. What fails here fails again, with its reason, when it is compared."""
         graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
         jobs = [
             WarmJob(graph, tuned, seconds=self._seconds)
             for tuned in needs_warming(self.against)
             for graph in graphs
         ]
+        # Before it times anything, the process that compares imports Inductor too, meanwhile.
+        first, self._imported = [] if self._imported else jobs[:1], True
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(self._workers[0].all, jobs[:1])  # it imports Inductor meanwhile too
+            thread.submit(self._workers[0].all, first)
             self._warming.all(jobs)
 
     def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:

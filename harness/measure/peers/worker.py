@@ -72,7 +72,8 @@ class Comparer:
         task, makers = self._prepared(job)
 
         try:
-            return compare(task, makers, self.timer, job.budget_ms, self.context.step)
+            limits = job.budget_ms, job.width
+            return compare(task, makers, self.timer, *limits, step=self.context.step)
         except (RuntimeError, HarnessError) as error:
             self._require_device(error)
             raise

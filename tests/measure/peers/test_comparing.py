@@ -20,14 +20,15 @@ from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
 from harness.measure.peers.comparing import compare, distance, region_task
-from harness.measure.peers.jobs import Peer, WarmJob
+from harness.measure.peers.jobs import CompareJob, Peer, WarmJob
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
 from harness.measure.peers.regions import comparables
-from harness.measure.peers.worker import region_provider, warm
+from harness.measure.peers.worker import Comparer, region_provider, warm
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.pipeline import compile_graph
 from harness.records.run import Check
+from harness.records.timing import WIDTH
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
@@ -160,6 +161,16 @@ def test_each_provider_is_announced_before_it_runs(graph: Graph) -> None:
     makers = {n: maker("eager", graph, CPU) for n in ("harness", "eager")}
     compare(region_task(graph, CPU), makers, FakeTimer(), step=heard.append)
     assert heard == ["harness", "eager", "timing"]
+
+
+def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> None:
+    (work,) = comparables(compile_graph(graph, H100).regions)
+    timer = FakeTimer()
+    comparer = Comparer(Context(), timer, CPU)
+    comparer.compare(CompareJob(work.work, ("eager",), {}))
+    assert timer.width == 2 * WIDTH
+    comparer.compare(CompareJob(work.work, ("eager",), {}, width=0.03))
+    assert timer.width == 0.03
 
 
 def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_path: Path) -> None:
