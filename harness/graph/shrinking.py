@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -25,19 +25,21 @@ from harness.graph.lowering.operators.views import matched
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.graph.replay import META, call_node, random_inputs, replay, stand_in
 
-_DOMAINS = (
-    (4, (5, 7, 6, 9, 11, 3, 8, 10, 12, 4, 13, 2, 16, 32)),
-    (4, (8, 4, 16, 2, 12, 6, 32, 3, 5)),
-    (2, (2, 3, 4, 5, 6, 8, 1, 12)),
-    (64, (5, 7, 3, 8, 4, 2)),
-    (4, ()),
-    (64, ()),
-    (256, (5, 7, 3)),
+_DOMAINS: tuple[tuple[int, tuple[int, ...], bool], ...] = (
+    (4, (5, 7, 6, 9, 11, 3, 8, 10, 12, 4, 13, 2, 16, 32), False),
+    (4, (8, 4, 16, 2, 12, 6, 32, 3, 5), False),
+    (2, (2, 3, 4, 5, 6, 8, 1, 12), False),
+    (64, (5, 7, 3, 8, 4, 2), False),
+    (4, (), False),
+    (64, (), False),
+    (256, (5, 7, 3), False),
+    (4, (5, 7, 3, 6, 4, 2), True),
 )
 """The largest size that stays as it is (counts: channels, halves), and small ones for the others,
 best first: odd ones before others so that masks matter; then what divides well; then as small as
 can be; then with tables as they are (buckets of positions). Where there are none, sizes rise as the
-real ones do, so that what is looked up in a table stays inside it; at last larger tables stay."""
+real ones do, so that what is looked up in a table stays inside it; then larger tables stay, and at
+last, however large, dimensions in which something is looked up."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes, but in a shape."""
 _FEW_ELEMENTS, _MOST_ELEMENTS = 1 << 15, 1 << 18
@@ -52,19 +54,11 @@ _DIMENSIONS = frozenset({"permute", "squeeze", "unsqueeze", "sum", "mean", "var_
 _TO_THE_END = 1 << 40
 
 
-class _Impossible(Exception):
+class _Impossible(ValueError):
     """There is no small counterpart by this choice of sizes; the text says why."""
 
 
-_FAILURES = (
-    _Impossible,
-    HarnessError,
-    AssertionError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+_FAILURES = (HarnessError, AssertionError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +75,8 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
         return None, "it has sizes that only a launch knows"
     reason = "no small sizes meet what its views and slices demand"
     larger: list[tuple[int, Graph]] = []
-    for kept, domain in _DOMAINS:
-        sizes = _Extents(graph).solved(kept, domain)
+    for way in _DOMAINS:
+        sizes = _Extents(graph).solved(*way)
         if sizes is None:
             continue
         try:
@@ -124,8 +118,9 @@ class _Extents:
     graph: Graph
     demands: list[_Demand] = field(default_factory=list)
 
-    def solved(self, kept: int, domain: Sequence[int]) -> dict[int, int] | None:
-        """A small size for every size above ``kept``; None if the search finds none."""
+    def solved(self, kept: int, domain: Sequence[int], tables: bool) -> dict[int, int] | None:
+        """A small size for every size above ``kept``, or but of dimensions of ``tables``; None if
+        the search finds none."""
         types = self.graph.types()
         shapes = [kind.shape for kind in tensors_of(*types.values())]
         for node in self.graph.nodes:
@@ -133,36 +128,58 @@ class _Extents:
         known = {int(n) for shape in shapes for n in shape}
         known |= {n for demand in self.demands for n in demand.sizes}
         chosen = {n: n for n in known if n <= kept}
+        chosen |= {n: n for n in self._looked_up(types) if tables}
         return _search(sorted(known - set(chosen)), domain, self.demands, chosen)
 
+    def _looked_up(self, types: Mapping[str, ValueType]) -> Iterator[int]:
+        for node in self.graph.nodes:
+            match node.packet, node.args:
+                case "embedding" | "gather" | "index_select", (Ref(name), dim, *_):
+                    dims = [0 if node.packet == "embedding" else _number(dim)]
+                case "index", (Ref(name), tuple(places), *_):
+                    dims = [d for d, one in enumerate(places) if one is not None]
+                case _:
+                    continue
+            yield from (int(kind.shape[d]) for kind in tensors_of(types[name]) for d in dims)
+
     def _demand(self, node: Node, types: Mapping[str, ValueType]) -> None:
-        name, kind = node.packet, node.type
-        first = node.args[0] if node.args else None
+        kind, first = node.type, node.args[0] if node.args else None
         source = types[first.name] if isinstance(first, Ref) else None
         if not isinstance(kind, TensorType):
             return
-        if name in _RESHAPES and isinstance(source, TensorType):
-            for ins, outs in matched(source.shape, kind.shape):
-                left = tuple(int(source.shape[d]) for d in ins)
-                right = tuple(int(kind.shape[d]) for d in outs)
-                self._add(left + right, partial(_same_product, left, right))
-        elif name == "cat" and isinstance(first, tuple):
+        if isinstance(source, TensorType):
+            self._of_one(node, source, kind)
+        elif node.packet == "cat" and isinstance(first, tuple):
             dim = _number(node.args[1]) if len(node.args) > 1 else 0
             parts = tensors_of(*(types[one.name] for one in first if isinstance(one, Ref)))
             # An empty part may have another rank.
             pieces = tuple(int(p.shape[dim]) for p in parts if p.rank == kind.rank)
             whole = int(kind.shape[dim])
             self._add((*pieces, whole), lambda v: sum(v[n] for n in pieces) == v[whole])
-        elif name == "constant_pad_nd" and isinstance(source, TensorType):
-            self._pad(node, source, kind)
-        elif name == "select" and isinstance(source, TensorType):
-            whole, at = int(source.shape[_number(node.args[1])]), _number(node.args[2])
-            if at > 0:
-                self._add((whole, at), lambda v: v[at] < v[whole])
-        elif name == "arange" and len(node.args) > 1 and kind.rank == 1:
+        elif node.packet == "arange" and len(node.args) > 1 and kind.rank == 1:
             self._arange(node.args[:3], int(kind.shape[0]))
-        elif name in ("slice", "slice_scatter") and isinstance(source, TensorType):
+
+    def _of_one(self, node: Node, source: TensorType, kind: TensorType) -> None:
+        name, before, after = node.packet, _ints(source.shape), _ints(kind.shape)
+        if name in _RESHAPES:
+            for ins, outs in matched(source.shape, kind.shape):
+                self._product([before[d] for d in ins], [after[d] for d in outs])
+        elif name == "as_strided":
+            self._product(before, after)
+        elif name == "constant_pad_nd":
+            self._pad(node, source, kind)
+        elif name == "select" and (at := _number(node.args[2])) > 0:
+            whole = before[_number(node.args[1])]
+            self._add((whole, at), lambda v: v[at] < v[whole])
+        elif name in ("slice", "slice_scatter"):
             self._slice(node, source)
+        elif name.endswith("pool2d_backward"):
+            for d, *numbers in zip((-2, -1), *map(_tuple, node.args[2:5]), strict=False):
+                sizes = after[d], before[d]
+                self._add(sizes, partial(_pooled, sizes, [_number(n) for n in numbers]))
+
+    def _product(self, left: Sequence[int], right: Sequence[int]) -> None:
+        self._add((*left, *right), partial(_same_product, left, right))
 
     def _slice(self, node: Node, source: TensorType) -> None:
         """The length of what is cut out, and that it lies inside."""
@@ -172,7 +189,6 @@ class _Extents:
         start = start + whole if start < 0 else start
         end = min(end + whole if end < 0 else end, whole)
         length = max(0, -(-(end - start) // step))
-
         self._range(start, end, step, length)
         self._add((whole, end), lambda v: v[end] <= v[whole])
 
@@ -182,8 +198,10 @@ class _Extents:
             self._range(numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 1, length)
 
     def _range(self, start: int, end: int, step: int, length: int) -> None:
-        if min(start, end, step) >= 0:
-            sizes = (start, end, length)
+        sizes = (start, end, length)
+        if step == 1 and start < 0:
+            self._add((abs(n) for n in sizes), partial(_padded, sizes))
+        elif min(start, end, step) >= 0:
             self._add(sizes, lambda v: -(-(v[end] - v[start]) // step) == v[length])
 
     def _pad(self, node: Node, source: TensorType, kind: TensorType) -> None:
@@ -195,7 +213,7 @@ class _Extents:
 
     def _add(self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool]) -> None:
         different = tuple(dict.fromkeys(sizes))
-        if len(different) > 1:
+        if len(different) > 1 and holds({n: n for n in different}):
             self.demands.append(_Demand(different, holds))
 
 
@@ -362,6 +380,11 @@ def _number(arg: Arg) -> int:
 
 def _same_product(one: Sequence[int], other: Sequence[int], value: Mapping[int, int]) -> bool:
     return math.prod(value[n] for n in one) == math.prod(value[n] for n in other)
+
+
+def _pooled(sizes: Sequence[int], numbers: Sequence[int], value: Mapping[int, int]) -> bool:
+    (whole, windows), (length, step, pad) = (value[n] for n in sizes), numbers
+    return (whole + 2 * pad - length) // step + 1 == windows
 
 
 def _padded(sizes: Sequence[int], value: Mapping[int, int]) -> bool:

@@ -145,8 +145,58 @@ def heads(x: "bf16[512, 196, 32]", y: "bf16[512, 196, 32]"):
     z: "bf16[64, 196, 512]" = aten.view.default(k, [64, 196, 512])
     return (z,)
 """,
+        # All of a tensor by its strides.
+        """# harness graph 1
+def strided(x: "bf16[49152]"):
+    v: "bf16[64, 768, 1, 1]" = aten.as_strided.default(x, [64, 768, 1, 1], [768, 1, 1, 1], 0)
+    e: "bf16[64, 768, 7, 7]{768, 1, 0, 0}" = aten.expand.default(v, [64, 768, 7, 7])
+    s: "bf16[64, 768, 7, 7]" = aten.mul.Tensor(e, 2.0)
+    return (s,)
+""",
+        # As many gradients as there are windows.
+        """# harness graph 1
+def pooled(x: "bf16[64, 64, 28, 28]", y: "bf16[64, 64, 56, 56]"):
+    g: "bf16[64, 64, 56, 56]" = (
+        aten.avg_pool2d_backward.default(x, y, [2, 2], [2, 2], [0, 0], False, True, None))
+    p: "bf16[64, 56, 56, 64]{200704, 56, 1, 3136}" = aten.permute.default(g, [0, 2, 3, 1])
+    c: "bf16[64, 56, 56, 64]" = aten.clone.default(p, memory_format=torch.contiguous_format)
+    v: "bf16[200704, 64]" = aten.view.default(c, [200704, 64])
+    return (v,)
+""",
+        # A place in a table from constants and positions: the table stays, little else does.
+        """# harness graph 1
+def clamped(table: "f16[73, 64] parameter"):
+    i: "i64[100]" = aten.arange.start_step(0, 100, dtype=torch.int64)
+    a: "i64[100, 1]" = aten.unsqueeze.default(i, 1)
+    b: "i64[1, 100]" = aten.unsqueeze.default(i, 0)
+    d: "i64[100, 100]" = aten.sub.Tensor(b, a)
+    c: "i64[100, 100]" = aten.clamp.default(d, -64, 8)
+    at: "i64[100, 100]" = aten.add.Tensor(c, 64)
+    e: "f16[100, 100, 64]" = aten.embedding.default(table, at)
+    return (e,)
+""",
+        """# harness graph 1
+def gathered(x: "f16[12, 24, 512]"):
+    i: "i64[24]" = aten.arange.start_step(0, 24)
+    u: "i64[24, 1]" = aten.unsqueeze.default(i, 1)
+    a: "i64[24, 1]" = aten.add.Tensor(u, 256)
+    e: "i64[12, 24, 24]{0, 1, 0}" = aten.expand.default(a, [12, 24, 24])
+    g: "f16[12, 24, 24]" = aten.gather.default(x, -1, e)
+    return (g,)
+""",
+        # Positions that begin below zero are as many as a view says.
+        """# harness graph 1
+def below(x: "f32[1, 16, 128, 2048]"):
+    i: "i32[2048]" = aten.arange.start_step(-2047, 1, dtype=torch.int32)
+    v: "i32[1, 1, 1, 2048]" = aten.view.default(i, [1, 1, 1, 2048])
+    s: "f32[1, 16, 128, 2048]" = aten.mul.Tensor(x, v)
+    return (s,)
+""",
     ],
-    ids=["windows", "patches", "relative", "heads"],
+    ids=[
+        *("windows", "patches", "relative", "heads", "strided", "pooled", "clamped", "gathered"),
+        "below",
+    ],
 )
 def test_sizes_that_depend_on_each_other(text):
     graph = loads(text)
