@@ -2,9 +2,8 @@
 processes as there are: while the device checks and times one block, the next one's kernels are
 compiled.
 
-Other compilers do the same beside, in processes that stand back. They load what they compile onto
-the device and launch nothing there: an H200 timed as many kernels at an unusual launch interval
-with them as without (``scripts/gpu_peers.py``).
+Other compilers do so too. They load what they compile onto the device and launch nothing there: an
+H200 timed no more kernels at an unusual launch interval with them (``scripts/gpu_peers.py``).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ SECONDS = 300.0
 """What generating the code of one graph may take."""
 FEW = 64
 """So many graphs are generated sooner than processes have started: 60 ms each on average, of the
-corpus, and 2 s for a process (measured on two cores)."""
+corpus, and 2 s for a process (measured on two cores). Beyond, a process has half as many."""
 _FIRST_KERNELS = 32
 """In the first block, which the device waits for."""
 _KERNELS = 64
@@ -65,7 +64,7 @@ def all_generated(
         yield from map(generated, entries)
         return
     files.sort(key=lambda entry: -entry.file.bytes)
-    with Pool(cores(jobs), SECONDS, cache) as pool:
+    with Pool(cores(min(jobs, 2 * len(files) // FEW)), SECONDS, cache) as pool:
         for index, answer in pool.each([Generate(entry=e, compared=compared) for e in files]):
             yield files[index], answer
 

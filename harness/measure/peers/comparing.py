@@ -106,7 +106,8 @@ def compare(
         peers[name] = Peer(None, error)
     del want
     step(TIMING)
-    peers |= {n: _timed_peer(peers[n], s) for n, s in _timed(works, timer, budget_ms, width).items()}
+    found = _timed(works, timer, budget_ms, width)
+    peers |= {name: _timed_peer(peers[name], samples) for name, samples in found.items()}
     return _judged(peers, allowed)
 
 

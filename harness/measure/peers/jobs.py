@@ -21,9 +21,8 @@ TIMING = "timing"
 class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
     text of a user's kernel. ``configs`` are tuned configurations by module text. Its steps are the
-    names that are about to be run, then ``TIMING``. Medians are to be known to ``width``, twice what
-    a kernel's is: what two compilers differ by is more, and a sample takes half as long. Answers a
-    ``Peer`` for each name."""
+    names that are about to be run, then ``TIMING``. Medians are wanted to ``width``: compilers
+    differ by more, and a sample takes half as long. Answers a ``Peer`` for each name."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str

@@ -24,8 +24,9 @@ from harness.records.timing import METHOD
 
 _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
-_MOST_WARMING = 16
-"""Processes that compile ahead, each of which holds a context on the device."""
+_MOST_WARMING = 8
+"""Processes that compile ahead, each of which holds a context on the device: at 3 s for a region
+they are three times as fast as what times and compares."""
 _INDUCTOR = ("harness.measure.peers.worker", "torch._inductor.compile_fx")
 _TIMING_FAILED = "the process was lost while all compilers were timed, interleaved"
 
@@ -73,8 +74,8 @@ class PeerPool(Closing):
             pool.close()
 
     def prepare(self, work: Sequence[Comparable]) -> None:
-        """Compile with Inductor what ``compare`` will need, in parallel; in whichever thread, beside
-        what is timed. What fails here fails again, with its reason, when it is compared."""
+        """Compile with Inductor what ``compare`` will need, in parallel, beside what is timed. What
+        fails here fails again, with its reason, when it is compared."""
         graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
         jobs = [
             WarmJob(graph, tuned, seconds=self._seconds)
