@@ -11,9 +11,10 @@ from harness.schedule.memory import peak_bytes, traffic
 
 
 def rejections(schedule: Schedule) -> list[dict[str, str]]:
-    """Every rejection with the kernels that the two nests ended up in. Those between nests that
-    came together all the same, by another way, are left out."""
+    """Why no two kernels are one: the rejections of their first nests. Those between nests that
+    came together all the same, by another way, and of kernels on the way, are left out."""
     home = {n.name: g.name for g in schedule.groups for n in g.nests}
+    first = {home[nest.name]: nest.name for nest in reversed(schedule.program.nests)}.values()
     return [
         {
             "first": r.first,
@@ -24,7 +25,7 @@ def rejections(schedule: Schedule) -> list[dict[str, str]]:
             "reason": r.reason,
         }
         for r in schedule.rejections
-        if home[r.first] != home[r.second]
+        if home[r.first] != home[r.second] and {r.first, r.second} <= {*first}
     ]
 
 

@@ -26,7 +26,7 @@ from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Rejection
 from harness.schedule.legality import combine, full_units, pair, refused, too_much
 from harness.schedule.match import Matching, Sides, join, matched
-from harness.schedule.score import bound, saved
+from harness.schedule.score import saved
 from harness.schedule.space import Candidate, Level, Use, candidate_of, merge_dimensions
 from harness.target import Target
 
@@ -47,12 +47,12 @@ SIBLINGS = 8
 
 @dataclass(order=True, slots=True)
 class _Entry:
-    """A pair in the queue: most bytes first, dependent before unrelated, near before
-    far, then program order. ``joined`` is set once the pair has been worked out."""
+    """A pair that may be one kernel, ``joined``: most bytes first, dependent before unrelated,
+    near before far, then program order."""
 
     key: tuple[int, int, int, int, int]
     pair: tuple[Candidate, Candidate] = field(compare=False)
-    joined: Candidate | None = field(compare=False, default=None)
+    joined: Candidate = field(compare=False)
 
 
 @dataclass(slots=True)
@@ -105,9 +105,7 @@ class Fuser:
                 k is None or k.candidate is not c for k, c in zip(known, entry.pair, strict=True)
             ):
                 continue  # one of them has been fused since
-            if entry.joined is None:
-                self._work_out(first, second, entry)
-            elif not self._between(first, second):
+            if not self._between(first, second):
                 self._fuse(first, second, entry.joined)
 
     def _decided(self, first: int, second: int) -> bool | None:
@@ -212,16 +210,12 @@ class Fuser:
                 self._push(min(number, other), max(number, other))
 
     def _push(self, first: int, second: int) -> None:
-        a, b = self.kernels[first], self.kernels[second]
-        worth = bound(a.candidate, b.candidate, self.facts)
-        if worth > 0:
-            entry = _Entry(self._key(first, second, worth), (a.candidate, b.candidate))
-            heapq.heappush(self.queue, entry)
-
-    def _key(self, first: int, second: int, worth: int) -> tuple[int, int, int, int, int]:
-        a, b = self.kernels[first], self.kernels[second]
-        unrelated = 0 if a.after & b.members or a.before & b.members else 1
-        return (-worth, unrelated, self._distance(a, b), first, second)
+        """Work a pair out, and queue it if it is legal and saves something."""
+        outcome = self._decide(first, second)
+        if isinstance(outcome, Rejection):
+            self._reject(first, second, outcome)
+        else:
+            heapq.heappush(self.queue, outcome)
 
     def _distance(self, first: _Kernel, second: _Kernel) -> int:
         """Nests between the two kernels' nearest members."""
@@ -238,19 +232,10 @@ class Fuser:
         a, b = self.kernels[first], self.kernels[second]
         return (a.after & b.before | b.after & a.before) & ~(a.members | b.members)
 
-    def _work_out(self, first: int, second: int, entry: _Entry) -> None:
-        """Decide a pair; if it is legal it goes back into the queue with its true worth."""
-        outcome = self._decide(first, second, entry.key[1] == 1)
-        if isinstance(outcome, Rejection):
-            self._reject(first, second, outcome)
-            return
-        joined, worth = outcome
-        heapq.heappush(self.queue, _Entry(self._key(first, second, worth), entry.pair, joined))
-
-    def _decide(
-        self, first: int, second: int, unrelated: bool
-    ) -> tuple[Candidate, int] | Rejection:
-        a, b = self.kernels[first].candidate, self.kernels[second].candidate
+    def _decide(self, first: int, second: int) -> _Entry | Rejection:
+        one, other = self.kernels[first], self.kernels[second]
+        a, b = one.candidate, other.candidate
+        unrelated = not (one.after & other.members or one.before & other.members)
         if self._decided(first, second) is False:
             return Rejection(
                 "decisions", "the decisions that are replayed have them in two kernels"
@@ -262,7 +247,7 @@ class Fuser:
         if between:
             through = self.facts.program.nests[bits(between)[0]].name
             return Rejection("cycle", f"{through} must run between {a.name} and {b.name}")
-        distance = self._distance(self.kernels[first], self.kernels[second])
+        distance = self._distance(one, other)
         if unrelated and distance > MAX_DISTANCE:
             return Rejection(
                 "too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}"
@@ -280,7 +265,7 @@ class Fuser:
                 "nothing to save",
                 f"{worth} bytes would be saved of the {traffic} that the smaller one moves",
             )
-        return joined, worth
+        return _Entry((-worth, unrelated, distance, first, second), (a, b), joined)
 
     def _fuse(self, first: int, second: int, joined: Candidate) -> None:
         a, b = self.kernels[first], self.kernels.pop(second)

@@ -9,25 +9,6 @@ _Touch = tuple[int, AffineAccess]
 """A nest's number and one of its accesses."""
 
 
-def bound(first: Candidate, second: Candidate, facts: Facts) -> int:
-    """An upper bound of ``saved``, from the names of the buffers alone."""
-    members = first.members | second.members
-    read, written = _named(first)
-    other_read, other_written = _named(second)
-    total = 0
-    for name in (read | written) & (other_read | other_written):
-        size = facts.nbytes(name)
-        total += size
-        if name in written | other_written and facts.vanishes(name, members):
-            total += size
-    return total
-
-
-def _named(candidate: Candidate) -> tuple[set[str], set[str]]:
-    read = {b for v in candidate.views for b in v.reads}
-    return read, {b for v in candidate.views for b in v.writes}
-
-
 def saved(first: Candidate, joined: Candidate, facts: Facts) -> int:
     """Bytes that the joined candidate moves less than the two apart. A value produced on one side
     is not read by the other; if nobody else reads it, it is not written either; an element both
