@@ -105,7 +105,7 @@ def _facts(row: Mapping[str, Any]) -> Facts:
     return Facts(
         family=Family(row["family"]),
         sizes=tuple(row["sizes"].items()),
-        hint=Hint(row["hint"]),
+        hint=Hint(row["hint"].removesuffix("_tiny")),
         loads=row["loads"],
         stores=row["stores"],
         reductions=row["reductions"],

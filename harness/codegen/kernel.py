@@ -31,7 +31,7 @@ from harness.codegen.values import Scope
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.limits import block_name
 from harness.heuristics.mixed import STAGES
-from harness.ir.nodes import Load, Reduce, Store, store_roots, walk
+from harness.ir.nodes import Load, Masked, Reduce, Store, store_roots, walk
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan, PlanSegment
@@ -41,6 +41,8 @@ _INDENT = "    "
 _BEYOND_CACHE = 128 << 20
 """Bytes of a kernel after which no cache has much of them for the next one: where it reads some
 again, what it writes is the first to leave the cache (softmax of 65536 columns 147 → 141 us)."""
+_LOADED_AHEAD = (512, 4096, 1024)
+"""The shortest and the longest row, rounded up, and the most rows whose later loads come first."""
 _COMMENT = re.compile(r"  # \w+$", re.MULTILINE)
 
 
@@ -70,7 +72,7 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
     parameters = [a.name for a in plan.arguments] + ([program] if program else [])
     parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
     parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
-    parameters += [f"{STAGES}: tl.constexpr"] if plan.category is Category.MIXED else []
+    parameters += [f"{STAGES}: tl.constexpr"] if plan.facts.strips else []
     parameters += ["ALIGNED: tl.constexpr"] if plan.aligned is not None else []
     body = "".join(f"{_INDENT}{line}\n" for line in lines)
     own = kernel.functions
@@ -107,10 +109,13 @@ class _Kernel:
         if self.plan.category is Category.MIXED:
             body.walk, body.ahead = "x", Scope()
         self._components = components(self.plan.stores)
-        passes = loaded_by_segment(self.plan.segments) if self._looped else []
+        passes = loaded_by_segment(self.plan.segments)
         seen: Loaded = set().union(*passes)
-        if sum(map(len, passes)) > len(seen) and self.plan.bytes_moved >= _BEYOND_CACHE:
+        again = self._looped and sum(map(len, passes)) > len(seen)
+        if again and self.plan.bytes_moved >= _BEYOND_CACHE:
             body.streamed = frozenset(s.buffer for s in self.plan.stores) - {b for b, _ in seen}
+        if self.plan.category is Category.PERSISTENT:
+            self._load_ahead(body, seen - passes[0])
         for number, segment in enumerate(self.plan.segments):
             match segment.kind:
                 case SegmentKind.LOOP if self._looped:
@@ -154,6 +159,21 @@ class _Kernel:
         return lines
 
     # segments without a loop
+
+    def _load_ahead(self, body: Body, later: Loaded) -> None:
+        """What only segments after the first load is loaded before they wait for its reductions:
+        where there are few rows, of several warps each, nothing else hides it."""
+        least, most, rows = _LOADED_AHEAD
+        block = dict(self.plan.facts.fixed_blocks).get(block_name("r0_"), 0)
+        if self.plan.facts.parallel > rows or not least <= block <= most:
+            return
+        roots = store_roots(self.plan.stores)
+        own = {store.buffer for store in self.plan.stores}
+        later = {(buffer, index) for buffer, index in later if buffer not in own}
+        masked = {id(v) for v in walk(roots) if isinstance(v, Masked)}
+        for value in walk(roots, masked):
+            if isinstance(value, Load) and (value.buffer, value.index) in later:
+                body.value(value)
 
     def _flat(self, body: Body, segment: PlanSegment) -> None:
         eager = any(a.kind is ArgumentKind.IN_OUT for a in self.plan.arguments)
@@ -241,7 +261,9 @@ class _Kernel:
         self._text += outer
         block, prefix = block_name(tile.prefix), tile.prefix
         first, stop = self.frame.bounds(prefix)
-        self._text.append(f"for {prefix}offset in range({first}, {stop}, {block}):")
+        walk = f"{first}, {stop}, {block}"
+        staged = f"tl.range({walk}, num_stages={STAGES})" if self.plan.facts.strips else ""
+        self._text.append(f"for {prefix}offset in {staged or f'range({walk})'}:")
         inner = reduction_lines(self.frame, tile, used)
         self._text += [_INDENT + line for line in (*inner, *loop.lines, *loop.stores)]
 

@@ -24,7 +24,6 @@ class Hint(enum.Enum):
 
     INNER = "inner"
     OUTER = "outer"
-    OUTER_TINY = "outer_tiny"
     MIXED = "mixed"
     DEFAULT = "default"
 
@@ -70,7 +69,8 @@ class Facts:
     pointwise kernel that skip elements from one point to the next (windows), ``aligned`` whether
     loops get at whole vectors of rows that do not begin or end there, ``ahead`` the bytes that a
     kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
-    much that only programs with points of some piece compute (``tiling.passes.is_piece``).
+    much that only programs with points of some piece compute (``tiling.passes.is_piece``),
+    ``full`` whether a loop stores at every reduced point.
     """
 
     family: Family
@@ -90,6 +90,13 @@ class Facts:
     aligned: bool = False
     ahead: int = 0
     pieces: bool = False
+    full: bool = False
+
+    @property
+    def strips(self) -> bool:
+        """Whether programs walk strips of rows, with loads of the next ones under way."""
+        looped = self.family is Family.REDUCTION and self.sizes[0][0] == "y"
+        return looped or self.family is Family.MIXED
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

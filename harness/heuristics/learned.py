@@ -86,7 +86,7 @@ def kind_of(facts: Facts) -> str:
     if facts.family is Family.POINTWISE:
         return f"pointwise {len(facts.sizes)}"
     looped = "looped" if facts.family is Family.REDUCTION else "persistent"
-    direction = {Hint.OUTER_TINY: Hint.OUTER, Hint.DEFAULT: Hint.INNER}.get(facts.hint, facts.hint)
+    direction = Hint.INNER if facts.hint is Hint.DEFAULT else facts.hint
     return f"{looped} {direction.value}"
 
 
@@ -99,7 +99,7 @@ def proposal(template: ConfigTemplate, facts: Facts) -> Proposal:
         x = template.x if across else max(1, template.x // row)
         warps = max(1, last_power_of_two(x * row // (32 * template.share)))
         return Proposal((("x", x),), warps=warps, max_warps=_MAX_WARPS)
-    second = next((p for p in names if p != "x"), None)
+    second = next((p for p in reversed(names) if p != "x"), None)
     blocks = (
         (("x", template.x),) if second is None else (("x", template.x), (second, template.other))
     )

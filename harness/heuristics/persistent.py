@@ -37,7 +37,7 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     match facts.hint:
         case Hint.INNER | Hint.DEFAULT:
             return _inner(facts, target)
-        case Hint.OUTER | Hint.OUTER_TINY:
+        case Hint.OUTER:
             return _outer(facts, target)
         case Hint.MIXED:
             return _mixed(facts)

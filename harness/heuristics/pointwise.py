@@ -62,13 +62,7 @@ def _two(facts: Facts) -> list[Proposal]:
     large = Proposal((("x", 64), ("y", 64)), warps=8)
     # Rows of 32 elements fill a 128-byte line with 32-bit types, rows of 64 with 16-bit ones.
     narrow = _bytes_per_point(facts) <= 6 and facts.parallel >= 1 << 20
-    base = _base(facts)
     return [
         *([large, small] if narrow else [small, large]),
         Proposal((("x", 64), ("y", 32)), warps=4),
-        Proposal((("x", 32), ("y", 64)), warps=4),
-        Proposal((("x", 256), ("y", 16)), warps=8),
-        Proposal((("x", 16), ("y", 256)), warps=8),
-        Proposal((("x", base), ("y", 1)), warps=base // 256),
-        Proposal((("x", 1), ("y", base)), warps=base // 256),
     ]

@@ -1,40 +1,26 @@
 """Candidates of looped reductions.
 
 Inner reductions read along r, one row per block; what counts is bytes in flight per row
-step. Outer reductions read along x: the x block must span whole memory sectors, and the
-number of blocks (x ÷ XBLOCK) is what limits how much of the device works, so XBLOCK
-shrinks for small x and the rows per step grow instead.
+step. Outer reductions read along x: the x block must span whole memory sectors.
 """
 
 from __future__ import annotations
 
 from harness.heuristics.facts import Facts, Hint
-from harness.heuristics.limits import (
-    MAX_LONG_BLOCK,
-    MAX_REDUCTION_BLOCK,
-    Proposal,
-    cdiv,
-    last_power_of_two,
-    reach,
-)
+from harness.heuristics.limits import MAX_LONG_BLOCK, MAX_REDUCTION_BLOCK, Proposal, cdiv, reach
 from harness.target import Target
 
 _MAX_WARPS = 16
-_LEAST_WIDTH = 32
-_IN_FLIGHT = 8192
-"""Elements being loaded on one multiprocessor: 32 kB of 4-byte ones, about what hides the
-latency of device memory on a Hopper-class part."""
-_MOST_ELEMENTS = 4096
 _MANY_VALUES = 10
 _LONG_BLOCKS = (16384, 8192, 4096)
 _MOST_WARPS = 32
 _MOST_WASTE = 0.125
 _FEW_LOADS = 2
 _SOME_ROWS = 4
+STORED_COLUMNS = 64
+"""Columns of a multiprocessor from which on a reduction across that stores has its own rules."""
 _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
-_SMALL_BYTES = 1 << 20
-"""Traffic below which a kernel's time is latency and launch."""
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
@@ -44,24 +30,11 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             return _inner(facts, target)
         case Hint.OUTER:
             return _outer(facts, target)
-        case Hint.OUTER_TINY:
-            tiny, outer = _tiny(facts), _outer(facts, target)
-            # A block narrower than a sector of memory reads every row's sectors several times.
-            wide = dict(tiny.blocks)["x"] >= _LEAST_WIDTH
-            return [tiny, *outer] if wide else [*outer, tiny]
         case Hint.MIXED:
             # Wide enough for sectors in both directions; measured best at 32 elements a thread.
-            first = [_proposal(32, 128, 4), _proposal(32, 128, 8), _proposal(64, 64, 4)]
-            return [*first, _proposal(16, 128, 8), _proposal(32, 32, 4), _proposal(64, 128, 8)]
+            return [_proposal(32, 128, 4), _proposal(32, 128, 8), _proposal(64, 64, 4)]
         case Hint.DEFAULT:
-            return [
-                *_inner(facts, target)[:2],
-                *_outer(facts, target)[:2],
-                _tiny(facts),
-                _proposal(64, 64, 8),
-                _proposal(8, 512, 8),
-                _proposal(64, 4, 8),
-            ]
+            return [*_inner(facts, target)[:2], *_outer(facts, target)[:1]]
 
 
 def _proposal(x: int, r: int, warps: int) -> Proposal:
@@ -129,68 +102,33 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         return [*first, _proposal(1, 1024, 16), _proposal(1, 4096, 8)]
     if facts.reduced <= 512:
         return [_proposal(4, 512, 8), _proposal(1, 512, 2), _proposal(1, 512, 4)]
-    rest = [
-        _proposal(1, 2048, 8),
-        _proposal(1, 4096, 8),
-        _proposal(1, 4096, 4),
-        _proposal(1, 1024, 4),
-    ]
     if facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES:
         # So much is loaded and summed up at once that a smaller block may keep more of it in
         # registers; with few rows, large blocks are needed to keep the device busy.
         first.insert(1, _proposal(1, 1024, _MAX_WARPS // 2))
-    return [*first, *rest]
+    return [*first, _proposal(1, 2048, 8), _proposal(1, 4096, 8)]
+
+
+def has_rules(facts: Facts, target: Target) -> bool:
+    """Whether these rules come first: of long blocks, and of reductions across memory that store
+    every element in one loop and fill the device."""
+    many = facts.parallel >= STORED_COLUMNS * target.multiprocessors
+    stored = facts.hint is Hint.OUTER and facts.full and facts.loops == 1
+    return is_long(facts, target) or (stored and many)
 
 
 def _outer(facts: Facts, target: Target) -> list[Proposal]:
-    points = facts.parallel
-    width = 64
-    while width > 16 and cdiv(points, width) < target.multiprocessors:
-        width //= 2
-    if width == 64:
-        # Enough blocks: 16 or 32 elements a thread are several loads in flight each. Few
-        # elements a thread are best for one tensor.
-        first = [_proposal(64, 32, 8), _proposal(64, 64, 4)]
-        if facts.hint is Hint.OUTER_TINY:
-            first.reverse()
-        rest = [
-            _proposal(32, 64, 4),
-            _proposal(32, 128, 4),
-            _proposal(64, 64, 8),
-            _proposal(64, 8, 4),
-        ]
-        return [*first, *rest]
-    if facts.bytes < _SMALL_BYTES:
-        # A sum over chunks: one sector wide, for as many blocks as there are sectors.
-        small = [_proposal(8, 64, 8), _proposal(8, 64, 16), _proposal(8, 128, 8)]
-        return [*small, _proposal(16, 64, 8), _proposal(16, 128, 16)]
-    rows = _rows(points, width, facts.loads, target)
-    usual = _warps(width * rows)
+    """As they were fastest on an H200 where every element is stored (docs/measurements/limit.md);
+    else beside what was learnt."""
+    blocks = [(64, 32, 8, 1), (64, 64, 4, 1), (32, 16, 4, 1), (32, 32, 4, 1), (128, 16, 4, 1)]
+    if facts.strips and facts.full:
+        x = 512
+        while x > 64 and facts.parallel < 4 * x * target.multiprocessors:
+            x //= 2
+        most, n = 4096 // x, 3 if facts.loads <= _MANY_VALUES else 1  # that shared memory holds
+        blocks = [(x, most // 2, 4, n), (2 * x, most // 4, 4, n), (x, most, 4, n)]
+        blocks += [(x // 2, most, 4, n), (x // 4, 2 * most, 4, 1)]
     return [
-        _proposal(width, rows, usual),
-        _proposal(width, rows, max(4, usual // 2)),
-        _proposal(width, 2 * rows, _warps(2 * width * rows)),
-        _proposal(16, 64, 8),
-        _proposal(32, 64, 8),
-        _proposal(16, 128, 4),
+        Proposal((("x", x), ("r0_", r)), warps, stages, max_warps=_MAX_WARPS)
+        for x, r, warps, stages in blocks
     ]
-
-
-def _rows(points: int, width: int, loads: int, target: Target) -> int:
-    """Rows a block reads at once, so that the blocks on one multiprocessor together have
-    enough loads in flight; fewer where every row is loaded from several tensors."""
-    shared = max(points, width * target.multiprocessors)
-    wanted = _IN_FLIGHT * target.multiprocessors // (shared * max(1, min(loads, 2)))
-    most = max(16, _MOST_ELEMENTS // width)
-    return max(16, min(last_power_of_two(wanted), most))
-
-
-def _warps(elements: int) -> int:
-    """Eight elements a thread."""
-    return max(4, elements // 256)
-
-
-def _tiny(facts: Facts) -> Proposal:
-    rnumel = max(1, facts.reduced)
-    x = 2 * (256 // rnumel) if rnumel <= 256 else 1
-    return Proposal((("x", x), ("r0_", min(rnumel, MAX_REDUCTION_BLOCK))), max_warps=_MAX_WARPS)

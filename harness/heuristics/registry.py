@@ -36,7 +36,7 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
 def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
     """The candidates of the family's rules."""
     found = finish_all(facts, RULES[facts.family](facts, target), target)
-    if facts.family is Family.MIXED:
+    if facts.strips:
         return mixed.pipelined(found)
     return cooperative.shared(found, facts, target) if facts.family is Family.COOPERATIVE else found
 
@@ -44,7 +44,7 @@ def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
 def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     """Configurations that recorded tunings speak for; nothing for kinds they do not speak of."""
     unlike = {  # blocks so large, such loads, were not among what was learnt from
-        Family.REDUCTION: facts.aligned or reduction.is_long(facts, target),
+        Family.REDUCTION: facts.aligned or reduction.has_rules(facts, target),
         Family.POINTWISE: pointwise.is_window(facts) or facts.pieces,
         Family.PERSISTENT: facts.reduced > persistent.LEARNT
         or persistent.is_only_read(facts, target),
@@ -52,7 +52,8 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     tree = trees().get(kind_of(facts))
     if unlike.get(facts.family, True) or tree is None:
         return ()
-    return tuple(config_of(found, facts, target) for found in chosen(tree, facts, target))
+    found = tuple(config_of(one, facts, target) for one in chosen(tree, facts, target))
+    return mixed.pipelined(found) if facts.strips else found
 
 
 BESIDE = 3

@@ -13,6 +13,7 @@ from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import LEAST_SCAN_BLOCK, cdiv
+from harness.heuristics.reduction import STORED_COLUMNS
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.nodes import (
     Builder,
@@ -123,9 +124,10 @@ def plan(
 
 
 def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:
-    return choose.is_persistent(
-        hint, group.rnumel, space.full_loads, target, space.widths, passes(group), space.held
-    )
+    many = size_hint(group.numel) >= STORED_COLUMNS * target.multiprocessors
+    stored = many and space.stored and not any(nest.is_scan for nest in group.nests)
+    facts = space.widths, passes(group), space.held, stored
+    return choose.is_persistent(hint, group.rnumel, space.full_loads, target, *facts)
 
 
 def _states(program: Program, group: FusedGroup) -> tuple[frozenset[str], frozenset[str]]:
@@ -237,7 +239,7 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
-    hint = _final_hint(category, space.hint, group.rnumel)
+    hint = space.hint or Hint.DEFAULT
     dtypes = {b.name: b.dtype for b in buffers}
     looped = category is Category.REDUCTION
     return Facts(
@@ -249,13 +251,14 @@ def _facts(
         reductions=len(components(stores)) + len(_combined(stores)),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
-        fixed_blocks=_fixed_blocks(category, hint, group.rnumel),
+        fixed_blocks=_fixed_blocks(category, hint, space.tiles(), group.rnumel),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
         strided=_strided(stores, space.tiles()) if category is Category.POINTWISE else 0,
         ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
+        full=looped and space.stored,
     )
 
 
@@ -292,24 +295,16 @@ def _read_again(
     return sum(dtypes[name].itemsize for name in own) * size_hint(reduced.numel)
 
 
-def _final_hint(category: Category, hint: Hint | None, rnumel: sympy.Expr) -> Hint:
-    if hint is None:
-        return Hint.DEFAULT
-    tiny = rnumel.is_Integer and int(rnumel) <= choose.OUTER_TINY
-    if hint is Hint.OUTER and category is Category.REDUCTION and tiny:
-        return Hint.OUTER_TINY
-    return hint
-
-
 def _fixed_blocks(
-    category: Category, hint: Hint, rnumel: sympy.Expr
+    category: Category, hint: Hint, tiles: Sequence[Tile], rnumel: sympy.Expr
 ) -> tuple[tuple[str, int], ...]:
     if not rnumel.is_Integer:
         return ()
     size = int(rnumel)
     if category is Category.SPLIT_SCAN:
         return (("XBLOCK", 1),)
-    pins: list[tuple[str, int]] = [("YBLOCK", 1)] if category is Category.MIXED else []
+    strips = tiles[0].prefix == "y" and tiles[-1].is_reduction
+    pins: list[tuple[str, int]] = [("YBLOCK", 1)] if strips else []
     alone = {
         Category.PERSISTENT: choose.NO_X_PERSISTENT,
         Category.REDUCTION: choose.NO_X_LOOPED,

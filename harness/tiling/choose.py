@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.heuristics.facts import Hint
+from harness.heuristics.limits import MAX_GRID_YZ
 from harness.ir.affine import affine, divide, positions, size_hint, size_of
 from harness.target import Target
 from harness.tiling.ranges import Split
@@ -34,6 +35,9 @@ from them, and for a second block."""
 PERSISTENT_OUTER = 64
 """Largest strided reduction held in one block: the block is also XBLOCK columns wide."""
 
+PERSISTENT_STORED = 16
+"""The same where one loop would do that stores every element: it reads ahead of what it stores."""
+
 PERSISTENT_MIXED = 512
 """Largest reduction of tensors that are contiguous in different directions held in one
 block: it also needs 16 rows or more, so that both directions fill sectors."""
@@ -52,8 +56,8 @@ NO_X_PERSISTENT = 256
 NO_X_LOOPED = 2048
 """Contiguous looped reductions of at least this size take one row per program."""
 
-OUTER_TINY = 256
-"""Strided looped reductions up to this size put several outputs in one block."""
+LONG_STRIP = 256
+"""Columns from which on a program has columns of a single strip of rows."""
 
 SMALLEST_TILE = 8
 """A two-dimensional tile is worth it only if both contiguous runs have this many elements:
@@ -103,6 +107,20 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | 
         if best is None or score > best[0]:
             best = (score, number)
     return None if best is None else best[1]
+
+
+def strip_boundary(
+    parallel: Sequence[Split], reduced: Sequence[Split], accesses: Sequence[Access]
+) -> int | None:
+    """The number of splits along rows, where programs reduce strips of long rows and load what
+    belongs to a row: of one strip it is loaded once for all columns. None if nothing does."""
+    rows = {s.var for s in reduced}
+    used = [a.index.free_symbols for a in accesses if a.index.free_symbols & rows]
+    used = [symbols for symbols in used if parallel and parallel[0].var not in symbols]
+    cut = next((n for n, s in enumerate(parallel) if any(s.var in found for found in used)), 0)
+    columns, strips = (sympy.Mul(*(s.length for s in p)) for p in (parallel[:cut], parallel[cut:]))
+    known = cut and columns.is_Integer and strips.is_Integer
+    return cut if known and columns >= LONG_STRIP and strips <= MAX_GRID_YZ else None
 
 
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:
@@ -161,12 +179,14 @@ def is_persistent(
     widths: int = 1,
     passes: int = 2,
     held: int = 2,
+    stored: bool = False,
 ) -> bool:
     """Whether the whole reduced range is held in one block.
 
     ``full_loads`` counts the loads whose values span the reduced range, ``widths`` is the
     ratio of the widest to the narrowest element accessed along it, ``passes`` how often a
-    loop would run, ``held`` counts the tensors that a program loads its own part of.
+    loop would run, ``held`` counts the tensors that a program loads its own part of, ``stored``
+    says that one of many programs stores so too.
     """
     if not rnumel.is_Integer:
         return False
@@ -181,4 +201,4 @@ def is_persistent(
         fits = block * max(1, full_loads) <= room
         most = PERSISTENT_AGAIN if passes > 1 and held == 1 else PERSISTENT_INNER
         return size <= most and (fits or size <= 1024)
-    return size <= PERSISTENT_OUTER
+    return size <= (PERSISTENT_STORED if stored and passes == 1 else PERSISTENT_OUTER)

@@ -60,12 +60,13 @@ class Space:
     """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is None for
     a kernel without a reduction; ``full_loads`` counts loads along the reduction, ``held`` those of
     them that differ between results, ``widths`` is the ratio of the widest to the narrowest element
-    accessed along it. Entries are added as ``index`` meets accesses that need them."""
+    accessed along it, ``stored`` whether a store is. ``index`` adds the entries that it needs."""
 
     hint: Hint | None
     full_loads: int
     held: int
     widths: int
+    stored: bool
     _tiles: list[_TileSpace]
     _simplify: Address
     _rename: dict[sympy.Symbol, sympy.Expr]
@@ -108,12 +109,12 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         return merged(simple(expr).xreplace(zeros)) if zeros else simple(expr)
 
     accesses = _accesses(program, group, simplify)
-    cut = (
-        (len(lowest) if strips else None)
-        if group.raxes
-        else choose.tile_boundary(parallel, accesses)
-    )
     hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
+    cut = len(lowest) if strips else None
+    if hint is None:
+        cut = choose.tile_boundary(parallel, accesses)
+    elif hint is Hint.OUTER and not strips:
+        cut = choose.strip_boundary(parallel, reduced, accesses)
     parts = [("x", parallel)] if cut is None else [("y", parallel[cut:]), ("x", parallel[:cut])]
     if group.raxes:
         parts.append(("r0_", reduced))
@@ -127,6 +128,7 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         full_loads=len({a.index for a in full if not a.write}),
         held=sum(not a.write and bool(a.index.free_symbols & across) for a in full),
         widths=max(sizes, default=1) // min(sizes, default=1),
+        stored=any(a.write for a in full),
         _tiles=tiles,
         _simplify=simplify,
         _rename={

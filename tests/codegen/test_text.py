@@ -38,6 +38,13 @@ def test_looped_layer_norm_finds_mean_and_variance_in_one_loop() -> None:
     assert 'tl.load(in_ptr1 + r0_index, r0_mask, eviction_policy="evict_last")' in second
 
 
+@pytest.mark.parametrize(("rows", "ahead"), [(128, True), (4096, False)])
+def test_few_rows_load_what_they_need_later_before_they_wait(rows: int, ahead: bool) -> None:
+    text = only(loads(dumps(graphs.LAYER_NORM).replace("[40, ", f"[{rows}, "))).text
+    assert (text.index("tl.load(in_ptr1") < text.index("tl.sum(")) is ahead
+    assert text.count("tl.load(") == 3
+
+
 def test_transpose_reads_along_y_and_writes_along_x() -> None:
     source = only(graphs.TRANSPOSE)
     assert [t.prefix for t in source.plan.tiles] == ["y", "x"]

@@ -55,7 +55,7 @@ CASES = [
     ("short rows", summed("bf16", 65536, 64, 1), Family.PERSISTENT, Hint.INNER),
     ("columns, looped", summed("bf16", 8192, 65536, 0), Family.REDUCTION, Hint.OUTER),
     ("columns, looped", summed("f32", 8192, 65536, 0), Family.REDUCTION, Hint.OUTER),
-    ("few of them", summed("f32", 128, 65536, 0), Family.REDUCTION, Hint.OUTER_TINY),
+    ("few of them", summed("f32", 128, 65536, 0), Family.REDUCTION, Hint.OUTER),
     ("columns, in one block", summed("bf16", 32, 65536, 0), Family.PERSISTENT, Hint.OUTER),
 ]
 

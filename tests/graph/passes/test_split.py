@@ -112,6 +112,26 @@ def test_defaults(op: str, shape: tuple[int, ...], dims: tuple[int, ...], count:
     assert (split == graph) == (count == 1)
 
 
+@pytest.mark.parametrize(
+    ("shape", "count"), [((4096, 3072), 64), ((4096, 30522), 64), ((2048, 768), 32), ((64, 768), 1)]
+)
+def test_what_is_stored_too_is_cut_into_shorter_strips(shape: tuple[int, ...], count: int) -> None:
+    b = GraphBuilder()
+    x = b.input("x", shape, DType.BF16)
+    curve = b.call("aten.tanh.default", x)
+    out = b.call("aten.view.default", curve, shape)
+    total = b.call("aten.sum.dim_IntList", out, (0,), name="red")
+    seen: list[int] = []
+
+    def record(_: str, default: int) -> int:
+        seen.append(default)
+        return default
+
+    split_reductions(b.graph(total, curve), H100, record)
+    split_reductions(b.graph(total), H100, record)
+    assert seen[0] == count and (seen[1] < count or shape[1] == 768)
+
+
 def test_choose_can_forbid() -> None:
     graph = reduction("aten.sum.dim_IntList", (8192, 768), (0,))
     assert split_reductions(graph, H100, lambda name, default: 1) == graph
