@@ -37,8 +37,9 @@ _Memory: Any = StorageWeakRef  # which has no types
 _WARM = 2
 """Calls before a recording, for each set of sizes: kernels are compiled and tuned, libraries
 choose theirs."""
-_MOST = 16
-"""Recordings of one graph at a time; twice as many are thrown away before it is given up."""
+_MOST, _SIZES = 32, 4
+"""Recordings of one graph at a time, and sets of sizes that have any: each has memory of its own.
+As many are thrown away, and ``_MOVES`` a set, before a graph is given up."""
 _MOVES = 4
 """After so many moves an input is copied. (Each costs a recording, a copy costs every step.)"""
 
@@ -150,6 +151,7 @@ class Recorded:
     plain: int = 0
     _in_vain: int = 0
     _calls: dict[tuple[int, ...], int] = field(default_factory=dict)  # by sizes
+    _sizes: set[tuple[int, ...]] = field(default_factory=set)  # that are recorded
     _moves: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict)  # by sets
     _copied: set[int] = field(default_factory=set)  # outputs
     _made: list[_Recording] = field(default_factory=list)
@@ -159,7 +161,9 @@ class Recorded:
         if not self.refused:
             sizes = tuple(a for a in args if isinstance(a, int))
             self._calls[sizes] = calls = self._calls.get(sizes, 0) + 1
-            made = self._idle(args) if calls > _WARM else None
+            if calls > _WARM and len(self._sizes) < _SIZES:
+                self._sizes.add(sizes)
+            made = self._idle(args) if sizes in self._sizes else None
             if made is not None:
                 return self._replayed(made, args)
         self.plain += 1
@@ -210,6 +214,7 @@ class Recorded:
             made = self._recorded(args, copied)
         except (RuntimeError, torch.AcceleratorError) as error:
             self.refused = f"the device refuses: {error}"
+            self._made.clear()  # whose memory may be what is missing
             return None
         if made is not None:
             made.idle = made.uses()
@@ -217,7 +222,7 @@ class Recorded:
         return made
 
     def _reason(self, args: Iterable[Any], copied: set[int]) -> str:
-        if self._in_vain >= 2 * _MOST:
+        if self._in_vain >= _MOST + _MOVES * min(_MOST, len({key for key, _ in self._moves})):
             return f"its inputs move: {self._in_vain} recordings were made in vain"
         if copied & self.changed:
             return "an input that it changes moves"
