@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
+from harness.backend import Compiler
 from harness.graph.text import loads
 from harness.runtime import module as loading
 from harness.runtime.compile.static import compile_for
@@ -89,3 +91,19 @@ def test_what_is_stored_into_an_input_is_used_as_it_is_stored(interpreter: Inter
     assert torch.equal(x, third.bfloat16())
     assert torch.equal(lost, x.float() - third) and lost.any()
     assert interpreter.check(module.text).passed
+
+
+@pytest.mark.parametrize("wide", [torch.float32, torch.float64])
+def test_what_a_remainder_divides_by_is_what_else_reads_it(
+    compiler: Compiler, wide: torch.dtype
+) -> None:
+    """Each multiple of ``half`` that is taken away is one of what ``half`` was added to."""
+
+    def function(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        half = (y * 1.1).half()
+        return torch.fmod(half - x, half), (half.to(wide) - x) // half.to(wide)
+
+    x, y = (torch.randn(16, 5, dtype=wide) for _ in range(2))
+    found = torch.compile(function, backend=compiler)(x, y)
+    for one, other in zip(found, function(x, y), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)

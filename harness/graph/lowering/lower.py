@@ -34,12 +34,17 @@ from harness.ir.program import Buffer, Program, Role
 class Uses:
     """``live``: nodes something needs, in order. ``demand``: how every value is used,
     views not counted but their users. ``reread``: values that some user reads several
-    times per element. ``parts``: the live ``getitem`` nodes by (node, position)."""
+    times per element. ``parts``: the live ``getitem`` nodes by (node, position). ``divided``: what
+    a remainder or quotient is made of, which jumps where another use of it must be the same."""
 
     live: tuple[Node, ...]
     demand: dict[str, Demand]
     reread: frozenset[str]
     parts: dict[tuple[str, int], str]
+    divided: frozenset[str]
+
+
+_DIVIDING = ("aten.floor_divide", "aten.fmod", "aten.remainder", "aten.div.Tensor_mode")
 
 
 def _points(kind: ValueType) -> int:
@@ -56,6 +61,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
     reread: set[str] = set()
     live: list[Node] = []
     parts: dict[tuple[str, int], str] = {}
+    divided: set[str] = set()
     for node in reversed(graph.nodes):
         if node.name not in needed:
             continue
@@ -63,6 +69,8 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         rule = rules.get(node.op)
         see_through = node.op == "getitem" or (rule is not None and rule.view)
         names = list(dict.fromkeys(node.refs()))
+        same = (see_through or node.packet == "_to_copy") and node.name in divided
+        divided.update(names if same or node.op.startswith(_DIVIDING) else ())
         own = max([points[node.name], *(points[n] for n in names)]) if names else 0
         for name in names:
             needed.add(name)
@@ -79,7 +87,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         name: Demand(count, max(count, evaluated[name] // max(1, points[name])))
         for name, count in users.items()
     }
-    return Uses(tuple(reversed(live)), demand, frozenset(reread), parts)
+    return Uses(tuple(reversed(live)), demand, frozenset(reread), parts, frozenset(divided))
 
 
 @dataclass(slots=True)
@@ -153,6 +161,8 @@ class Lowering:
             self._settle_several(node, lowered)
             return
         assert isinstance(node.type, TensorType)
+        if isinstance(lowered, Tensor) and node.name in self.uses.divided:
+            lowered = replace(lowered, value=call.rounded(lowered.value, lowered.dtype))
         self._settle(node, node.type, lowered, rule)
 
     def _take(self, node: Node) -> None:
