@@ -79,9 +79,9 @@ class Journal(Memory):
 
     On leaving, also by an exception, the journal becomes a run file (``path``), marked
     incomplete unless ``finish`` was called. What cannot be written after the first line ends
-    nothing: ``refused`` becomes true, ``warn`` hears a sentence, and the run is kept in memory
-    until, on leaving, its file is tried again, at last below the temporary folder. ``path``
-    is None if that failed too; the journal then stays with what it holds."""
+    nothing: ``warn`` hears a sentence, and the run is kept in memory until, on leaving, its file is
+    tried again, at last below the temporary folder: then ``refused`` is true. ``path`` is None if
+    that failed too; the journal then stays with what it holds."""
 
     def __init__(
         self, results: Path, run: Run, warn: Callable[[str], None] = lambda _: None
@@ -121,7 +121,6 @@ class Journal(Memory):
             self._lines.append({name: to_json(value) for name, value in line.items()})
         except OSError as error:
             self._whole = False
-            self.refused = True
             failure = store.write_error(self.journal, error)
             self._warn(
                 f"{_what(failure)}; the run goes on in memory and its file is tried again at "
@@ -140,7 +139,6 @@ class Journal(Memory):
         try:
             self.path = store.save(self.results, self.run)
         except RecordError as failure:
-            self.refused = True
             self._rescue(failure)
         else:
             self._lines.remove()
@@ -157,12 +155,13 @@ class Journal(Memory):
             if spare is not None:
                 shutil.rmtree(spare, ignore_errors=True)
             self._warn(f"{_what(failure)}; {_nowhere(second)}; {self._left()}")
+            self.refused = True
             return
         self._lines.remove()
         try:
             self.path = store.save(self.results, self.run)
         except RecordError:
-            self.path = copy
+            self.path, self.refused = copy, True
             self._warn(
                 f"{_what(failure)}; its file is {copy}: move it to {self.journal.parent}, or "
                 f"read it where it is with HARNESS_RESULTS={spare}"

@@ -106,7 +106,8 @@ def _lines(night: Night) -> Iterator[str]:
     yield f"{night.machine}: {counted or 'no kernels'}"
     differs = night.baseline_toolchain.differences(night.toolchain)
     if differs:
-        yield f"another toolchain, so that everything counts as changed: {', '.join(differs)}"
+        counts = "texts alone are compared" if night.static else "everything counts as changed"
+        yield f"another toolchain, so that {counts}: {', '.join(differs)}"
     spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())
     estimate = f"; {night.estimated_seconds or 0:.0f} s of GPU by estimate"
     yield spent if night.static else f"{spent}{estimate}"

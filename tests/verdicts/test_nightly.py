@@ -187,6 +187,17 @@ def test_a_new_toolchain_changes_everything(world: World) -> None:
     assert not world.timed
     assert "earlier Triton compiled is not in the cache" in night.findings[0].reason
     assert night.baseline_toolchain.differences(night.toolchain) == ("triton 3 → 4",)
+    said = "another toolchain, so that everything counts as changed: triton 3 → 4"
+    assert said in world.lines
+
+
+def test_a_new_toolchain_without_a_gpu_leaves_the_texts(world: World) -> None:
+    world.machine = replace(MACHINE, key="cpu")
+    world.start()
+    world.gpu = False
+    assert world.night().counts == {"same": 12}
+    said = "another toolchain, so that texts alone are compared"
+    assert any(line.startswith(said) for line in world.lines)
 
 
 def test_the_binaries_that_the_old_toolchain_left_are_timed(world: World) -> None:
@@ -305,7 +316,7 @@ def test_a_repository_without_the_old_commits(
     assert (night.light, night.status) == (Light.RED, nightly.REGRESSED)
     assert night.commits == ()
     (note,) = [one for one in night.notes if "the commits since the baseline" in one]
-    assert "are not known" in note
+    assert "are not known" in note and "one of them unknown to git here" in note
     assert "a" * 10 in note
 
 
