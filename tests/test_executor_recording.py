@@ -59,6 +59,8 @@ def test_outputs_are_copied_only_for_callers_who_still_have_them() -> None:
     assert len({*places[2:]}) == 1
     numbers = [run([x.fill_(n)])[1] for n in range(9)]
     assert [float(n) for n in numbers] == [5.0 * n for n in range(9)] and len(run._made) == 1
+    saved = Recorded(lambda args: [args[0].sum()], Replayer(), kept=0)
+    assert len({saved([x])[0].data_ptr() for _ in range(9)} - {0}) <= 3  # two calls and a recording
     every = [run([x.fill_(n)])[0] for n in range(9)]
     assert [y.tolist() for y in every] == [[2.0 * n] * 5 for n in range(9)]
     assert len(run._made) == 1 and run._copied == {0} and run.plain == 2

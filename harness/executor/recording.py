@@ -269,7 +269,7 @@ class Recorded:
                 found.append(made.within[number](args))
             elif output is None:
                 found.append(None)
-            elif number in self._copied or output.numel() == 1:
+            elif number in self._copied or (output.numel() == 1 and self._callers({number})):
                 found.append(output.clone(memory_format=torch.preserve_format))
             else:
                 found.append(output.detach())
