@@ -70,7 +70,8 @@ class Facts:
     loops get at whole vectors of rows that do not begin or end there, ``ahead`` the bytes that a
     kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
     much that only programs with points of some piece compute (``tiling.passes.is_piece``),
-    ``full`` whether a loop stores at every reduced point.
+    ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
+    work (``tiling.choose.work_boundary``).
     """
 
     family: Family
@@ -91,6 +92,7 @@ class Facts:
     ahead: int = 0
     pieces: bool = False
     full: bool = False
+    shared: bool = False
 
     @property
     def strips(self) -> bool:

@@ -129,9 +129,8 @@ class Fuser:
         return False
 
     def _join_siblings(self) -> bool:
-        """Fuse small independent kernels over the same points, which share nothing but save a
-        launch; not reductions of one row, which a program would do one after the other (38 of 768
-        elements: 18 us on an H200) and a combo's programs side by side. Whether anything was."""
+        """Fuse small independent kernels over the same points; not reductions of one row, in turn
+        18 us for 38 of 768 elements on an H200, and side by side in a combo. Whether any was."""
         by_size: dict[tuple[str, str], list[int]] = {}
         changed = False
         for number in sorted(self.kernels):

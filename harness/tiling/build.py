@@ -257,6 +257,7 @@ def _facts(
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
         strided=_strided(stores, space.tiles()) if category is Category.POINTWISE else 0,
+        shared=space.shared,
         ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
     )

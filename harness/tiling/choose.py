@@ -14,7 +14,9 @@ import sympy
 
 from harness.heuristics.facts import Hint
 from harness.heuristics.limits import MAX_GRID_YZ
+from harness.ir import nodes as ir
 from harness.ir.affine import affine, divide, positions, size_hint, size_of
+from harness.ir.ops import Rule
 from harness.target import Target
 from harness.tiling.ranges import Split
 
@@ -62,6 +64,10 @@ LONG_STRIP = 256
 SMALLEST_TILE = 8
 """A two-dimensional tile is worth it only if both contiguous runs have this many elements:
 a shorter run does not fill a 32-byte sector of 4-byte elements."""
+
+
+FUNCTION, SHARED_WORK, SHARED_POINTS = 12, 16, 256
+"""Instructions of a function, roughly; those for a point, and such points, worth sharing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,31 @@ def strip_boundary(
     columns, strips = (sympy.Mul(*(s.length for s in p)) for p in (parallel[:cut], parallel[cut:]))
     known = cut and columns.is_Integer and strips.is_Integer
     return cut if known and columns >= LONG_STRIP and strips <= MAX_GRID_YZ else None
+
+
+def work_boundary(
+    splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
+) -> int | None:
+    """The number of splits in the lower of two tiles, where nearly all arithmetic knows those
+    alone: a block of several points of the upper ones does it once for them all. T5's bias, whose
+    512 x 512 places are the same for 12 heads: 8.0 us on an H200, and in blocks of 4 heads 3.6."""
+    places = {s.var: number for number, s in enumerate(splits, start=1)}
+    highest: dict[int, int] = {}
+    work = [0] * (len(splits) + 1)
+    for value in ir.walk(ir.store_roots(stores)):
+        own = [highest[id(v)] for v in ir.operands(value)]
+        if isinstance(value, ir.Load | ir.IndexValue):
+            own += [places[s] for s in simplify(value.index).free_symbols if s in places]
+        last = highest[id(value)] = max(own, default=0)
+        if isinstance(value, ir.Compute):
+            work[last] += FUNCTION if value.op.rule is Rule.FLOAT else 1
+    for cut in range(1, len(splits)):
+        lower = splits[cut].divisor
+        upper = size_hint(splits[-1].divisor * splits[-1].length) // size_hint(lower)
+        enough = sum(work[: cut + 1]) >= SHARED_WORK + 2 * sum(work[cut + 1 :])
+        if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
+            return cut
+    return None
 
 
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:

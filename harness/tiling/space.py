@@ -60,13 +60,15 @@ class Space:
     """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is None for
     a kernel without a reduction; ``full_loads`` counts loads along the reduction, ``held`` those of
     them that differ between results, ``widths`` is the ratio of the widest to the narrowest element
-    accessed along it, ``stored`` whether a store is. ``index`` adds the entries that it needs."""
+    accessed along it, ``stored`` whether a store is, ``shared`` that the points of y share work.
+    ``index`` adds the entries that it needs."""
 
     hint: Hint | None
     full_loads: int
     held: int
     widths: int
     stored: bool
+    shared: bool
     _tiles: list[_TileSpace]
     _simplify: Address
     _rename: dict[sympy.Symbol, sympy.Expr]
@@ -110,9 +112,11 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
 
     accesses = _accesses(program, group, simplify)
     hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
-    cut = len(lowest) if strips else None
+    cut, shared = (len(lowest) if strips else None), None
     if hint is None:
         cut = choose.tile_boundary(parallel, accesses)
+        shared = None if cut else choose.work_boundary(parallel, stores, simplify)
+        cut = cut or shared
     elif hint is Hint.OUTER and not strips:
         cut = choose.strip_boundary(parallel, reduced, accesses)
     parts = [("x", parallel)] if cut is None else [("y", parallel[cut:]), ("x", parallel[:cut])]
@@ -129,6 +133,7 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         held=sum(not a.write and bool(a.index.free_symbols & across) for a in full),
         widths=max(sizes, default=1) // min(sizes, default=1),
         stored=any(a.write for a in full),
+        shared=shared is not None,
         _tiles=tiles,
         _simplify=simplify,
         _rename={

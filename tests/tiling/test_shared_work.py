@@ -1,0 +1,48 @@
+"""Two tiles where blocks of one share the work of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
+
+
+def _bias(table: torch.Tensor, positions: int) -> torch.Tensor:
+    """T5's: of every head at every distance."""
+    place = torch.arange(positions)
+    far = (place[:, None] - place[None, :]).abs().clamp(min=1)
+    bucket = (torch.log(far.float() / 2) / 2.7 * 4).to(torch.int64).clamp(0, 7)
+    return table[bucket].permute(2, 0, 1).contiguous()
+
+
+def _angles(x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+    """Heads turned by their positions' angles."""
+    angle = torch.arange(x.shape[1])[:, None] * steps
+    return x * angle.cos() + x.flip(-1) * angle.sin()
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "tiles"),
+    [
+        (lambda t: _bias(t, 16), [(8, 12)], ["y", "x"]),
+        (lambda t: _bias(t, 17), [(8, 5)], ["y", "x"]),
+        (lambda t: _bias(t, 16), [(8, 3)], ["x"]),  # three heads share nothing worth it
+        (lambda t: _bias(t, 15), [(8, 12)], ["x"]),  # nor do few places
+        (_angles, [(6, 9, 32), (32,)], ["y", "x"]),
+        (lambda x, s: (x * s.exp()).exp(), [(6, 9, 32), (32,)], ["x"]),
+    ],
+)
+def test_work_that_blocks_share_is_done_once(
+    function: Callable[..., torch.Tensor],
+    shapes: list[tuple[int, ...]],
+    tiles: list[str],
+    devices: Devices,
+) -> None:
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, [torch.randn(shape) for shape in shapes], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles
