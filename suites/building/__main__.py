@@ -18,11 +18,12 @@ from harness import options as settings
 from harness.corpus import store
 from harness.corpus.selecting import select
 from harness.errors import HarnessError
+from harness.report import output
 from suites.building import catalogue
 from suites.building.capturing import Shard, earlier, merged, shards, with_small
 from suites.building.causes import markdown
 from suites.building.picture import draw
-from suites.building.trying import TARGETS, on_gpus, summary, tried
+from suites.building.trying import TARGETS, Tried, on_gpus, summary, tried
 from suites.building.writing import save
 
 
@@ -57,7 +58,12 @@ def main(arguments: Sequence[str]) -> str | None:
                 texts = {name: (text, "") for name, (text, _) in texts.items()}
             log = given.log or given.work / f"{given.what}.jsonl"
             targets = ("sm_90",) if places else TARGETS
-            outcome = tried(texts, log, given.jobs, targets, places=places)
+            with output.progress("starting", options, output.Watch.USUAL) as bar:
+
+                def tell(one: Tried, done: int, total: int) -> None:
+                    bar.update(one.name, done, total)
+
+                outcome = tried(texts, log, given.jobs, targets, tell, places)
             sys.stdout.write(summary(outcome) + "\n")
             return None
         planned = catalogue.named(catalogue.load(given.folder), given.names)

@@ -129,7 +129,10 @@ def test_a_corpus_is_built_tried_and_drawn_by_one_command(tmp_path, monkeypatch,
     said = capsys.readouterr().out
     assert "| captured | 1 | 1 |" in said and "| not made yet | 1 | 1 |" in said
     assert "| refuse/inference/f16/latency | could not be built: ValueError: three rows" in said
+    told: list[tuple[object, ...]] = []
+    monkeypatch.setattr("harness.report.output.Progress.update", lambda _, *s: told.append(s))
     assert main(["try", *places]) is None
+    assert [far for _, *far in told] == [[1, 1]]
     assert "1 patterns, 1 distinct kernels" in (said := capsys.readouterr().out)
     assert "0 patterns with something wrong" in said
     pytest.importorskip("matplotlib")
