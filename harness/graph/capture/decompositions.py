@@ -17,7 +17,7 @@ from torch._decomp import core_aten_decompositions, get_decompositions
 
 from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
-from harness.graph.capture.rules import huber_loss, own_rules, vector_norm
+from harness.graph.capture.rules import own_rules, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import layout_rules
@@ -67,8 +67,6 @@ def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable
     table.update(own_rules())
     norm = torch.ops.aten.linalg_vector_norm.default
     table[norm] = functools.partial(vector_norm, table[norm])
-    huber = torch.ops.aten.huber_loss.default
-    table[huber] = functools.partial(huber_loss, table[huber])
     table.update(pooling_rules())
     table.update(scattering_rules())
     table.update(sorting_rules())

@@ -172,11 +172,6 @@ def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
     return NotImplemented if x.is_floating_point() else x * torch.pow(2.0, exponent)
 
 
-def huber_loss(rule: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
-    """Torch's ``rule``, which gives the result a common type of both operands."""
-    return rule(x, *args).to(x.dtype)
-
-
 def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
     """The rule of an operator that copies what ``view`` shows."""
 

@@ -105,16 +105,12 @@ def _filled(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return torch.ops.aten.index_put.default(x, [*whole, index.reshape(-1)], value.to(x.dtype))
 
 
-def _like_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    return _laid_like(x, rule(x, *args))
-
-
-def _like_the_second(rule: Callable[..., Any], first: Tensor, x: Tensor, *args: Any) -> Any:
-    return _laid_like(x, rule(first, x, *args))
-
-
-def _laid_like(x: Tensor, made: Any) -> Any:
-    if not isinstance(made, Tensor) or not x.numel() or not _are_known([x]):
+def _like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
+    """Laid out as an elementwise function of the argument of this ``number``, and of its type
+    (torch's ``huber_loss`` has a common one)."""
+    made, x = rule(*args), args[number]
+    made = made.to(x.dtype) if isinstance(made, Tensor) else made
+    if made is NotImplemented or not x.numel() or not _are_known([x]):
         return made
     if made.dim() != x.dim():  # a loss that is added up
         return made
@@ -165,18 +161,18 @@ def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(IN_ORDER, _in_order),
-    "binary_cross_entropy": _like_the_first,
-    "binary_cross_entropy_backward": _like_the_second,
+    "binary_cross_entropy": functools.partial(_like, 0),
+    "binary_cross_entropy_backward": functools.partial(_like, 1),
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
     "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
     "binary_cross_entropy_with_logits": _like_the_target,
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),
-    "huber_loss": _like_the_first,
-    "index_fill": lambda _, *args: _like_the_first(_filled, *args),
+    "huber_loss": functools.partial(_like, 0),
+    "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     "leaky_relu_backward": _second_first,
-    "put": _like_the_first,
+    "put": functools.partial(_like, 0),
     "threshold_backward": _second_first,
 }
 
@@ -220,6 +216,12 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         tensors[-1:] = [tensors[-1].new_empty(tensors[-1].shape)] * 2
     stride = _wanted(value, tensors)
     if stride is not None:
+        _lay_out(node, stride, changed)
+
+
+def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> None:
+    value = node.meta["val"]
+    if any(n > 1 and a != b for n, a, b in zip(value.shape, value.stride(), stride, strict=True)):
         node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
 
@@ -261,10 +263,7 @@ def _index(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
         laid = [one.contiguous() for one in laid]
     operands = [(value.shape, (*whole[:front], *(0,) * rank, *whole[front:]))]
     operands += [(one.shape, one.stride()) for one in laid]
-    stride = elementwise_strides(value.shape, operands)
-    if any(n > 1 and a != b for n, a, b in zip(value.shape, value.stride(), stride, strict=True)):
-        node.meta["val"] = value.new_empty_strided(value.shape, stride)
-        changed.add(node)
+    _lay_out(node, elementwise_strides(value.shape, operands), changed)
 
 
 def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
@@ -281,9 +280,7 @@ def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
     stride, step = [0] * x.dim(), 1
     for d in reversed([*sorted_dims, *last]):
         stride[d], step = step, step * value.shape[d]
-    if dims and value.stride() != tuple(stride):
-        node.meta["val"] = value.new_empty_strided(value.shape, stride)
-        changed.add(node)
+    _lay_out(node, stride if dims else value.stride(), changed)
 
 
 def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
