@@ -90,3 +90,16 @@ def test_sizes_that_change_get_zeros(devices: Devices) -> None:
         given = (torch.randn(rows, 8), torch.randint(0, 40, (rows,)))
         ours, eager = (gradients(model, how, given, "loss") for how in (run, model))
         torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-6)
+
+
+def test_compiled_autograd_gets_zeros(devices: Devices) -> None:
+    """It takes backward graphs apart."""
+    model, compiler = Model(), Compiler(devices=devices)
+    given = (torch.randn(6, 8), torch.randint(0, 40, (6,)))
+    with torch._dynamo.config.patch(compiled_autograd=True):
+        run = torch.compile(model, backend=compiler)
+        model.zero_grad()
+        with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+            run(*given)[0].backward()
+    ours = [p.grad for p in model.parameters()]
+    torch.testing.assert_close(ours, gradients(model, model, given, "loss"), rtol=1e-4, atol=1e-6)

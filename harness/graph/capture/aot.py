@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._dynamo import config as dynamo_config
 from torch._dynamo.exc import RestartAnalysis
 from torch._functorch import aot_autograd, partitioners
 from torch._functorch import config as functorch_config
@@ -203,16 +204,16 @@ def compile_joint(
 ) -> Callable[..., Any]:
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
-    A compiler gets a functional graph and its inputs, and returns a function of a list of
-    arguments, which it may empty. With ``eager_random`` torch draws all random numbers;
-    ``for_gpu`` writes library calls as a GPU's libraries run them best.
+    A compiler makes of a functional graph and its inputs a function of a list of arguments, which
+    it may empty. With ``eager_random`` torch draws all random numbers; ``for_gpu`` writes library
+    calls as a GPU's libraries run them best.
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
     dense_masks(gm)
     resampled(gm)
     fill_masks(gm)
-    fixed = [False]  # whether the sizes of gradients are known
+    fixed = [False]  # whether gradients that do not exist are not made up
 
     def relaid(graph: fx.GraphModule) -> None:
         normalise(graph)
@@ -223,7 +224,8 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        fixed[0] = tangents.fixed(joint)
+        # (compiled autograd takes the backward graph apart, which adds zeros)
+        fixed[0] = tangents.fixed(joint) and not dynamo_config.compiled_autograd
         relaid(joint)
         _recompute_random(joint)
         narrow_places(joint)
@@ -234,7 +236,6 @@ def compile_joint(
     def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:
         def compiled_part(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
             plain_effects(graph)
-            graph.graph.eliminate_dead_code(_is_impure)
             if whole:
                 relaid(graph)
             return compile_part(graph, graph_inputs)
@@ -293,6 +294,7 @@ def plain_effects(gm: fx.GraphModule) -> None:
     for node in reversed(gm.graph.nodes):
         if node.target in _TOKENS and not node.users:
             gm.graph.erase_node(node)
+    gm.graph.eliminate_dead_code(_is_impure)
     gm.recompile()
 
 
