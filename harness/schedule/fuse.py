@@ -2,7 +2,7 @@
 
 At the end small kernels that only cost their launch are put together, and reductions across rows
 with those along them: mixed order. The one across has been cut into strips of rows
-(``graph.passes.mixed``). A program of the joined kernel walks the rows of a strip, reduces each of
+(``graph.passes.split``). A program of the joined kernel walks the rows of a strip, reduces each of
 them, and adds up what the columns come to; every tensor that both read is read once. The joined
 candidate's loops are those of the kernel along the rows, its parallel ones being the strips and the
 rows of a strip (``Candidate.walked``).

@@ -4,23 +4,27 @@ A reduction runs as one program per result (along memory) or per tile of results
 it). With few results most multiprocessors idle. Such a reduction is rewritten as two: the
 reduced elements are cut into equal chunks, each chunk is reduced on its own, then the
 chunks' results are. Both halves are ATen calls, so the graph stays executable by torch.
+
+A reduction across rows of tensors that others reduce along is cut whether or not it has too few
+results: into a chunk for each strip of rows that one kernel's programs walk (``schedule.fuse``).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import sympy
 
-from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
 from harness.graph.passes.cleanup import remove_dead
-from harness.graph.passes.mixed import strips_wanted
 from harness.graph.passes.reductions import Reduction, parse_reduction
 from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type
-from harness.heuristics.mixed import fills
+from harness.graph.sizes import contiguous_strides
+from harness.heuristics.mixed import fills, fits, strips
 from harness.target import Target
 
 ChooseSplit = Callable[[str, int], int]
@@ -50,6 +54,9 @@ STORED_STRIPS = 64
 """Chunks of a reduction across memory whose source is stored besides: its programs do more for
 each element, and many short ones overlap better (8 or 16 took 1.1 to 1.25 times as long)."""
 
+_ACROSS = ("aten.sum.dim_IntList", "aten.amax.default", "aten.amin.default", "aten.any.dims")
+"""Reductions that are cut into strips."""
+
 LEAST_SPLIT = 4
 """Fewer chunks than this do not pay for the second launch."""
 
@@ -76,8 +83,8 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     is possible the reduction stays. New nodes are called ``<old>_partial`` …; the last one
     keeps the old name and type. 16-bit sums stay in float32 between the steps.
 
-    A reduction across rows beside one along the same rows is split for one kernel to do both
-    (``passes.mixed``), into about as many strips as programs should walk.
+    A reduction across rows beside one along the same rows is split for one kernel to do both,
+    into about as many strips as programs should walk.
 
     ``choose`` overrides the count: it is taken to the nearest possible one, without the
     least sizes; 1 means not to split.
@@ -86,7 +93,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     made = {node.name: node for node in graph.nodes}
     nodes: list[Node] = []
     taken = set(types)
-    strips, stored = strips_wanted(graph, target), _stored(graph, made)
+    wanted, stored = _strips_wanted(types, made, target), _stored(graph, made)
     replaced: dict[str, Callable[[Node], list[Node]]] = {}
     for node in graph.nodes:
         if node.op == "getitem" and (done := replaced.get(next(node.refs()))) is not None:
@@ -96,7 +103,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
         chunks = (
             None
             if reduction is None
-            else _decide(reduction, target, choose, strips.get(node.name, 0), stored)
+            else _decide(reduction, target, choose, wanted.get(node.name, 0), stored)
         )
         if reduction is None or chunks is None:
             nodes.append(node)
@@ -277,3 +284,72 @@ def _var_mean(
     )
     variance = emitter.call(f"{label}_var", "getitem", kind, both, 0)
     return both, variance, emitter.call(f"{label}_mean", "getitem", kind, both, 1)
+
+
+def _strips_wanted(
+    types: Mapping[str, ValueType], nodes: Mapping[str, Node], target: Target
+) -> dict[str, int]:
+    """Into how many strips a reduction across rows should be cut, by its node's name; without those
+    that are better left to a kernel of their own."""
+    known = {name: t for name, t in types.items() if isinstance(t, TensorType) and t.layout}
+    points = {name: math.prod(map(int, t.shape)) for name, t in known.items()}
+    along: dict[tuple[int, int], set[str]] = {}
+    across: dict[tuple[int, int], list[Reduction]] = {}
+    for node in nodes.values():
+        found = parse_reduction(node, types, nodes)
+        if found is None or found.by_stride != found.dims:
+            continue
+        rank, count = len(found.shape), len(found.dims)
+        if found.dims == tuple(range(rank - count, rank)):
+            along.setdefault((found.kept, found.reduced), set()).add(node.name)
+        elif found.op in _ACROSS and found.dims == tuple(range(count)):
+            across.setdefault((found.reduced, found.kept), []).append(found)
+    wanted: dict[str, int] = {}
+    for (rows, columns), others in across.items():
+        full = {name: known[name] for name, n in points.items() if n == rows * columns}
+        behind = {r.node.name: _behind([r.source.name], full, nodes) for r in others}
+        beside = along.get((rows, columns), set())
+        sources = {ref for name in beside for ref in nodes[name].refs()}
+        read = _behind(sources | _after(beside, nodes, behind), full, nodes)
+        near = read.union(*(names for names in behind.values() if read & names))
+        together = [r for r in others if near & behind[r.node.name]]
+        own = near.union(*(behind[r.node.name] for r in together))
+        needed = full.keys() & _after(behind, nodes)  # at every point, by what comes later
+        if needed or any(full[n].stride != contiguous_strides(full[n].shape) for n in own):
+            continue
+        again = read.intersection(itertools.chain(*behind.values()))
+        saved = sum(rows * columns * full[name].dtype.itemsize for name in again)
+        stored = columns * sum(r.result.dtype.compute.itemsize for r in together)
+        count = strips(saved, stored, target) if saved else 0
+        if count and fits(columns, len(own) + len(together), target):
+            wanted.update((r.node.name, count) for r in together)
+    return wanted
+
+
+def _after(
+    names: Collection[str], nodes: Mapping[str, Node], end: Collection[str] = ()
+) -> set[str]:
+    """``names`` and all that is computed from them short of ``end``."""
+    found = set(names)
+    for node in nodes.values():
+        if node.name not in end and not found.isdisjoint(node.refs()):
+            found.add(node.name)
+    return found
+
+
+def _behind(
+    names: Iterable[str], full: Collection[str], nodes: Mapping[str, Node]
+) -> frozenset[str]:
+    """Those of the ``full`` tensors that ``names`` are computed from at the same points, as far as
+    they may be in memory; what is broadcast is not."""
+    todo, found, seen = list(names), set[str](), set[str]()
+    while todo:
+        name = todo.pop()
+        if name in seen or name not in full:
+            continue
+        seen.add(name)
+        if name not in nodes or nodes[name].op == "aten.permute.default":
+            found.add(name)
+        elif nodes[name].op != "aten.expand.default":
+            todo.extend(nodes[name].refs())
+    return frozenset(found)
