@@ -63,3 +63,17 @@ def test_zeros_without_memory_that_torch_makes_of_gradients(compiler: Compiler) 
     made = torch.compile(function, backend=compiler)(x)
     (found,) = torch.autograd.grad(made.sum(), x)
     assert torch.equal(made, function(x)) and not found.any()
+
+
+def test_views_of_one_value_that_torch_changes_later_are_compiled(compiler: Compiler) -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        v = x * 2
+        turned, row = v.mT, v[1]
+        torch._dynamo.graph_break()
+        row.add_(1)
+        return turned + row.sum(), v
+
+    x = torch.randn(4, 3)
+    found = torch.compile(function, backend=compiler)(x)
+    assert all(map(torch.equal, found, function(x)))
+    assert not [report.eager for report in compiler.reports if report.eager]

@@ -56,15 +56,11 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
         if isinstance(outcome(function, args)[0], Exception):
             return Trial(seed)  # gradients that eager mode does not have
         lines = differences(function, args, compiler, dynamic=program.dynamic)
-        lines += [report.eager for report in compiler.reports if report.eager]
-        torchs = torchs_own(function, args, lines, dynamic=program.dynamic)
-        lines = [line for line in lines if line not in torchs]
-        failures = [failure for report in compiler.reports for failure in report.failures]
-        own = differences(function, args, "aot_eager", dynamic=program.dynamic) if failures else ()
-    if any("; compiled: " in line for line in own):
-        torchs += tuple(failures)  # graphs that fit no call
-    else:
-        lines += failures
+        failed = [text for r in compiler.reports for text in (*r.failures, r.eager) if text]
+        torchs = torchs_own(function, args, [*lines, *failed], dynamic=program.dynamic)
+        if failed and differences(function, args, "aot_eager", dynamic=program.dynamic):
+            torchs += tuple(failed)  # graphs that torch's tracing gives what they do not fit
+    lines = [line for line in (*lines, *failed) if line not in torchs]
     return Trial(
         seed,
         sum(report.kernels for report in compiler.reports),

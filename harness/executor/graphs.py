@@ -206,10 +206,12 @@ class GraphWriter:
         result, variable = self.text.fresh(name), root.variable
         given = any(item.name == view.root for item in graph.inputs)
         if name in self._plan.shared:
-            # The caller may change one in place: torch has to know that they are views. Whether
-            # one has a gradient is its own matter, not that of the value it shows.
-            offset, base = f"{variable}.storage_offset() + {view.offset}", ".detach()" * (not given)
-            made = f"{variable}{base}.as_strided({view.shape}, {view.stride}, {offset})"
+            # The caller may change one in place: torch has to know that they are views. Where there
+            # are gradients these are all detached ones (autograd makes the others itself).
+            training = graph.name.endswith("_forward") and not given
+            base = f"{variable}.detach()" if training else variable
+            offset = f"{variable}.storage_offset() + {view.offset}"
+            made = f"{base}.as_strided({view.shape}, {view.stride}, {offset})"
         else:
             reinterpret = self.text.bind(self.host.reinterpret, "reinterpret")
             made = f"{reinterpret}({variable}, {view.shape}, {view.stride}, {view.offset})"
