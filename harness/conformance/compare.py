@@ -95,6 +95,7 @@ def torchs_own(
         for line in lines
         if _DECIMALS.sub(_short, line) in alike
         or any(_NUMBERS.sub("#", line.partition("\n")[0][:500]) in text for text in raised)
+        or ("IndexOutOfRange" in line and any("IndexError" in text for text in raised))
     )
 
 

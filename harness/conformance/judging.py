@@ -27,7 +27,9 @@ TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MOVES = ("abs", "clone", "copy", "fill", "neg", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign."""
-_UNSIGNED_ZEROS = ("max min relu clamp hardtanh sort cum batch_norm layer_norm group_norm").split()
+_UNSIGNED_ZEROS = (
+    "max min relu clamp hardtanh reduce sort cum batch_norm layer_norm group_norm"
+).split()
 """In what eager mode's zeros have a sign that depends on the order in memory, or of operations."""
 
 
@@ -172,8 +174,8 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return values, (turned.narrow(dim, 0, args[0]) - self.seed) % x.shape[dim]
         equal = _same(x, values if values.dim() == x.dim() else values.unsqueeze(dim))
         number = self.seed % equal.sum(dim, keepdim=True).clamp_min(1) + 1
-        named = equal & (equal.cumsum(dim) == number)
-        return values, named.byte().argmax(dim, keepdim=True).reshape(indices.shape)
+        named = (equal & (equal.cumsum(dim) == number)).byte().argmax(dim, keepdim=True)
+        return x.gather(dim, named).reshape(values.shape), named.reshape(indices.shape)
 
     def _move(self, func: Any, given: Any, made: Sequence[Tensor]) -> None:
         if not any(map(_is_float, made)):

@@ -137,6 +137,11 @@ def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: 
     return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
 
 
+def _same_if_empty(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
+    """Eager mode returns nothing as it is."""
+    return rule(x, *args) if x.numel() else x.clone()
+
+
 def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
     """An elementwise operator whose kernel takes its operands in the other order."""
     made = rule(x, y, *args)
@@ -172,6 +177,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     "leaky_relu_backward": _second_first,
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), _same_if_empty),
     "put": functools.partial(_like, 0),
     "threshold_backward": _second_first,
 }

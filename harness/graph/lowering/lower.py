@@ -35,7 +35,7 @@ class Uses:
     """``live``: nodes something needs, in order. ``demand``: how every value is used,
     views not counted but their users. ``reread``: values that some user reads several
     times per element. ``parts``: the live ``getitem`` nodes by (node, position). ``divided``: what
-    a remainder or quotient is made of, which jumps where another use of it must be the same."""
+    a remainder, quotient or exponent is made of, which jumps where other uses must be the same."""
 
     live: tuple[Node, ...]
     demand: dict[str, Demand]
@@ -44,7 +44,9 @@ class Uses:
     divided: frozenset[str]
 
 
-_DIVIDING = ("aten.floor_divide", "aten.fmod", "aten.remainder", "aten.div.Tensor_mode")
+_DIVIDING = (
+    "aten.div.Tensor_mode", "aten.floor_divide", "aten.fmod", "aten.frexp", "aten.remainder",
+)  # fmt: skip
 
 
 def _points(kind: ValueType) -> int:

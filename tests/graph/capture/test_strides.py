@@ -156,6 +156,13 @@ def test_drawn_numbers_lie_in_order(devices: Devices) -> None:
     assert not differences(torch.bernoulli, [x], Compiler(devices=devices))
 
 
+def test_pixels_of_nothing_stay_as_they_are(devices: Devices) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return F.pixel_unshuffle(x, 2), F.pixel_unshuffle(x.new_ones(1, 4, 2), 2) * 2
+
+    assert differences(function, [torch.zeros(1, 0, 2)], Compiler(devices=devices)) == []
+
+
 def test_types_that_torch_traces_otherwise(devices: Devices) -> None:
     def function(x: torch.Tensor, y: torch.Tensor) -> Any:
         loss = F.binary_cross_entropy_with_logits(x, y)
