@@ -7,7 +7,14 @@ step. Outer reductions read along x: the x block must span whole memory sectors.
 from __future__ import annotations
 
 from harness.heuristics.facts import Facts, Hint
-from harness.heuristics.limits import MAX_LONG_BLOCK, MAX_REDUCTION_BLOCK, Proposal, cdiv, reach
+from harness.heuristics.limits import (
+    MAX_LONG_BLOCK,
+    MAX_REDUCTION_BLOCK,
+    Proposal,
+    cdiv,
+    next_power_of_two,
+    reach,
+)
 from harness.target import Target
 
 _MAX_WARPS = 16
@@ -17,6 +24,7 @@ _MOST_WARPS = 32
 _MOST_WASTE = 0.125
 _FEW_LOADS = 2
 _SOME_ROWS = 4
+_FEW_POINTS = 150_000
 STORED_COLUMNS = 64
 """Columns of a multiprocessor from which on a reduction across that stores has its own rules."""
 _FEW_ROWS = 16
@@ -90,9 +98,10 @@ def _waste(reduced: int, block: int) -> float:
 
 def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if facts.aligned and facts.parallel >= _SOME_ROWS * target.multiprocessors:
-        # Rows of 50257 on an H200: small programs where they are read once, else larger ones.
+        # Rows of 50257 on an H200: small programs where they are only read, and once.
         once = [(2048, 4), (4096, 8), (4096, 16)]
-        blocks = [*(once if facts.loops == 1 else once[::-1]), (8192, 16), (4096, 4)]
+        small = facts.loops == 1 and not facts.full
+        blocks = [*(once if small else once[::-1]), (8192, 16), (4096, 4)]
         return [_proposal(1, r, warps) for r, warps in blocks]
     if is_long(facts, target):
         return _long(facts, target)
@@ -120,7 +129,12 @@ def has_rules(facts: Facts, target: Target) -> bool:
 def _outer(facts: Facts, target: Target) -> list[Proposal]:
     """As they were fastest on an H200 where every element is stored (docs/measurements/limit.md);
     else beside what was learnt."""
+    r, points = facts.reduced, facts.parallel * facts.reduced
     blocks = [(64, 32, 8, 1), (64, 64, 4, 1), (32, 16, 4, 1), (32, 32, 4, 1), (128, 16, 4, 1)]
+    if facts.full and r == next_power_of_two(r) <= 128:  # one or two turns of whole blocks
+        blocks.insert(0, (64, 64, 4, 1))
+    elif facts.full and r % 32 and points < _FEW_POINTS * target.multiprocessors:
+        blocks.insert(0, (32, 16, 4, 1))
     if facts.strips and facts.full:
         x = 512
         while x > 64 and facts.parallel < 4 * x * target.multiprocessors:

@@ -212,8 +212,10 @@ def test_few_columns_get_narrow_blocks() -> None:
         (64, 30522, 64, (512, 4, 4)),
         (32, 50265, 128, (512, 4, 4)),
         (8, 4096, 64, (64, 32, 4)),  # not fewer programs than run at once
-        (1, 196608, 64, (64, 32, 8)),
-        (1, 163840, 128, (64, 32, 8)),
+        (1, 196608, 64, (64, 64, 4)),
+        (1, 163840, 128, (64, 64, 4)),
+        (1, 196608, 192, (64, 32, 8)),
+        (1, 49152, 98, (32, 16, 4)),  # few points, and the last rows fill no block
     ],
 )
 def test_columns_that_are_stored_too(
