@@ -141,6 +141,17 @@ def test_rows_are_shared_as_far_as_cache_and_device_ask(
     assert {c.block("RSPLIT") for c in candidates(facts, H200)} >= {1, split}
 
 
+@pytest.mark.parametrize(("columns", "split"), [(1 << 16, 1), (1 << 17, 4), (1 << 18, 8)])
+def test_norms_of_a_row_with_weights_are_shared_from_128k_columns_on(
+    columns: int, split: int
+) -> None:
+    sizes, row = (("x", (1 << 27) // columns), ("r0_", columns)), (("XBLOCK", 1),)
+    facts = Facts(
+        Family.COOPERATIVE, sizes, Hint.INNER, loads=3, fixed_blocks=row, again=2 * columns
+    )
+    assert candidates(facts, H200)[0].block("RSPLIT") == split
+
+
 def test_programs_that_wait_for_each_other_certainly_run_at_once() -> None:
     sizes = (("x", 1024), ("r0_", 1 << 18))
     facts = of_family(
