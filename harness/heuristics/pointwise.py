@@ -59,8 +59,7 @@ def _one(facts: Facts, target: Target) -> list[Proposal]:
 
 def _two(facts: Facts) -> list[Proposal]:
     if facts.shared:
-        blocks = [(512, 4, 4), (1024, 4, 8), (256, 4, 4), (256, 16, 4)]
-        return [Proposal((("x", x), ("y", y)), warps=w) for x, y, w in blocks]
+        return [Proposal((("x", x), ("y", 4)), warps=x // 128) for x in (512, 1024, 256)]
     small = Proposal((("x", 32), ("y", 32)), warps=4)
     large = Proposal((("x", 64), ("y", 64)), warps=8)
     # Rows of 32 elements fill a 128-byte line with 32-bit types, rows of 64 with 16-bit ones.

@@ -32,7 +32,7 @@ def _angles(x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
         (lambda t: _bias(t, 17), [(8, 5)], ["y", "x"]),
         (lambda t: _bias(t, 16), [(8, 3)], ["x"]),  # three heads share nothing worth it
         (lambda t: _bias(t, 15), [(8, 12)], ["x"]),  # nor do few places
-        (_angles, [(6, 9, 32), (32,)], ["y", "x"]),
+        (_angles, [(6, 9, 32), (32,)], ["x"]),  # tensors that are read want one layout
         (lambda x, s: (x * s.exp()).exp(), [(6, 9, 32), (32,)], ["x"]),
     ],
 )
