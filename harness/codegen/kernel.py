@@ -38,7 +38,7 @@ from harness.tiling.plan import ArgumentKind, Category, KernelPlan, PlanSegment
 from harness.tiling.workspace import SharedRows, Workspace
 
 _INDENT = "    "
-_BEYOND_CACHE = 128 << 20
+_BEYOND_CACHE = 256 << 20
 """Bytes of a kernel after which no cache has much of them for the next one: where it reads some
 again, what it writes is the first to leave the cache (softmax of 65536 columns 147 → 141 us)."""
 _LOADED_AHEAD = (512, 4096, 1024)

@@ -8,8 +8,8 @@ every candidate on an H100 (docs/measurements/heuristics.md).
 
 from __future__ import annotations
 
-from harness.heuristics.facts import Facts, Hint
-from harness.heuristics.limits import Proposal, cdiv, next_power_of_two
+from harness.heuristics.facts import Config, Facts, Hint
+from harness.heuristics.limits import Proposal, cdiv, finish, next_power_of_two
 from harness.target import Target
 
 _MAX_WARPS = 16
@@ -19,6 +19,8 @@ LEARNT = 8192
 """Rows beyond this were not among those that tunings were recorded of."""
 _SOME_ROWS = 4
 _ONLY_READ = 2048
+_LEAST_BYTES, _ENOUGH = 2560, 8
+"""Bytes that a program of short rows moves where a multiprocessor has ``_ENOUGH`` programs."""
 
 
 def is_only_read(facts: Facts, target: Target) -> bool:
@@ -41,6 +43,20 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             return _outer(facts, target)
         case Hint.MIXED:
             return _mixed(facts)
+
+
+def filled(config: Config, facts: Facts, target: Target) -> Config:
+    """``config``, with more rows a program where programs of contiguous rows are begun no faster
+    than they end: one takes 0.6 ns to begin on an H200 (docs/measurements/limit.md)."""
+    inner = facts.hint in (Hint.INNER, Hint.DEFAULT) and len(facts.sizes) == 2
+    if not inner or ("XBLOCK", 1) in facts.fixed_blocks:
+        return config
+    rows = x = config.block("XBLOCK")
+    row, most = config.block("R0_BLOCK"), facts.parallel / (_ENOUGH * target.multiprocessors)
+    while rows < most and facts.bytes * rows < _LEAST_BYTES * facts.parallel:
+        rows *= 2
+    warps = max(config.num_warps, rows * row // 1024)
+    return config if rows == x else finish(facts, _proposal(rows, warps), target)
 
 
 def _proposal(x: int, warps: int) -> Proposal:

@@ -53,7 +53,10 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     if unlike.get(facts.family, True) or tree is None:
         return ()
     found = tuple(config_of(one, facts, target) for one in chosen(tree, facts, target))
-    return mixed.pipelined(found) if facts.strips else found
+    if facts.strips:
+        return mixed.pipelined(found)
+    alone = facts.family is Family.PERSISTENT
+    return tuple(persistent.filled(c, facts, target) for c in found) if alone else found
 
 
 BESIDE = 3

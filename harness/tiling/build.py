@@ -248,7 +248,7 @@ def _facts(
         hint=hint,
         loads=len({(load.buffer, load.index) for load in loads(stores)}),
         stores=sum(s.buffer not in group.internal for s in stores),
-        reductions=len(components(stores)) + len(_combined(stores)),
+        reductions=_reductions(stores, looped) + len(_combined(stores)),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
         fixed_blocks=_fixed_blocks(category, hint, space.tiles(), group.rnumel),
@@ -261,6 +261,13 @@ def _facts(
         ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
     )
+
+
+def _reductions(stores: Sequence[Store], looped: bool) -> int:
+    """Reductions of a kernel; a row's largest and the sum below it are two where no loop joins
+    them."""
+    kinds = [key[0] for key in components(stores)]
+    return len(kinds) + (0 if looped else kinds.count(ReduceKind.SOFTMAX))
 
 
 def _ahead(stores: Sequence[Store], dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:
@@ -306,8 +313,10 @@ def _fixed_blocks(
         return (("XBLOCK", 1),)
     strips = tiles[0].prefix == "y" and tiles[-1].is_reduction
     pins: list[tuple[str, int]] = [("YBLOCK", 1)] if strips else []
+    rows = sympy.Mul(*(t.numel for t in tiles if not t.is_reduction))
+    many = bool(rows.is_Integer) and int(rows) >= choose.MANY_ROWS
     alone = {
-        Category.PERSISTENT: choose.NO_X_PERSISTENT,
+        Category.PERSISTENT: choose.NO_X_MANY if many else choose.NO_X_PERSISTENT,
         Category.REDUCTION: choose.NO_X_LOOPED,
     }.get(category)
     if alone is not None and hint is Hint.INNER and size >= alone:

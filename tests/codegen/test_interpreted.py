@@ -139,3 +139,14 @@ def test_a_softmax_of_rows_in_one_block_is_right_where_infinities_are(
     assert not torch.signbit(top[4]).any()
     exact = torch.softmax(rows.double(), -1)
     torch.testing.assert_close(shares.double(), exact, equal_nan=True, rtol=2e-5, atol=1e-38)
+
+
+def test_short_rows_that_share_a_program_are_right(interpreter: InterpreterPool) -> None:
+    div = '    div: "f32[6, 300]" = aten.div.Tensor(exp, total)\n    return (amax, div)'
+    graph = _ROWS.format(n=300).replace("    return (amax, total)", div).replace("[6,", "[4097,")
+    (module,) = modules(loads(graph))
+    assert "xindex < xnumel" in module.text
+    assert (
+        failures({"rows": module}, interpreter, Config((("XBLOCK", 64), ("R0_BLOCK", 512)), 4))
+        == []
+    )

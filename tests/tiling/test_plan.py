@@ -6,7 +6,7 @@ import sympy
 
 from harness.decisions import Decisions
 from harness.dtypes import DType
-from harness.heuristics.facts import Family, Hint
+from harness.heuristics.facts import Facts, Family, Hint
 from harness.ir.nodes import ReduceKind, reductions
 from harness.schedule.group import SegmentKind
 from harness.target import H100
@@ -71,6 +71,19 @@ def test_a_maximum_and_the_sum_below_it_are_one_reduction_of_long_rows() -> None
     assert kinds(200, looped=False) == (apart, [loop, loop, loop])
     assert kinds(5000, looped=False) == ({ReduceKind.SOFTMAX}, [loop, loop])
     assert kinds(5000, looped=True) == ({ReduceKind.SOFTMAX}, [loop, loop])
+
+
+def test_facts_of_rows_held_in_one_block() -> None:
+    def facts(rows: int, columns: int, looped: bool) -> Facts:
+        text = '# harness graph 1\ndef rows(\n    x: "{t}[{m}, {n}]",\n):\n'
+        text = f"{text}{graphs.SOFTMAX_OF_ROWS}    return (div,)\n"
+        return planned(loads(text.format(t="f32", m=rows, n=columns)), looped).facts
+
+    assert facts(64, 5000, looped=False).reductions == 2  # though one online softmax
+    assert facts(64, 5000, looped=True).reductions == 1
+    assert facts(5000, 300, looped=False).fixed_blocks == (("R0_BLOCK", 512),)
+    assert ("XBLOCK", 1) in facts(500, 300, looped=False).fixed_blocks
+    assert ("XBLOCK", 1) in facts(5000, 1200, looped=False).fixed_blocks
 
 
 def test_long_or_register_hungry_rows_are_looped() -> None:
