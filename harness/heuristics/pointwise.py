@@ -9,7 +9,7 @@ the same bytes come from fewer elements, and 8 of each would only cost registers
 from __future__ import annotations
 
 from harness.heuristics.facts import Facts
-from harness.heuristics.limits import Proposal, cdiv, last_power_of_two
+from harness.heuristics.limits import Proposal, last_power_of_two
 from harness.target import Target
 
 _MANY_BYTES_PER_ELEMENT = 28
@@ -21,9 +21,9 @@ def is_window(facts: Facts) -> bool:
     return len(facts.sizes) == 1 and facts.strided >= max(_WINDOW, facts.loads // 2)
 
 
-def proposals(facts: Facts, target: Target) -> list[Proposal]:
+def proposals(facts: Facts, _: Target) -> list[Proposal]:
     """Candidates for a pointwise kernel of one tile or two."""
-    return _one(facts, target) if len(facts.sizes) == 1 else _two(facts)
+    return _one(facts) if len(facts.sizes) == 1 else _two(facts)
 
 
 def _bytes_per_point(facts: Facts) -> float:
@@ -35,7 +35,7 @@ def _base(facts: Facts) -> int:
     return max(256, min(last_power_of_two(facts.parallel // 512), 1024))
 
 
-def _one(facts: Facts, target: Target) -> list[Proposal]:
+def _one(facts: Facts) -> list[Proposal]:
     if facts.pieces:  # in as few pieces as can be, and whole vectors (323 us, not 1003 with 1024)
         return [Proposal((("x", x),), warps=w) for x, w in ((256, 1), (512, 1), (1024, 4))]
     if is_window(facts):
@@ -49,12 +49,7 @@ def _one(facts: Facts, target: Target) -> list[Proposal]:
     usual = Proposal((("x", base),), warps=4)
     thin = Proposal((("x", base),), warps=8)
     thinnest = Proposal((("x", base // 2),), elements_per_warp=64)
-    proposals = [thin, usual, thinnest] if heavy else [usual, thin, thinnest]
-    # Wider blocks only where they still fill the device twice.
-    if cdiv(facts.parallel, 2 * base) >= 2 * target.multiprocessors:
-        proposals.append(Proposal((("x", 2 * base),), warps=base // 256))
-        proposals.append(Proposal((("x", 2 * base),), warps=base // 128))
-    return proposals
+    return [thin, usual, thinnest] if heavy else [usual, thin, thinnest]
 
 
 def _two(facts: Facts) -> list[Proposal]:
