@@ -99,7 +99,11 @@ def run(
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
     suite = arguments.queried(suite, where, sample, seed)
-    names = names if minutes is None else _within(options, suite, minutes, processes)
+    if minutes is not None:  # comparing takes about as long as timing
+        from harness.runtime.device import boards
+
+        share = (len(boards(devices)) if devices else 1) / (2 if others else 1)
+        names = _within(options, suite, minutes, processes, share)
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
     request = Request(*asked, answer.only, devices, workers, decide=decide)
     if record:
@@ -108,8 +112,10 @@ def run(
         return _measure(plan, answer, options.results if record and plan.whole else None)
 
 
-def _within(options: Options, suite: str, minutes: float, processes: int) -> tuple[str, ...]:
-    """The patterns of a corpus that tell most in that time; what is left out is said."""
+def _within(
+    options: Options, suite: str, minutes: float, processes: int, share: float
+) -> tuple[str, ...]:
+    """Patterns of a corpus that tell most in ``share`` of that time; says what is left out."""
     from harness.session.entries import corpus_folder
 
     folder = corpus_folder(options, suite)
@@ -131,11 +137,12 @@ def _within(options: Options, suite: str, minutes: float, processes: int) -> tup
     for graph, run, ms in rows:
         if ms is not None:
             days[graph] = min(days.get(graph, ages[run]), ages[run])
-    chosen = selecting.most_telling(found, days, minutes * 60, processes)
+    chosen = selecting.most_telling(found, days, minutes * share * 60, processes)
     weight = sum(pattern.weight for pattern in chosen) / sum(p.weight for p in found)
+    left = {pattern.name for pattern in found}.difference(pattern.name for pattern in chosen)
     output.note(
         f"{len(chosen)} of {len(found)} patterns fit into {minutes:g} minutes, with {weight:.1%} "
-        f"of their weight; {len(found) - len(chosen)} are left out"
+        f"of their weight; {len(left)} are left out, {len(left & days.keys())} measured before"
     )
     return tuple(pattern.name for pattern in chosen)
 

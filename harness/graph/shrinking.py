@@ -35,11 +35,10 @@ _DOMAINS: tuple[tuple[int, tuple[int, ...], bool], ...] = (
     (256, (5, 7, 3), False),
     (4, (5, 7, 3, 6, 4, 2), True),
 )
-"""The largest size that stays as it is (counts: channels, halves), and small ones for the others,
-best first: odd ones before others so that masks matter; then what divides well; then as small as
-can be; then with tables as they are (buckets of positions). Where there are none, sizes rise as the
-real ones do, so that what is looked up in a table stays inside it; then larger tables stay, and at
-last, however large, dimensions in which something is looked up."""
+"""The largest size that stays as it is (counts: channels, halves), small ones for the others, best
+first: odd ones before others so that masks matter; then what divides well; as small as can be; with
+tables as they are (buckets of positions). Where there are none, sizes rise as the real ones do, so
+that places in a table stay inside it. At last dimensions stay in which something is looked up."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes, but in a shape."""
 _FEW_ELEMENTS, _MOST_ELEMENTS = 1 << 15, 1 << 18

@@ -91,11 +91,11 @@ def test_a_query_that_nothing_fits_says_what_is_near(corpus):
 
 def test_a_budget_takes_what_weighs_most_and_was_not_measured_lately(corpus):
     every = corpus.patterns
-    one = most_telling(every, {}, 15.0, 1)
+    one = most_telling(every, {}, 6.0, 1)
     assert one == list(every[: len(one)]) and 5 < len(one) < len(every)
     measured = {pattern.name: 0.0 for pattern in one}
-    other = most_telling(every, measured, 15.0, 1)
+    other = most_telling(every, measured, 6.0, 1)
     assert not set(other) & set(one[5:])
-    assert len(most_telling(every, {}, 15.0, 5)) < len(one)
+    assert len(most_telling(every, {}, 6.0, 5)) < len(one)
     assert len(most_telling(every, {}, 0.1, 1)) == 1
     assert most_telling(every, measured, 1e9, 3) == list(every)

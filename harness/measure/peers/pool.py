@@ -25,8 +25,7 @@ from harness.records.timing import METHOD
 _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
 _MOST_WARMING = 8
-"""Processes that compile ahead, each of which holds a context on the device: at 3 s for a region
-they are three times as fast as what times and compares."""
+"""Processes that compile ahead (a region: 3 s), each of which holds a context on the device."""
 _INDUCTOR = ("harness.measure.peers.worker", "torch._inductor.compile_fx")
 _TIMING_FAILED = "the process was lost while all compilers were timed, interleaved"
 
