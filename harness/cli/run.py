@@ -99,11 +99,8 @@ def run(
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
     suite = arguments.queried(suite, where, sample, seed)
-    if minutes is not None:  # comparing takes about as long as timing
-        from harness.runtime.device import boards
-
-        share = (len(boards(devices)) if devices else 1) / (2 if others else 1)
-        names = _within(options, suite, minutes, processes, share)
+    if minutes is not None:
+        names = _within(options, suite, minutes, processes, devices, bool(others))
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
     request = Request(*asked, answer.only, devices, workers, decide=decide)
     if record:
@@ -113,9 +110,10 @@ def run(
 
 
 def _within(
-    options: Options, suite: str, minutes: float, processes: int, share: float
+    options: Options, suite: str, minutes: float, processes: int, devices: str, compared: bool
 ) -> tuple[str, ...]:
-    """Patterns of a corpus that tell most in ``share`` of that time; says what is left out."""
+    """The patterns of a corpus that tell most in that time; what is left out is said."""
+    from harness.runtime.device import boards
     from harness.session.entries import corpus_folder
 
     folder = corpus_folder(options, suite)
@@ -137,7 +135,9 @@ def _within(
     for graph, run, ms in rows:
         if ms is not None:
             days[graph] = min(days.get(graph, ages[run]), ages[run])
-    chosen = selecting.most_telling(found, days, minutes * share * 60, processes)
+    # Comparing takes about as long as timing.
+    seconds = 60 * minutes * (len(boards(devices)) if devices else 1) / (2 if compared else 1)
+    chosen = selecting.most_telling(found, days, seconds, processes)
     weight = sum(pattern.weight for pattern in chosen) / sum(p.weight for p in found)
     left = {pattern.name for pattern in found}.difference(pattern.name for pattern in chosen)
     output.note(
