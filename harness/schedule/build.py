@@ -11,8 +11,8 @@ import sympy
 from harness.decisions import UNDECIDED, Decisions
 from harness.ir.affine import build, size_hint
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Axis, Builder, Made, Nest, Reduce, Value, rewrite_stores
-from harness.ir.program import Program
+from harness.ir.nodes import Axis, Builder, Made, Nest, Reduce, Value, buffers_read, rewrite_stores
+from harness.ir.program import Program, Role
 from harness.ir.simplify import Simplifier
 from harness.schedule import space
 from harness.schedule.facts import Facts, bits, gather
@@ -29,10 +29,12 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     Nests that compute nodes of two kernels of ``decisions`` are kept apart, those of one kernel
     are joined wherever that is legal.
 
-    The result's groups are in launch order. The nests of a group share their loops: ``axes`` are
-    the same in all of them, ``raxes`` in all that run over the reduced points, so that one linear
-    position means the same point everywhere in the kernel.
+    The result's groups are in launch order. Its program is ``program`` without what
+    nobody needs. The nests of a group share their loops: ``axes`` are the same in all of
+    them, ``raxes`` in all that run over the reduced points, so that one linear position
+    means the same point everywhere in the kernel.
     """
+    program = _remove_dead(program)
     facts = gather(program)
     fused, rejections = fuse(facts, decisions, target)
     positions = _positions(program)
@@ -47,6 +49,26 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
         for n, (g, pairs) in enumerate(zip(ordered, in_place, strict=True))
     )
     return Schedule(program, groups, rejections)
+
+
+def _remove_dead(program: Program) -> Program:
+    """``program`` without stores that reach no output and no mutated input: a value of which only
+    the shape was asked (``full_like``) is read by nobody any more."""
+    needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
+    needed |= {*program.outputs, *program.mutated}
+    kept: list[Nest] = []
+    for nest in reversed(program.nests):
+        stores = tuple(s for s in nest.stores if s.buffer in needed)
+        if not stores:
+            continue
+        if len(stores) < len(nest.stores):
+            nest = replace(nest, stores=stores)
+        needed.update(buffers_read(nest))
+        kept.append(nest)
+    buffers = tuple(b for b in program.buffers if b.name in needed)
+    if len(kept) == len(program.nests) and len(buffers) == len(program.buffers):
+        return program
+    return replace(program, buffers=buffers, nests=tuple(reversed(kept)))
 
 
 def _positions(program: Program) -> dict[str, int]:

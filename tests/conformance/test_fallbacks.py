@@ -252,3 +252,14 @@ def test_bools_are_watched_like_anything_else(
     assert beyond != module.text
     with pytest.raises(IndexOutOfRange, match="40 bytes"):
         interpreter.launch(beyond, [mask, torch.empty(2400, dtype=torch.bool)])
+
+
+def test_one_value_is_added_in_several_places(devices: Devices) -> None:
+    """Triton 3.6's interpreter read what lies behind a value that repeats."""
+
+    def function(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(4, 1).index_put([places], x.sum().expand(3, 1) * 2, accumulate=True)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    args = [torch.randn(3, 1), torch.tensor([-1, 0, 2])]
+    assert differences(function, args, compiler) == []
