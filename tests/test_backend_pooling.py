@@ -97,3 +97,44 @@ def test_places_of_maxima_are_kept_in_few_bits(
     saved = {forward.types()[name].dtype.value for name in forward.outputs}
     assert kept in saved and "i64" not in saved
     assert kept in {item.type.dtype.value for item in backward.inputs}
+
+
+@pytest.mark.parametrize(
+    ("run", "loads"),
+    [
+        (lambda x: functional.max_pool2d(x, 3, 2, 1), (9, 6)),
+        (lambda x: functional.max_pool2d(x, (5, 4), 2, (0, 1)), (20, 15)),
+        (lambda x: functional.max_pool2d(x, 2), (4, 2)),
+        (lambda x: functional.avg_pool2d(x, 3, 2, 1).relu(), (9, 6)),
+        (lambda x: functional.avg_pool2d(x, 3, 2, 1, False, False) * x[:, :, ::2, ::2], (9, 6)),
+        (lambda x: functional.max_pool1d(x[0], 4, 4) + 1, (4, 2)),
+        (lambda x: x[..., 1::4] + x[..., ::4] * x[..., 3::4].abs() - x[..., 2::4], (4, 2)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("width", [16, 48])
+def test_windows_are_read_as_vectors(
+    compiler: Any, run: Callable[..., Any], loads: tuple[int, int], width: int
+) -> None:
+    for dtype, count in zip((torch.float32, torch.bfloat16), loads, strict=True):
+        x = torch.randn(2, 3, 11, width).to(dtype)
+        x[0, 1, 4, 5], x[1, 2] = torch.nan, -torch.inf
+        _generated(compiler, run, x)
+        (kernel,) = compiler.compiled[-1].kernels
+        assert kernel.source.plan.runs and kernel.source.text.count("tl.load(") == count
+
+
+@pytest.mark.parametrize(
+    ("run", "shape"),
+    [
+        (lambda x: functional.max_pool2d(x, 3, 2, 1), (2, 3, 8, 10)),  # rows of 5 points
+        (lambda x: functional.max_pool2d(x.relu() + 1, 3, 2, 1), (2, 3, 8, 16)),
+        (lambda x: functional.max_pool2d(x, 3, 2, 1).mT.contiguous(), (2, 3, 16, 16)),
+        (lambda x: functional.max_pool2d(x, 3, 2, 1) > 0, (2, 3, 8, 16)),
+        (lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True), (2, 3, 8, 16)),
+        (lambda x: functional.max_pool2d(x[..., 1:], 3, 2, 1), (2, 3, 8, 17)),
+    ],
+)
+def test_windows_that_no_vectors_come_of(
+    compiler: Any, run: Callable[..., Any], shape: tuple[int, ...]
+) -> None:
+    _generated(compiler, run, torch.randn(shape))

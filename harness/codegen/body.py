@@ -22,6 +22,7 @@ from harness.ir.nodes import walk
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
 from harness.tiling.passes import is_piece
+from harness.tiling.plan import LANES
 
 Context = tuple[ir.Value, ...]
 """Masks that a value is computed under, outermost first."""
@@ -370,10 +371,17 @@ class Body:
         return f"{pointer} + ({index})" if " " in index else f"{pointer} + {index}"
 
     def _load(
-        self, value: ir.Value, load: ir.Load, context: Context, other: ir.Constant | None
+        self,
+        value: ir.Value,
+        load: ir.Load,
+        context: Context,
+        other: ir.Constant | None,
+        count: int = 1,
     ) -> Var:
         index, tiles, whole = self._index(load.index, load.indirect, context)
         mask, covered = self._mask_text(tiles, context)
+        if count > 1:
+            index, mask = _columns(index, mask, count)
         spread = None if self.frame.same_shape(tiles, covered) else self.frame.shape(covered)
         if mask == "r0_mask" and whole:
             mask = "r0_inside"
@@ -390,6 +398,30 @@ class Body:
         elif stored is not load.dtype:
             text += f".to({triton_type(load.dtype)})"
         return self._assign(value, context, text, covered)
+
+    def in_groups(self, stores: Sequence[ir.Store]) -> None:
+        """Load the plan's runs, of which every value is known then, and write the ``stores`` of
+        each group, which are neighbours."""
+        for run in self.frame.plan.runs:
+            head = run[0]
+            load, masks, other = head, tuple[ir.Value, ...](), None
+            if isinstance(head, ir.Masked):
+                self.value(head.mask)
+                load, masks, other = head.body, (head.mask,), head.other
+            assert isinstance(load, ir.Load)
+            block = self._load(head, load, masks, other, len(run))
+            names = [self.names.fresh() for _ in run]
+            self.outer.lines.append(f"{', '.join(names)} = _{len(run)}_columns({block.text})")
+            for one, name in zip(run, names, strict=True):
+                self.define(one, Var(name, block.dtype, block.tiles))
+        for first, store in list(enumerate(stores))[::LANES]:
+            dtype = self.dtypes[store.buffer]
+            values = [as_rounded(s.value, dtype) or s.value for s in stores[first : first + LANES]]
+            texts = ", ".join(self.whole(self.value(value), dtype) for value in values)
+            index, tiles, _ = self._index(store.index, (), ())
+            index, mask = _columns(index, self._mask_text(tiles, ())[0], LANES)
+            place = self._address(store.buffer, index, None)
+            self.outer.stores.append(f"tl.store({place}, _beside({texts}), {mask})")
 
     def _eviction(self, load: ir.Load, tiles: frozenset[str]) -> str:
         """Data that other programs or later loops read again is kept, data read for the
@@ -445,6 +477,12 @@ class Body:
 def remark(node: str | None) -> str:
     """The comment at a line that computes or loads the graph value ``node``."""
     return f"  # {node}" if node else ""
+
+
+def _columns(index: str, mask: str, count: int) -> tuple[str, str]:
+    """An index and the ``count`` places from there on, a column each, and their mask."""
+    index = f"{_operand(index)}[:, None] + tl.arange(0, {count})"
+    return index, mask if mask == "None" else f"{_operand(mask)}[:, None]"
 
 
 def _operand(text: str) -> str:

@@ -182,6 +182,9 @@ class _Kernel:
         flat = [p for p in along if not p.startswith("r")]
         for group in self._pending_groups(segment.stores):
             reducer.add(group)
+        if self.plan.runs:
+            body.in_groups(segment.stores)
+            return self._flush(body.outer)
         for store in segment.stores:
             whole = segment.kind is SegmentKind.LOOP and _spans(body, store)
             if store.buffer not in self.plan.internal:

@@ -13,6 +13,7 @@ from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import LEAST_SCAN_BLOCK, cdiv
+from harness.heuristics.pointwise import is_window
 from harness.heuristics.reduction import STORED_COLUMNS
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.nodes import (
@@ -33,7 +34,8 @@ from harness.ir.traffic import bytes_moved, bytes_touched
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
-from harness.tiling.aligned import aligned_rows
+from harness.tiling.aligned import AlignedRows, aligned_rows
+from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
 from harness.tiling.passes import components, is_piece, loaded_by_segment
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
@@ -78,21 +80,22 @@ def plan(
     stores = [s for segment in segments for s in segment.stores]
     buffers = _buffers(program, stores)
     tiles = space.tiles()
-    sizes = _unknown_sizes(tiles, buffers, stores)
+    sizes, dtypes = _unknown_sizes(tiles, buffers, stores), {b.name: b.dtype for b in buffers}
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
     touched = bytes_touched([*reads, *writes], assumed)
     facts = _facts(category, space, segments, buffers, group, touched)
-    dtypes = {b.name: b.dtype for b in buffers}
-    aligned = None
-    if facts.family is Family.REDUCTION and ("XBLOCK", 1) in facts.fixed_blocks:
-        outside = [s for s in stores if s.buffer not in group.internal]
-        aligned = aligned_rows(outside, tiles[-1].entries, dtypes)
+    outside = [s for s in stores if s.buffer not in group.internal]
+    aligned = _aligned(outside, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
         online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
         facts = dataclasses.replace(facts, aligned=aligned is not None, side=side)
+    lanes = in_lanes(stores, tiles[0], dtypes) if is_window(facts) else None
+    if lanes is not None:
+        tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
+        facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
     initial, kept = _states(program, group)
     shared: Workspace | SharedRows | None = None
     if category is Category.SPLIT_SCAN:
@@ -120,7 +123,15 @@ def plan(
         kept=kept,
         workspace=shared,
         aligned=aligned,
+        runs=lanes[2] if lanes is not None else (),
     )
+
+
+def _aligned(
+    stores: Sequence[Store], row: Tile, dtypes: Mapping[str, DType], facts: Facts
+) -> AlignedRows | None:
+    alone = facts.family is Family.REDUCTION and ("XBLOCK", 1) in facts.fixed_blocks
+    return aligned_rows(stores, row.entries, dtypes) if alone else None
 
 
 def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:

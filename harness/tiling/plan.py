@@ -9,12 +9,15 @@ import sympy
 
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts
-from harness.ir.nodes import Store
+from harness.ir.nodes import Store, Value
 from harness.ir.program import Buffer
 from harness.schedule.group import SegmentKind
 from harness.tiling.aligned import AlignedRows
 from harness.tiling.ranges import Split
 from harness.tiling.workspace import SharedRows, Workspace
+
+LANES = 4
+"""Points of a group (``tiling.lanes``)."""
 
 
 class Category(enum.Enum):
@@ -80,7 +83,9 @@ class KernelPlan:
     element read or written once (unknown sizes taken to be ``UNKNOWN_SIZE``). ``initial`` are
     written buffers that hold the state before a scatter which another kernel does, ``kept`` those
     that this one scatters into over what they hold. ``workspace``: several programs share a row, or
-    may, and tell each other through it. ``aligned``: how its loops get at whole vectors."""
+    may, and tell each other through it. ``aligned``: how its loops get at whole vectors. ``runs``:
+    its points go in groups (``tiling.lanes``), which have a store for each of theirs, in a row;
+    each is what is loaded as one vector: neighbours, from a multiple of their number on."""
 
     name: str
     category: Category
@@ -98,6 +103,7 @@ class KernelPlan:
     kept: frozenset[str] = frozenset()
     workspace: Workspace | SharedRows | None = None
     aligned: AlignedRows | None = None
+    runs: tuple[tuple[Value, ...], ...] = ()
 
     @property
     def persistent(self) -> bool:
