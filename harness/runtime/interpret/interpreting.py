@@ -94,9 +94,6 @@ class Bounds:
         def checked(own: Any, *args: Any) -> Any:
             # The pointer is the first operand, of a read-modify-write the second.
             self.check(args[mask_at == 3], args[mask_at])
-            if mask_at == 3:  # Triton 3.6 reads a value that repeats as if it were all in memory
-                for operand in args[1:4]:
-                    operand.data = np.asarray(operand.data, order="C")
             return access(own, *args)
 
         return checked

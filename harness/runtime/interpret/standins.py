@@ -149,13 +149,16 @@ def round_to(data: np.ndarray[Any, Any], source: str, target: str) -> np.ndarray
 
 
 def install_exactness() -> None:
-    """Have the interpreter in this process do three things right. It converts between
+    """Have the interpreter in this process do four things right. It converts between
     floating-point types; repeats a scalar in its own numpy type (it takes the result of comparing
-    two scalars for a number of the type that was compared); and takes a tensor of one element as a
-    loop's bound (Triton before 3.7 converts an array of one dimension, which numpy refuses)."""
+    two scalars for a number of the type that was compared); takes a tensor of one element as a
+    loop's bound (Triton before 3.7 converts an array of one dimension, which numpy refuses); and
+    reads what atomic operations are given where it lies (Triton 3.6 takes a value that repeats for
+    one that is in memory as often)."""
     from triton.runtime import interpreter
 
     cut, patch = interpreter._convert_float, interpreter._patch_lang_tensor
+    change = interpreter.InterpreterBuilder.create_atomic_rmw
 
     def convert(data: Any, source: Any, target: Any, rounding: Any) -> Any:
         if source.name in _FLOATS and target.name in _FLOATS:
@@ -170,8 +173,14 @@ def install_exactness() -> None:
         patch(tensor, *others)
         tensor.__index__ = lambda self: int(self.handle.data.item())
 
+    def create_atomic_rmw(builder: Any, kind: Any, *operands: Any) -> Any:
+        for operand in operands[:3]:  # pointers, values, masks
+            operand.data = np.asarray(operand.data, order="C")
+        return change(builder, kind, *operands)
+
     interpreter._convert_float = convert
     interpreter.InterpreterBuilder.create_splat = create_splat
+    interpreter.InterpreterBuilder.create_atomic_rmw = create_atomic_rmw
     interpreter._patch_lang_tensor = patch_tensor
 
 
