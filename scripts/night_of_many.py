@@ -29,8 +29,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.errors import HarnessError
 from harness.history import nights, store
@@ -43,6 +42,7 @@ from harness.session.entries import find_entries
 from harness.session.session import blank
 from harness.target import H200, Target
 
+HERE = Path(__file__).resolve().parent.parent
 PATTERNS = ("*0", "*1", "*2", "*[0-4]3")
 SLOWER, CHANGED = 2, 10
 _LEAST, _MOST = 4e6, 4e8
@@ -137,7 +137,7 @@ def body_of(kernel: KernelRecord) -> str:
 
 
 def other_package(folder: Path, chosen: Sequence[tuple[KernelRecord, bool]]) -> None:
-    """This package with a compiler that changes the ``chosen`` kernels."""
+    """A copy of this package, with a compiler that changes the ``chosen`` kernels."""
     hidden = shutil.ignore_patterns("__pycache__")
     shutil.copytree(HERE / "harness", folder / "harness", ignore=hidden)
     path = folder / "harness/codegen/kernel.py"
