@@ -8,6 +8,7 @@ H200 timed no more kernels at an unusual launch interval with them (``scripts/gp
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from harness.devices.job import Context, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.session.entries import Entry, FileEntry
-from harness.session.model import Compiled, CompiledKernel
+from harness.session.model import Compiled
 
 if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
@@ -75,18 +76,21 @@ def compiled_ahead(
     """Every graph once its kernels are compiled, in the order of ``entries``. A kernel that does
     not compile fails again, with its reason, when it is timed. Raises ``HarnessError`` where no
     process can compile."""
-    left = map(generated, entries)
-    threads = ThreadPoolExecutor(2)
+    left, threads = deque(entries), ThreadPoolExecutor(3)
     try:
-        block, compiling = _begun(left, _FIRST_KERNELS, device, peers, threads)
+        block, compiling = _begun(_taken(left, _FIRST_KERNELS), device, peers, threads)
+        ahead = threads.submit(_taken, left, _KERNELS)
         while block:
-            following = _begun(left, _KERNELS, device, peers, threads)
+            following = _begun(ahead.result(), device, peers, threads)
+            # The device waits for no code: it is generated while a block is examined.
+            ahead = threads.submit(_taken, left, _KERNELS)
             for work in compiling:
                 work.result()
             yield block
             block, compiling = following
     finally:
         # After Ctrl-C nobody waits for compilers: a pool that is closed gives up.
+        left.clear()
         threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -98,20 +102,19 @@ def generated(entry: Entry) -> Made:
         return entry, error
 
 
-def _begun(
-    left: Iterator[Made],
-    size: int,
-    device: CudaDevice,
-    peers: PeerPool | None,
-    threads: ThreadPoolExecutor,
-) -> tuple[list[Made], list[Future[None]]]:
-    """The next graphs with ``size`` kernels, their code generated here and now, and the compilation
-    of their kernels by all compilers, which goes on."""
+def _taken(left: deque[Entry], size: int) -> list[Made]:
+    """The next graphs with ``size`` kernels, their code generated here and now."""
     block: list[Made] = []
-    kernels: list[CompiledKernel] = []
-    while len(kernels) < size and (made := next(left, None)) is not None:
-        block.append(made)
-        kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
+    while left and sum(len(graph.kernels) for graph in _graphs(block)) < size:
+        block.append(generated(left.popleft()))
+    return block
+
+
+def _begun(
+    block: list[Made], device: CudaDevice, peers: PeerPool | None, threads: ThreadPoolExecutor
+) -> tuple[list[Made], list[Future[None]]]:
+    """A block and the compilation of its kernels by all compilers, which goes on."""
+    kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
     given = {k.module.text: k.config for k in kernels if k.config is not None}
     jobs = device.missing([kernel.module for kernel in kernels], given)
     compiling = [threads.submit(device.compile, jobs)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,7 +16,7 @@ from harness.records.metrics import read_static
 from harness.records.run import Check, GraphRecord, KernelRecord
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session import ahead
-from harness.session.model import GraphDone, GraphStarted, KernelDone, RegionDone
+from harness.session.model import Compiled, GraphDone, GraphStarted, KernelDone, RegionDone
 from harness.session.session import NO_ASSEMBLY, NO_SMALL, Session, with_metrics
 from tests.measure.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
 
@@ -264,6 +264,52 @@ def test_the_next_graphs_are_compiled_while_one_is_timed(monkeypatch: pytest.Mon
     run = session(*entries, FakeEntry("y", compiled(B)), device=Device())
     assert list(finished(run)) == ["x", "bad", "y"] and compiling.is_set()
     assert seen == [(A.name, True), (B.name, True)]
+
+
+def test_code_is_generated_while_a_block_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    generated, seen = threading.Event(), []
+
+    class Last(FakeEntry):
+        def compile(self) -> Compiled:
+            generated.set()
+            return super().compile()
+
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            seen.append((module.name, generated.wait(20)))
+            return super().time(module)
+
+    entries = [FakeEntry("x", compiled(A)), FakeEntry("y", compiled(B))]
+    run = session(*entries, Last("z", compiled(SMALL_A)), device=Device())
+    assert list(finished(run)) == ["x", "y", "z"]
+    assert seen == [(A.name, True), (B.name, True), (SMALL_A.name, True)]
+
+
+def test_after_leaving_early_no_code_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 2)
+    began, left, made = threading.Event(), threading.Event(), []
+
+    class Slow(FakeEntry):
+        def compile(self) -> Compiled:
+            made.append(self.name)
+            if self.name == "3":  # of the block that is generated while the first is examined
+                began.set()
+                left.wait(20)
+            return super().compile()
+
+    entries = [Slow(str(n), compiled(A)) for n in range(9)]
+    blocks = cast(Any, ahead.compiled_ahead(entries, cast(Any, FakeDevice()), None))
+    assert [entry.name for entry, _ in next(blocks)] == ["0"]
+    assert began.wait(20)
+    blocks.close()
+    left.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("ThreadPoolExecutor"):
+            thread.join(20)
+    assert made == ["0", "1", "2", "3"]
 
 
 def test_other_compilers_compile_the_next_graphs_while_one_is_timed(
