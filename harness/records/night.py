@@ -160,10 +160,11 @@ class Night:
     that they were compared with (empty: the machine's first). ``commits`` lie after the baseline's,
     newest first. ``counts`` has how many kernels there were by what became of them: ``same``,
     ``changed``, ``retuned``, ``toolchain``, ``launches``, ``new``, ``ended``, and
-    ``not measured``. ``resolved`` is the relative slowdown that tonight would have told from
-    nothing in half of what it timed. ``suite_us`` is what all kernels take, launches counted, as
-    far as their times are known. ``broken`` are sentences about what worked in the baseline;
-    ``static``: there was no GPU; ``status`` is the command's exit status."""
+    ``not measured``; ``not examined``: the ``unexamined``, which were timed in their module's
+    default configuration and not checked. ``resolved`` is the relative slowdown that tonight would
+    have told from nothing in half of what it timed. ``suite_us`` is what all kernels take, launches
+    counted, as far as their times are known. ``broken`` are sentences about what worked in the
+    baseline; ``static``: there was no GPU; ``status`` is the command's exit status."""
 
     id: str
     machine: str
@@ -181,6 +182,7 @@ class Night:
     findings: tuple[Finding, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     not_measured: tuple[str, ...] = ()
+    unexamined: tuple[str, ...] = ()
     library_calls: tuple[Count, ...] = ()
     spills: tuple[Count, ...] = ()
     broken: tuple[str, ...] = ()
@@ -216,8 +218,8 @@ class Night:
         """Green, amber or red."""
         if self.regressions or self.broken:
             return Light.RED
-        whole = self.complete and not (self.status or self.not_measured or self.unjudged)
-        return Light.GREEN if whole else Light.AMBER
+        rest = self.status or self.not_measured or self.unexamined or self.unjudged
+        return Light.GREEN if self.complete and not rest else Light.AMBER
 
 
 def path_of(results: Path, machine: str, name: str) -> Path:

@@ -76,6 +76,7 @@ def headline(night: Night) -> str:
         said.append(changed if night.baseline else "the machine's first night")
     said += [f"{len(night.unjudged)} of what changed undecided"] * bool(night.unjudged)
     said += [f"{len(night.not_measured)} not measured"] * bool(night.not_measured)
+    said += [f"{len(night.unexamined)} not checked"] * bool(night.unexamined)
     return f"{night.light.name}: {', '.join(said)}"
 
 
@@ -89,6 +90,7 @@ def _blocks(night: Night) -> Iterator[Block]:
     for title, sentences in (
         ("broken", night.broken),
         ("not measured", night.not_measured),
+        ("timed in their default configuration, not checked", night.unexamined),
         ("waived", waived),
         ("new library calls", calls),
         ("new spills", spills),

@@ -23,12 +23,13 @@ from harness.measure.pairs import MOVED
 from harness.options import Options
 from harness.records import night as records
 from harness.records.lines import Kept
+from harness.records.names import short
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.module import config_from_dict
 from harness.session.ahead import all_generated
 from harness.session.entries import MadeEntry
-from harness.session.model import BoardLost, GraphDone, KernelDone
+from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
 from harness.table import plural
@@ -83,7 +84,8 @@ def nightly(
 @dataclass(eq=False, slots=True)
 class _Night:
     """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
-    reached; ``apart`` counts the baseline's graphs that were not asked for."""
+    reached, ``unexamined`` what was neither checked nor tuned; ``apart`` counts the baseline's
+    graphs that were not asked for."""
 
     options: Options
     ask: Ask
@@ -92,6 +94,7 @@ class _Night:
     trouble: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    unexamined: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
     estimated: float = 0.0
@@ -161,8 +164,9 @@ class _Night:
         entries = plan.session.entries
         jobs = self.ask.request.jobs or self.options.jobs
         every = all_generated(entries, jobs, self.options.kept_cache)
-        for number, (entry, done) in enumerate(every):
-            self.follow(f"generating {entry.name}", number, len(entries))
+        self.follow("generating", 0, len(entries))
+        for number, (entry, done) in enumerate(every, start=1):
+            self.follow(f"generating, last {entry.name}", number, len(entries))
             if isinstance(done, HarnessError):
                 graphs.append(GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}"))
                 continue
@@ -196,32 +200,39 @@ class _Night:
             if (graph, k.name, k.module) in known
         }
         configs: dict[str, dict[str, dict[str, int] | None]] = {}
-        for graph, kernel in wanted:
-            if (graph, kernel.name) not in found:
-                configs.setdefault(graph, {})[kernel.name] = kernel.config
+        todo = [(graph, k) for graph, k in wanted if (graph, k.name) not in found]
+        for graph, kernel in todo:
+            configs.setdefault(graph, {})[kernel.name] = kernel.config
         session = plan.session
         session.entries = [_part(made[graph], chosen) for graph, chosen in configs.items()]
         session.processes = 1 if sorting.a.graphs else DETECT
-        self.estimated = estimate_seconds(len(wanted) - len(found), 0, 0)
+        self.estimated = estimate_seconds(len(todo), 0, 0)
         deadline = self._remaining(_EXAMINING)
         began = time.monotonic()
+        if session.entries:
+            self.follow("taking the GPU" * plan.timed or "compiling", len(found), len(wanted))
         try:
             with contextlib.closing(session.events()) as events:
                 for event in events if session.entries else ():
-                    if isinstance(event, KernelDone):
-                        found[event.graph, event.kernel.name] = event.kernel
-                        sink.add_kernel(event.graph, event.kernel)
-                        self.follow("examining", len(found), len(wanted))
-                    elif isinstance(event, BoardLost):
-                        self.notes.append(str(event))
-                    elif isinstance(event, GraphDone):
-                        name = event.record.name
-                        found |= {(name, k.name): k for k in event.record.kernels}
+                    match event:
+                        case GraphStarted():
+                            self.follow(f"checking {event.name}", len(found), len(wanted))
+                        case KernelDone(graph, kernel):
+                            found[graph, kernel.name] = kernel
+                            sink.add_kernel(graph, kernel)
+                            said = f"examining, last {short(kernel.name)}"
+                            self.follow(said, len(found), len(wanted))
+                        case BoardLost():
+                            self.notes.append(str(event))
+                        case GraphDone(record):
+                            found |= {(record.name, k.name): k for k in record.kernels}
                     if deadline is not None and time.monotonic() - began > deadline:
                         break
         except NoDevice as error:
             self.trouble.append(f"{LOST} while new kernels were examined: {one_line(error)}")
-        self.left += [f"{graph}/{k.name}" for graph, k in wanted if (graph, k.name) not in found]
+        self.unexamined += [
+            f"{graph}/{k.name}" for graph, k in todo if (graph, k.name) not in found
+        ]
         return sorting.b.mapped(lambda graph, k: found.get((graph, k.name), k))
 
     def _before(self, run: Run, *, timed: bool) -> dict[tuple[str, str, str], KernelRecord]:
@@ -278,7 +289,9 @@ class _Night:
     def _interleaved(
         self, phase: str, sorting: Sorting, chosen: Sequence[int], place: Workplace
     ) -> Comparison | None:
-        place = replace(place, follow=lambda done, total: self.follow(phase, done, total))
+        said = {"time": "timing", "confirm": "confirming"}[phase]
+        place = replace(place, follow=lambda done, total: self.follow(said, done, total))
+        self.follow(f"compiling before {said}", 0, len(chosen) * place.effort.processes)
         matches = tuple(sorting.pairing.matches[n] for n in chosen)
         pairing = replace(sorting.pairing, matches=matches)
         with self._phase(phase):
@@ -317,8 +330,11 @@ class _Night:
         same = sum(change is None for change in sorting.changes)
         known = {id(m.b[0]): m.a[0].ms for m in sorting.pairing.matches if len(m.b) == 1}
         timed_before = sorting.b.mapped(lambda _, k: replace(k, ms=k.ms or known.get(id(k))))
-        left = tuple(dict.fromkeys(self.left))
+        judged = {f"{f.graph}/{f.kernel}" for f in findings if f.ratio is not None}
+        unchecked = tuple(name for name in self.unexamined if name in judged)
+        left = tuple(dict.fromkeys(n for n in [*self.left, *self.unexamined] if n not in judged))
         counts = {**night.counts, "same": same, "not measured": len(left)}
+        counts["not examined"] = len(unchecked)
         new = (
             f"{g}: {k.name} {k.reason or 'fails its check'}"
             for g, k in pairing.appeared
@@ -330,6 +346,7 @@ class _Night:
             findings=tuple(waived),
             counts={name: number for name, number in counts.items() if number},
             not_measured=left,
+            unexamined=unchecked,
             broken=(*night.broken, *new),
             notes=(*self.notes, *self.trouble),
             seconds=self.seconds,
@@ -395,7 +412,7 @@ class _Night:
             night = replace(night, complete=False, status=night.status or UNUSABLE)
             records.save(spare, night)
             return night
-        whole = not night.not_measured and not self.apart
+        whole = not (night.not_measured or night.unexamined or self.apart)
         green = self.ask.accept_green and night.status == FINE and whole
         if night.run and not night.dirty and (green or not night.baseline):
             reason = "nothing became slower" if night.baseline else "the machine's first night"

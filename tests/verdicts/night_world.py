@@ -21,7 +21,7 @@ from harness.records.night import Night
 from harness.records.run import Check, GraphRecord, KernelRecord, LibraryCall, Machine, Run
 from harness.report.night import night_report
 from harness.report.output import Case
-from harness.session.model import Compiled, CompiledKernel, KernelDone
+from harness.session.model import Compiled, CompiledKernel, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request
 from harness.session.session import blank
 from harness.table import Row, plain, text_lines
@@ -69,6 +69,7 @@ class World:
     lines: list[str] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    steps: list[tuple[str, int, int]] = field(default_factory=list)
 
     def entries(self) -> list[FakeEntry]:
         return [
@@ -126,7 +127,9 @@ class World:
             self.results.parent / "cache", self.results, self.results, 1, commit=self.commit
         )
         asked = nightly.Ask(Request(names=names), who="me", **ask)
-        night, found = nightly.nightly(options, asked, self.said.append, lambda *_: None)
+        self.steps.clear()
+        follow = lambda *step: self.steps.append(step)  # noqa: E731
+        night, found = nightly.nightly(options, asked, self.said.append, follow)
         report = night_report(night, found)
         self.lines = plain(text_lines(report.blocks(), 120))
         self.cases = list(report.cases())
@@ -181,8 +184,9 @@ class FakeSession:
     processes: int = 1
     target: Target = H100
 
-    def events(self) -> Iterator[KernelDone]:
-        for entry in self.entries:
+    def events(self) -> Iterator[GraphStarted | KernelDone]:
+        for number, entry in enumerate(self.entries, start=1):
+            yield GraphStarted(entry.name, number, len(self.entries))
             for kernel in entry.compile().kernels:
                 if len(self.world.examined) >= self.world.lost_after:
                     raise NoDevice("the GPU cannot be used", got="it fell off the bus")

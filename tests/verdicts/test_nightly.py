@@ -22,7 +22,7 @@ from harness.runtime.module import config_from_dict
 from harness.target import H100
 from harness.verdicts import nightly
 from harness.verdicts.comparing import Comparison, Side, compare
-from harness.verdicts.night_plan import CONFIRM, CONTROLS, DETECT
+from harness.verdicts.night_plan import CONFIRM, CONTROLS
 from harness.verdicts.night_record import as_judged
 from harness.verdicts.why import Label, Why, of_kernel
 from tests.history.kernels import CONFIG
@@ -338,7 +338,8 @@ def test_a_gpu_lost_while_kernels_are_examined(world: World) -> None:
     assert night.status == 2
     assert not night.complete
     assert any("the GPU was lost" in note for note in night.notes)
-    assert len(night.not_measured) == 2
+    assert len(night.unexamined) == 2, "they were timed"
+    assert night.not_measured == ()
     assert records.load(records.nights(world.results)[-1]) == night
 
 
@@ -356,15 +357,6 @@ def test_a_gpu_lost_while_kernels_are_timed_keeps_what_it_had(world: World) -> N
     (found,) = night.findings
     assert found.verdict == "UNSURE"
     assert "no further processes confirmed it" in found.reason
-
-
-def test_a_budget_that_does_not_reach_anything(world: World) -> None:
-    world.start()
-    slow(world, 3, 0.03)
-    night = world.night(minutes=0.01)
-    assert night.status == 4
-    assert night.not_measured == ("g/k3",)
-    assert DETECT > 1
 
 
 def test_green_nights_move_the_baseline_if_asked(world: World) -> None:

@@ -116,10 +116,10 @@ def accept(
     night = records.load(of_night[-1]) if of_night else None
     path = lookup.find(results, name if night is None else night.run)
     run = store.load(path)
-    left = len(night.not_measured) if night else 0
+    left = len(night.not_measured) + len(night.unexamined) if night else 0
     why_not = ["it was interrupted"] * (not run.complete)
     why_not += ["it was made from a tree that differs from its commit"] * run.dirty
-    why_not += [f"{left} kernels were not reached: nobody would ever judge them"] * bool(left)
+    why_not += [f"{left} kernels were not reached: nobody would ever look at them"] * bool(left)
     if why_not and not anyway:
         raise UsageError(
             "a run that is not whole is no good baseline",

@@ -208,7 +208,7 @@ def _headline(
         return "grey", "First measurement: nothing to compare with yet"
     faster = f", {plural(len(better), 'improvement')}" if better else ""
     if night.light is Light.AMBER:
-        left = len(night.unjudged) + len(night.not_measured)
+        left = len(night.unjudged) + len(night.not_measured) + len(night.unexamined)
         return "amber", f"No regression found{faster}; {left} could not be judged"
     return "green", f"No regression found{faster}"
 
