@@ -226,6 +226,8 @@ class _Night:
                             self.notes.append(str(event))
                         case GraphDone(record):
                             found |= {(record.name, k.name): k for k in record.kernels}
+                        case _:
+                            pass
                     if deadline is not None and time.monotonic() - began > deadline:
                         break
         except NoDevice as error:
