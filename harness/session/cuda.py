@@ -21,6 +21,7 @@ from harness.runtime.compile import binary
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.module import load
+from harness.runtime.tune.space import CandidateJob
 from harness.runtime.tune.tuning_cache import warn_once
 from harness.target import Target
 
@@ -115,13 +116,17 @@ class CudaDevice(Closing):
         known, notes = self.worker.run(asked.KnownConfigs(tuple(texts)))
         for note in notes:
             warn_once(note)
-        wanted: dict[str, Sequence[Config]]
-        wanted = {text: [config] for text, config in zip(texts, known, strict=True) if config}
-        wanted |= {text: [config] for text, config in given.items()}
-        rest = dict.fromkeys(text for text in texts if text not in wanted)
-        wanted |= {text: load(text, self._cache).configs for text in rest}
-        every = ((text, config) for text, each in wanted.items() for config in each)
-        return [CompileJob(text, self.target, c) for text, c in every if not self._keeps(text, c)]
+        found: dict[str, Config | None] = {**dict(zip(texts, known, strict=True)), **given}
+        rest = [text for text, config in found.items() if config is None]
+        candidates = ((text, c) for text in rest for c in load(text, self._cache).configs)
+        return [
+            *(
+                CompileJob(t, self.target, c)
+                for t, c in found.items()
+                if c and not self._keeps(t, c)
+            ),
+            *(CandidateJob(t, self.target, c) for t, c in candidates if not self._keeps(t, c)),
+        ]
 
     def _keeps(self, text: str, config: Config) -> bool:
         kept = binary.path(self._cache, binary.artifact(text, config, self.target))

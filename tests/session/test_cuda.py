@@ -15,6 +15,8 @@ from harness.errors import CompileFailed, HarnessError, NoDevice, WorkerDied
 from harness.heuristics.facts import Config
 from harness.records.run import Check
 from harness.runtime.compile import binary
+from harness.runtime.compile.compiling import CompileJob
+from harness.runtime.tune.space import CandidateJob
 from harness.session.cuda import CudaDevice
 from harness.session.model import GraphDone
 from tests.devices.limits import limit_hangs_alone
@@ -109,6 +111,9 @@ def test_what_is_kept_is_not_compiled_again(device: CudaDevice, tmp_path: Path) 
     one = emitted_module(emitted.POINTWISE)
     first, *rest = device.missing([one], {})
     assert first.config is not None and rest
+    assert {type(job) for job in (first, *rest)} == {CandidateJob}
+    tuned = device.missing([emitted_module(emitted.POINTWISE + "# tuned before\n")], {})
+    assert [(type(job), job.config) for job in tuned] == [(CompileJob, fake_device.CONFIG)]
     kept = binary.path(tmp_path, binary.artifact(one.text, first.config, device.target))
     kept.parent.mkdir(parents=True)
     kept.touch()

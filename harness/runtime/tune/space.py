@@ -13,8 +13,9 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from harness.devices.job import Context
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import (
     LEAST_SCAN_BLOCK,
@@ -26,7 +27,9 @@ from harness.heuristics.limits import (
     next_power_of_two,
 )
 from harness.records.trials import Resources
-from harness.runtime.module import LoadedModule, config_dict
+from harness.runtime.compile import disassembly
+from harness.runtime.compile.static import CompileJob, compiled_binary
+from harness.runtime.module import LoadedModule, config_dict, load
 from harness.target import Target
 
 WARPS = "num_warps"
@@ -211,6 +214,26 @@ def scaled(
         if smaller != config and space.allows(smaller):
             found.append(smaller)
     return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateJob(CompileJob):
+    """A candidate that is going to be tuned: with it, whatever ``scaled`` adds by its registers."""
+
+    handler: ClassVar[str] = "harness.runtime.tune.space:warm"
+
+
+def warm(context: Context, job: CandidateJob) -> None:
+    """The handler of ``CandidateJob``. What it leaves out is compiled by the process that tunes, in
+    which a device waits."""
+    target, loaded = job.target, load(job.module_text, context.cache)
+    config = job.config or loaded.configs[0]
+    made = compiled_binary(loaded, target, config, cache=context.cache)
+    if loaded.category == "red" and not loaded.unknown_sizes:
+        binary = disassembly.Binary(made.name, made.cubin, "", made.capability, fused=True)
+        needs = Resources(disassembly.resources(binary)[0], shared=made.shared)
+        for more in scaled(loaded, (), [(config, needs)], target, Space.of(loaded, target)):
+            compiled_binary(loaded, target, more, cache=context.cache)
 
 
 def crowded(config: Config, needs: Resources, target: Target, blocks: int) -> bool:
