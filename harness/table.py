@@ -97,6 +97,10 @@ class Details:
 Block: TypeAlias = Table | Text | Details
 
 
+MOST = 10
+"""Lines of a list, or rows of what only deserves a look, that a reader sees at once."""
+
+
 def paragraphs(lines: Sequence[str]) -> list[Text]:
     """``lines``, each wrapped where it does not fit."""
     return [Text(line, wrapped=True) for line in lines]

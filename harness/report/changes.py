@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.records.metrics import Metric, Scope
 from harness.records.names import is_chosen, short
 from harness.report import output
-from harness.table import Block, Column, Fit, Row, Table, Text, paragraphs, plural
+from harness.table import MOST, Block, Column, Fit, Row, Table, Text, paragraphs, plural
 
 if TYPE_CHECKING:
     from harness.history.changes.changes import Break, Change, Report
@@ -20,7 +20,6 @@ _SHORT = 10
 """Digits of a commit that are shown."""
 _PAIRS = 3
 """Commits with suspected regressions for which the next command is shown."""
-_MOST = 10  # sentences of a kind that are shown
 LEGEND = (
     "size: relative, 95 % interval in brackets; confidence: at least, that a flat series would not "
     "show this (together: certain with the others of its commit, of which at most 5 % are none); "
@@ -70,8 +69,8 @@ def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterat
             yield from (Table(_COLUMNS, mine, title), Text())
     for title, sentences in (("Broken", report.broken), ("Not usable", report.problems)):
         if sentences:
-            more = [f"and {len(sentences) - _MOST} more (--json)"] * (len(sentences) > _MOST)
-            yield from (Text(title), *paragraphs([*sentences[:_MOST], *more]), Text())
+            more = [f"and {len(sentences) - MOST} more (--json)"] * (len(sentences) > MOST)
+            yield from (Text(title), *paragraphs([*sentences[:MOST], *more]), Text())
     yield from paragraphs([_break_line(each) for each in report.breaks])
     if report.changes:
         yield Text(LEGEND, wrapped=True, style="dim")

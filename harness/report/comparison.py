@@ -37,8 +37,6 @@ _STYLES = {
 _PAGE = 60_000
 """Characters of Markdown: GitHub takes 65,536 in a comment."""
 _MOST_CAUSES = 4
-_MOST_LOOKED_AT = 10
-_MOST_LONE = 10
 
 
 class Sort(enum.Enum):
@@ -139,13 +137,13 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
             f"Worth a look: {len(odd)} of the {len(unsure)} unresolved moved by more than noise "
             f"alone would; by chance about {chance} do"
         )
-        yield from _table(title, sorted(odd, key=_key(view)), _MOST_LOOKED_AT)
+        yield from _table(title, sorted(odd, key=_key(view)), table.MOST)
     if machine:
         title = (
             f"The machine: {plural(len(machine), 'kernel')} of the same code on both sides whose "
             "times moved"
         )
-        yield from _table(title, sorted(machine, key=_key(view)), _MOST_LONE)
+        yield from _table(title, sorted(machine, key=_key(view)), table.MOST)
     reasons = Counter(row["reason"] for row in rows if row["verdict"] == "INCOMPARABLE")
     lines = [f"{number} incomparable: {why}" for why, number in reasons.most_common()]
     yield from (Text(), *paragraphs(lines)) if lines else ()
@@ -343,7 +341,7 @@ _SUMS = (
 def _lone(title: str, lines: Sequence[str], view: View) -> Iterator[Block]:
     if not lines:
         return
-    most = len(lines) if view.everything else _MOST_LONE
+    most = len(lines) if view.everything else table.MOST
     yield from (Text(), Text(f"{title}:", style="bold"))
     yield from paragraphs([f"  {line}" for line in lines[:most]])
     if len(lines) > most:

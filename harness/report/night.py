@@ -11,12 +11,10 @@ from harness.records.names import short
 from harness.records.night import Change, Light, Night
 from harness.report.comparison import View, comparison_report
 from harness.report.output import Case, Report
-from harness.table import Block, Row, Text, paragraphs, plural
+from harness.table import MOST, Block, Row, Text, paragraphs, plural
 from harness.verdicts.comparing import Comparison
 
 _STYLES = {Light.GREEN: "bold green", Light.AMBER: "bold yellow", Light.RED: "bold red"}
-_MOST = 20
-"""Sentences of a kind that are shown."""
 
 
 def night_report(night: Night, found: Comparison) -> Report:
@@ -96,10 +94,10 @@ def _blocks(night: Night) -> Iterator[Block]:
         ("new spills", spills),
         ("commits", commits),
     ):
-        more = [f"  and {len(sentences) - _MOST} more"] * (len(sentences) > _MOST)
+        more = [f"  and {len(sentences) - MOST} more"] * (len(sentences) > MOST)
         if sentences:
             yield from (Text(), Text(f"{title}:", style="bold"))
-            yield from paragraphs([*(f"  {one}" for one in sentences[:_MOST]), *more])
+            yield from paragraphs([*(f"  {one}" for one in sentences[:MOST]), *more])
     yield Text()
 
 
