@@ -60,31 +60,47 @@ class Rule(enum.Enum):
         return self in (Rule.LOGIC, Rule.COMPARE, Rule.TEST, Rule.FLOAT_TEST)
 
 
+class Cost(enum.IntEnum):
+    """What an operation costs an element, in bytes of memory traffic that take the same time: a GPU
+    of compute capability 8.0 to 10.0 finishes 16 special-function operations per clock and
+    multiprocessor (CUDA programming guide, table of arithmetic throughput), an H100 moves about 15
+    bytes. What is long is a polynomial with range reduction, a loop of subtractions or an integer
+    division: tens of ordinary instructions."""
+
+    ORDINARY = 0
+    SPECIAL = 1
+    SEVERAL = 3
+    LONG = 8
+
+
 class Op(enum.Enum):
     """Scalar operations, one line each: the printed name, which is the value, how many operands,
-    the rule for types, and what it is in Triton: a template over operand texts (``{0}``,
-    ``{1}`` …), or a function where the operand type matters."""
+    the rule for types, what it is in Triton: a template over operand texts (``{0}``,
+    ``{1}`` …), or a function where the operand type matters; and what it costs."""
 
     _value_: str
     arity: int
     rule: Rule
     text: Text
+    cost: Cost
 
-    def __new__(cls, name: str, arity: int, rule: Rule, text: Text) -> Op:
+    def __new__(
+        cls, name: str, arity: int, rule: Rule, text: Text, cost: Cost = Cost.ORDINARY
+    ) -> Op:
         """One line of the table."""
         made = object.__new__(cls)
-        made._value_, made.arity, made.rule, made.text = name, arity, rule, text
+        made._value_, made.arity, made.rule, made.text, made.cost = name, arity, rule, text, cost
         return made
 
     # arithmetic
     ADD = "add", 2, Rule.NUMBER, "{0} + {1}"
     SUB = "sub", 2, Rule.NUMBER, "{0} - {1}"
     MUL = "mul", 2, Rule.NUMBER, "{0} * {1}"
-    TRUE_DIV = "true_div", 2, Rule.FLOAT, "{0} / {1}"
-    FLOOR_DIV = "floor_div", 2, Rule.NUMBER, triton.floor_div
-    TRUNC_DIV = "trunc_div", 2, Rule.NUMBER, triton.trunc_div
-    REMAINDER = "remainder", 2, Rule.NUMBER, triton.remainder
-    FMOD = "fmod", 2, Rule.NUMBER, triton.fmod
+    TRUE_DIV = "true_div", 2, Rule.FLOAT, "{0} / {1}", Cost.SPECIAL
+    FLOOR_DIV = "floor_div", 2, Rule.NUMBER, triton.floor_div, Cost.LONG
+    TRUNC_DIV = "trunc_div", 2, Rule.NUMBER, triton.trunc_div, Cost.LONG
+    REMAINDER = "remainder", 2, Rule.NUMBER, triton.remainder, Cost.LONG
+    FMOD = "fmod", 2, Rule.NUMBER, triton.fmod, Cost.LONG
     NEG = "neg", 1, Rule.NUMBER, triton.negate
     ABS = "abs", 1, Rule.NUMBER, triton.absolute
     SIGN = "sign", 1, Rule.NUMBER, triton.sign
@@ -113,42 +129,42 @@ class Op(enum.Enum):
     CAST = "cast", 1, Rule.CONVERT, triton.cast
     BITCAST = "bitcast", 1, Rule.CONVERT, triton.bitcast
     # unary math
-    EXP = "exp", 1, Rule.FLOAT, "tl.exp({0})"
-    EXP2 = "exp2", 1, Rule.FLOAT, "tl.exp2({0})"
-    EXPM1 = "expm1", 1, Rule.FLOAT, "libdevice.expm1({0})"
-    LOG = "log", 1, Rule.FLOAT, "tl.log({0})"
-    LOG2 = "log2", 1, Rule.FLOAT, "tl.log2({0})"
-    LOG10 = "log10", 1, Rule.FLOAT, "libdevice.log10({0})"
-    LOG1P = "log1p", 1, Rule.FLOAT, "libdevice.log1p({0})"
-    SQRT = "sqrt", 1, Rule.FLOAT, triton.sqrt
-    RSQRT = "rsqrt", 1, Rule.FLOAT, "tl.rsqrt({0})"
-    RECIPROCAL = "reciprocal", 1, Rule.FLOAT, "1.0 / {0}"
-    SIN = "sin", 1, Rule.FLOAT, "tl.sin({0})"
-    COS = "cos", 1, Rule.FLOAT, "tl.cos({0})"
-    TAN = "tan", 1, Rule.FLOAT, "libdevice.tan({0})"
-    ASIN = "asin", 1, Rule.FLOAT, "libdevice.asin({0})"
-    ACOS = "acos", 1, Rule.FLOAT, "libdevice.acos({0})"
-    ATAN = "atan", 1, Rule.FLOAT, "libdevice.atan({0})"
-    SINH = "sinh", 1, Rule.FLOAT, "libdevice.sinh({0})"
-    COSH = "cosh", 1, Rule.FLOAT, "libdevice.cosh({0})"
-    TANH = "tanh", 1, Rule.FLOAT, "libdevice.tanh({0})"
-    ASINH = "asinh", 1, Rule.FLOAT, "libdevice.asinh({0})"
-    ACOSH = "acosh", 1, Rule.FLOAT, "libdevice.acosh({0})"
-    ATANH = "atanh", 1, Rule.FLOAT, "libdevice.atanh({0})"
-    ERF = "erf", 1, Rule.FLOAT, "libdevice.erf({0})"
-    ONE_PLUS_ERF = "one_plus_erf", 1, Rule.FLOAT, triton.one_plus_erf
-    ERFC = "erfc", 1, Rule.FLOAT, "libdevice.erfc({0})"
-    ERFINV = "erfinv", 1, Rule.FLOAT, "libdevice.erfinv({0})"
-    LGAMMA = "lgamma", 1, Rule.FLOAT, "libdevice.lgamma({0})"
-    ERFCX = "special_erfcx", 1, Rule.FLOAT, "libdevice.erfcx({0})"
-    NDTRI = "special_ndtri", 1, Rule.FLOAT, "libdevice.normcdfinv({0})"
-    BESSEL_I0 = "i0", 1, Rule.FLOAT, "libdevice.cyl_bessel_i0({0})"
-    BESSEL_I1 = "special_i1", 1, Rule.FLOAT, "libdevice.cyl_bessel_i1({0})"
-    BESSEL_J0 = "special_bessel_j0", 1, Rule.FLOAT, "libdevice.j0({0})"
-    BESSEL_J1 = "special_bessel_j1", 1, Rule.FLOAT, "libdevice.j1({0})"
-    BESSEL_Y0 = "special_bessel_y0", 1, Rule.FLOAT, "libdevice.y0({0})"
-    BESSEL_Y1 = "special_bessel_y1", 1, Rule.FLOAT, "libdevice.y1({0})"
-    SIGMOID = "sigmoid", 1, Rule.FLOAT, triton.sigmoid
+    EXP = "exp", 1, Rule.FLOAT, "tl.exp({0})", Cost.SPECIAL
+    EXP2 = "exp2", 1, Rule.FLOAT, "tl.exp2({0})", Cost.SPECIAL
+    EXPM1 = "expm1", 1, Rule.FLOAT, "libdevice.expm1({0})", Cost.SEVERAL
+    LOG = "log", 1, Rule.FLOAT, "tl.log({0})", Cost.SPECIAL
+    LOG2 = "log2", 1, Rule.FLOAT, "tl.log2({0})", Cost.SPECIAL
+    LOG10 = "log10", 1, Rule.FLOAT, "libdevice.log10({0})", Cost.SPECIAL
+    LOG1P = "log1p", 1, Rule.FLOAT, "libdevice.log1p({0})", Cost.SEVERAL
+    SQRT = "sqrt", 1, Rule.FLOAT, triton.sqrt, Cost.SPECIAL
+    RSQRT = "rsqrt", 1, Rule.FLOAT, "tl.rsqrt({0})", Cost.SPECIAL
+    RECIPROCAL = "reciprocal", 1, Rule.FLOAT, "1.0 / {0}", Cost.SPECIAL
+    SIN = "sin", 1, Rule.FLOAT, "tl.sin({0})", Cost.LONG
+    COS = "cos", 1, Rule.FLOAT, "tl.cos({0})", Cost.LONG
+    TAN = "tan", 1, Rule.FLOAT, "libdevice.tan({0})", Cost.LONG
+    ASIN = "asin", 1, Rule.FLOAT, "libdevice.asin({0})", Cost.LONG
+    ACOS = "acos", 1, Rule.FLOAT, "libdevice.acos({0})", Cost.LONG
+    ATAN = "atan", 1, Rule.FLOAT, "libdevice.atan({0})", Cost.LONG
+    SINH = "sinh", 1, Rule.FLOAT, "libdevice.sinh({0})", Cost.LONG
+    COSH = "cosh", 1, Rule.FLOAT, "libdevice.cosh({0})", Cost.LONG
+    TANH = "tanh", 1, Rule.FLOAT, "libdevice.tanh({0})", Cost.SEVERAL
+    ASINH = "asinh", 1, Rule.FLOAT, "libdevice.asinh({0})", Cost.LONG
+    ACOSH = "acosh", 1, Rule.FLOAT, "libdevice.acosh({0})", Cost.LONG
+    ATANH = "atanh", 1, Rule.FLOAT, "libdevice.atanh({0})", Cost.LONG
+    ERF = "erf", 1, Rule.FLOAT, "libdevice.erf({0})", Cost.LONG
+    ONE_PLUS_ERF = "one_plus_erf", 1, Rule.FLOAT, triton.one_plus_erf, Cost.LONG
+    ERFC = "erfc", 1, Rule.FLOAT, "libdevice.erfc({0})", Cost.LONG
+    ERFINV = "erfinv", 1, Rule.FLOAT, "libdevice.erfinv({0})", Cost.LONG
+    LGAMMA = "lgamma", 1, Rule.FLOAT, "libdevice.lgamma({0})", Cost.LONG
+    ERFCX = "special_erfcx", 1, Rule.FLOAT, "libdevice.erfcx({0})", Cost.LONG
+    NDTRI = "special_ndtri", 1, Rule.FLOAT, "libdevice.normcdfinv({0})", Cost.LONG
+    BESSEL_I0 = "i0", 1, Rule.FLOAT, "libdevice.cyl_bessel_i0({0})", Cost.LONG
+    BESSEL_I1 = "special_i1", 1, Rule.FLOAT, "libdevice.cyl_bessel_i1({0})", Cost.LONG
+    BESSEL_J0 = "special_bessel_j0", 1, Rule.FLOAT, "libdevice.j0({0})", Cost.LONG
+    BESSEL_J1 = "special_bessel_j1", 1, Rule.FLOAT, "libdevice.j1({0})", Cost.LONG
+    BESSEL_Y0 = "special_bessel_y0", 1, Rule.FLOAT, "libdevice.y0({0})", Cost.LONG
+    BESSEL_Y1 = "special_bessel_y1", 1, Rule.FLOAT, "libdevice.y1({0})", Cost.LONG
+    SIGMOID = "sigmoid", 1, Rule.FLOAT, triton.sigmoid, Cost.SEVERAL
     RELU = "relu", 1, Rule.NUMBER, triton.relu
     FLOOR = "floor", 1, Rule.NUMBER, triton.whole("tl.floor")
     CEIL = "ceil", 1, Rule.NUMBER, triton.whole("tl.ceil")
@@ -158,20 +174,20 @@ class Op(enum.Enum):
     ISNAN = "isnan", 1, Rule.FLOAT_TEST, "{0} != {0}"
     ISINF = "isinf", 1, Rule.FLOAT_TEST, "tl.abs({0}) == float('inf')"
     # binary math
-    POW = "pow", 2, Rule.FLOAT, "libdevice.pow({0}, {1})"
-    ATAN2 = "atan2", 2, Rule.FLOAT, "libdevice.atan2({0}, {1})"
-    HYPOT = "hypot", 2, Rule.FLOAT, "libdevice.hypot({0}, {1})"
+    POW = "pow", 2, Rule.FLOAT, "libdevice.pow({0}, {1})", Cost.LONG
+    ATAN2 = "atan2", 2, Rule.FLOAT, "libdevice.atan2({0}, {1})", Cost.LONG
+    HYPOT = "hypot", 2, Rule.FLOAT, "libdevice.hypot({0}, {1})", Cost.LONG
     COPYSIGN = "copysign", 2, Rule.FLOAT, "libdevice.copysign({0}, {1})"
-    NEXTAFTER = "nextafter", 2, Rule.FLOAT, triton.nextafter
-    ZETA = "special_zeta", 2, Rule.FLOAT, "_zeta({0}, {1})"
-    INTEGER_POWER = "integer_power", 2, Rule.INTEGER, "_integer_power({0}, {1})"
-    GCD = "gcd", 2, Rule.INTEGER, "_greatest_divisor({0}, {1})"
-    IGAMMA = "igamma", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, False)"
-    IGAMMAC = "igammac", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, True)"
+    NEXTAFTER = "nextafter", 2, Rule.FLOAT, triton.nextafter, Cost.LONG
+    ZETA = "special_zeta", 2, Rule.FLOAT, "_zeta({0}, {1})", Cost.LONG
+    INTEGER_POWER = "integer_power", 2, Rule.INTEGER, "_integer_power({0}, {1})", Cost.LONG
+    GCD = "gcd", 2, Rule.INTEGER, "_greatest_divisor({0}, {1})", Cost.LONG
+    IGAMMA = "igamma", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, False)", Cost.LONG
+    IGAMMAC = "igammac", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, True)", Cost.LONG
     # the first operand; a kernel asserts that it is from 0 up to the second
     IN_RANGE = "in_range", 2, Rule.INTEGER, "{0}"
     # random numbers
-    RANDOM_BITS = "random_bits", 2, Rule.RANDOM, "_random_bits({0}, {1})"
+    RANDOM_BITS = "random_bits", 2, Rule.RANDOM, "_random_bits({0}, {1})", Cost.SEVERAL
 
 
 def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:

@@ -6,35 +6,12 @@ from dataclasses import dataclass
 
 from harness.dtypes import DType
 from harness.ir import nodes as ir
-from harness.ir.ops import Op
+from harness.ir.ops import Cost, Op
 
 # A nest that reads more, or computes more, than this gains nothing from growing further:
 # the scheduler can still put neighbouring nests in one kernel, but not take one apart.
 MOST_LOADS = 16
 MOST_OPS = 64
-
-# What an operation costs per element, in bytes of memory traffic that take the same time.
-# A GPU of compute capability 8.0 to 10.0 finishes 16 special-function operations per clock
-# and multiprocessor (CUDA programming guide, table of arithmetic throughput); an H100 moves
-# about 15 bytes per clock and multiprocessor, so one such operation is worth about a byte.
-_ONE_SPECIAL = frozenset(
-    {
-        Op.EXP, Op.EXP2, Op.LOG, Op.LOG2, Op.LOG10, Op.SQRT, Op.RSQRT, Op.RECIPROCAL,
-        Op.TRUE_DIV,
-    }
-)  # fmt: skip
-_SEVERAL_SPECIAL = frozenset({Op.SIGMOID, Op.EXPM1, Op.LOG1P, Op.TANH, Op.RANDOM_BITS})
-# Polynomials with range reduction, loops of subtractions and integer divisions: tens of
-# ordinary instructions. So are float64 operations on GPUs that have few units for them.
-_LONG = frozenset(
-    {
-        Op.FLOOR_DIV, Op.TRUNC_DIV, Op.REMAINDER, Op.FMOD, Op.SIN, Op.COS, Op.TAN, Op.ASIN,
-        Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC,
-        Op.ERFCX, Op.NDTRI, Op.ZETA, Op.BESSEL_I0, Op.BESSEL_I1, Op.BESSEL_J0, Op.BESSEL_J1,
-        Op.BESSEL_Y0, Op.BESSEL_Y1, Op.ERFINV, Op.LGAMMA, Op.POW, Op.ATAN2, Op.HYPOT, Op.NEXTAFTER,
-        Op.IGAMMA, Op.IGAMMAC, Op.INTEGER_POWER, Op.GCD, Op.ONE_PLUS_ERF,
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +35,11 @@ def profile(value: ir.Value) -> Profile:
                 loads.append(part)
             case ir.Compute(op=op, dtype=dtype):
                 ops += op is not Op.CAST
-                short += (op in _ONE_SPECIAL) + 3 * (op in _SEVERAL_SPECIAL)
-                long += 8 * (op in _LONG or (dtype is DType.F64 and op is not Op.CAST))
+                short += op.cost if op.cost < Cost.LONG else 0
+                # GPUs that have few units for float64 take long for whatever is computed in it
+                long += Cost.LONG * (
+                    op.cost is Cost.LONG or (dtype is DType.F64 and op is not Op.CAST)
+                )
             case (
                 ir.Constant() | ir.IndexValue() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort()
             ):
