@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import RecordError
+from harness.errors import HarnessError, RecordError
 
 _LONGEST = 100
 """Characters of a folder's name; file systems end at 255 bytes."""
@@ -102,6 +102,22 @@ def read_error(path: Path, error: Exception, what: str, remedy: str) -> RecordEr
     lines = str(getattr(error, "strerror", None) or error).splitlines()
     got = lines[0] if lines else type(error).__name__
     return RecordError(f"{what} cannot be read", str(path), got, remedy=remedy)
+
+
+def read_text(
+    path: Path, kind: type[HarnessError], what: str, expected: str, remedy: str = ""
+) -> str:
+    """The text in the file at ``path``, in UTF-8. Raises a ``kind`` that says why ``what`` cannot
+    be read, or which line is no such text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        got = error.strerror or str(error)
+        raise kind(f"{what} cannot be read", str(path), got, expected, remedy) from error
+    except UnicodeDecodeError as error:
+        where = f"{path}:{1 + error.object.count(10, 0, error.start)}"
+        got = f"byte 0x{error.object[error.start]:02x}"
+        raise kind(f"{what} is not UTF-8", where, got, expected, remedy) from error
 
 
 def slug(*words: str) -> str:

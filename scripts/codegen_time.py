@@ -36,8 +36,8 @@ from harness.graph.model import Graph, Input  # noqa: E402
 from harness.graph.partition.regions import partition  # noqa: E402
 from harness.graph.replay import torch_dtype  # noqa: E402
 from harness.graph.text import load  # noqa: E402
-from harness.measure.peers.comparing import without_mutations  # noqa: E402
 from harness.measure.peers.providers import graph_module  # noqa: E402
+from harness.measure.peers.worker import without_mutations  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.target import TARGETS, Target  # noqa: E402
 

@@ -36,10 +36,9 @@ from harness.compiled import CompiledRegion  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
-from harness.measure.peers.comparing import compare, region_task  # noqa: E402
 from harness.measure.peers.names import OURS, TUNED  # noqa: E402
 from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
-from harness.measure.peers.worker import compiled_kernels, region_provider  # noqa: E402
+from harness.measure.peers.worker import compare, compiled_kernels, region_provider, region_task  # noqa: E402  # noqa: E402
 from harness.measure.timer.graph_timer import CudaTimer  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.records.timing import METHOD  # noqa: E402

@@ -1,23 +1,255 @@
-"""Fuzzing: random programs through the backend against eager mode."""
+"""Fuzzing: random programs, as readable Python, through the backend against eager mode.
+
+A program is made statement by statement, each tried in eager mode at once: what eager mode
+refuses is left out. What eager mode leaves undefined is not made: writes to memory that
+overlaps what is read, conversions of floats out of range, several values for one place.
+"""
 
 from __future__ import annotations
 
+import functools
+import random
+import re
 import time
+import tomllib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import inf, nan
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
 from harness.backend import Compiler, Devices
 from harness.conformance.batch import answers, devices_of
 from harness.conformance.compare import differences, draws, outcome, torchs_own
-from harness.conformance.programs import Program, make_program
 from harness.devices.job import Context, Job
 from harness.errors import FallbackWarning
+
+_FLOATS = ("float32", "float32", "float32", "float64", "float64", "bfloat16", "float16")
+_INTEGERS = ("int64", "int32", "uint8", "int8", "int16", "bool")
+_SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 33)
+_ASSIGNED = re.compile(r"v\d+ = ")
+_NAMES = re.compile(r"\b[vx]\d+\b")
+_MOST_ELEMENTS = 20_000
+_SPECIAL = (nan, inf, -inf, -0.0, 0.0, 1e-40, 3e38, 65520.0)
+
+_KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "conversions",
+          "reduced", "changes", "layers")  # fmt: skip
+
+
+@functools.cache
+def _templates() -> Mapping[str, Sequence[str]]:
+    """Statements by kind; ``statements.toml`` says what stands for what."""
+    text = Path(__file__).with_name("statements.toml").read_text()
+    return {kind: tuple(templates) for kind, templates in tomllib.loads(text).items()}
+
+
+@dataclass(frozen=True)
+class Program:
+    """Statements over ``x0`` … (the inputs) and ``v0`` …; what is returned, by name; whether it is
+    to be compiled for any sizes."""
+
+    inputs: tuple[str, ...]
+    statements: tuple[str, ...]
+    outputs: tuple[str, ...]
+    dynamic: bool = False
+
+    @property
+    def text(self) -> str:
+        """The program as a function ``f``."""
+        names = ", ".join(f"x{n}" for n in range(len(self.inputs)))
+        lines = [f"def f({names}):", *(f"    {line}" for line in self.statements)]
+        return "\n".join([*lines, f"    return {', '.join(self.outputs)},"])
+
+    @property
+    def reproducer(self) -> str:
+        """Text that makes the inputs ``x0`` … and ``f``."""
+        read = {name for line in (*self.statements, *self.outputs) for name in _NAMES.findall(line)}
+        read.update(name for text in self.inputs for name in _NAMES.findall(text))
+        made = ["import torch, torch.nn.functional as F", "nan, inf = float('nan'), float('inf')"]
+        made += [
+            f"x{n} = {text if f'x{n}' in read else 'torch.zeros(1)'}"
+            for n, text in enumerate(self.inputs)
+        ]
+        made += ["# torch.compile(f, dynamic=True)"] * self.dynamic
+        return "\n".join([*made, self.text])
+
+    def load(self, where: str = "<program>") -> tuple[Callable[..., Any], list[torch.Tensor]]:
+        """The function and its inputs."""
+        scope: dict[str, Any] = {}
+        exec(compile(self.reproducer, where, "exec"), scope)  # noqa: S102 - written here
+        return scope["f"], [scope[f"x{n}"] for n in range(len(self.inputs))]
+
+    def smaller(self) -> Iterator[Program]:
+        """Programs with less: one output alone, the first half, a statement left out (others
+        take what it was made from). What is not needed then goes as well."""
+        if self.dynamic:
+            yield replace(self, dynamic=False)
+        for output in self.outputs if len(self.outputs) > 1 else ():
+            yield replace(self, outputs=(output,))._pruned()
+        assigned = [n for n, line in enumerate(self.statements) if _ASSIGNED.match(line)]
+        for n in assigned[len(assigned) // 2 : -1][::4]:
+            name = self.statements[n].partition(" = ")[0]
+            first = self.statements[: n + 1]
+            yield replace(self, statements=first, outputs=(name,))._pruned()
+        for n in reversed(range(len(self.statements))):
+            name, _, value = self.statements[n].partition(" = ")
+            rest = self.statements[:n] + self.statements[n + 1 :]
+            if n not in assigned:
+                yield replace(self, statements=rest)
+                continue
+            for other in dict.fromkeys(_NAMES.findall(value)):
+                renamed = [re.sub(rf"\b{name}\b", other, line) for line in rest]
+                outputs = [other if output == name else output for output in self.outputs]
+                yield replace(self, statements=tuple(renamed), outputs=tuple(outputs))._pruned()
+
+    def _pruned(self) -> Program:
+        """Without assignments that nothing reads."""
+        read, kept = set(self.outputs), []
+        for line in reversed(self.statements):
+            name, _, value = line.partition(" = ")
+            if not _ASSIGNED.match(line) or name in read:
+                kept.append(line)
+                read.update(_NAMES.findall(value if _ASSIGNED.match(line) else line))
+        return replace(self, statements=tuple(reversed(kept)))
+
+
+def _is_parameter(value: torch.Tensor) -> bool:
+    """Whether ``value`` may not be changed in place because it has a gradient of its own. Torch
+    answers for no part of a split any more whose whole was changed: nothing may use it."""
+    try:
+        return value.is_leaf and value.requires_grad
+    except RuntimeError:
+        return True
+
+
+@dataclass
+class _Maker:
+    """A program in the making, its values at hand."""
+
+    rng: random.Random
+    backward: bool
+    scope: dict[str, Any] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
+
+    def tensors(self, *, changeable: bool = False) -> list[str]:
+        tensors = {n: v for n, v in self.scope.items() if isinstance(v, torch.Tensor)}
+        return [n for n, v in tensors.items() if not (changeable and _is_parameter(v))]
+
+    def input(self) -> None:
+        rng, name = self.rng, f"x{len(self.inputs)}"
+        shape = [rng.choice(_SIZES) for _ in range(rng.choice((0, 1, 2, 2, 2, 3, 3, 4)))]
+        while torch.Size(shape).numel() > 600:
+            shape[rng.randrange(len(shape))] = rng.choice((1, 2, 3))
+        if shape and rng.random() < 0.06:
+            shape[rng.randrange(len(shape))] = 0
+        floats = self.backward or rng.random() < 0.75
+        dtype = rng.choice(_FLOATS if floats else _INTEGERS)
+        if not shape and dtype == "float64":
+            dtype = "float32"  # torch.compile itself loses writes to a double without dimensions
+        text = f"{self._contents(torch.Size(shape), dtype)}"
+        if len(shape) > 1 and rng.random() < 0.35:
+            text += ".transpose(0, -1)"
+        if shape and rng.random() < 0.15:
+            text += "[..., ::2]"
+        if self.inputs and not self.backward and rng.random() < 0.12:
+            text = f"x{rng.randrange(len(self.inputs))}[..., :2]"
+        if self.backward and floats:
+            text += ".detach().requires_grad_()"
+        if self._try(f"{name} = {text}"):
+            self.inputs.append(text)
+
+    def _contents(self, shape: torch.Size, dtype: str) -> str:
+        rng, count = self.rng, shape.numel()
+        if dtype in _INTEGERS:
+            wide = 0 if dtype == "bool" else 8 * getattr(torch, dtype).itemsize
+            least = 0 if dtype in ("bool", "uint8") else -(1 << wide - 1)
+            most = 1 if dtype == "bool" else least + (1 << wide) - 1
+            least += wide >= 32 and least < 0  # eager mode's process ends where it is divided by -1
+            far = rng.random() < 0.2
+            numbers: list[Any] = [rng.randint(max(least, -9), min(most, 9)) for _ in range(count)]
+            if far:
+                numbers = [rng.choice((n, n, least, most)) for n in numbers]
+        else:
+            numbers = [round(rng.gauss(0, 1.5), 3) for _ in range(count)]
+            if rng.random() < (0.1 if self.backward else 0.25):
+                numbers = [rng.choice(_SPECIAL) if rng.random() < 0.2 else n for n in numbers]
+        return f"torch.tensor({numbers}, dtype=torch.{dtype}).reshape({tuple(shape)})"
+
+    def _try(self, line: str) -> bool:
+        """Carry a line out; whether eager mode takes it."""
+        name, _, value = line.partition(" = ")
+        scope = self.scope | {"torch": torch, "F": torch.nn.functional, "nan": nan, "inf": inf}
+        try:
+            exec(line, scope)  # noqa: S102 - written here
+        except Exception:  # noqa: BLE001 - eager mode refuses in many ways
+            return False
+        made = scope[name] if value and name.isidentifier() else None
+        if isinstance(made, torch.Tensor):
+            if made.numel() > _MOST_ELEMENTS or made.is_complex():
+                return False
+            self.scope[name] = made
+        return True
+
+    def statement(self) -> None:
+        rng = self.rng
+        kind = rng.choice(_KINDS) if rng.random() > 0.004 else "dependent"
+        names = self.tensors(changeable=kind == "changes")
+        # Several elements in one place: what is written there eager mode leaves open.
+        if kind == "changes":
+            names = [n for n in names if 0 not in self.scope[n].stride()]
+        if not names:
+            return
+        # Later values more often, so that programs are deep.
+        picked = [names[-1 - int(rng.random() ** 2 * len(names))] for _ in range(2)]
+        rank = self.scope[picked[0]].dim()
+        words = {
+            "c": rng.choice((2, -1, 0.5, 3, -2.5, 0, 1, 100)),
+            "d": rng.randrange(-max(rank, 1), max(rank, 1)),
+            "a": rng.choice((0, 1, 2)), "b": rng.choice((1, 2, 3, 5)),
+            "t": rng.choice(_FLOATS), "i": rng.choice(_INTEGERS),
+            "v": rng.choice(("int32", "int16", "uint8", "float32", "float16", "int64", "bfloat16")),
+        }  # fmt: skip
+        if kind == "reduced":
+            name = rng.choice(_templates()["reduced"])
+            keep = name not in _templates()["kept"]
+            extra = ", keepdim=True" if keep and rng.random() < 0.5 else ""
+            part = f"[{rng.randrange(2)}]" if name in _templates()["pairs"] else ""
+            where = "torch" if name.endswith("_mean") else "{0}"
+            given = "{0}, " if name.endswith("_mean") else ""
+            where = "({0} + 0)" if "softmax" in name else where  # of bool only when empty
+            template = f"{where}.{name}({given}dim={{d}}{extra}){part}"
+            if name in ("sum", "amax", "amin", "any", "all") and rng.random() < 0.3:
+                template = f"{{0}}.{name}()"
+        else:
+            template = rng.choice(_templates()[kind])
+        text = template.format(*picked, **words)
+        line = text if kind == "changes" else f"v{len(self.statements)} = {text}"
+        if self._try(line):
+            self.statements.append(line)
+
+
+def make_program(seed: int, least: int = 5, most: int = 40) -> Program:
+    """The program of a seed, of ``least`` to ``most`` statements, the same every time."""
+    rng = random.Random(seed)
+    maker = _Maker(rng, backward=rng.random() < 0.2)
+    for _ in range(rng.choice((1, 2, 3, 4))):
+        maker.input()
+    wanted = rng.randint(least, most)
+    for _ in range(6 * wanted):
+        if len(maker.statements) < wanted:
+            maker.statement()
+    names = maker.tensors()
+    outputs = rng.choices(names[-8:], k=rng.choice((1, 2, 3, 4)))
+    if rng.random() < 0.3:
+        outputs.append(rng.choice(names))
+    dynamic = rng.random() < 0.15
+    return Program(tuple(maker.inputs), tuple(maker.statements), tuple(outputs), dynamic)
+
 
 _SECONDS = 120.0
 

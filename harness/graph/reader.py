@@ -16,6 +16,7 @@ import sympy
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import DamagedGraph, GraphError
+from harness.files import read_text
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.graph.sizes import parse_size, parse_type, print_type
 
@@ -32,25 +33,15 @@ _OPERATOR = re.compile(r"^(?:(?!__)\w+\.\w+\.(?!__)\w+|getitem)$")
 """Operators may be called ``__and__``; no namespace and no overload is."""
 _INTEGERS = 2**63
 _REMEDY = "capture the graph again, or undo the edit"
+_MISSING = "list the graphs: harness list; make one: harness capture TARGET -o FILE"
 _STATEMENT = 'name: "type" = operator(…), then input[...] = name, then return'
 
 
 def load(path: str | os.PathLike[str]) -> Graph:
-    """The graph saved at ``path``. ``GraphError`` if there is none, ``DamagedGraph`` if broken."""
+    """The graph saved at ``path``. Raises ``DamagedGraph``, also for a file that is missing."""
     name = os.fspath(path)
-    try:
-        text = Path(name).read_bytes().decode("utf-8")
-    except OSError as error:
-        raise GraphError("the graph file cannot be read", where=name, got=str(error)) from None
-    except UnicodeDecodeError as error:
-        raise DamagedGraph(
-            "the graph file is not UTF-8 text",
-            where=f"{name}:{1 + error.object.count(10, 0, error.start)}",
-            got=str(error),
-            expected="text, as harness capture writes it",
-            remedy=_REMEDY,
-        ) from None
-    return loads(text, name)
+    given = ("the graph file", "text, as harness capture writes it", _MISSING)
+    return loads(read_text(Path(name), DamagedGraph, *given), name)
 
 
 def is_graph(path: Path) -> bool:

@@ -21,6 +21,7 @@ from harness.codegen.reference import triton_signature
 from harness.declare import ATTRIBUTE, Declaration
 from harness.dtypes import from_torch_name
 from harness.errors import HarnessError, UsageError, nearest
+from harness.files import read_text
 from harness.handwritten.source import KernelText, bound_names, cut
 
 _RESERVED = frozenset(
@@ -97,16 +98,8 @@ class UserFile:
 def load_kernels(path: Path) -> UserFile:
     """Execute the file at ``path`` and take in its declared kernels. Raises ``UsageError`` for a
     file that cannot be executed, or declares nothing."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            "a file of kernels cannot be read",
-            str(path),
-            got=f"{type(error).__name__}: {error}",
-            expected="Python text in UTF-8",
-            remedy="check the file's name and permissions",
-        ) from error
+    remedy = "check the file's name and permissions"
+    text = read_text(path, UsageError, "a file of kernels", "Python text in UTF-8", remedy)
     texts = cut(text, str(path))
     if not texts:
         raise UsageError(

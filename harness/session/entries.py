@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
 from harness.corpus.model import is_pattern_name
-from harness.errors import DamagedGraph, GraphError, HarnessError, UnknownName
+from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
 from harness.graph.model import Graph
 from harness.graph.suite import load_suite
@@ -195,18 +195,9 @@ def read(path: Path) -> Graph:
     also for a file that is missing, and ``UnsupportedOperator``."""
     from harness.graph.validate import validate
 
-    try:
-        graph = load(path)
-        validate(graph, path.read_text(encoding="utf-8"), str(path))
-        return graph
-    except (OSError, UnicodeDecodeError) as error:
-        raise DamagedGraph(
-            "a graph file cannot be read",
-            str(path),
-            got=str(getattr(error, "strerror", None) or error),
-            expected="a graph saved by harness capture",
-            remedy="list the graphs: harness list; make one: harness capture TARGET -o FILE",
-        ) from error
+    graph = load(path)
+    validate(graph, path.read_text(encoding="utf-8"), str(path))
+    return graph
 
 
 def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[GraphFile, ...]:

@@ -14,8 +14,7 @@ import torch.nn.functional as F
 from harness.backend import Devices
 from harness.conformance import fuzz as fuzzing
 from harness.conformance.compare import differences, torchs_own
-from harness.conformance.fuzz import Trial, fuzz, shrunk, trial
-from harness.conformance.programs import Program, make_program
+from harness.conformance.fuzz import Program, Trial, fuzz, make_program, shrunk, trial
 from harness.errors import RecordError
 from harness.graph.lowering.scalar import Scalar
 from harness.ir.nodes import Value

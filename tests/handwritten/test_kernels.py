@@ -270,9 +270,8 @@ def test_the_example_is_right(name: str, check: Checker) -> None:
 def test_peers_compute_the_reference_of_a_kernel(tmp_path: Path) -> None:
     import torch
 
-    from harness.measure.peers.comparing import compare
     from harness.measure.peers.providers import function_maker
-    from harness.measure.peers.worker import kernel_maker, kernel_task
+    from harness.measure.peers.worker import compare, kernel_maker, kernel_task
     from tests.measure.peers.cpu_worker import FakeTimer
 
     (module,) = emitted(write(tmp_path, SCALE), small=True)

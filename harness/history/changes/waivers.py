@@ -25,6 +25,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.files import read_text
 
 FILE = "acknowledged.txt"
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -79,23 +80,8 @@ def _place(commit: str, places: Mapping[str, int]) -> int | None:
 def read(path: Path, metrics: Sequence[str]) -> tuple[Waiver, ...]:
     """The waivers in the file at ``path``. Raises ``UsageError`` with the line's number for one
     that cannot be understood, and for a file that cannot be read or is not UTF-8."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise UsageError(
-            "the file of waived changes cannot be read",
-            where=str(path),
-            got=error.strerror or str(error),
-            remedy="name another one (--ack FILE), or make it",
-        ) from error
-    except UnicodeDecodeError as error:
-        place = error.object[: error.start].count(b"\n") + 1
-        raise UsageError(
-            "the file of waived changes is not UTF-8",
-            where=f"{path}:{place}",
-            got=f"byte 0x{error.object[error.start]:02x}",
-            remedy="save it as UTF-8",
-        ) from error
+    remedy = "name another one (--ack FILE), or make it"
+    text = read_text(path, UsageError, "the file of waived changes", "text in UTF-8", remedy)
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):

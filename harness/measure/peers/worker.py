@@ -1,15 +1,20 @@
 """What happens to the jobs that compare compilers: one region at a time, all compilers in one
 worker process.
 
+A region (or a user's kernel) is compared as a whole: same inputs, same process, same timer, every
+provider replayed as a CUDA graph (so that what the host costs decides nothing), interleaved, with a
+cold L2 cache, on the same copies of the inputs. Results are compared with torch in float64.
+
 Inductor and other compilers run here and nowhere else: one that crashes or never ends takes
 this process with it, and the parent, told step by step how far it came, goes on without it.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +25,213 @@ from harness.compiled import CompiledRegion
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError
 from harness.executor import PrepareKernel, prepare_region
+from harness.graph.model import Graph
+from harness.graph.replay import random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
 from harness.measure.peers import providers
-from harness.measure.peers.comparing import Task, compare, copied, region_task, why
-from harness.measure.peers.jobs import CompareJob, Peer, WarmJob
+from harness.measure.peers.jobs import TIMING, CompareJob, Peer, WarmJob
 from harness.measure.peers.names import SUBJECTS
 from harness.measure.peers.providers import Make, Provider
+from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.measure.worker import Gpu, is_lost
-from harness.records.timing import Timer
+from harness.records.timing import WIDTH, Samples, Timer, Work
 from harness.runtime import module as modules
+from harness.runtime.compile.static import reason
 from harness.runtime.device import current_target
 from harness.runtime.launch.launcher import Launcher
 from harness.target import Target
+
+_TOLERANCE = {
+    torch.float64: 1e-9,
+    torch.float32: 1e-5,
+    torch.float16: 2e-3,
+    torch.bfloat16: 1.6e-2,
+    torch.float8_e4m3fn: 0.13,
+    torch.float8_e5m2: 0.26,
+}
+"""Allowed ‖out − ref‖ / ‖ref‖ by output type: a few roundings of that type."""
+_AS_GOOD = 2.0
+"""How many times further from float64 than the nearest other compiler is still right."""
+HOST = "no CUDA graph of it can be recorded: its host's time is included"
+"""The remark on a provider that is enqueued anew for each sample."""
+
+Step = Callable[[str], None]
+"""Hears which provider is about to be run, so that whoever loses this process knows."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Task:
+    """What all providers do. ``inputs`` makes the inputs, ``results`` picks what is compared out of
+    a provider's outputs and the inputs it was given, ``wanted`` computes the same in float64."""
+
+    inputs: Callable[[], list[Any]]
+    results: Callable[[Sequence[torch.Tensor | None], Sequence[Any]], list[torch.Tensor]]
+    wanted: Callable[[Sequence[Any]], list[torch.Tensor]]
+
+
+def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
+    """A region: its outputs, then the new contents of the inputs that it changes."""
+    positions = {item.name: n for n, item in enumerate(graph.inputs)}
+    changed = [positions[mutation.input] for mutation in graph.mutations]
+    asked = without_mutations(graph)
+
+    def results(outputs: Sequence[torch.Tensor | None], given: Sequence[Any]) -> list[torch.Tensor]:
+        return [t for t in outputs if t is not None] + [given[n] for n in changed]
+
+    def wanted(given: Sequence[Any]) -> list[torch.Tensor]:
+        # A replay in float64 changes none of its inputs, so what they will hold is an output.
+        return [t for t in replay(asked, given, device, float64=True) if t is not None]
+
+    return Task(lambda: list(random_inputs(graph, device, seed)), results, wanted)
+
+
+def without_mutations(graph: Graph) -> Graph:
+    """``graph`` with what mutated inputs will hold as further outputs."""
+    outputs = (*(n for n in graph.outputs if n is not None), *(m.value for m in graph.mutations))
+    return replace(graph, outputs=outputs, mutations=())
+
+
+def compare(
+    task: Task,
+    makers: Mapping[str, Make],
+    timer: Timer,
+    budget_ms: float = 300.0,
+    width: float = WIDTH,
+    step: Step = lambda _: None,
+) -> dict[str, Peer]:
+    """Run every provider on the same inputs, compare results, then time them interleaved. A
+    provider that fails is a row with its reason; after one that took the device with it nothing can
+    go on, and ``RuntimeError`` is raised. Times are known to ``width``, if that takes at most
+    ``budget_ms`` for each provider."""
+    inputs = task.inputs()
+    want = task.wanted(inputs)
+    peers: dict[str, Peer] = {}
+    works: dict[str, Work] = {}
+    allowed = 0.0
+    for name, make in makers.items():
+        step(name)
+        try:
+            provider = make(inputs)
+            got = _results(task, provider, inputs)
+            error = _error(got, want)
+            allowed = max([allowed, *(_TOLERANCE.get(g.dtype, 0.0) for g in got)])
+            del got
+        except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
+            _require_device(failure)
+            peers[name] = Peer(reason=why(failure))
+            continue
+        works[name] = Work(_listing(provider), inputs)
+        peers[name] = Peer(None, error)
+    del want
+    step(TIMING)
+    found = _timed(works, timer, budget_ms, width)
+    peers |= {name: _timed_peer(peers[name], samples) for name, samples in found.items()}
+    return _judged(peers, allowed)
+
+
+def _listing(provider: Provider) -> Callable[[Sequence[Any]], Any]:
+    return lambda args: provider(list(args))
+
+
+def _timed(
+    works: Mapping[str, Work], timer: Timer, budget_ms: float, width: float
+) -> dict[str, Samples | Exception]:
+    """Samples of all works, interleaved; where that fails, the works that fail alone are
+    left out and the others are timed again."""
+    if not works:
+        return {}
+    try:
+        return dict(timer.compare(works, budget_ms * len(works), width))
+    except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
+        _require_device(failure)
+    failed: dict[str, Samples | Exception] = {}
+    for name, work in works.items():
+        try:
+            timer.measure(work, 1.0)
+        except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
+            _require_device(failure)
+            failed[name] = failure
+    left = {name: work for name, work in works.items() if name not in failed}
+    return failed | (dict(timer.compare(left, budget_ms * len(left), width)) if left else {})
+
+
+def _timed_peer(peer: Peer, found: Samples | Exception) -> Peer:
+    if isinstance(found, Exception):
+        return replace(peer, reason=why(found))
+    note = HOST if found.method == METHOD_DIRECT else ""
+    return replace(peer, samples=found, reason=note)
+
+
+def _judged(peers: Mapping[str, Peer], allowed: float) -> dict[str, Peer]:
+    """Every provider with whether it is right: as close to float64 as its types allow, or
+    almost as close as the nearest of the others (where all are far away, it is the region)."""
+    judged = {}
+    for name, peer in peers.items():
+        others = [p.error for n, p in peers.items() if n != name and p.error is not None]
+        limit = max(allowed, _AS_GOOD * min(others, default=0.0))
+        right = None if peer.error is None else peer.error <= limit
+        judged[name] = replace(peer, passed=right)
+    return judged
+
+
+def _results(task: Task, provider: Provider, inputs: Sequence[Any]) -> list[torch.Tensor]:
+    copies = [copied(t) for t in inputs]
+    outputs = provider(copies)
+    _synchronize()
+    return task.results(outputs, copies)
+
+
+def _error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
+    if len(got) != len(want):
+        raise HarnessError(f"there are {len(got)} results, expected {len(want)}")
+    return max((distance(g, w) for g, w in zip(got, want, strict=True)), default=0.0)
+
+
+def copied(value: Any) -> Any:
+    """A copy of a tensor in the same layout; anything else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    return made.copy_(value)
+
+
+def distance(got: torch.Tensor, want: torch.Tensor) -> float:
+    """‖got − want‖ / ‖want‖; for integers the share of elements that differ. Infinite where
+    one has a NaN or an infinity and the other has not, and where shapes differ."""
+    if got.shape != want.shape:
+        return math.inf
+    if not got.is_floating_point():
+        return float((got.double() != want.double()).double().mean()) if got.numel() else 0.0
+    a, b = got.double(), want.double()
+    odd = ~torch.isfinite(b)
+    # An overflow in the output's own type is not an error of the kernel.
+    limit = torch.finfo(got.dtype).max
+    odd |= b.abs() > limit
+    if bool((~torch.isfinite(a) & ~odd).any()):
+        return math.inf
+    a, b = a.masked_fill(odd, 0.0), b.masked_fill(odd, 0.0)
+    scale = float(torch.linalg.vector_norm(b))
+    difference = float(torch.linalg.vector_norm(a - b))
+    return difference / scale if scale else difference
+
+
+def _synchronize() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def _require_device(error: Exception) -> None:
+    """Raises ``RuntimeError`` with ``error``'s text if the device's context is lost."""
+    try:
+        _synchronize()
+    except RuntimeError as lost:
+        raise RuntimeError(f"{why(error)}; the device's context is lost") from lost
+
+
+def why(error: Exception) -> str:
+    """An error as a row's reason."""
+    return str(error).splitlines()[0] if isinstance(error, HarnessError) else reason(error)
 
 
 def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:

@@ -36,8 +36,7 @@ from typing import Any
 import torch
 
 from harness.measure.noise import median
-from harness.measure.timer.copies import Copies, copy, set_bytes
-from harness.measure.timer.engine import CudaEngine, NotRecordable
+from harness.measure.timer.engine import Copies, CudaEngine, NotRecordable, copy, set_bytes
 from harness.measure.timer.state import Monitor, monitor
 from harness.records.machine import current_uuid
 from harness.records.timing import METHOD, WIDTH, Launch, Samples, Work

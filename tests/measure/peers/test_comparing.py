@@ -19,12 +19,18 @@ from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
-from harness.measure.peers.comparing import compare, distance, region_task
 from harness.measure.peers.jobs import CompareJob, Peer, WarmJob
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
 from harness.measure.peers.regions import comparables
-from harness.measure.peers.worker import Comparer, region_provider, warm
+from harness.measure.peers.worker import (
+    Comparer,
+    compare,
+    distance,
+    region_provider,
+    region_task,
+    warm,
+)
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.pipeline import compile_graph
 from harness.records.run import Check

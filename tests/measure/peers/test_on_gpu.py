@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from harness.graph.text import load
-from harness.measure.peers.comparing import HOST
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.regions import comparables
+from harness.measure.peers.worker import HOST
 from harness.pipeline import compile_graph
 from harness.records.run import Check
 from harness.session.entries import UserEntry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from harness.measure.timer.copies import copy, set_bytes
+from harness.measure.timer.engine import copy, set_bytes
 
 
 def test_copies_hold_the_same_and_share_nothing() -> None:
