@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -36,7 +36,8 @@ class CudaDevice(Closing):
     One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or after
     which the device's context is gone, costs its own row: the worker is replaced and measures its
     copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also when it cannot be
-    any more. A device that was ``seen`` without being taken is taken by its first job."""
+    any more. A device that was ``seen`` without being taken is taken by its first job; with others
+    ``meanwhile`` is called while their process imports, for seconds."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class CudaDevice(Closing):
         handlers: Mapping[str, str] | None = None,
         where: Device | None = None,
         seen: DeviceFacts | None = None,
+        meanwhile: Callable[[], object] = lambda: None,
     ) -> None:
         self._cache = cache
         self.readings: list[Reading] = []
@@ -57,6 +59,8 @@ class CudaDevice(Closing):
         self._seen = seen
         try:
             if seen is None:
+                self.worker.start()
+                meanwhile()
                 self.worker.open()
         except BaseException:
             self.close()

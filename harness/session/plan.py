@@ -84,7 +84,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     measured."""
     _require_timing(request)
     named = find_target(request.target or options.target)
-    find_entries(options, request.suite, request.names, named, request.only)
+    early = find_entries(options, request.suite, request.names, named, request.only)
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
@@ -94,7 +94,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         if request.devices or request.workers:
             boards = stack.enter_context(_boards(options, request, workers))
             device = boards[0]
-        elif device := open_device(options, request, workers):
+        elif device := open_device(options, request, workers, early):
             stack.enter_context(device)
         facts = None if device is None else device.facts
         target = facts.target if facts else named
@@ -265,9 +265,12 @@ def _require_alone(request: Request) -> None:
         )
 
 
-def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
+def open_device(
+    options: Options, request: Request, workers: int, early: Sequence[Entry] = ()
+) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
-    ``NoDevice`` for the first and the last where a GPU is demanded."""
+    ``NoDevice`` for the first and the last where a GPU is demanded. While its process imports, the
+    first of ``early`` is compiled for what that imports here."""
     from harness.runtime.device import is_available, require
 
     demanded = request.timing or bool(request.against)
@@ -279,10 +282,13 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         return None
     from harness.measure.jobs import gpu
     from harness.measure.peers.pool import environment
+    from harness.session.ahead import generated
     from harness.session.cuda import CudaDevice
 
     where, seen = gpu(True, environment(options.cache)), _seen() if request.patient else None
-    device = CudaDevice(options.cache, workers, request.kernel_seconds, where=where, seen=seen)
+    given = (options.cache, workers, request.kernel_seconds)
+    meanwhile = functools.partial(generated, early[0]) if early else lambda: None
+    device = CudaDevice(*given, where=where, seen=seen, meanwhile=meanwhile)
     if request.target is not None:
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:

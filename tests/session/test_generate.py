@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.devices.process import Process
 from harness.errors import DamagedGraph
 from harness.measure.jobs import DeviceFacts
 from harness.options import Options
@@ -91,6 +92,35 @@ def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
         found.session.device.check(module("k"))  # type: ignore[union-attr]
         assert found.ended(found.run).copy_gbps == 1000.0
     assert made[0]["seen"] is not None
+
+
+def test_the_first_graph_is_compiled_while_the_gpus_process_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "is_available", lambda: True)
+    seen: list[tuple[str, bool, bool]] = []
+    started: list[Process] = []
+    start = Process.started
+
+    def starting(*given: object) -> Process:
+        started.append(start(*given))  # type: ignore[arg-type]
+        return started[-1]
+
+    class Device(CudaDevice):
+        def __init__(self, *given: object, **more: object) -> None:
+            super().__init__(*given, handlers=fake_device.HANDLERS, **more)  # type: ignore[arg-type]
+
+    def generated(entry: Entry) -> ahead.Made:
+        seen.append((entry.name, bool(started), (tmp_path / "cache" / "taken").exists()))
+        return entry, entry.compile()
+
+    monkeypatch.setattr(Process, "started", starting)
+    monkeypatch.setattr(cuda, "CudaDevice", Device)
+    monkeypatch.setattr(ahead, "generated", generated)
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    with plan.prepare(options, plan.Request(names=("fp8_rowwise_forward", "bert*"))):
+        assert seen == [("fp8_rowwise_forward", True, False)]
+        assert (tmp_path / "cache" / "taken").exists()
 
 
 def test_chosen_kernels_are_decided_as_others_are(tmp_path: Path) -> None:
