@@ -34,7 +34,7 @@ def sums_beside_maxima(group: FusedGroup) -> frozenset[str]:
     stores = [store for nest in group.nests for store in nest.stores]
     tops = {s.buffer for s in stores if _reduces(s.value, ir.ReduceKind.MAX)}
     pairs = ((s.buffer, _distance(s.value)) for s in stores)
-    top = {name: pair[1] for name, pair in pairs if pair is not None}
+    top = {name: _finite(pair[1])[0] for name, pair in pairs if pair is not None}
     return frozenset(n for n, v in top.items() if isinstance(v, ir.Load) and v.buffer in tops)
 
 
@@ -78,62 +78,112 @@ def online_softmax(
     """``segments`` with every pair (max of v, sum of exp(v - max of v)) made the two components of
     one online softmax; of ``sums`` those that are stored there, if that is not None. What is
     divided by such a sum, which is 1 or more, is multiplied by its inverse: one instruction an
-    element, not eight. ``builder`` is the one that made the values."""
+    element, not eight. In a block e to what lies below the logarithm of such a sum is a quotient:
+    the sum has taken the exponential. ``builder`` is the one that made the values."""
     stores = [s for segment in segments for s in segment.stores]
     pairs = [p for v in ir.values(stores) if (p := _pair(v)) is not None]
     if not pairs:
         return tuple(segments)
-    roles: dict[int, tuple[ir.Value, int]] = {}
     once = None if sums is None else {id(s.value) for s in stores if s.buffer in sums}
-    for total, top in pairs:
-        if once is None or id(total) in once:
-            roles[id(total)] = (top.args[0], 1)
-            roles[id(top)] = (top.args[0], 0)
-    totals = [total for total, _ in pairs if total.dtype is DType.F32]
+    found = [pair for pair in pairs if once is None or id(pair[0]) in once]
+    roles = {id(v): (top, n) for total, top, _ in found for n, v in enumerate((top, total))}
+    infinite = {id(total): test for total, _, test in found if test is not None}
+    totals = [total for total, _, _ in pairs if total.dtype is DType.F32]
+    # Of 0 instead of an infinite maximum a quotient would be infinity by infinity.
+    tops = {id(s): top for s, top, test in pairs if s in totals and (not test or id(s) in roles)}
 
     def joined(value: ir.Value, made: ir.Made) -> ir.Value | None:
         if isinstance(value, ir.Compute) and value.op is Op.TRUE_DIV and value.args[1] in totals:
-            above, below = (made[id(v)] for v in value.args)
-            one = builder.constant(1.0, DType.F32)
-            inverse = builder.compute(Op.TRUE_DIV, one, below, dtype=DType.F32)
-            return builder.compute(Op.MUL, above, inverse, dtype=DType.F32)
+            return _quotient(builder, *(made[id(v)] for v in value.args))
+        parts = _below_logarithm(value, tops) if once is not None else None
+        if parts is not None:
+            source, top, total = (made[id(v)] for v in parts)
+            distance = builder.compute(Op.SUB, source, top, dtype=DType.F32)
+            return _quotient(builder, builder.compute(Op.EXP, distance, dtype=DType.F32), total)
         if id(value) not in roles:
             return None
-        source, component = roles[id(value)]
-        kind, dtype = ir.ReduceKind.SOFTMAX, value.dtype
-        return builder.reduce(kind, made[id(source)], dtype=dtype, component=component)
+        (top, component), dtype = roles[id(value)], value.dtype
+        kind, source = ir.ReduceKind.SOFTMAX, made[id(top.args[0])]
+        new = builder.reduce(kind, source, dtype=dtype, component=component)
+        if id(value) in infinite:  # e to an infinite maximum
+            alone = (made[id(top)], builder.constant(0.0, dtype))
+            args = made[id(infinite[id(value)])], builder.compute(Op.MAXIMUM, *alone, dtype=dtype)
+            new = builder.compute(Op.WHERE, *args, new, dtype=dtype)
+        return new
 
     made: list[PlanSegment] = []
     for segment in segments:
         own = ir.rewrite_stores(segment.stores, builder, replace=joined)
-        if made and all(_reduces(store.value, ir.ReduceKind.SOFTMAX) for store in own):
+        if made and segment.kind is made[-1].kind and all(map(_is_online, own)):
             made[-1] = PlanSegment(made[-1].kind, (*made[-1].stores, *own))
         else:
             made.append(PlanSegment(segment.kind, own))
     return tuple(made)
 
 
+def _quotient(builder: ir.Builder, above: ir.Value, below: ir.Value) -> ir.Value:
+    """The product with an inverse, which is one for all that is divided by it."""
+    one = builder.constant(1.0, DType.F32)
+    inverse = builder.compute(Op.TRUE_DIV, one, below, dtype=DType.F32)
+    return builder.compute(Op.MUL, above, inverse, dtype=DType.F32)
+
+
+def _is_online(store: ir.Store) -> bool:
+    """Whether nothing is stored but what an online softmax has found."""
+    online = {id(v) for v in ir.values([store]) if _reduces(v, ir.ReduceKind.SOFTMAX)}
+    rest = [v for v in ir.walk(ir.store_roots([store]), online) if id(v) not in online]
+    return bool(online) and all(isinstance(v, ir.Compute | ir.Constant) for v in rest)
+
+
 def _reduces(value: ir.Value, kind: ir.ReduceKind) -> bool:
     return isinstance(value, ir.Reduce) and value.kind is kind
 
 
-def _pair(value: ir.Value) -> tuple[ir.Reduce, ir.Reduce] | None:
-    """(sum, max) if ``value`` is a sum of exponentials of distances to a maximum."""
-    source, top = _distance(value) or (None, None)
+def _pair(value: ir.Value) -> tuple[ir.Reduce, ir.Reduce, ir.Value | None] | None:
+    """(sum, max, when that is infinite and 0 is taken) if ``value`` is a sum of exponentials of
+    distances to a maximum."""
+    source, below = _distance(value) or (None, None)
+    top, test = (below, None) if below is None else _finite(below)
     if not (isinstance(value, ir.Reduce) and isinstance(top, ir.Reduce)):
         return None
     same = top.args[0] is source and top.dtype is value.dtype and value.dtype.is_float
-    return (value, top) if same and top.kind is ir.ReduceKind.MAX else None
+    return (value, top, test) if same and top.kind is ir.ReduceKind.MAX else None
+
+
+def _finite(value: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+    """What ``value`` is while that is finite, and the test for that if it is 0 otherwise, as in the
+    logarithm of a sum of exponentials."""
+    test, zero, top = _args(value, Op.WHERE) or (None, None, None)
+    (size, limit) = _args(test, Op.EQ) or (None, None)
+    constants = [v.number for v in (zero, limit) if isinstance(v, ir.Constant)]
+    if top is not None and _args(size, Op.ABS) == (top,) and constants == [0.0, math.inf]:
+        return top, test
+    return value, None
+
+
+def _below_logarithm(
+    value: ir.Value, tops: Mapping[int, ir.Value]
+) -> tuple[ir.Value, ir.Value, ir.Value] | None:
+    """(v, top, total) if ``value`` is e to v - (log(total) + top), or to v - top - log(total), and
+    ``tops`` knows the top of a total, the sum of e to v - top."""
+    (distance,) = _args(value, Op.EXP) or (None,)
+    source, below = _args(distance, Op.SUB) or (None, None)
+    logarithm, base = _args(below, Op.ADD) or (below, None)
+    if base is None:
+        source, base = _args(source, Op.SUB) or (None, None)
+    (total,) = _args(logarithm, Op.LOG) or (None,)
+    if total is None or source is None or _distance(total) != (source, base):
+        return None
+    return (source, tops[id(total)], total) if id(total) in tops else None
 
 
 def _distance(value: ir.Value) -> tuple[ir.Value, ...] | None:
     """The operands of the difference, if ``value`` is a sum of exponentials of one."""
-    if not (isinstance(value, ir.Reduce) and value.kind is ir.ReduceKind.SUM):
-        return None
-    power = value.args[0]
-    if not (isinstance(power, ir.Compute) and power.op is Op.EXP):
-        return None
-    distance = power.args[0]
-    if not (isinstance(distance, ir.Compute) and distance.op is Op.SUB):
-        return None
-    return distance.args
+    power = value.args[0] if isinstance(value, ir.Reduce) else None
+    (distance,) = _args(power, Op.EXP) or (None,)
+    return _args(distance, Op.SUB) or None if _reduces(value, ir.ReduceKind.SUM) else None
+
+
+def _args(value: ir.Value | None, op: Op) -> tuple[ir.Value, ...]:
+    """The operands of ``value`` if it is an ``op``, else none."""
+    return value.args if isinstance(value, ir.Compute) and value.op is op else ()

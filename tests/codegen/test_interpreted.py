@@ -141,6 +141,49 @@ def test_a_softmax_of_rows_in_one_block_is_right_where_infinities_are(
     torch.testing.assert_close(shares.double(), exact, equal_nan=True, rtol=2e-5, atol=1e-38)
 
 
+_LOGARITHM = """# harness graph 1
+def rows(
+    x: "f32[7, {n}]",
+):
+    amax: "f32[7, 1]" = aten.amax.default(x, [-1], True)
+    abs: "f32[7, 1]" = aten.abs.default(amax)
+    eq: "b8[7, 1]" = aten.eq.Scalar(abs, float("inf"))
+    zero: "f32[]" = aten.scalar_tensor.default(0.0, dtype=torch.float32)
+    where: "f32[7, 1]" = aten.where.self(eq, zero, amax)
+    sub: "f32[7, {n}]" = aten.sub.Tensor(x, where)
+    exp: "f32[7, {n}]" = aten.exp.default(sub)
+    total: "f32[7, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    log: "f32[7, 1]" = aten.log.default(total)
+    add: "f32[7, 1]" = aten.add.Tensor(log, where)
+    sub_1: "f32[7, {n}]" = aten.sub.Tensor(x, add)
+    exp_1: "f32[7, {n}]" = aten.exp.default(sub_1)
+    return (add, exp_1)
+"""
+
+
+@pytest.mark.parametrize(("columns", "looped"), [(700, False), (3000, False), (20001, True)])
+def test_a_logarithm_of_a_sum_and_its_gradient_are_right_where_infinities_are(
+    interpreter: InterpreterPool, columns: int, looped: bool
+) -> None:
+    (module,) = modules(loads(_LOGARITHM.format(n=columns)), looped=looped)
+    # In a loop one pass for maximum and sum, one for what is stored; a block has one exponential.
+    assert module.text.count("for r0_offset in") == 2 * looped
+    assert ("1.0 / " in module.text) == (columns == 3000)
+    rows = torch.randn(7, columns) * 30
+    rows[1, : columns * 9 // 10] = -torch.inf
+    rows[2, 5], rows[3, -1] = torch.inf, torch.nan
+    rows[4] = -torch.inf
+    rows[5, 1], rows[5, 2] = torch.inf, torch.nan
+    rows[6] = 100.0
+    logarithm, gradient = torch.empty(7, 1), torch.empty(7, columns)
+    interpreter.launch(module.text, [rows, logarithm, gradient])
+    wanted = torch.logsumexp(rows.double(), -1, True)
+    assert wanted[2] == torch.inf and wanted[4] == -torch.inf
+    torch.testing.assert_close(logarithm.double(), wanted, equal_nan=True, rtol=1e-6, atol=1e-6)
+    exact = (rows.double() - wanted).exp()
+    torch.testing.assert_close(gradient.double(), exact, equal_nan=True, rtol=2e-5, atol=1e-38)
+
+
 def test_short_rows_that_share_a_program_are_right(interpreter: InterpreterPool) -> None:
     div = '    div: "f32[6, 300]" = aten.div.Tensor(exp, total)\n    return (amax, div)'
     graph = _ROWS.format(n=300).replace("    return (amax, total)", div).replace("[6,", "[4097,")
