@@ -14,6 +14,7 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.graph.calltext import float_names, local_name, needed, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType, tensors_of
+from harness.graph.sizes import contiguous_strides
 from harness.ir.affine import UNKNOWN_SIZE
 from harness.ir.index_text import size_text
 from harness.ir.nodes import Compute, Load, walk
@@ -208,13 +209,16 @@ def _read(given: dict[str, int]) -> str:
 
 
 def _stand_in(graph: Graph, name: str) -> str:
-    """A tensor of the right sizes for a value whose contents nobody looks at."""
+    """A tensor in the layout of a value whose contents nobody looks at: a result takes it over."""
     kind = next(i.type for i in graph.inputs if i.name == name)
     assert isinstance(kind, TensorType)
     shape = sizes_text(kind.shape)
     dtype = f"torch.{kind.dtype.torch_name}"
     if kind.dtype.is_float:
         dtype = f"torch.float64 if wide else {dtype}"
+    if kind.stride != contiguous_strides(kind.shape):
+        lies = f"torch.empty_strided({shape}, {sizes_text(kind.stride)}, "
+        return f"{local_name(name)} = {lies}dtype={dtype}, device=device).zero_()"
     return f"{local_name(name)} = torch.zeros({shape}, dtype={dtype}, device=device)"
 
 

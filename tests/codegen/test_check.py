@@ -280,3 +280,21 @@ def test_what_a_kernel_decides_on_is_rounded_in_every_reference(
     return (total,)
 """)
     assert checked(only(made), interpreter).passed
+
+
+def test_an_input_that_only_lends_its_layout_has_it_in_the_reference(
+    interpreter: InterpreterPool,
+) -> None:
+    call = "avg_pool2d_backward.default(gradient, x, [1, 2], [1, 2], [0, 0], False, True, None)"
+    pooled = graph(f"""def pooled(
+    gradient: "f32[2, 8, 1, 4]{{32, 1, 32, 8}}",
+    x: "f32[2, 8, 1, 9]{{72, 1, 72, 8}} saved",
+):
+    back: "f32[2, 8, 1, 9]{{72, 1, 72, 8}}" = aten.{call}
+    moved: "f32[2, 1, 9, 8]" = aten.permute.default(back, [0, 2, 3, 1])
+    rows: "f32[18, 8]" = aten.view.default(moved, [18, 8])
+    total: "f32[8]" = aten.sum.dim_IntList(rows, [0])
+    return (total,)
+""")
+    found = checked(only(pooled), interpreter)
+    assert found.passed, found.message
