@@ -38,9 +38,10 @@ from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
 from harness.measure.peers.names import OURS, TUNED  # noqa: E402
 from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
-from harness.measure.peers.worker import compare, compiled_kernels, region_provider, region_task  # noqa: E402  # noqa: E402
+from harness.measure.peers.worker import compare, compiled_kernels, region_provider, region_task  # noqa: E402
 from harness.measure.timer.graph_timer import CudaTimer  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
+from harness.records.run import Check  # noqa: E402
 from harness.records.timing import METHOD  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.compiling import CompileJob, CompilePool  # noqa: E402
@@ -172,7 +173,7 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
     finally:
         torch.compiler.reset()
         torch.cuda.empty_cache()
-    row.passed = bool(peers[OURS].passed)
+    row.passed = peers[OURS].check is Check.PASSED
     row.ours_ms, row.first_ms = peers[OURS].ms, peers["first choice"].ms
     row.inductor_ms = peers[TUNED].ms
     row.reasons = {name: peer.reason for name, peer in peers.items() if peer.reason}

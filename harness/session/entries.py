@@ -21,7 +21,7 @@ from harness.graph.model import Graph
 from harness.graph.suite import load_suite
 from harness.graph.text import is_graph, load
 from harness.handwritten.source import declares_kernels
-from harness.measure.peers.regions import Comparable, comparables
+from harness.measure.peers.jobs import Comparable, comparables
 from harness.options import Options
 from harness.records.names import is_chosen
 from harness.records.run import KernelRecord, LibraryCall, one_line

@@ -10,7 +10,7 @@ from harness.records.run import GraphRecord, KernelRecord, LibraryCall, RegionRe
 
 if TYPE_CHECKING:
     from harness.heuristics.facts import Config
-    from harness.measure.peers.regions import Comparable
+    from harness.measure.peers.jobs import Comparable
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.history import store
 from harness.measure.jobs import Timing
-from harness.measure.peers.regions import Comparable
+from harness.measure.peers.jobs import Comparable
 from harness.records.run import StateSummary
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session import plan

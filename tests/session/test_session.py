@@ -11,7 +11,7 @@ from harness.codegen.source import EmittedModule
 from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator, WorkerDied
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
-from harness.measure.peers.regions import Comparable
+from harness.measure.peers.jobs import Comparable
 from harness.records.metrics import read_static
 from harness.records.run import Check, GraphRecord, KernelRecord
 from harness.runtime.interpret.interpreter import CheckResult

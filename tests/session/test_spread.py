@@ -20,8 +20,8 @@ from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import DeviceFacts, Effort, OpenDevice, PairSamples, TimedKernel, gpu
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.peers import pool as peers
+from harness.measure.peers.jobs import Comparable
 from harness.measure.peers.pool import PeerPool
-from harness.measure.peers.regions import Comparable
 from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine

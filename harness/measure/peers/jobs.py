@@ -1,13 +1,15 @@
-"""What the worker that compares compilers is asked, and what it answers: data without torch."""
+"""What can be compared (the distinct regions of a graph, or a user's kernel), and what the worker
+that compares compilers is asked: data without torch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from harness.devices.job import Job
 from harness.heuristics.facts import Config
-from harness.records.timing import WIDTH, Samples
+from harness.records.timing import WIDTH
 
 if TYPE_CHECKING:
     from harness.compiled import CompiledRegion
@@ -22,7 +24,8 @@ class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
     text of a user's kernel. ``configs`` are tuned configurations by module text. Its steps are the
     names that are about to be run, then ``TIMING``. Medians are wanted to ``width``: compilers
-    differ by more, and a sample takes half as long. Answers a ``Peer`` for each name."""
+    differ by more, and a sample takes half as long. Answers a ``RegionRecord`` for each name, which
+    names no region."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str
@@ -43,18 +46,27 @@ class WarmJob(Job):
     tuned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """One provider: its samples and its error, or why there are none. With samples a
-    ``reason`` says what is not like the others about them. ``passed`` is None where there is
-    no result to check."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Comparable:
+    """A region, or the text of a user's kernel, as ``work``. ``count`` says how many regions of
+    the graph launch the same kernels, ``kernels`` how many one pass launches."""
 
-    samples: Samples | None = None
-    error: float | None = None
-    reason: str = ""
-    passed: bool | None = None
+    name: str
+    work: CompiledRegion | str
+    count: int = 1
+    kernels: int = 1
 
-    @property
-    def ms(self) -> float | None:
-        """Median in milliseconds."""
-        return None if self.samples is None else self.samples.median
+
+def comparables(regions: Sequence[CompiledRegion]) -> tuple[Comparable, ...]:
+    """The distinct ones of a graph's regions: those that launch other kernels than the ones
+    before them. An incomplete one is there too, as a row with the reason."""
+    found: dict[tuple[str, ...], list[CompiledRegion]] = {}
+    for number, region in enumerate(regions):
+        if not region.launches and region.complete:
+            continue
+        texts = tuple(launch.kernel.module.text for launch in region.launches)
+        found.setdefault(texts if region.complete else (str(number),), []).append(region)
+    return tuple(
+        Comparable(same[0].region.name, same[0], len(same), len(same[0].launches))
+        for same in found.values()
+    )

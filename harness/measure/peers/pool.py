@@ -16,9 +16,8 @@ from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.jobs import OpenDevice, gpu
 from harness.measure.noise.processes import combined
-from harness.measure.peers.jobs import TIMING, CompareJob, Peer, WarmJob
+from harness.measure.peers.jobs import TIMING, Comparable, CompareJob, WarmJob
 from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
-from harness.measure.peers.regions import Comparable
 from harness.records.run import Check, RegionRecord, one_line
 from harness.records.timing import METHOD
 
@@ -95,19 +94,19 @@ class PeerPool(Closing):
         for process, worker in enumerate(self._workers):
             left = [name for name, row in rows.items() if process == 0 or row.sets]
             found = self._compared(worker, one, left, configs)
-            for name, peer in found.items():
-                rows[name] = _joined(rows[name], one, process, peer)
+            for name, row in found.items():
+                rows[name] = _joined(rows[name], one, process, row)
         return tuple(rows.values())
 
     def _compared(
         self, worker: Pool, one: Comparable, names: Sequence[str], configs: Mapping[str, Config]
-    ) -> dict[str, Peer]:
+    ) -> dict[str, RegionRecord]:
         """The compilers called ``names`` in one process, and in another where that is lost."""
-        lost: dict[str, Peer] = {}
+        lost: dict[str, RegionRecord] = {}
         while left := [name for name in names if name not in lost]:
             try:
                 job = CompareJob(one.work, tuple(left), dict(configs), seconds=self._seconds)
-                found: dict[str, Peer] = worker.run(job)
+                found: dict[str, RegionRecord] = worker.run(job)
                 return found | lost
             except NoDevice:
                 raise
@@ -121,31 +120,29 @@ def environment(cache: Path) -> tuple[tuple[str, str], ...]:
     return (("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor")),)
 
 
-def _blamed(left: Sequence[str], error: HarnessError) -> dict[str, Peer]:
+def _blamed(left: Sequence[str], error: HarnessError) -> dict[str, RegionRecord]:
     """The compiler that was being run when the process was lost; all of them if it was none."""
     why = one_line(error)
     if error.step in left:
-        return {error.step: Peer(reason=why)}
+        left = [error.step]
     why = f"{_TIMING_FAILED}: {why}" if error.step == TIMING else why
-    return {name: Peer(reason=why) for name in left}
+    return {name: RegionRecord("", name, reason=why) for name in left}
 
 
-def _joined(row: RegionRecord, one: Comparable, process: int, peer: Peer) -> RegionRecord:
+def _joined(row: RegionRecord, one: Comparable, process: int, found: RegionRecord) -> RegionRecord:
     """``row`` with what one more process found. A compiler that fails later on keeps what it
     has; one that is wrong once is wrong."""
-    if peer.samples is None and row.sets:
+    if row.sets and not found.sets:
         return row
-    sets = row.sets if peer.samples is None else (*row.sets, peer.samples.recorded(process, METHOD))
-    wrong = row.check is Check.FAILED or peer.passed is False
-    right = Check.SKIPPED if peer.passed is None else Check.PASSED
-    errors = [e for e in (row.max_error, peer.error) if e is not None]
+    sets = (*row.sets, *(samples.recorded(process, METHOD) for samples in found.sets))
+    errors = [e for e in (row.max_error, found.max_error) if e is not None]
     return replace(
         row,
         **(asdict(combined(sets)) if sets else {}),
         kernels=one.kernels if row.compiler in SUBJECTS else None,
         sets=sets,
-        check=Check.FAILED if wrong else right,
+        check=Check.FAILED if row.check is Check.FAILED else found.check,
         max_error=max(errors, default=None),
-        reason=peer.reason,
+        reason=found.reason,
         count=one.count,
     )

@@ -30,11 +30,12 @@ from harness.graph.replay import random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
 from harness.measure.peers import providers
-from harness.measure.peers.jobs import TIMING, CompareJob, Peer, WarmJob
+from harness.measure.peers.jobs import TIMING, CompareJob, WarmJob
 from harness.measure.peers.names import SUBJECTS
 from harness.measure.peers.providers import Make, Provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.measure.worker import Gpu, is_lost
+from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH, Samples, Timer, Work
 from harness.runtime import module as modules
 from harness.runtime.compile.static import reason
@@ -99,14 +100,14 @@ def compare(
     budget_ms: float = 300.0,
     width: float = WIDTH,
     step: Step = lambda _: None,
-) -> dict[str, Peer]:
+) -> dict[str, RegionRecord]:
     """Run every provider on the same inputs, compare results, then time them interleaved. A
     provider that fails is a row with its reason; after one that took the device with it nothing can
     go on, and ``RuntimeError`` is raised. Times are known to ``width``, if that takes at most
     ``budget_ms`` for each provider."""
     inputs = task.inputs()
     want = task.wanted(inputs)
-    peers: dict[str, Peer] = {}
+    peers: dict[str, RegionRecord] = {}
     works: dict[str, Work] = {}
     allowed = 0.0
     for name, make in makers.items():
@@ -119,10 +120,10 @@ def compare(
             del got
         except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
             _require_device(failure)
-            peers[name] = Peer(reason=why(failure))
+            peers[name] = RegionRecord("", name, reason=why(failure))
             continue
         works[name] = Work(_listing(provider), inputs)
-        peers[name] = Peer(None, error)
+        peers[name] = RegionRecord("", name, max_error=error)
     del want
     step(TIMING)
     found = _timed(works, timer, budget_ms, width)
@@ -156,22 +157,24 @@ def _timed(
     return failed | (dict(timer.compare(left, budget_ms * len(left), width)) if left else {})
 
 
-def _timed_peer(peer: Peer, found: Samples | Exception) -> Peer:
+def _timed_peer(peer: RegionRecord, found: Samples | Exception) -> RegionRecord:
     if isinstance(found, Exception):
         return replace(peer, reason=why(found))
     note = HOST if found.method == METHOD_DIRECT else ""
-    return replace(peer, samples=found, reason=note)
+    return replace(peer, ms=found.median, sets=(found,), reason=note)
 
 
-def _judged(peers: Mapping[str, Peer], allowed: float) -> dict[str, Peer]:
+def _judged(peers: Mapping[str, RegionRecord], allowed: float) -> dict[str, RegionRecord]:
     """Every provider with whether it is right: as close to float64 as its types allow, or
     almost as close as the nearest of the others (where all are far away, it is the region)."""
     judged = {}
     for name, peer in peers.items():
-        others = [p.error for n, p in peers.items() if n != name and p.error is not None]
+        others = [p.max_error for n, p in peers.items() if n != name and p.max_error is not None]
         limit = max(allowed, _AS_GOOD * min(others, default=0.0))
-        right = None if peer.error is None else peer.error <= limit
-        judged[name] = replace(peer, passed=right)
+        if peer.max_error is not None:
+            right = peer.max_error <= limit
+            peer = replace(peer, check=Check.PASSED if right else Check.FAILED)
+        judged[name] = peer
     return judged
 
 
@@ -234,7 +237,7 @@ def why(error: Exception) -> str:
     return str(error).splitlines()[0] if isinstance(error, HarnessError) else reason(error)
 
 
-def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
+def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
     """The handler of ``CompareJob``."""
     warnings.filterwarnings("ignore")
     return context.once(_comparer).compare(job)
@@ -266,7 +269,7 @@ class Comparer:
     timer: Timer
     device: torch.device = field(default_factory=lambda: torch.device("cuda"))
 
-    def compare(self, job: CompareJob) -> dict[str, Peer]:
+    def compare(self, job: CompareJob) -> dict[str, RegionRecord]:
         """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
         task, makers = self._prepared(job)
 

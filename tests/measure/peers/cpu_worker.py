@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import torch
 
 from harness.devices.job import Context
-from harness.measure.peers.jobs import CompareJob, Peer
+from harness.measure.peers.jobs import CompareJob
 from harness.measure.peers.worker import Comparer
+from harness.records.run import RegionRecord
 from harness.records.timing import Launch, Samples
 
 
@@ -39,5 +40,5 @@ HANDLERS = {
 }
 
 
-def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
+def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
     return Comparer(context, FakeTimer(), torch.device("cpu")).compare(job)

@@ -8,7 +8,8 @@ import time
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError, NoDevice
 from harness.measure.jobs import OpenDevice
-from harness.measure.peers.jobs import TIMING, CompareJob, Peer, WarmJob
+from harness.measure.peers.jobs import TIMING, CompareJob, WarmJob
+from harness.records.run import Check, RegionRecord
 from harness.records.timing import Samples
 
 HERE, REAL = "tests.measure.peers.fake_worker", "harness.measure.peers.worker"
@@ -28,23 +29,28 @@ def take(context: Context, _: OpenDevice) -> None:
     _note(context, "started", "x")
 
 
-def compare_region(context: Context, job: CompareJob) -> dict[str, Peer]:
+def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
     peers = {}
     for name in job.names:
         context.step(name)
         _suffer(name)
-        peers[name] = Peer(Samples((1.0, 2.0, 3.0), method="fake", stopped="count"), 1e-3, "", True)
+        samples = Samples((1.0, 2.0, 3.0), method="fake", stopped="count")
+        peers[name] = _right(name, samples, 1e-3)
     context.step(TIMING)
     if "ruins-timing" in job.names:
         os._exit(9)
     return peers
 
 
-def compare_on_board(_: Context, job: CompareJob) -> dict[str, Peer]:
+def compare_on_board(_: Context, job: CompareJob) -> dict[str, RegionRecord]:
     """The method of every sample is the board."""
     board = os.environ["CUDA_VISIBLE_DEVICES"]
     assert "inductor" in os.environ["TORCHINDUCTOR_CACHE_DIR"]
-    return {name: Peer(Samples((1.0,) * 3, method=board), 0.0, "", True) for name in job.names}
+    return {name: _right(name, Samples((1.0,) * 3, method=board), 0.0) for name in job.names}
+
+
+def _right(name: str, samples: Samples, error: float) -> RegionRecord:
+    return RegionRecord("", name, sets=(samples,), check=Check.PASSED, max_error=error)
 
 
 def warm(context: Context, job: WarmJob) -> str:

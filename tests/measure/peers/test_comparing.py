@@ -19,10 +19,9 @@ from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
-from harness.measure.peers.jobs import CompareJob, Peer, WarmJob
+from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
-from harness.measure.peers.regions import comparables
 from harness.measure.peers.worker import (
     Comparer,
     compare,
@@ -33,7 +32,7 @@ from harness.measure.peers.worker import (
 )
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.pipeline import compile_graph
-from harness.records.run import Check
+from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
@@ -52,7 +51,7 @@ def graph() -> Graph:
     return partition(load(SUITES / "small" / "llama_block_forward.py")).regions[0].graph
 
 
-def compared(graph: Graph, **makers: Make) -> dict[str, Peer]:
+def compared(graph: Graph, **makers: Make) -> dict[str, RegionRecord]:
     return compare(region_task(graph, CPU), makers, FakeTimer())
 
 
@@ -99,7 +98,7 @@ def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool)
         harness=lambda _: region_provider(region, kernel, CPU),
         eager=maker("eager", graph, CPU),
     )
-    assert found["harness"].passed, found
+    assert found["harness"].check is Check.PASSED, found
     assert found["harness"].ms == 7.0
     assert found["eager"].ms == 5.0
 
@@ -109,24 +108,24 @@ def test_wrong_and_failing_providers_are_rows(graph: Graph) -> None:
         raise HarnessError("no kernels here")
 
     found = compared(graph, harness=scaled(graph, 1.5), inductor=lambda _: failing)
-    assert not found["harness"].passed
-    assert found["harness"].error == pytest.approx(0.5, abs=0.05)
+    assert found["harness"].check is Check.FAILED
+    assert found["harness"].max_error == pytest.approx(0.5, abs=0.05)
     assert found["inductor"].reason == "no kernels here"
-    assert found["inductor"].ms is found["inductor"].passed is None
+    assert (found["inductor"].ms, found["inductor"].check) == (None, Check.SKIPPED)
 
 
 def test_a_wrong_peer_is_named_and_does_not_excuse_us(graph: Graph) -> None:
     found = compared(graph, harness=scaled(graph, 1.0), inductor=scaled(graph, 2.0))
-    assert found["harness"].passed
-    assert found["inductor"].passed is False
+    assert found["harness"].check is Check.PASSED
+    assert found["inductor"].check is Check.FAILED
     found = compared(graph, harness=scaled(graph, 1.5), inductor=scaled(graph, 1.0))
-    assert not found["harness"].passed
+    assert found["harness"].check is Check.FAILED
 
 
 def test_where_all_are_far_from_float64_it_is_the_region(graph: Graph) -> None:
     found = compared(graph, harness=scaled(graph, 1.3), inductor=scaled(graph, 1.25))
-    assert found["harness"].passed
-    assert found["inductor"].passed
+    assert found["harness"].check is Check.PASSED
+    assert found["inductor"].check is Check.PASSED
 
 
 def test_outputs_of_another_shape_are_an_infinite_error(graph: Graph) -> None:
@@ -134,7 +133,7 @@ def test_outputs_of_another_shape_are_an_infinite_error(graph: Graph) -> None:
         return [None if t is None else t[..., :1] for t in replay(graph, tensors, CPU)]
 
     found = compared(graph, harness=lambda _: short)
-    assert found["harness"].error == math.inf
+    assert found["harness"].max_error == math.inf
     found = compared(graph, harness=lambda _: lambda _: [])
     assert "there are 0 results, expected" in found["harness"].reason
 

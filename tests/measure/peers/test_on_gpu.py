@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from harness.graph.text import load
+from harness.measure.peers.jobs import comparables
 from harness.measure.peers.pool import PeerPool
-from harness.measure.peers.regions import comparables
 from harness.measure.peers.worker import HOST
 from harness.pipeline import compile_graph
 from harness.records.run import Check

@@ -13,8 +13,8 @@ from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice
 from harness.graph.text import load
 from harness.measure.jobs import gpu
+from harness.measure.peers.jobs import Comparable, comparables
 from harness.measure.peers.pool import PeerPool
-from harness.measure.peers.regions import Comparable, comparables
 from harness.pipeline import compile_graph
 from harness.records.run import Check, RegionRecord
 from harness.target import H100
