@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError, UnknownName, UsageError, nearest
-from harness.files import read_text
 from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
 from harness.measure.peers.names import SUBJECTS, parse
@@ -188,21 +187,28 @@ def modules_side(path: Path) -> Side:
 
 
 def _kernel(file: Path) -> KernelRecord:
-    written, remedy = (
-        "a file that harness emit GRAPH -o FOLDER wrote",
-        "harness emit GRAPH -o FOLDER",
-    )
-    text = read_text(file, UsageError, "an emitted module", written, f"write one: {remedy}")
     try:
-        name, kind, nbytes = (_stated(text, known) for known in ("KERNEL", "CATEGORY", "BYTES"))
-        return KernelRecord(name=name, kind=kind, bytes=int(nbytes), module=text)
+        text = file.read_text(encoding="utf-8")
+        return KernelRecord(
+            name=_stated(text, "KERNEL"),
+            kind=_stated(text, "CATEGORY"),
+            bytes=int(_stated(text, "BYTES")),
+            module=text,
+        )
+    except OSError as error:
+        raise UnknownName(
+            "there is no such file",
+            got=str(file),
+            expected="an emitted module",
+            remedy="write one: harness emit GRAPH -o FOLDER",
+        ) from error
     except ValueError as error:
         raise UsageError(
             "a file is no emitted module",
             where=str(file),
             got=f"{type(error).__name__}: {error}",
-            expected=written,
-            remedy=f"emit it again: {remedy}",
+            expected="a file that harness emit GRAPH -o FOLDER wrote",
+            remedy="emit it again: harness emit GRAPH -o FOLDER",
         ) from error
 
 
