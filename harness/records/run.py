@@ -137,7 +137,7 @@ class KernelRecord:
         """Why its samples are no times that it takes; empty if they are."""
         samples = self.samples_ms
         every = (*samples, 1.0 if self.ms is None else self.ms)
-        odd = next((ms for ms in every if not 0 < ms < math.inf), None)
+        odd = next((ms for ms in every if not 1e-9 < ms < 1e9), None)  # a femtosecond, 11 days
         if odd is not None:
             number = math.isfinite(odd)
             return f"a sample is no {'time' if number else 'number'} ({odd:g}{' ms' * number})"

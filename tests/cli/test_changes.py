@@ -332,7 +332,7 @@ def test_import_of_a_folder_with_a_damaged_file(
 def _spoilt(results: Path, commits: list[str], what: str) -> None:
     """A history of eight kernels without a change, whose run 7 holds ``what`` it should not."""
     values = 0.02 * np.exp(0.005 * noise(np.random.default_rng(3), 8, POINTS, 0.0))
-    times = {"NaN": np.nan, "infinity": np.inf, "zero": 0.0, "negative": -0.02}
+    times = {"NaN": np.nan, "infinity": np.inf, "zero": 0.0, "negative": -0.02, "too long": 1e300}
 
     def edit(kernel: KernelRecord, row: int, point: int) -> KernelRecord:
         if (row, point) != (4, 7):
@@ -362,6 +362,7 @@ def _spoilt(results: Path, commits: list[str], what: str) -> None:
         ("infinity", "kernel triton_poi_k4_0 of block: a sample is no number (inf)"),
         ("zero", "kernel triton_poi_k4_0 of block: a sample is no time (0 ms)"),
         ("negative", "kernel triton_poi_k4_0 of block: a sample is no time (-0.02 ms)"),
+        ("too long", "kernel triton_poi_k4_0 of block: a sample is no time (1e+300 ms)"),
         ("constant", "kernel triton_poi_k4_0 of block: all 30 samples are 0.02 ms"),
         ("another method", "kernel triton_poi_k4_0 of block: mixes methods of measuring: 2"),
         ("duplicate", "kernel triton_poi_k4_0 of block: it is there twice"),

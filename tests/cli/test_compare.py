@@ -288,7 +288,10 @@ def spoilt(what: str, made: list[KernelRecord]) -> tuple[list[KernelRecord], dic
     bad, changes = made[4], {}
     first, *rest = bad.sets
     samples = {"NaN": float("nan"), "infinity": float("inf"), "zero": 0.0, "negative": -0.02}
-    if what in samples:
+    if what in ("too long", "too short"):
+        time = 1e300 if what == "too long" else 1e-310
+        bad = replace(bad, sets=tuple(replace(one, ms=(time,) * 3) for one in bad.sets))
+    elif what in samples:
         bad = replace(bad, sets=(replace(first, ms=(0.02, samples[what], 0.02)), *rest))
     elif what == "one sample":
         bad = replace(bad, sets=(replace(first, ms=(0.02,)),))
@@ -314,6 +317,8 @@ def spoilt(what: str, made: list[KernelRecord]) -> tuple[list[KernelRecord], dic
         ("infinity", "kernel triton_poi_k4 of g: a sample is no number (inf)", True),
         ("zero", "kernel triton_poi_k4 of g: a sample is no time (0 ms)", True),
         ("negative", "kernel triton_poi_k4 of g: a sample is no time (-0.02 ms)", True),
+        ("too long", "kernel triton_poi_k4 of g: a sample is no time (1e+300 ms)", True),
+        ("too short", "kernel triton_poi_k4 of g: a sample is no time (1e-310 ms)", True),
         ("one sample", "kernel triton_poi_k4 of g: there is one sample", True),
         ("constant", "kernel triton_poi_k4 of g: all 50 samples are 0.02 ms", True),
         ("duplicate", "kernel triton_poi_k4 of g: it is there twice", True),
