@@ -8,9 +8,10 @@ H200 timed no more kernels at an unusual launch interval with them (``scripts/gp
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -71,11 +72,11 @@ def all_generated(
 
 
 def compiled_ahead(
-    entries: Sequence[Entry], device: CudaDevice, peers: PeerPool | None
+    entries: Sequence[Entry], device: CudaDevice, peers: PeerPool | None, until: float | None = None
 ) -> Iterator[list[Made]]:
-    """Every graph once its kernels are compiled, in the order of ``entries``. A kernel that does
-    not compile fails again, with its reason, when it is timed. Raises ``HarnessError`` where no
-    process can compile."""
+    """Every graph once its kernels are compiled, in the order of ``entries``, as far as that is
+    before the moment ``until`` of ``time.monotonic``. A kernel that does not compile fails again,
+    with its reason, when it is timed. Raises ``HarnessError`` where no process can compile."""
     left, threads = deque(entries), ThreadPoolExecutor(3)
     try:
         block, compiling = _begun(_taken(left, _FIRST_KERNELS), device, peers, threads)
@@ -84,6 +85,10 @@ def compiled_ahead(
             following = _begun(ahead.result(), device, peers, threads)
             # The device waits for no code: it is generated while a block is examined.
             ahead = threads.submit(_taken, left, _KERNELS)
+            if wait(
+                compiling, None if until is None else max(0.0, until - time.monotonic())
+            ).not_done:
+                return
             for work in compiling:
                 work.result()
             yield block

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import queue
+import time
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
@@ -69,7 +70,8 @@ class Session:
     """One run over ``entries`` for ``target``. ``check`` interprets small kernels and is unused
     when there is a ``device``; ``peers`` are used only with one. Iterate over ``events`` once;
     leaving the iteration early stops both queues without waiting for them. With a device, all
-    kernels are timed in ``processes`` fresh processes one after the other."""
+    kernels are timed in ``processes`` fresh processes one after the other; after the moment
+    ``until`` of ``time.monotonic`` no graph is begun, and what was not timed is left out."""
 
     entries: Sequence[Entry]
     target: Target
@@ -79,6 +81,7 @@ class Session:
     device: CudaDevice | None = None
     peers: PeerPool | None = None
     processes: int = 1
+    until: float | None = None
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
     def events(self) -> Generator[Event, None, None]:
@@ -98,6 +101,8 @@ class Session:
             positions = itertools.count(1)
             for block in self._compiled():
                 for entry, compiled in block:
+                    if self._late:
+                        break
                     yield model.GraphStarted(entry.name, next(positions), len(self.entries))
                     yield from self._start(entry, compiled)
                     yield from self._arrived(wait=False)
@@ -114,7 +119,11 @@ class Session:
         """Every graph after code generation; with a device its binaries are there as well."""
         if self.device is None:
             return ([generated(entry)] for entry in self.entries)
-        return compiled_ahead(self.entries, self.device, self.peers)
+        return compiled_ahead(self.entries, self.device, self.peers, self.until)
+
+    @property
+    def _late(self) -> bool:
+        return self.until is not None and time.monotonic() > self.until
 
     def _start(self, entry: Entry, compiled: Compiled | HarnessError) -> Iterator[Event]:
         if isinstance(compiled, HarnessError):
@@ -175,7 +184,8 @@ class Session:
         try:
             for entry, compiled in block:
                 progress = self._flight.get(entry.name)
-                if progress is None or isinstance(compiled, HarnessError):
+                if progress is None or isinstance(compiled, HarnessError) or self._late:
+                    self._flight.pop(entry.name, None)
                     continue
                 yield from self._time(device, compiled, progress)
                 if self.peers is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import queue
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -88,6 +89,7 @@ class Fleet:
     examine: Examine
     generate: Callable[[Sequence[Entry]], Iterable[Made]]
     processes: int = 1
+    until: float | None = None
     moved: bool = False
     _lost: dict[int, NoDevice] = field(default_factory=dict)
 
@@ -101,7 +103,7 @@ class Fleet:
             made[entry.name] = MadeEntry(entry.name, found, entry)
             if isinstance(found, Compiled):
                 costs[entry.name] = float(len(found.kernels))
-        while made:
+        while made and (self.until is None or time.monotonic() < self.until):
             alive = {n: board for n, board in enumerate(self.boards) if n not in self._lost}
             if not alive:
                 raise next(iter(self._lost.values()))
@@ -165,8 +167,9 @@ class Fleet:
     ) -> None:
         error: BaseException | None = None
         try:
-            given = (self.boards[number], work, self.processes)
-            with closing(self.examine(*given).events()) as events:
+            session = self.examine(self.boards[number], work, self.processes)
+            session.until = self.until
+            with closing(session.events()) as events:
                 for event in events:
                     if stop.is_set():
                         return

@@ -84,8 +84,7 @@ def nightly(
 @dataclass(eq=False, slots=True)
 class _Night:
     """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
-    reached, ``unexamined`` what was neither checked nor tuned; ``apart`` counts the baseline's
-    graphs that were not asked for."""
+    reached, or not examined; ``apart`` counts the baseline's graphs that were not asked for."""
 
     options: Options
     ask: Ask
@@ -94,7 +93,6 @@ class _Night:
     trouble: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    unexamined: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
     estimated: float = 0.0
@@ -207,8 +205,8 @@ class _Night:
         session.entries = [_part(made[graph], chosen) for graph, chosen in configs.items()]
         session.processes = 1 if sorting.a.graphs else DETECT
         self.estimated = estimate_seconds(len(todo), 0, 0)
-        deadline = self._remaining(_EXAMINING)
-        began = time.monotonic()
+        left = self._remaining(_EXAMINING)
+        session.until = until = None if left is None else time.monotonic() + left
         if session.entries:
             self.follow("taking the GPU" * plan.timed or "compiling", len(found), len(wanted))
         try:
@@ -228,13 +226,11 @@ class _Night:
                             found |= {(record.name, k.name): k for k in record.kernels}
                         case _:
                             pass
-                    if deadline is not None and time.monotonic() - began > deadline:
-                        break
+                    if not plan.timed and until is not None and time.monotonic() > until:
+                        break  # what was timed waits for its static metrics instead
         except NoDevice as error:
             self.trouble.append(f"{LOST} while new kernels were examined: {one_line(error)}")
-        self.unexamined += [
-            f"{graph}/{k.name}" for graph, k in todo if (graph, k.name) not in found
-        ]
+        self.left += [f"{graph}/{k.name}" for graph, k in todo if (graph, k.name) not in found]
         return sorting.b.mapped(lambda graph, k: found.get((graph, k.name), k))
 
     def _before(self, run: Run, *, timed: bool) -> dict[tuple[str, str, str], KernelRecord]:
@@ -333,8 +329,8 @@ class _Night:
         known = {id(m.b[0]): m.a[0].ms for m in sorting.pairing.matches if len(m.b) == 1}
         timed_before = sorting.b.mapped(lambda _, k: replace(k, ms=k.ms or known.get(id(k))))
         judged = {f"{f.graph}/{f.kernel}" for f in findings if f.ratio is not None}
-        unchecked = tuple(name for name in self.unexamined if name in judged)
-        left = tuple(dict.fromkeys(n for n in [*self.left, *self.unexamined] if n not in judged))
+        left = tuple(name for name in dict.fromkeys(self.left) if name not in judged)
+        unchecked = tuple(name for name in self.left if name in judged)
         counts = {**night.counts, "same": same, "not measured": len(left)}
         counts["not examined"] = len(unchecked)
         new = (

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -285,6 +286,35 @@ def test_code_is_generated_while_a_block_is_examined(monkeypatch: pytest.MonkeyP
     run = session(*entries, Last("z", compiled(SMALL_A)), device=Device())
     assert list(finished(run)) == ["x", "y", "z"]
     assert seen == [(A.name, True), (B.name, True), (SMALL_A.name, True)]
+
+
+def test_past_its_end_no_graph_is_begun_and_what_was_timed_is_whole() -> None:
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            run.until = 0.0
+            return super().time(module)
+
+    run = session(FakeEntry("x", compiled(A)), FakeEntry("y", compiled(B)), device=Device())
+    run.until = time.monotonic() + 60
+    found = finished(run)
+    assert list(found) == ["x"]
+    assert found["x"].kernels[0].metrics and found["x"].kernels[0].ms
+
+
+def test_past_its_end_no_compiler_is_waited_for() -> None:
+    compiling, left = threading.Event(), threading.Event()
+
+    class Device(FakeDevice):
+        def compile(self, jobs: Sequence[str]) -> None:
+            compiling.set()
+            left.wait(60)
+
+    run = session(FakeEntry("x", compiled(A)), device=Device())
+    run.until = time.monotonic() + 0.2
+    began = time.monotonic()
+    assert finished(run) == {}
+    assert compiling.is_set() and time.monotonic() - began < 30
+    left.set()
 
 
 def test_after_leaving_early_no_code_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -89,6 +90,22 @@ def fleet(
     given = entries(graphs) if isinstance(graphs, int) else graphs
     how = examine, functools.partial(map, generated), processes
     return Fleet(given, H100, boards, Homes(path), *how)  # type: ignore[arg-type]
+
+
+def test_past_its_end_nothing_is_shared_out_and_boards_know_that_end() -> None:
+    late = fleet([FakeBoard("GPU-a")], 3)
+    late.until = 0.0
+    assert records(late.events()) == {}
+    seen: list[Any] = []
+
+    def noted(*given: Any) -> Any:
+        seen.append(examine(*given))
+        return seen[-1]
+
+    early = fleet([FakeBoard("GPU-a")], 3)
+    early.examine, early.until = noted, time.monotonic() + 600
+    assert len(records(early.events())) == 3
+    assert [one.until for one in seen] == [early.until]
 
 
 def records(events: Iterator[Event]) -> dict[str, GraphRecord]:
