@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import fx, nn
+from torch._functorch import partitioners
 
 from harness.backend import Compiler, Devices
 from harness.graph.capture import tangents
@@ -66,6 +67,29 @@ def test_what_is_not_there_is_neither_given_nor_added(devices: Devices) -> None:
     assert [i.name for i in graph.inputs if "tangents" in i.name] == ["tangents_1"]
     ops = [node.op for node in graph.nodes]
     assert "aten.add.Tensor" not in ops and "aten.full.default" not in ops
+
+
+def test_inductor_is_not_imported_for_equal_calls(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are one before torch's partitioner would look for them."""
+
+    def looked_for(_graph: fx.Graph) -> fx.Graph:
+        raise AssertionError
+
+    monkeypatch.setattr(partitioners, "fx_graph_cse", looked_for)
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    x, w = torch.randn(2, 3, 8), torch.randn(4, 3, 3, requires_grad=True)
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.conv1d(x, w).sin() * nn.functional.conv1d(x, w * 2).cos()
+
+    monkeypatch.setattr(Devices, "is_gpu", lambda *_: True)
+    torch.testing.assert_close(torch.compile(twice, backend=compiler)(x), twice(x))
+    nodes = compiler.compiled[0].partition.graph.nodes
+    given = compiler.compiled[0].partition.graph.inputs
+    reads = [(n.op, n.args) for n in nodes if n.op == "aten.unsqueeze.default"]
+    assert len(reads) == len({*reads}) and len(given) == 2
 
 
 def test_another_graphs_output_that_is_returned_keeps_its_zeros(devices: Devices) -> None:

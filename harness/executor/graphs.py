@@ -31,6 +31,7 @@ from harness.graph.model import (
     TensorType,
     Token,
 )
+from harness.graph.products import interleaved_mm
 from harness.graph.random import draw_seeds
 from harness.graph.replay import (
     apply_mutations,
@@ -137,6 +138,7 @@ _QUICK: dict[str, Callable[..., Any]] = {
     "aten.expand.default": torch.Tensor.expand,
     "aten.view.default": torch.Tensor.view,
     "getitem": operator.getitem,
+    "harness.interleaved_mm.default": interleaved_mm,
     "harness.seeds.default": draw_seeds,
 }
 """Functions that are the operator with the same arguments, and reach it sooner than

@@ -13,6 +13,7 @@ import sympy
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+import harness.graph.products  # noqa: F401 - registers its operator
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
 from harness.graph.calltext import call_kwargs, combine_graph, is_factory

@@ -250,7 +250,7 @@ def compile_joint(
         decompositions=decompositions(eager_random) | rules_of_device() | _list_rules(),
         keep_inference_input_mutations=True,
     )
-    with _without_tokens():
+    with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
         return tangents.given_alone(compiler(gm, inputs), lambda: fixed[0])
 
 
@@ -259,14 +259,17 @@ def _for_libraries(gm: fx.GraphModule) -> None:
     without_biases(gm)
     as_images(gm)
     channels_last(gm)
+    _merge_equal(gm, _returned(gm))
     padded(gm)
     gm.recompile()
 
 
-def _without_tokens() -> AbstractContextManager[Any]:
+def _without_tokens(**options: bool) -> AbstractContextManager[Any]:
     """A context in which AOTAutograd gives no tokens to graphs that call operators for an effect
-    (an error that ``linalg.inv`` raises): the calls then stand in order, and nothing else."""
-    patched: AbstractContextManager[Any] = functorch_config.patch(unlift_effect_tokens=True)
+    (an error that ``linalg.inv`` raises): the calls then stand in order, and nothing else. With
+    ``options`` of AOTAutograd's besides."""
+    options["unlift_effect_tokens"] = True
+    patched: AbstractContextManager[Any] = functorch_config.patch(options)
     return patched
 
 

@@ -9,8 +9,11 @@ import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from harness.graph.capture.aot import normalise
+from harness.graph import products as graph_products
+from harness.graph.capture.aot import fake_mode, normalise
+from harness.graph.capture.libraries import products
 from harness.graph.capture.libraries.products import padded, row_length
+from harness.graph.products import interleaved_mm
 
 aten = torch.ops.aten
 
@@ -91,6 +94,55 @@ def test_results_are_the_graphs(name: str) -> None:
     for a, b in pairs:
         assert a.stride() == b.stride() and a.shape == b.shape
         torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2 * float(b.abs().max()))
+
+
+INTERLEAVED = torch.ops.harness.interleaved_mm.default
+
+
+@pytest.mark.parametrize("name", ["logits", "added", "float16"])
+def test_rows_that_lie_alike_are_products_of_their_own(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is padded, and nothing cut out."""
+    monkeypatch.setattr(products, "_INTERLEAVED", 1)
+    function, *inputs = CASES[name]
+    made, wanted = rewritten(function, *inputs)
+    targets = [node.target for node in made.graph.nodes]
+    assert targets.count(INTERLEAVED) == 1
+    assert not {aten.mm.default, aten.addmm.default, aten.constant_pad_nd.default} & {*targets}
+    pairs = zip(
+        *(torch.utils._pytree.tree_leaves(one) for one in (made(*inputs), wanted)), strict=True
+    )
+    for a, b in pairs:
+        assert a.stride() == b.stride() and a.shape == b.shape
+        torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-2 * float(b.abs().max()))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "interleaved"),
+    [(2048, 50257, True), (512, 50257, False), (8192, 30522, True), (8192, 1001, False)],
+)
+def test_only_results_that_fill_the_device_are_interleaved(
+    rows: int, columns: int, interleaved: bool
+) -> None:
+    with fake_mode():
+        made = make_fx(logits)(half(rows, 768), half(columns, 768))
+        normalise(made)
+        padded(made)
+    assert bool(made.graph.find_nodes(op="call_function", target=INTERLEAVED)) == interleaved
+
+
+@pytest.mark.parametrize("columns", [33, 50, 1005, 1012, 64])
+@pytest.mark.parametrize("cached", [1, 1 << 24])
+def test_interleaved_products(columns: int, cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any number of rows; 64 columns are one product."""
+    monkeypatch.setattr(graph_products, "_CACHED_BYTES", cached)
+    for rows in (1, 7, 16, 37):
+        a, b, c = half(rows, 48), half(columns, 48).t(), half(columns)
+        wide = a.double() @ b.double()
+        near = {"rtol": 1e-2, "atol": 1e-2}
+        torch.testing.assert_close(interleaved_mm(a, b).double(), wide, **near)
+        torch.testing.assert_close(interleaved_mm(a, b, c).double(), wide + c.double(), **near)
 
 
 def test_what_is_copied_for_a_product_is_added_up_from_the_copy() -> None:

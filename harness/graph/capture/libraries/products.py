@@ -4,7 +4,8 @@ The libraries' fast kernels for 16-bit matrices need rows that start at multiple
 (cuBLAS's documentation, "Tensor Core Usage"), and sizes to match: rows that are longer than they
 have elements are not enough (measured on an H200). A vocabulary of 50257 gives neither. Where that
 costs more than copying, operands get zeros behind, and the result is cut out of a larger one; both
-are kernels, which fuse with what stands beside them.
+are kernels, which fuse with what stands beside them. A result of many rows over a whole vocabulary
+is made by several products of rows that lie alike (``harness.interleaved_mm``): no copies at all.
 
 Measured on an H100: 95 to 143 TFLOP/s with odd rows; on an H200: 94 to 238, and 600 to 800 with
 sizes that are multiples of 8 (docs/measurements/limit.md, with what the copies cost).
@@ -20,6 +21,7 @@ from torch import fx
 from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.graph.capture.libraries.calls import called, traced, value
+from harness.graph.products import turns
 
 _aten = torch.ops.aten
 _ALIGNED_BYTES = 16
@@ -29,6 +31,9 @@ _COPIED = 2.5e12
 """Bytes read and written per second by a copy."""
 _WORTH = 1.5
 """How much more than the copies cost must be saved, for the figures are another device's."""
+_INTERLEAVED = 1 << 22
+"""Results of as many elements in rows that lie alike fill the device, and are worth their launches:
+measured, of 64 to 512 rows of 30522 and 50257 the better way (docs/measurements/limit.md)."""
 _PRODUCTS = (_aten.mm.default, _aten.addmm.default)
 _TURNED = (_aten.permute.default, _aten.t.default, _aten.transpose.int)
 
@@ -69,6 +74,13 @@ class _Plan:
         pairs = [(one, (self.large[one.rows], self.large[one.columns])) for one in self.operands]
         return [(one, size) for one, size in pairs if size != (one.rows, one.columns)]
 
+    def is_interleaved(self, result: Any) -> bool:
+        """Whether rows of ``result`` that lie alike are products of their own."""
+        first, second = self.operands
+        (rows, n), depth = result.shape, first.columns
+        apart = first.turned or not second.turned or self.large[depth] != depth
+        return not apart and rows // turns(n, result.itemsize) * n >= _INTERLEAVED
+
 
 _Copies = dict[tuple[fx.Node, tuple[int, int]], fx.Node]
 
@@ -86,7 +98,9 @@ def padded(gm: fx.GraphModule) -> None:
     for node in list(gm.graph.nodes):
         if node.target in _PRODUCTS and not node.kwargs:
             plan = _planned(node, copies)
-            if plan is not None:
+            if plan is not None and plan.is_interleaved(value(node)):
+                _interleave(gm.graph, node)
+            elif plan is not None:
                 _enlarge(gm.graph, node, plan, copies)
     for (base, _), copy in copies.items():
         _sum_copies(gm.graph, base, copy)
@@ -132,6 +146,14 @@ def _planned(node: fx.Node, copies: _Copies) -> _Plan | None:
     moved += 2 * itemsize * m * n if large[n] != n else 0
     gained = 2 * m * n * k * (1 / _SLOW - 1 / _FAST)
     return plan if plan.copied() and gained >= _WORTH * moved / _COPIED else None
+
+
+def _interleave(graph: fx.Graph, node: fx.Node) -> None:
+    *bias, a, b = node.args
+    with graph.inserting_before(node):
+        made = called(graph, node, torch.ops.harness.interleaved_mm.default, a, b, *bias)
+    node.replace_all_uses_with(made)
+    graph.erase_node(node)
 
 
 def _enlarge(graph: fx.Graph, node: fx.Node, plan: _Plan, copies: _Copies) -> None:
