@@ -18,6 +18,7 @@ from harness.records.timing import Launch
 from harness.runtime.compile.static import reason
 from harness.runtime.device import current_target, require
 from harness.runtime.launch.host import forget_recording
+from harness.runtime.tune.saved import storages
 
 _ALIGNED = 512
 """Bytes; what CUDA allocations are aligned to, so that copies are aligned like originals."""
@@ -44,24 +45,23 @@ class Copies:
 
 def set_bytes(args: Sequence[Any]) -> int:
     """Bytes that one copy of ``args`` takes."""
-    return sum(_padded(s.nbytes()) for s in _storages(args).values())
+    return sum(_padded(whole.numel()) for whole in _storages(args).values())
 
 
 def copy(args: Sequence[Any], count: int) -> Copies:
     """``count`` copies of ``args``. Host tensors and what is no tensor are passed on."""
-    storages = _storages(args)
-    size = sum(_padded(s.nbytes()) for s in storages.values())
-    device = next((s.device for s in storages.values()), torch.device("cpu"))
+    found = _storages(args)
+    size = set_bytes(args)
+    device = next((whole.device for whole in found.values()), torch.device("cpu"))
     # Words of eight bytes, because torch repeats small elements one by one.
     original = torch.empty((1, size // 8), dtype=torch.int64, device=device)
     flat = original.view(torch.uint8)
     places: dict[int, int] = {}
     at = 0
-    for address, storage in storages.items():
-        whole = torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
-        flat[0, at : at + storage.nbytes()].copy_(whole)
+    for address, whole in found.items():
+        flat[0, at : at + whole.numel()].copy_(whole)
         places[address] = at
-        at += _padded(storage.nbytes())
+        at += _padded(whole.numel())
     buffer = original.repeat(count, 1)
     columns = [_moved(arg, buffer, places) for arg in args]
     sets = tuple(tuple(column[n] for column in columns) for n in range(count))
@@ -70,7 +70,8 @@ def copy(args: Sequence[Any], count: int) -> Copies:
 
 def _moved(arg: Any, buffer: torch.Tensor, places: dict[int, int]) -> Sequence[Any]:
     """``arg`` in every set, taken apart by one call: up to a thousand are."""
-    place = places.get(arg.untyped_storage().data_ptr()) if _is_copied(arg) else None
+    tensor = isinstance(arg, torch.Tensor)
+    place = places.get(arg.untyped_storage().data_ptr()) if tensor else None
     if place is None:
         return (arg,) * len(buffer)
     step = buffer.shape[1] * buffer.element_size() // arg.element_size()
@@ -79,22 +80,12 @@ def _moved(arg: Any, buffer: torch.Tensor, places: dict[int, int]) -> Sequence[A
     return whole.as_strided((len(buffer), *arg.shape), (step, *arg.stride()), offset).unbind()
 
 
-def _storages(args: Sequence[Any]) -> dict[int, Any]:
-    """Distinct storages by address, those of one device. Host tensors beside device tensors
-    are scalars to a kernel."""
-    found = {}
-    for arg in args:
-        if _is_copied(arg):
-            storage = arg.untyped_storage()
-            found[storage.data_ptr()] = storage
-    devices = {s.device for s in found.values()}
-    if len(devices) > 1:
-        return {a: s for a, s in found.items() if s.device.type != "cpu"}
-    return found
-
-
-def _is_copied(arg: Any) -> bool:
-    return isinstance(arg, torch.Tensor) and arg.untyped_storage().nbytes() > 0
+def _storages(args: Sequence[Any]) -> dict[int, torch.Tensor]:
+    """Distinct storages by address, those of one device, every byte of each. Host tensors beside
+    device tensors are scalars to a kernel."""
+    found = {address: whole for address, whole in storages(args).items() if whole.numel()}
+    several = len({whole.device for whole in found.values()}) > 1
+    return {a: whole for a, whole in found.items() if not several or whole.device.type != "cpu"}
 
 
 def _padded(nbytes: int) -> int:

@@ -5,7 +5,7 @@ tensors end up bit for bit what they were."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -198,7 +198,8 @@ class _Tuning:
 
     def _none_left(self, race: Race, when: str, remedy: str) -> NoTritonConfigsError:
         """One error that names every candidate with its reason."""
-        lines = [f"{_short(t.config)}: {t.reason or 'no time'}" for t in race.trials.values()]
+        every = ((modules.config_from_dict(t.config), t.reason) for t in race.trials.values())
+        lines = [f"{modules.config_text(config)}: {why or 'no time'}" for config, why in every]
         return NoTritonConfigsError(
             f"every candidate configuration of a kernel failed{when}",
             where=self.loaded.name,
@@ -206,8 +207,3 @@ class _Tuning:
             expected="one that compiles, fits the device and runs",
             remedy=remedy,
         )
-
-
-def _short(config: Mapping[str, int]) -> str:
-    blocks = [f"{name}={size}" for name, size in config.items() if not name.startswith("num_")]
-    return " ".join([*blocks, f"warps={config['num_warps']}"])

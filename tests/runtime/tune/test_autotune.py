@@ -144,7 +144,10 @@ def test_nothing_left_names_every_candidate_with_its_reason(loaded: modules.Load
     with pytest.raises(NoTritonConfigsError) as caught:
         tune(loaded, loaded.get_args(), device, device)
     for n, c in enumerate(LIST):
-        assert f"XBLOCK={c.block('XBLOCK')} warps={c.num_warps}: cause {n}" in caught.value.got
+        assert (
+            f"XBLOCK={c.block('XBLOCK')} num_warps={c.num_warps} num_stages=1: cause {n}"
+            in caught.value.got
+        )
 
 
 RED = [
