@@ -17,9 +17,11 @@ from torch.utils import _pytree as pytree
 from harness.graph.capture.providers import Target, build
 
 MOST_PARAMETERS = 60e6
+AGREEING = 4
+"""The level behind those of ``smaller``."""
 CAPS = (
     (r"(?<!t2u_)vocab_size", 256), (r"(layers?|n_layer|depth|num_blocks)$", 2),
-    (r"experts_per_tok|top_k$", 2), (r"n_group|topk_group", 1), (r"experts$", 4),
+    (r"experts_per_tok|top_k$|moe_k$", 2), (r"n_group|topk_group", 1), (r"experts$", 4),
     (r"key_value_heads|kv_heads", 2), (r"heads?$", 4), (r"qk_head_dim|lora_rank", 32),
     (r"head_dim", 16), (r"intermediate|ffn|d_ff|mlp_dim", 96), (r"max_source_positions", 64),
     (r"hidden_size|hidden_dim|d_model|n_embd|embed_dim|embedding_size|projection_dim", 64),
@@ -29,6 +31,17 @@ RESNET = {
     "model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16, 24, 32],
     "depths": [1, 1, 1, 1], "layer_type": "basic", "out_indices": [1, 2, 3, 4],
 }  # fmt: skip
+GIVEN: Mapping[str, Any] = {
+    "head_dim": 16, "vocab_size": 256, "num_key_value_heads": 2, "n_routed_experts": 4,
+    "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
+    "layer_types": ["full_attention", "full_attention"],
+}  # fmt: skip
+AGREED: Mapping[str, int] = {
+    "num_codebooks": 1, "num_kv_shared_layers": 0,
+    "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_ssm": 128,
+}  # fmt: skip
+"""What some heads do not run without: options that have no default, and those that have to agree
+with others that are smaller here."""
 WIDTHS = re.compile(r"hidden_sizes|_channels|embed_dims|^dims|conv_dim")
 
 
@@ -57,6 +70,27 @@ def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value != defaults[key]}
 
 
+def agreeing(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """As ``smaller`` at level 0, with what is ``GIVEN``, and with what has to agree with others: for
+    heads that do not run without."""
+    found = smaller(defaults, 0)
+    layers = defaults.get("num_hidden_layers")
+    for key, value in defaults.items():
+        if key in AGREED:
+            found[key] = AGREED[key]
+        elif key in GIVEN and value is None:
+            found[key] = GIVEN[key]
+        elif isinstance(value, list) and len(value) == layers:
+            found[key] = [value[0], value[-1]]
+        elif isinstance(value, dict) and key in ("text_config", "vision_config"):
+            found[key] = {**value, **agreeing(value)}
+        elif key == "rope_parameters" and str(defaults.get("model_type")).startswith("glm"):
+            found[key] = {**(value or {}), "mrope_section": [2, 3, 3]}
+    if "expand" in defaults and "num_heads" in defaults:
+        found |= {"num_heads": 8, "head_dim": 16}
+    return found
+
+
 def _cap(key: str, value: int, level: int) -> int:
     if key.endswith(("token_id", "token_index")) and value > 255:
         return 10 + sum(map(ord, key)) % 50
@@ -81,23 +115,36 @@ def made(
     that ``runs`` (it is called with a copy of both). Raises what the library says."""
     defaults = getattr(transformers, name).config_class().to_dict()
     said: list[Exception] = []
-    for level, labels in [(n, m) for n in range(4) for m in (training, False)][:: 2 - training]:
+    tries = [(n, m) for n in range(4) for m in (training, False)][:: 2 - training]
+    for level, labels in [*tries, (AGREEING, training)]:
         torch.manual_seed(0)
-        sizes = {"batch": 2, "seq": 32, "image": (64, 112, 224, 64)[level]}
-        options = {**smaller(defaults, level), **sizes}
-        target = Target("transformers", name, tuple(options.items()))
+        options, sizes = _options(defaults, level)
+        target = Target("transformers", name, tuple({**options, **sizes}.items()))
         try:
             _require_small(target, labels)
             example = build(target, labels)
             model = example.function.model.float()  # type: ignore[attr-defined]
-            given = {**_needed(model, sizes["image"]), **example.kwargs}
-            inputs = {k: _random(k, v, model.config) for k, v in given.items()}
+            needed = _needed(model, sizes["image"], sizes["seq"], level == AGREEING)
+            inputs = {
+                k: _random(k, v, model.config) for k, v in {**needed, **example.kwargs}.items()
+            }
             runs(copy.deepcopy(model), inputs)
         except Exception as error:  # noqa: BLE001 - whatever the library raises
             said.append(error)
         else:
             return model, _with_images(model, inputs, runs)
     raise next((error for error in reversed(said) if "60 million" not in str(error)), said[0])
+
+
+def _options(defaults: Mapping[str, Any], level: int) -> tuple[dict[str, Any], dict[str, int]]:
+    """The options of a configuration, and its sizes: batch, words, side of an image."""
+    if level != AGREEING:
+        return smaller(defaults, level), {"batch": 2, "seq": 32, "image": (64, 112, 224, 64)[level]}
+    options = agreeing(defaults)
+    seen, text = options.get("vision_config") or options, defaults.get("text_config") or defaults
+    side, words = seen.get("image_size"), text.get("max_position_embeddings")
+    image = side if type(side) is int else 64
+    return options, {"batch": 2, "seq": min(32, words or 32), "image": image}
 
 
 def _require_small(target: Target, labels: bool) -> None:
@@ -111,15 +158,15 @@ def _require_small(target: Target, labels: bool) -> None:
         raise ValueError("more than 60 million parameters")
 
 
-def _needed(model: Any, image: int) -> dict[str, torch.Tensor]:
-    """What a head does not run without, besides its main input."""
+def _needed(model: Any, image: int, seq: int, optional: bool) -> dict[str, torch.Tensor]:
+    """What a head does not run without, besides its main input; images and words also where they
+    are ``optional``."""
     takes = inspect.signature(model.forward).parameters
-    known = {
-        "pixel_values": torch.randn(2, 3, image, image),
-        "input_ids": torch.zeros(2, 32, dtype=torch.int64),
-    }
+    pixels, words = torch.randn(2, 3, image, image), torch.zeros(2, seq, dtype=torch.int64)
+    known = {"pixel_values": pixels, "input_ids": words, "qformer_input_ids": words}
     empty = inspect.Parameter.empty
-    return {k: v for k, v in known.items() if k in takes and takes[k].default is empty}
+    found = {k: v for k, v in known.items() if k in takes and takes[k].default is empty}
+    return {k: v for k, v in known.items() if optional and k in takes} | found
 
 
 def _images(config: Any) -> Iterator[dict[str, torch.Tensor]]:

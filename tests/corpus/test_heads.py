@@ -41,6 +41,22 @@ def test_a_head_has_random_words_and_gives_its_gradients() -> None:
     assert "lm_head.weight" in found
 
 
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        ("MinistralForCausalLM", "head_dim", 16),
+        ("Mamba2ForCausalLM", "num_heads", 8),
+        ("FalconH1ForCausalLM", "mamba_d_ssm", 128),
+    ],
+)
+def test_options_agree_where_a_head_does_not_run_without(
+    name: str, option: str, value: int
+) -> None:
+    model, inputs = made(name, False, lambda head, given: head(**given))
+    assert getattr(model.config, option) == value
+    assert inputs["input_ids"].shape == (2, 32)
+
+
 def test_a_result_is_judged_by_float64() -> None:
     wide = {"x": torch.linspace(1, 2, 9, dtype=torch.float64)}
     eager = {"x": wide["x"].float()}
