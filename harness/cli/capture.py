@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,8 +82,9 @@ def capture(
         _require_graphs([file])
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
     sizes, small_sizes = _sizes(size, "--size"), _sizes(small, "--small")
-    with answer.progress(f"capturing {target}"):
-        graphs, small_graphs = _capture(target, mode, _dtype(dtype), name, sizes, small_sizes)
+    with answer.progress(f"capturing {target}") as bar:
+        about = (mode, _dtype(dtype), name)
+        graphs, small_graphs = _capture(target, about, sizes, small_sizes, bar.update)
     placed = _placed(graphs, file)
     beside = [path.parent / "small" / path.name for _, path in placed]
     placed += zip(small_graphs, beside, strict=False)
@@ -124,7 +125,11 @@ def _sizes(texts: list[str] | None, option: str) -> dict[str, Any]:
 
 
 def _capture(
-    target: str, mode: Mode, dtype: DType, name: str, sizes: dict[str, Any], small: dict[str, Any]
+    target: str,
+    about: tuple[Mode, DType, str],
+    sizes: dict[str, Any],
+    small: dict[str, Any],
+    follow: Callable[[str], None],
 ) -> tuple[list[Graph], list[Graph]]:
     """The graphs, and those of the same structure at ``small`` sizes if any are named."""
     from harness.graph.capture.capture import CaptureOptions
@@ -132,9 +137,10 @@ def _capture(
     from harness.graph.suite import Entry, capture_entry
 
     if not small:
-        return capture_graphs(target, CaptureOptions(mode, dtype, name, sizes)), []
+        return capture_graphs(target, CaptureOptions(*about, sizes, follow=follow)), []
+    mode, dtype, name = about
     entry = Entry(name, target, target, target, mode, dtype, sizes, {**sizes, **small})
-    return capture_entry(entry)
+    return capture_entry(entry, follow)
 
 
 def _placed(graphs: list[Graph], file: Path) -> list[tuple[Graph, Path]]:

@@ -93,14 +93,15 @@ def import_(
     harness import .asv/results
     harness import .benchmarks/Linux-CPython-3.12-64bit/0001_x.json
     """
-    with answer.progress("reading"):
-        found = reading.read(paths)
     rows = []
-    for path, run in found.runs:
-        where = None if dry_run else reading.save(answer.options.results, run)
-        kernels = sum(len(graph.kernels) for graph in run.graphs)
-        file = None if where is None else str(where)
-        rows.append({"from": str(path), "run": run.id, "kernels": kernels, "file": file})
+    with answer.progress("reading") as bar:
+        found = reading.read(paths, bar.update)
+        for number, (path, run) in enumerate(found.runs):
+            bar.update(f"writing {run.id}", number, len(found.runs))
+            where = None if dry_run else reading.save(answer.options.results, run)
+            kernels = sum(len(graph.kernels) for graph in run.graphs)
+            file = None if where is None else str(where)
+            rows.append({"from": str(path), "run": run.id, "kernels": kernels, "file": file})
     for error in found.damaged:
         output.note(f"error: {error}")
     lines = [

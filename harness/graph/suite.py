@@ -8,7 +8,7 @@ same structure, tiny). Reading a suite imports neither torch nor a model library
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -140,19 +140,22 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
     return Suite(name, entries)
 
 
-def capture_entry(entry: Entry) -> tuple[list[Graph], list[Graph]]:
+def capture_entry(
+    entry: Entry, follow: Callable[[str], None] = lambda _: None
+) -> tuple[list[Graph], list[Graph]]:
     """Capture an entry at its real and at its small sizes, with the same structure. The small
     capture keeps for its backward graph what the real one keeps. Raises ``CaptureFailed`` if
     operators or names differ between the two."""
     from harness.graph.capture.capture import CaptureOptions, capture
 
     options = CaptureOptions(
-        entry.mode, entry.dtype, entry.name, entry.real, libraries=entry.libraries
+        entry.mode, entry.dtype, entry.name, entry.real, None, entry.libraries, follow
     )
     real = capture(entry.target, options)
     saved = None
     if entry.mode == "training":
         saved = tuple(i.name for i in real[1].inputs if i.role != "gradient")
+    options = replace(options, follow=lambda what: follow(f"{what}, small sizes"))
     small = capture(entry.target, replace(options, options=entry.small, saved=saved))
     for one, other in zip(real, small, strict=True):
         _require_same_structure(one, other)

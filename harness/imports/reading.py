@@ -9,6 +9,7 @@ decides where anything is written: names of folders and files are made of plain 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,12 +29,13 @@ class Imported:
     damaged: list[RecordError] = field(default_factory=list)
 
 
-def read(paths: list[Path]) -> Imported:
+def read(paths: list[Path], follow: Callable[[str, int, int], None] = lambda *_: None) -> Imported:
     """What the files and folders ``paths`` hold: asv's results folder or single result files, and
     pytest-benchmark's JSON.
 
-    A damaged file does not keep the others from being read. Raises ``UsageError`` for a path that
-    holds neither kind, ``RecordError`` if all that could be imported is damaged."""
+    A damaged file does not keep the others from being read; ``follow`` hears how far it is. Raises
+    ``UsageError`` for a path that holds neither kind, ``RecordError`` if all that could be imported
+    is damaged."""
     found = Imported()
     for path in paths:
         if not path.exists():
@@ -41,8 +43,11 @@ def read(paths: list[Path]) -> Imported:
         skipped = ("machine.json", "benchmarks.json")
         inside = (file for file in sorted(path.rglob("*.json")) if file.name not in skipped)
         files = [path] if path.is_file() else list(inside)
-        known = [_add(file, found) for file in files]
-        if not any(known):
+        before = len(found.runs) + len(found.damaged)
+        for number, file in enumerate(files):
+            follow(f"reading {file.name}", number, len(files))
+            _add(file, found)
+        if len(found.runs) + len(found.damaged) == before:
             raise UsageError(
                 "there is nothing to import",
                 where=str(path),
@@ -54,18 +59,16 @@ def read(paths: list[Path]) -> Imported:
     return found
 
 
-def _add(file: Path, found: Imported) -> bool:
-    """Add what ``file`` holds, or why it cannot be read; whether it is for us at all."""
+def _add(file: Path, found: Imported) -> None:
+    """Add what ``file`` holds, or why it cannot be read; nothing if it is not for us."""
     try:
         document = values.read_json(file, "a file to import")
         for kind in (asv_files, pytest_files):
             if kind.is_result(document):
                 found.runs.append((file, kind.run_of(file, document, found.left_out)))
-                return True
+                return
     except RecordError as error:
         found.damaged.append(error)
-        return True
-    return False
 
 
 def save(results: Path, run: Run) -> Path | None:

@@ -141,17 +141,13 @@ class Count:
 class Trust:
     """Whether the machine can be trusted tonight. ``offset`` is what the unchanged kernels moved
     by (relative) since the baseline recorded them, ``controls`` how many were timed, ``flagged``
-    those whose two identical sides differed beyond noise; clocks in MHz, ``throttled`` counts
-    readings by reason."""
+    those whose two identical sides differed beyond noise."""
 
     gpu: str = ""
     gpu_uuid: str = ""
     controls: int = 0
     flagged: tuple[str, ...] = ()
     offset: float | None = None
-    sm_clock_mhz: float | None = None
-    temperature_c: float | None = None
-    throttled: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def night_of(
 ) -> Night:
     """A comparison of two runs as a night: nothing in it was confirmed by fresh processes.
     ``commits`` are those after A's, newest first; ``change`` says what became of a kernel."""
-    a, b, state = found.a.run, found.b.run, found.b.run.state
+    a, b = found.a.run, found.b.run
     same = [row for row in found.rows if row.identical]
     names = Names(a), Names(b)
     changed = [(row, kind) for row in found.rows if (kind := change(row))]
@@ -46,9 +46,6 @@ def night_of(
         sum(row.effect is not None for row in same),
         tuple(f"{row.match.graph}/{short(row.match.b[0].name)}" for row in found.machine),
         None if shift is None else math.expm1(shift),
-        state.sm_mhz_median if state else None,
-        state.temperature_c if state else None,
-        dict(state.throttled) if state else {},
     )
     return Night(
         id=b.id,

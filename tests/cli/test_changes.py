@@ -279,7 +279,11 @@ def test_import(harness: Command, results: Path, tmp_path: Path) -> None:
     assert not results.exists()
     (row,) = harness("import", path, "--json").json()["runs"]
     assert Path(row["file"]).is_file()
-    assert "is there already" in harness("import", path).out
+    again = harness("import", path, "-v")
+    assert "is there already" in again.out
+    assert (
+        "] reading x.json (0 of 1)" in again.err and f"] writing {row['run']} (0 of 1)" in again.err
+    )
     (listed,) = harness("list", "--runs", "--json").json()["runs"]
     assert listed["kernels"] == 1
     shown = harness("show").out

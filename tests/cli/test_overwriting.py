@@ -43,6 +43,12 @@ def test_capture_does_not_replace_what_is_not_a_graph(
     assert not (tmp_path / "out.py").exists()
     for extra in ((), (), ("--force",)):  # a graph is replaced by a graph
         assert harness("capture", target, "-o", tmp_path / "out.py", *extra).status == 0
+    answer = harness(
+        "capture", target, "-o", tmp_path / "both.py", "-v", "--force", "--small", "rows=2"
+    )
+    steps = [line.partition("] ")[2] for line in answer.err.splitlines() if "] " in line]
+    once = ["building example", "tracing example", "converting example_forward"]
+    assert steps == [*once, *(f"{step}, small sizes" for step in once)]
     assert harness("capture", target, "-o", model, "--force").status == 0
     assert model.read_text().startswith("# harness graph 1")
 

@@ -43,7 +43,7 @@ NIGHT = Night(
     run="20261122-020000-abc",
     commits=(NightCommit("abc", "Subject", "Author"),),
     toolchain=Toolchain("3.7", "2.12", "580", "sm_90"),
-    trust=Trust("GPU", controls=3, flagged=("g/k",), throttled={"power cap": 2}),
+    trust=Trust("GPU", controls=3, flagged=("g/k",)),
     findings=(SLOW,),
     counts={"same": 5, "changed": 1},
     library_calls=(Count("g", "aten.mm", 0, 1, "why"),),

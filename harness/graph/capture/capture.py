@@ -34,6 +34,7 @@ class CaptureOptions:
     those in the target, sizes among them. ``saved`` fixes what the forward graph keeps for the
     backward one (names of values), so that a small capture is cut where the full-size one was. The
     versions of ``libraries`` are noted in the graphs, besides torch's and the provider's.
+    ``follow`` hears what is being done.
     """
 
     mode: Mode = "inference"
@@ -42,6 +43,7 @@ class CaptureOptions:
     options: Mapping[str, Any] = field(default_factory=dict)
     saved: tuple[str, ...] | None = None
     libraries: tuple[str, ...] = ()
+    follow: Callable[[str], None] = lambda _: None
 
 
 def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
@@ -59,6 +61,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
     parsed = parse_target(target, wanted.options.items())
     base = _identifier(wanted.name or parsed.name)
     training = wanted.mode == "training"
+    wanted.follow(f"building {base}")
     with aot.fake_mode() as mode, _quiet_build(wanted.dtype):
         example = _build(parsed, training)
         if wanted.mode == "optimizer":
@@ -238,6 +241,7 @@ def _trace(
     def rename(traced: aot.Traced) -> dict[str, str]:
         return _names(flat, traced)
 
+    options.follow(f"tracing {base}")
     with flat.mode:
         traced = aot.trace(flat.function, flat.tensors, training, options.saved, rename)
     naming = Naming(
@@ -252,6 +256,7 @@ def _trace(
     for gm, part in pieces:
         if gm is None:
             raise CaptureFailed(f"torch produced no {part} graph", where=base)
+        options.follow(f"converting {base}_{part}")
         graph = convert(gm, None, f"{base}_{part}", naming, facts).graph
         graphs.append(with_bounds(_without_unused(graph)))
     return graphs
