@@ -71,7 +71,7 @@ def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
 
 
 def agreeing(defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """As ``smaller`` at level 0, with what is ``GIVEN``, and with what has to agree with others, for
+    """As ``smaller`` at level 0, with what is ``GIVEN`` and with what has to agree with others; for
     heads that do not run without."""
     found = smaller(defaults, 0)
     layers = defaults.get("num_hidden_layers")
