@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -49,6 +49,11 @@ class Tried:
     max_error: float = 0.0
     wrong: tuple[str, ...] = ()
     versions: str = ""
+
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether a device was too full for it: alone it may pass."""
+        return any("OutOfMemoryError" in said for said in (*self.failures, *self.wrong))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,33 +153,48 @@ def tried(
 ) -> list[Tried]:
     """Every pattern of ``texts`` (its graph, its small counterpart): those that ``log`` knows with
     these texts as it does, the others as they become known. ``places`` check at full size, on
-    torch's device of their kind."""
+    torch's device of their kind; what lacks memory there is tried once more, alone on a board."""
     known: dict[str, Tried] = {}
     if log.is_file():
         for line in log.read_text().splitlines():
             row = Tried(**{k: _frozen(v) for k, v in json.loads(line).items()})
             if row.name in texts and row.of == digest("".join(texts[row.name])):
                 known[row.name] = row
-    todo = [name for name in texts if name not in known]
-    device, places = (
-        (places[0].kind, places) if places else ("", cores(workers, _ENVIRONMENT, _IMPORTS))
-    )
-    jobs = [
-        TryJob(name=n, text=texts[n][0], small=texts[n][1], targets=tuple(targets), device=device)
-        for n in todo
-    ]
     log.parent.mkdir(parents=True, exist_ok=True)
+    left = [name for name in texts if name not in known or known[name].lacked_memory]
+    device = places[0].kind if places else ""
+    everywhere = places or cores(workers, _ENVIRONMENT, _IMPORTS)
+    boards = {place.environment: place for place in places}
+    for here in filter(None, (everywhere, list(boards.values()))):
+        jobs = [
+            TryJob(
+                name=n, text=texts[n][0], small=texts[n][1], targets=tuple(targets), device=device
+            )
+            for n in left
+        ]
+        for row in _tried(jobs, here, log, tell):
+            known[row.name] = row
+        left = [name for name in left if known[name].lacked_memory]
+    return [known[name] for name in texts]
+
+
+def _tried(
+    jobs: Sequence[TryJob],
+    places: Sequence[Device],
+    log: Path,
+    tell: Callable[[Tried, int, int], None],
+) -> Iterator[Tried]:
+    """What becomes of every job as it is known, in ``log`` too."""
     with Pool(places, _SECONDS) as pool, log.open("a") as lines:
         for done, (index, answer) in enumerate(pool.each(jobs), start=1):
             if isinstance(answer, HarnessError):
                 said = " ".join(f"{answer.what} {answer.got} {answer.step}".split())
-                of = digest("".join(texts[todo[index]]))
-                answer = Tried(todo[index], of, failures=(said[:300],))
-            known[answer.name] = answer
+                name, of = jobs[index].name, digest(jobs[index].text + jobs[index].small)
+                answer = Tried(name, of, failures=(said[:300],))
             lines.write(json.dumps(asdict(answer)) + "\n")
             lines.flush()
-            tell(answer, done, len(todo))
-    return [known[name] for name in texts]
+            tell(answer, done, len(jobs))
+            yield answer
 
 
 def on_gpus(workers: int) -> list[Device]:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import pytest
 
 from harness.corpus import store
+from harness.corpus.model import digest
 from harness.corpus.selecting import select
 from harness.devices.job import Device
 from harness.graph.suite import FOLDER
-from suites.building.trying import TARGETS, summary, tried
+from suites.building import trying
+from suites.building.trying import TARGETS, Tried, summary, tried
 
 
 @pytest.mark.slow
@@ -100,3 +102,42 @@ def test_kernels_at_full_size(tmp_path):
     one, other = tried(given, tmp_path / "log.jsonl", 1, ("sm_90",), places=places)
     assert one.checked == len(one.kernels) > 0 and not one.failures and not one.wrong
     assert "lost" in "".join(other.failures)
+
+
+def test_what_lacks_memory_is_tried_again_alone_on_a_board(tmp_path, monkeypatch):
+    """Sixteen processes on one board leave a large pattern too little."""
+    seen = []
+
+    class FullBoards:
+        def __init__(self, places, _):
+            self.places = places
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def each(self, jobs):
+            seen.append(([place.name for place in self.places], [job.name for job in jobs]))
+            for index, job in enumerate(jobs):
+                full = job.name == "large" and len(self.places) > 2 or job.name == "larger"
+                said = ("k: OutOfMemoryError: CUDA out of memory.",) if full else ()
+                yield index, Tried(job.name, digest(job.text), wrong=said, checked=not full)
+
+    monkeypatch.setattr(trying, "Pool", FullBoards)
+    given = [(("CUDA_VISIBLE_DEVICES", name),) for name in "0101"]
+    places = [Device(f"cuda {n}", "cuda", one) for n, one in enumerate(given)]
+    texts = {name: (name, "") for name in ("small", "large", "larger")}
+    for again in (False, True):
+        found = tried(texts, tmp_path / "log.jsonl", 4, ("sm_90",), places=places)
+        assert [(one.name, one.checked) for one in found] == [
+            ("small", 1),
+            ("large", 1),
+            ("larger", 0),
+        ]
+        everywhere = ["cuda 0", "cuda 1", "cuda 2", "cuda 3"]
+        first = ["larger"] if again else ["small", "large", "larger"]
+        alone = ["larger"] if again else ["large", "larger"]
+        assert seen == [(everywhere, first), (["cuda 2", "cuda 3"], alone)]
+        seen.clear()
