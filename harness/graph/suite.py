@@ -71,13 +71,6 @@ class SuiteEntry:
 
         return tuple(load(self.path(name)) for name in self.entry.graph_names)
 
-    @cached_property
-    def small_graphs(self) -> tuple[Graph, ...]:
-        """The graphs at small sizes, in the same order."""
-        from harness.graph.text import load
-
-        return tuple(load(self.path(name, small=True)) for name in self.entry.graph_names)
-
     def path(self, graph_name: str, small: bool = False) -> Path:
         """The file of one graph."""
         folder = self.folder / "graphs"

@@ -10,7 +10,7 @@ import torch
 from harness.errors import DamagedGraph, UnsupportedOperator
 from harness.graph.replay import operator_function, replay
 from harness.graph.suite import load_suite
-from harness.graph.text import loads
+from harness.graph.text import load, loads
 from harness.graph.validate import validate
 from harness.pipeline import compile_graph
 from harness.target import TARGETS
@@ -121,5 +121,6 @@ def test_sizes_that_are_unknown_are_left_alone() -> None:
 @pytest.mark.parametrize("name", ["gpt2", "moe_router", "unet_up_block"])
 def test_graphs_of_the_suite_pass(name: str) -> None:
     entry = load_suite().entry(name)
-    for graph in (*entry.graphs, *entry.small_graphs):
-        validate(graph)
+    for name in entry.entry.graph_names:
+        validate(load(entry.path(name)))
+        validate(load(entry.path(name, small=True)))

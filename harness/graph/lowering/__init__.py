@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.errors import UnsupportedOperator
-from harness.graph.lowering.lower import lower_with
+from harness.graph.lowering.lower import Lowering, analyse
 from harness.graph.lowering.operators import RULES
 from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.program import Program
@@ -17,7 +17,7 @@ def lower(graph: Graph, name: str | None = None) -> Program:
     """The program of ``graph``, called ``name`` (the graph's own name if not given). Every buffer
     holds one value of the graph and is called after it. Raises ``UnsupportedOperator`` with the
     node, its source line and a remedy."""
-    return lower_with(graph, RULES, name)
+    return Lowering(graph, RULES, analyse(graph, RULES)).run(name or graph.name)
 
 
 def supports(op: str) -> bool:

@@ -467,9 +467,3 @@ class Lowering:
         cast = self.context.scalar.cast(tensor.value, buffer.dtype)
         changed = Tensor(buffer.shape, buffer.dtype, cast)
         self.maker.fill(buffer, changed, origins)
-
-
-def lower_with(graph: Graph, rules: Rules, name: str | None = None) -> Program:
-    """``graph`` as a program, by the given rules. Raises ``UnsupportedOperator`` naming the node
-    and its source line."""
-    return Lowering(graph, rules, analyse(graph, rules)).run(name or graph.name)

@@ -46,13 +46,11 @@ _FEWEST_BATCHES = 8
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Confidence interval of a median. ``inflation`` is how many times more samples it took
-    than independent ones would have (1: independent); ``enough`` says whether there were
-    enough samples, given that, to believe the interval."""
+    """Confidence interval of a median. ``enough`` says whether there were enough
+    samples, given how they depend on each other, to believe the interval."""
 
     low: float
     high: float
-    inflation: float
     enough: bool
 
 
@@ -62,7 +60,7 @@ def interval(samples: Sequence[float] | Array, looked: int = 0) -> Interval:
     x = np.asarray(samples, dtype=np.float64)
     low, high, inflation = intervals(x[None, :], level_of(looked))
     enough = x.size >= max(FIRST_LOOK, _LENGTH * float(inflation[0]))
-    return Interval(float(low[0]), float(high[0]), float(inflation[0]), enough)
+    return Interval(float(low[0]), float(high[0]), enough)
 
 
 def level_of(looked: int) -> float:
