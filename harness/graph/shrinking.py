@@ -41,7 +41,7 @@ tables as they are (buckets of positions). Where there are none, sizes rise as t
 that places in a table stay inside it. At last dimensions stay in which something is looked up."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes, but in a shape."""
-_FEW_ELEMENTS, _MOST_ELEMENTS = 1 << 15, 1 << 18
+_FEW_ELEMENTS, _MOST_ELEMENTS = 1 << 15, 1 << 19
 """In a tensor: what takes the interpreter a second; and, where nothing is as small, some."""
 _MOST_SIZE = 4096
 _STEPS = 100_000

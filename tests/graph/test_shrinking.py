@@ -53,6 +53,24 @@ def windows(
     assert small is None and "overlaps" in why
 
 
+@pytest.mark.parametrize(("columns", "larger"), [(1024, False), (1025, True)])
+def test_up_to_half_a_million_elements_stay_where_nothing_smaller_runs(columns, larger):
+    """Numbers that places are limited to are no sizes: with smaller ones places are outside."""
+    graph = loads(f"""# harness graph 1
+def limited(x: "f32[512, {columns}]"):
+    i: "i64[512]" = aten.arange.start_step(0, 512)
+    rows: "i64[512]" = aten.clamp.default(i, 511, 511)
+    j: "i64[{columns}]" = aten.arange.start_step(0, {columns})
+    places: "i64[{columns}]" = aten.clamp.default(j, {columns - 1}, {columns - 1})
+    a: "f32[512, {columns}]" = aten.index.Tensor(x, [rows])
+    b: "f32[512, {columns}]" = aten.index.Tensor(a, [None, places])
+    return (b,)
+""")
+    small, why = shrunk(graph)
+    assert (small is None) == larger == ("too large for the interpreter" in why)
+    assert small is None or (small.inputs, small.nodes) == (graph.inputs, graph.nodes)
+
+
 def test_an_empty_cache_and_places_from_a_half_on():
     """A cache of keys that is empty at first is concatenated, whatever its rank; centres of patches
     are counted from a half on."""
