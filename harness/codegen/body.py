@@ -464,12 +464,12 @@ class Body:
         if not at_vectors or mask != "r0_mask" or store.mode.is_atomic:
             scope.stores.append(f"{name}({', '.join(parts)}{hint})")
             return
-        whole = "r0_whole = (r0_column >= r0_begin) & (r0_column < r0_end)"
+        whole = "r0_whole = True if PART == 1 else (r0_column >= r0_begin) & (r0_column < r0_end)"
         if whole not in scope.lines:
             scope.lines.append(whole)
         scope.stores += [
             f"tl.store({parts[0]}, {parts[1]}, r0_whole{hint})",
-            "if (r0_offset < r0_begin) | (r0_offset + R0_BLOCK > r0_end):",
+            "if PART != 1:",
             f"    tl.store({parts[0]}, {parts[1]}, r0_mask & (r0_whole == 0))",
         ]
 

@@ -65,12 +65,8 @@ class Frame:
         several share, or after all that vectors may hold before a row."""
         if isinstance(self.plan.workspace, SharedRows):
             return f"{prefix}first", f"{prefix}stop"
-        aligned = self.plan.aligned
-        if aligned is None or aligned.begins:
-            return "0", f"{prefix}numel"
-        # An online softmax is faster for a number of blocks that is known, all else is slower.
-        known = f"{prefix}numel + {aligned.vector - 1}"
-        return "0", known if self.plan.facts.side else f"{prefix}stop"
+        moved = self.plan.aligned is not None and not self.plan.aligned.begins
+        return "0", f"{prefix}stop" if moved else f"{prefix}numel"
 
     @property
     def index_type(self) -> str:
@@ -179,8 +175,8 @@ def reduction_base(frame: Frame, tile: Tile) -> list[str]:
         lines += [f"r0_row = {start} // {vector} * {vector}", f"r0_shift = {start} - r0_row"]
     begin = f"r0_begin = (r0_shift + {vector - 1}) // {vector} * {vector}"
     lines.append(f"VECTOR: tl.constexpr = {vector} if ALIGNED else 1")
-    stop = "r0_stop = r0_shift + r0_numel"
-    return [*lines, stop, begin, f"r0_end = r0_stop // {vector} * {vector}"]
+    lines += ["r0_stop = r0_shift + r0_numel", "r0_last = (r0_stop - 1) // R0_BLOCK * R0_BLOCK"]
+    return [*lines, begin, f"r0_end = r0_stop // {vector} * {vector}"]
 
 
 def _block(frame: Frame, tile: Tile) -> str:
@@ -200,8 +196,8 @@ def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> 
         return [
             "r0_column = r0_offset + r0_base",
             "r0_index = r0_column - r0_shift",
-            "r0_mask = (r0_column >= r0_shift) & (r0_column < r0_stop)",
-            "r0_inside = tl.max_constancy(r0_column < r0_stop, VECTOR)",
+            "r0_mask = True if PART == 1 else (r0_column >= r0_shift) & (r0_column < r0_stop)",
+            "r0_inside = True if PART == 1 else tl.max_constancy(r0_column < r0_stop, VECTOR)",
         ]
     else:
         lines = [f"{prefix}index = {prefix}offset + {prefix}base"]

@@ -35,6 +35,7 @@ from harness.ir.nodes import Load, Masked, Reduce, Store, store_roots, walk
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan, PlanSegment
+from harness.tiling.rewrite import contains_reduce
 from harness.tiling.workspace import SharedRows, Workspace
 
 _INDENT = "    "
@@ -42,7 +43,13 @@ _BEYOND_CACHE = 256 << 20
 """Bytes of a kernel after which no cache has much of them for the next one: where it reads some
 again, what it writes is the first to leave the cache (softmax of 65536 columns 147 → 141 us)."""
 _LOADED_AHEAD = (512, 4096, 1024)
-"""The shortest and the longest row, rounded up, and the most rows whose later loads come first."""
+"""The shortest and the longest row, rounded up, and the most rows whose later loads come first; of
+as many elements and more a row's own do."""
+_PARTS = [
+    "for PART in tl.static_range(3):",  # a row's first block, those that need no mask, the last
+    "    for r0_offset in range(r0_last if PART == 2 else R0_BLOCK * PART, r0_stop if PART == 2"
+    " else r0_last if PART == 1 else tl.minimum(r0_last, R0_BLOCK), R0_BLOCK):",
+]
 _COMMENT = re.compile(r"  # \w+$", re.MULTILINE)
 
 
@@ -115,7 +122,7 @@ class _Kernel:
         if again and self.plan.bytes_moved >= _BEYOND_CACHE:
             body.streamed = frozenset(s.buffer for s in self.plan.stores) - {b for b, _ in seen}
         if self.plan.category is Category.PERSISTENT:
-            self._load_ahead(body, seen - passes[0])
+            self._load_ahead(body, passes[0], seen - passes[0])
         for number, segment in enumerate(self.plan.segments):
             match segment.kind:
                 case SegmentKind.LOOP if self._looped:
@@ -160,19 +167,24 @@ class _Kernel:
 
     # segments without a loop
 
-    def _load_ahead(self, body: Body, later: Loaded) -> None:
-        """What only segments after the first load is loaded before they wait for its reductions:
-        where there are few rows, of several warps each, nothing else hides it."""
+    def _load_ahead(self, body: Body, first: Loaded, later: Loaded) -> None:
+        """What only segments after the first load is loaded before they wait for its reductions
+        where a row's own is two loads, one after the other (what lies at a target); all of it
+        where there are few rows, of several warps each: nothing else hides it."""
         least, most, rows = _LOADED_AHEAD
         block = dict(self.plan.facts.fixed_blocks).get(block_name("r0_"), 0)
-        if self.plan.facts.parallel > rows or not least <= block <= most:
+        few = self.plan.facts.parallel <= rows and block <= most
+        if block < least:
             return
         roots = store_roots(self.plan.stores)
         own = {store.buffer for store in self.plan.stores}
         later = {(buffer, index) for buffer, index in later if buffer not in own}
         masked = {id(v) for v in walk(roots) if isinstance(v, Masked)}
-        for value in walk(roots, masked):
-            if isinstance(value, Load) and (value.buffer, value.index) in later:
+        every = [v for v in walk(roots, masked) if isinstance(v, Load) and not contains_reduce(v)]
+        ahead = [v for v in every if (v.buffer, v.index) in later and (few or not body.varies(v))]
+        row = [v for v in every if (v.buffer, v.index) in first]
+        if few or any(v.indirect for v in ahead):
+            for value in ahead if few else row + ahead:
                 body.value(value)
 
     def _flat(self, body: Body, segment: PlanSegment) -> None:
@@ -266,9 +278,13 @@ class _Kernel:
         first, stop = self.frame.bounds(prefix)
         walk = f"{first}, {stop}, {block}"
         staged = f"tl.range({walk}, num_stages={STAGES})" if self.plan.facts.strips else ""
-        self._text.append(f"for {prefix}offset in {staged or f'range({walk})'}:")
+        head = [f"for {prefix}offset in {staged or f'range({walk})'}:"]
+        if self.plan.aligned is not None:
+            head = _PARTS
+        self._text += head
         inner = reduction_lines(self.frame, tile, used)
-        self._text += [_INDENT + line for line in (*inner, *loop.lines, *loop.stores)]
+        lines = (*inner, *loop.lines, *loop.stores)
+        self._text += [_INDENT * len(head) + line for line in lines]
 
     def _barrier(self, read: Loaded) -> None:
         """What another thread stored in an earlier loop must be visible before it is read."""

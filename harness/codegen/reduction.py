@@ -396,13 +396,7 @@ class Reducer:
         best = self.body.line(self.body.outer, f'tl.full([{shape}], float("-inf"), {kind})', "max_")
         total = self.body.line(self.body.outer, f"tl.full([{shape}], 0.0, {kind})", "sum_")
         # What is outside becomes e to the minus infinity, 0.
-        value, aligned = self.body.whole(arg, group[0].dtype), self.body.frame.plan.aligned
-        guarded = self._guarded(value, 'float("-inf")')
-        if aligned is not None and not aligned.begins:  # rarely: in a row's first and last block
-            name = self.body.names.fresh()
-            test = "if (r0_offset < r0_shift) | (r0_offset + R0_BLOCK > r0_stop):"
-            loop.lines += [f"{name} = {value}", test, f"    {name} = {guarded}"]
-            guarded = name
+        guarded = self._guarded(self.body.whole(arg, group[0].dtype), 'float("-inf")')
         axis = len(fewer)
         value = self.body.line(loop, f"tl.reshape({guarded}, [{shape}, SIDE])")
         most = self.body.line(loop, f"tl.reduce({value}, {axis}, _larger)")

@@ -45,8 +45,8 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             return [*_inner(facts, target)[:2], *_outer(facts, target)[:1]]
 
 
-def _proposal(x: int, r: int, warps: int) -> Proposal:
-    return Proposal((("x", x), ("r0_", r)), warps=warps, max_warps=_MAX_WARPS)
+def _proposal(x: int, r: int, warps: int, most: int = _MAX_WARPS) -> Proposal:
+    return Proposal((("x", x), ("r0_", r)), warps=warps, max_warps=most)
 
 
 def is_long(facts: Facts, target: Target) -> bool:
@@ -77,7 +77,7 @@ def _long(facts: Facts, target: Target) -> list[Proposal]:
         blocks = [(4096, 4), (4096, 8), (2048, 4), (8192, 8)]
     else:
         blocks = [(8192, 8), (4096, 8), (8192, 16), (4096, 4)]
-    return [Proposal((("x", 1), ("r0_", r)), warps=w, max_warps=_MOST_WARPS) for r, w in blocks]
+    return [_proposal(1, r, w, _MOST_WARPS) for r, w in blocks]
 
 
 def _read_again(facts: Facts) -> tuple[int, int]:
@@ -87,6 +87,8 @@ def _read_again(facts: Facts) -> tuple[int, int]:
     several, narrow = facts.loads > _FEW_LOADS, facts.again <= 2 * facts.reduced
     if several and facts.reduced <= MAX_LONG_BLOCK:
         return (4096, 16)
+    if several and facts.side:
+        return (4096, 32)  # a loss with its gradient: 32 registers, so two programs
     blocks = 4 if narrow and not facts.side else 3 * several
     return (8192, 32) if facts.reduced <= blocks * MAX_LONG_BLOCK else (16384, 32)
 
@@ -99,10 +101,12 @@ def _waste(reduced: int, block: int) -> float:
 def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if facts.aligned and facts.parallel >= _SOME_ROWS * target.multiprocessors:
         # Rows of 50257 on an H200: small programs where they are only read, and once.
-        once = [(2048, 4), (4096, 8), (4096, 16)]
-        small = facts.loops == 1 and not facts.full
-        blocks = [*(once if small else once[::-1]), (8192, 16), (4096, 4)]
-        return [_proposal(1, r, warps) for r, warps in blocks]
+        blocks = [(4096, 16), (8192, 32), (4096, 8), (2048, 4), (8192, 16)]
+        if facts.loops == 1 and not facts.full:
+            blocks = [(2048, 4), (4096, 8), (4096, 16), (8192, 16), (4096, 4)]
+        elif facts.loads <= _FEW_LOADS and reach(facts) > MAX_REDUCTION_BLOCK:
+            blocks = [(8192, 32), *blocks]
+        return [_proposal(1, r, warps, _MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
     if is_long(facts, target):
         return _long(facts, target)
     first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]

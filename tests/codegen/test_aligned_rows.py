@@ -129,6 +129,13 @@ def test_a_program_stores_its_row_alone(
         torch.testing.assert_close(made, want)
 
 
+def test_blocks_in_the_middle_of_a_row_are_stored_without_a_mask(tmp_path: Path) -> None:
+    loaded = load(looped(graph(_SHARES, 600, 50257, "bf16")).text, tmp_path)
+    made = compile_for(loaded, H100, loaded.configs[0], (), tmp_path).asm["ptx"]
+    whole = [line for line in made.splitlines() if "st.global" in line and ".v4.b32" in line]
+    assert sorted(line.strip().startswith("@") for line in whole) == [False, True, True]
+
+
 def test_where_vectors_begin_already_nothing_changes() -> None:
     for columns, stride in ((8192, None), (4104, 4112)):
         (module,) = modules(graph(_SHARES, 4, columns, "bf16", stride), looped=True)

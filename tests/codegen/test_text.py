@@ -45,6 +45,23 @@ def test_few_rows_load_what_they_need_later_before_they_wait(rows: int, ahead: b
     assert text.count("tl.load(") == 3
 
 
+def test_what_belongs_to_a_row_is_loaded_before_its_reductions() -> None:
+    """A target and what lies there are two loads one after the other: not after a row's sum."""
+    text = """# harness graph 1
+def loss(
+    x: "f32[4096, 2000]",
+    target: "i64[4096, 1] bound=2000",
+):
+    total: "f32[4096, 1]" = aten.sum.dim_IntList(x, [-1], True)
+    gather: "f32[4096, 1]" = aten.gather.default(x, -1, target)
+    sub: "f32[4096, 1]" = aten.sub.Tensor(total, gather)
+    return (sub,)
+"""
+    made = only(loads(text)).text
+    row, target = made.index("in_ptr0 + (r0_index"), made.index("tl.load(in_ptr1")
+    assert row < target < made.index("tl.load(in_ptr0", target) < made.index("tl.sum(")
+
+
 def test_transpose_reads_along_y_and_writes_along_x() -> None:
     source = only(graphs.TRANSPOSE)
     assert [t.prefix for t in source.plan.tiles] == ["y", "x"]

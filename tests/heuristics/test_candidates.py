@@ -422,8 +422,22 @@ def test_rows_that_begin_anywhere_get_a_larger_program_where_they_are_read_again
     sizes = (("x", 2670), ("r0_", 50257))
     fixed = (("XBLOCK", 1),)
     rows = Facts(Family.REDUCTION, sizes, Hint.INNER, 1, 1, 1, 1 << 29, fixed_blocks=fixed, side=8)
-    for loops, first in ((1, (2048, 4)), (2, (4096, 16)), (3, (4096, 16))):
-        best = candidates(replace(rows, aligned=True, loops=loops), H200)[0]
+    for loops, loads, first in (
+        (1, 1, (2048, 4)),
+        (2, 1, (8192, 32)),
+        (2, 2, (8192, 32)),
+        (2, 3, (4096, 16)),  # of a loss and its gradient 8192 take 257 us, 4096 203
+    ):
+        best = candidates(replace(rows, aligned=True, loops=loops, loads=loads), H200)[0]
+        assert (best.block("R0_BLOCK"), best.num_warps) == first
+
+
+def test_a_loss_and_its_gradient_have_two_programs_of_long_rows_on_a_multiprocessor() -> None:
+    sizes, fixed = (("x", 2048), ("r0_", 65536)), (("XBLOCK", 1),)
+    loss = Facts(Family.REDUCTION, sizes, Hint.INNER, 3, 2, 2, 1 << 29, fixed_blocks=fixed)
+    loss = replace(loss, loops=2, again=2 * 65536, side=8, full=True)
+    for loads, first in ((3, (4096, 32)), (1, (16384, 32))):  # and a softmax
+        best = candidates(replace(loss, loads=loads), H200)[0]
         assert (best.block("R0_BLOCK"), best.num_warps) == first
 
 
