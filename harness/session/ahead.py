@@ -8,12 +8,14 @@ H200 timed no more kernels at an unusual launch interval with them (``scripts/gp
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, ClassVar
 
 from harness.devices.job import Context, Job, cores
@@ -72,7 +74,7 @@ def all_generated(
 
 
 def compiled_ahead(
-    entries: Sequence[Entry], device: CudaDevice, peers: PeerPool | None, until: float | None = None
+    entries: Sequence[Entry], device: CudaDevice, peers: PeerPool | None, until: float = math.inf
 ) -> Iterator[list[Made]]:
     """Every graph once its kernels are compiled, in the order of ``entries``, as far as that is
     before the moment ``until`` of ``time.monotonic``. A kernel that does not compile fails again,
@@ -85,9 +87,7 @@ def compiled_ahead(
             following = _begun(ahead.result(), device, peers, threads)
             # The device waits for no code: it is generated while a block is examined.
             ahead = threads.submit(_taken, left, _KERNELS)
-            if wait(
-                compiling, None if until is None else max(0.0, until - time.monotonic())
-            ).not_done:
+            if wait(compiling, max(0.0, min(until - time.monotonic(), TIMEOUT_MAX))).not_done:
                 return
             for work in compiling:
                 work.result()

@@ -9,6 +9,7 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 from __future__ import annotations
 
 import itertools
+import math
 import queue
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -81,7 +82,7 @@ class Session:
     device: CudaDevice | None = None
     peers: PeerPool | None = None
     processes: int = 1
-    until: float | None = None
+    until: float = math.inf
     _flight: dict[str, _Progress] = field(default_factory=dict)
 
     def events(self) -> Generator[Event, None, None]:
@@ -101,7 +102,7 @@ class Session:
             positions = itertools.count(1)
             for block in self._compiled():
                 for entry, compiled in block:
-                    if self._late:
+                    if time.monotonic() > self.until:
                         break
                     yield model.GraphStarted(entry.name, next(positions), len(self.entries))
                     yield from self._start(entry, compiled)
@@ -120,10 +121,6 @@ class Session:
         if self.device is None:
             return ([generated(entry)] for entry in self.entries)
         return compiled_ahead(self.entries, self.device, self.peers, self.until)
-
-    @property
-    def _late(self) -> bool:
-        return self.until is not None and time.monotonic() > self.until
 
     def _start(self, entry: Entry, compiled: Compiled | HarnessError) -> Iterator[Event]:
         if isinstance(compiled, HarnessError):
@@ -184,7 +181,8 @@ class Session:
         try:
             for entry, compiled in block:
                 progress = self._flight.get(entry.name)
-                if progress is None or isinstance(compiled, HarnessError) or self._late:
+                late = time.monotonic() > self.until
+                if progress is None or isinstance(compiled, HarnessError) or late:
                     self._flight.pop(entry.name, None)
                     continue
                 yield from self._time(device, compiled, progress)

@@ -5,6 +5,7 @@ to be timed on one board. Which board has which graph is kept beside the machine
 from __future__ import annotations
 
 import json
+import math
 import queue
 import threading
 import time
@@ -89,7 +90,7 @@ class Fleet:
     examine: Examine
     generate: Callable[[Sequence[Entry]], Iterable[Made]]
     processes: int = 1
-    until: float | None = None
+    until: float = math.inf
     moved: bool = False
     _lost: dict[int, NoDevice] = field(default_factory=dict)
 
@@ -103,7 +104,7 @@ class Fleet:
             made[entry.name] = MadeEntry(entry.name, found, entry)
             if isinstance(found, Compiled):
                 costs[entry.name] = float(len(found.kernels))
-        while made and (self.until is None or time.monotonic() < self.until):
+        while made and time.monotonic() < self.until:
             alive = {n: board for n, board in enumerate(self.boards) if n not in self._lost}
             if not alive:
                 raise next(iter(self._lost.values()))

@@ -139,11 +139,9 @@ def estimate_seconds(examined: int, pairs: int, suspects: int) -> float:
     return seconds + (CONFIRM * (_START_S + _PAIR_S * again) if suspects else 0.0)
 
 
-def within(pairs: int, seconds: float | None) -> int:
-    """How many of ``pairs`` can be timed in ``seconds`` (None: all)."""
-    if seconds is None:
-        return pairs
-    return max(0, min(pairs, int((seconds / DETECT - _START_S) / _PAIR_S)))
+def within(pairs: int, seconds: float) -> int:
+    """How many of ``pairs`` can be timed in ``seconds``."""
+    return int(max(0.0, min(pairs, (seconds / DETECT - _START_S) / _PAIR_S)))
 
 
 def with_known_times(run: Run, results: Path) -> Run:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -150,11 +151,10 @@ class _Night:
         yield
         self.seconds[name] = round(time.monotonic() - began, 3)
 
-    def _remaining(self, share: float = 1.0) -> float | None:
-        """Seconds until this share of the budget is used up; None without a budget."""
-        if self.ask.minutes is None:
-            return None
-        return max(0.0, self.began + 60 * share * self.ask.minutes - time.monotonic())
+    def _remaining(self, share: float = 1.0) -> float:
+        """Seconds until this share of the budget is used up."""
+        end = self.began + 60 * share * (self.ask.minutes or math.inf)
+        return max(0.0, end - time.monotonic())
 
     def _generated(self, plan: Plan) -> tuple[Run, dict[str, MadeEntry]]:
         """What the compiler makes of the suite."""
@@ -205,8 +205,7 @@ class _Night:
         session.entries = [_part(made[graph], chosen) for graph, chosen in configs.items()]
         session.processes = 1 if sorting.a.graphs else DETECT
         self.estimated = estimate_seconds(len(todo), 0, 0)
-        left = self._remaining(_EXAMINING)
-        session.until = until = None if left is None else time.monotonic() + left
+        session.until = until = time.monotonic() + self._remaining(_EXAMINING)
         if session.entries:
             self.follow("taking the GPU" * plan.timed or "compiling", len(found), len(wanted))
         try:
@@ -226,7 +225,7 @@ class _Night:
                             found |= {(record.name, k.name): k for k in record.kernels}
                         case _:
                             pass
-                    if not plan.timed and until is not None and time.monotonic() > until:
+                    if not plan.timed and time.monotonic() > until:
                         break  # what was timed waits for its static metrics instead
         except NoDevice as error:
             self.trouble.append(f"{LOST} while new kernels were examined: {one_line(error)}")

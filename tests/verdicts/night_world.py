@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -183,12 +184,12 @@ class FakeSession:
     world: World
     entries: Sequence[Any]
     processes: int = 1
-    until: float | None = None
+    until: float = math.inf
     target: Target = H100
 
     def events(self) -> Iterator[GraphStarted | KernelDone]:
         for number, entry in enumerate(self.entries, start=1):
-            if self.until is not None and time.monotonic() > self.until:
+            if time.monotonic() > self.until:
                 return
             yield GraphStarted(entry.name, number, len(self.entries))
             for kernel in entry.compile().kernels:
