@@ -189,7 +189,7 @@ def table(folder: Path) -> None:
         for name, seconds in one.seconds.items():
             print(f"| {name} | {seconds:.1f} |")
         print(f"| command | {took['seconds']:.1f} |")
-        print(f"estimate {one.estimated_seconds} s, counts {one.counts}, {one.trust}")
+        print(f"counts {one.counts}, {one.trust}")
         for found in one.findings:
             ratio = "–" if found.ratio is None else f"{found.ratio:.4f}"
             words = (found.change.value, found.verdict, ratio, found.old_us, found.new_us)

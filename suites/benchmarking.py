@@ -27,6 +27,7 @@ from harness.records.run import Check, RegionRecord
 from harness.session.entries import FileEntry, find_graphs, read
 from harness.session.model import Compiled, CompiledKernel
 from harness.target import TARGETS, Target
+from suites.tracking.measure import require_passed
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph
@@ -223,7 +224,7 @@ def benchmark_kernel(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
         findings(request.config).skip(device)
     module = one.kernel.module
     try:
-        device.check(module).require(one.id, one.graph)
+        require_passed(device.check(module), one.id, one.graph)
         timing = device.time(module)
     except HarnessError as error:
         pytest.fail(str(error), pytrace=False)

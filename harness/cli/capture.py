@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,8 +83,8 @@ def capture(
     mode: Mode = "training" if training else "optimizer" if optimizer else "inference"
     sizes, small_sizes = _sizes(size, "--size"), _sizes(small, "--small")
     with answer.progress(f"capturing {target}") as bar:
-        about = (mode, _dtype(dtype), name)
-        graphs, small_graphs = _capture(target, about, sizes, small_sizes, bar.update)
+        how = (mode, _dtype(dtype), name, sizes)
+        graphs, small_graphs = _capture(target, how, small_sizes, bar.update)
     placed = _placed(graphs, file)
     beside = [path.parent / "small" / path.name for _, path in placed]
     placed += zip(small_graphs, beside, strict=False)
@@ -125,22 +125,18 @@ def _sizes(texts: list[str] | None, option: str) -> dict[str, Any]:
 
 
 def _capture(
-    target: str,
-    about: tuple[Mode, DType, str],
-    sizes: dict[str, Any],
-    small: dict[str, Any],
-    follow: Callable[[str], None],
+    target: str, how: tuple[Mode, DType, str, dict[str, Any]], small: dict[str, Any], say: Any
 ) -> tuple[list[Graph], list[Graph]]:
-    """The graphs, and those of the same structure at ``small`` sizes if any are named."""
+    """The graphs, and those of the same structure at ``small`` sizes; ``say`` hears each step."""
     from harness.graph.capture.capture import CaptureOptions
     from harness.graph.capture.capture import capture as capture_graphs
     from harness.graph.suite import Entry, capture_entry
 
     if not small:
-        return capture_graphs(target, CaptureOptions(*about, sizes, follow=follow)), []
-    mode, dtype, name = about
+        return capture_graphs(target, CaptureOptions(*how, follow=say)), []
+    mode, dtype, name, sizes = how
     entry = Entry(name, target, target, target, mode, dtype, sizes, {**sizes, **small})
-    return capture_entry(entry, follow)
+    return capture_entry(entry, say)
 
 
 def _placed(graphs: list[Graph], file: Path) -> list[tuple[Graph, Path]]:

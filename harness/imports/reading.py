@@ -33,9 +33,8 @@ def read(paths: list[Path], follow: Callable[[str, int, int], None] = lambda *_:
     """What the files and folders ``paths`` hold: asv's results folder or single result files, and
     pytest-benchmark's JSON.
 
-    A damaged file does not keep the others from being read; ``follow`` hears how far it is. Raises
-    ``UsageError`` for a path that holds neither kind, ``RecordError`` if all that could be imported
-    is damaged."""
+    A damaged file does not keep the others from being read. Raises ``UsageError`` for a path that
+    holds neither kind, ``RecordError`` if all that could be imported is damaged."""
     found = Imported()
     for path in paths:
         if not path.exists():

@@ -184,7 +184,6 @@ class Night:
     broken: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
-    estimated_seconds: float | None = None
     resolved: float | None = None
     suite_us: float | None = None
     static: bool = False

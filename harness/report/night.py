@@ -108,9 +108,7 @@ def _lines(night: Night) -> Iterator[str]:
     if differs:
         counts = "texts alone are compared" if night.static else "everything counts as changed"
         yield f"another toolchain, so that {counts}: {', '.join(differs)}"
-    spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())
-    estimate = f"; {night.estimated_seconds or 0:.0f} s of GPU by estimate"
-    yield spent if night.static else f"{spent}{estimate}"
+    yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())
     yield from (f"note: {note}" for note in night.notes)
     if night.regressions:
         worst = night.regressions[0]

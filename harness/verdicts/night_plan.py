@@ -1,5 +1,5 @@
 """What a night has to do: which kernels execute the same as in the baseline, which have to be
-looked at, which are timed, in what order, and how long that takes by estimate."""
+looked at, which are timed, and in what order."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ DETECT, CONFIRM = 3, 8
 """Fresh processes in which every pair is timed, and in which what looks slower is timed once more
 (docs/measurements/nightly.md has the rates)."""
 UNCONFIRMED = "looks slower; no further processes confirmed it"
-_START_S, _PAIR_S, _EXAMINE_S, _OPEN_S = 5.0, 0.25, 1.6, 10.0
+_START_S, _PAIR_S = 5.0, 0.25
 """Seconds by estimate: a fresh process; a pair in one (150 ms of samples at most, and what
-docs/measurements/timer.md gives for loading and arguments); checking and tuning a kernel
-(docs/measurements/tuning.md: 94 s for 83 kernels, and 0.44 s for the check); taking the GPU."""
+docs/measurements/timer.md gives for loading and arguments)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +128,6 @@ def to_time(sorting: Sorting) -> tuple[list[int], list[int]]:
     matches = sorting.pairing.matches
     loss = {n: cost(matches[n].b) - cost(matches[n].a) for n in wanted}
     return controls, sorted(wanted, key=lambda n: (-loss[n], n))
-
-
-def estimate_seconds(examined: int, pairs: int, suspects: int) -> float:
-    """Seconds of GPU that a night takes by estimate: modelled, not measured."""
-    seconds = _OPEN_S + _EXAMINE_S * examined if examined else 0.0
-    seconds += DETECT * (_START_S + _PAIR_S * pairs) if pairs else 0.0
-    again = suspects + CONTROLS // 2
-    return seconds + (CONFIRM * (_START_S + _PAIR_S * again) if suspects else 0.0)
 
 
 def within(pairs: int, seconds: float) -> int:

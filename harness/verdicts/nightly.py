@@ -38,7 +38,7 @@ from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
 from harness.verdicts.generating import Follow
-from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, estimate_seconds, key_of
+from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
@@ -96,7 +96,6 @@ class _Night:
     left: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
-    estimated: float = 0.0
     apart: int = 0
     began: float = field(default_factory=time.monotonic)
     kept: Kept[PairSamples] | None = None
@@ -204,7 +203,6 @@ class _Night:
         session = plan.session
         session.entries = [_part(made[graph], chosen) for graph, chosen in configs.items()]
         session.processes = 1 if sorting.a.graphs else DETECT
-        self.estimated = estimate_seconds(len(todo), 0, 0)
         session.until = until = time.monotonic() + self._remaining(_EXAMINING)
         if session.entries:
             self.follow("taking the GPU" * plan.timed or "compiling", len(found), len(wanted))
@@ -268,14 +266,12 @@ class _Night:
         wanted = wanted[: max(0, fits - len(controls))]
         if not wanted:
             return None
-        self.estimated += estimate_seconds(0, len(controls) + len(wanted), 0)
         effort = Effort(DETECT, seconds=self._remaining(_DETECTING), seed=DETECT)
         detecting = replace(place, effort=effort)
         first = self._interleaved("time", sorting, controls + wanted, detecting)
         suspects = first and night_plan.doubted(sorting, first, wanted)
         if first is None or not suspects:
             return first
-        self.estimated += estimate_seconds(0, 0, len(suspects))
         effort = Effort(CONFIRM, seconds=self._remaining(), seed=CONFIRM)
         chosen = controls[: (len(controls) + 1) // 2] + suspects
         confirming = replace(place, effort=effort, rules=CONFIRMING)
@@ -347,7 +343,6 @@ class _Night:
             broken=(*night.broken, *new),
             notes=(*self.notes, *self.trouble),
             seconds=self.seconds,
-            estimated_seconds=round(self.estimated, 1),
             suite_us=suite_us(timed_before),
             static=not plan.timed,
             complete=not self.trouble,

@@ -51,6 +51,7 @@ parts of the measurement took."""
 
 if TYPE_CHECKING:
     from harness.measure.jobs import Timing
+    from harness.runtime.interpret.interpreter import CheckResult
 
 Value: TypeAlias = "float | int | dict[str, Any]"
 Row: TypeAlias = dict[str, Value]
@@ -263,15 +264,26 @@ def _first(device: Any, module: Emitted, checked: Path | None) -> Timing:
     (an empty file in ``checked`` says so), a wrong one each time."""
     mark = None if checked is None else checked / text_hash(module.text)
     if mark is None or not mark.is_file():
-        device.check(module).require(
-            module.name, f"{module.label.partition('/')[0]}, at that commit"
-        )
+        graph = f"{module.label.partition('/')[0]}, at that commit"
+        require_passed(device.check(module), module.name, graph)
         if mark is not None:
             with contextlib.suppress(OSError):  # it is checked again then
                 mark.parent.mkdir(parents=True, exist_ok=True)
                 mark.touch()
     timing: Timing = device.time(module)
     return timing
+
+
+def require_passed(found: CheckResult, where: str, graph: str) -> None:
+    """Raises ``CheckFailed`` where the kernel ``where`` of ``graph`` did not pass."""
+    if not found.passed:
+        raise CheckFailed(
+            "a kernel differs from its reference",
+            where=where,
+            got="; ".join(filter(None, (f"error {found.max_error:.3g}", found.message))),
+            expected="" if found.allowed is None else f"at most {found.allowed:.3g}",
+            remedy=f"see where: harness run {graph}",
+        )
 
 
 def slowed(clocks: Mapping[str, float]) -> tuple[list[str], str]:

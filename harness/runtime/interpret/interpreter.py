@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.devices.job import Job, cores
 from harness.devices.pool import Pool
-from harness.errors import CheckFailed
 from harness.heuristics.facts import Config
 
 if TYPE_CHECKING:  # it imports torch
@@ -50,17 +49,6 @@ class CheckResult:
     allowed: float | None = None
     message: str = ""
     seconds: float = 0.0
-
-    def require(self, where: str, graph: str) -> None:
-        """Raises ``CheckFailed`` where the kernel ``where`` of ``graph`` did not pass."""
-        if not self.passed:
-            raise CheckFailed(
-                "a kernel differs from its reference",
-                where=where,
-                got="; ".join(filter(None, (f"error {self.max_error:.3g}", self.message))),
-                expected="" if self.allowed is None else f"at most {self.allowed:.3g}",
-                remedy=f"see where: harness run {graph}",
-            )
 
 
 @dataclass(frozen=True, slots=True)
