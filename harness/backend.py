@@ -141,14 +141,18 @@ class Devices:
         return device.type == "cuda"
 
     def launches(
-        self, device: torch.device, modules: Iterable[EmittedModule] = (), name: str = "graph"
+        self,
+        device: torch.device,
+        modules: Iterable[EmittedModule] = (),
+        name: str = "graph",
+        sizes: Mapping[str, int] | None = None,
     ) -> Launches:
         """What makes kernels of the graph ``name`` run on tensors of ``device``. On CUDA those of
-        ``modules`` begin to be compiled, side by side. Raises ``HarnessError`` for a device that is
-        neither a CPU nor CUDA."""
+        ``modules`` begin to be compiled, side by side, for ``sizes``. Raises ``HarnessError`` for a
+        device that is neither a CPU nor CUDA."""
         if device.type == "cuda":
             kernels = self._on_cuda(device)
-            kernels.prefetch(module.text for module in modules)
+            kernels.prefetch((module.text for module in modules), sizes)
             return self._watched(kernels, name)
         if device.type == "cpu":
             return launches_of(lambda module: functools.partial(self._on_cpu, module))
@@ -393,6 +397,9 @@ class Compiler:
         if self.warn_layouts or options.warn_layouts:
             for sentence in mixed_layouts(compiled):
                 warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
+        nodes = ((str(s), getattr(inputs[n], "node", None)) for s, n in converted.sizes.items())
+        seen = ((name, getattr(node, "hint", None)) for name, node in nodes)
+        hints = {name: hint for name, hint in seen if isinstance(hint, int)}
         infinite = self.assert_finite or options.assert_finite
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
@@ -401,7 +408,7 @@ class Compiler:
         wrap = functools.partial(self._recorded, compiled, kept) if records else None
         if folder is not None:
             wrap = functools.partial(dumped, folder, graph, compiled, wrap)
-        return _boxed(converted, compiled, self.devices, device, rescue, shared, looks, wrap)
+        return _boxed(converted, compiled, self.devices, device, hints, rescue, shared, looks, wrap)
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]
@@ -433,6 +440,7 @@ def _boxed(
     compiled: CompiledGraph,
     devices: Devices,
     device: torch.device,
+    hints: Mapping[str, int],
     rescue: Callable[[HarnessError], Runner],
     bases: Sequence[tuple[int, int]],
     looks: Look | None,
@@ -442,9 +450,8 @@ def _boxed(
     cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
     not if the graph changes its inputs, which may have happened in part. ``bases`` as of
     ``bases``; ``wrap`` makes what is called of what runs the graph."""
-    launches = devices.launches(
-        device, (module for module, _ in compiled.distinct()), compiled.name
-    )
+    texts = (module for module, _ in compiled.distinct())
+    launches = devices.launches(device, texts, compiled.name, hints)
     sizes = Sizes(tuple(converted.sizes), converted.literals)
     run_graph: Runner = prepare_graph(compiled, _looking(launches, looks), device, sizes)
     if wrap is not None:

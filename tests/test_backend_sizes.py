@@ -225,3 +225,18 @@ def test_a_size_that_a_launch_finds_to_be_one_is_broadcast(compiler: Compiler) -
     x = torch.arange(9.0).reshape(3, 3)
     for one in (x, x.repeat(5, 5)[:4, :4]):
         assert differences(function, [one], compiler, dynamic=True) == []
+
+
+def test_kernels_are_compiled_ahead_for_the_sizes_that_were_traced(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[dict[str, int]] = []
+    launches = Devices.launches
+
+    def watched(self: Devices, *args: Any) -> Any:
+        seen.append(dict(args[3]))
+        return launches(self, *args)
+
+    monkeypatch.setattr(Devices, "launches", watched)
+    torch.compile(lambda x: x * 2, backend=compiler, dynamic=True)(torch.randn(12, 7))
+    assert [sorted(sizes.values()) for sizes in seen] == [[7, 12]]

@@ -347,7 +347,7 @@ class Body:
         nothing is lost, and the address arithmetic stays narrow."""
         if var.literal:
             return var.text
-        if var.dtype is self.frame.plan.index_dtype:
+        if var.dtype is self.frame.plan.index_dtype and not self.frame.plan.extents:
             return var.text
         return f"{var.text}.to({self.frame.index_type})"
 

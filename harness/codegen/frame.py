@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from harness.codegen.values import HIGHEST
 from harness.dtypes import DType
 from harness.heuristics.limits import block_name, largest_block, next_power_of_two, reach
 from harness.ir.index_text import IndexPrinter, Language, size_text
@@ -70,8 +71,13 @@ class Frame:
 
     @property
     def index_type(self) -> str:
-        """Triton's name of the index type."""
-        return f"tl.{self.plan.index_dtype.triton_name}"
+        """Triton's name of the index type; ``INDEX`` where a launch says which it is."""
+        return "INDEX" if self.plan.extents else f"tl.{self.plan.index_dtype.triton_name}"
+
+    @property
+    def far(self) -> str:
+        """What is behind every position along the reduction, in the index type."""
+        return "r0_numel" if self.plan.extents else HIGHEST[self.plan.index_dtype is DType.I64]
 
 
 def build_frame(plan: KernelPlan) -> Frame:
@@ -115,6 +121,12 @@ def is_layered(tile: Tile) -> bool:
     return not tile.numel.is_Integer or int(tile.numel) > 65535
 
 
+def index_lines(plan: KernelPlan) -> list[str]:
+    """What a launch says of positions, and unknown sizes in their type."""
+    sizes = [f"ks{n} = tl.full([], ks{n}, INDEX)" for n in range(len(plan.sizes))]
+    return ["INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32", *sizes] * bool(plan.extents)
+
+
 def size_lines(frame: Frame) -> list[str]:
     """The number of points of every tile, as constants where they are known."""
     return [f"{t.prefix}numel = {frame.printer.text(t.numel)}" for t in frame.plan.tiles]
@@ -143,7 +155,7 @@ def _program(frame: Frame, tile: Tile) -> str:
         blocks = "((xnumel + XBLOCK - 1) // XBLOCK)"
         number = f"({frame.program} {'%' if tile.prefix == 'x' else '//'} {blocks})"
     if frame.plan.index_dtype is DType.I64:
-        number = f"{number}.to(tl.int64)"
+        number = f"{number}.to({frame.index_type})"
     return number
 
 
@@ -157,8 +169,18 @@ def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
         f"{prefix}index = {prefix}offset + tl.arange(0, {block}){frame.spread(prefix)}",
     ]
     if prefix in frame.masked:
-        lines.append(f"{prefix}mask = {prefix}index < {prefix}numel")
+        lines.append(_mask_line(frame, tile))
     return lines
+
+
+def _mask_line(frame: Frame, tile: Tile) -> str:
+    """Which points of a block exist: all, where a launch finds that blocks divide the tile."""
+    prefix = tile.prefix
+    inside = f"{prefix}index < {prefix}numel"
+    if not tile.numel.is_Integer:
+        whole = f"tl.full({frame.shape([prefix])}, True, tl.int1)"
+        inside = f"{whole} if {prefix.upper()}EVEN else {inside}"
+    return f"{prefix}mask = {inside}"
 
 
 def reduction_base(frame: Frame, tile: Tile) -> list[str]:
@@ -181,7 +203,7 @@ def reduction_base(frame: Frame, tile: Tile) -> list[str]:
 
 def _block(frame: Frame, tile: Tile) -> str:
     text = f"tl.arange(0, {block_name(tile.prefix)}){frame.spread(tile.prefix)}"
-    return f"{text}.to(tl.int64)" if frame.plan.index_dtype is DType.I64 else text
+    return f"{text}.to({frame.index_type})" if frame.plan.index_dtype is DType.I64 else text
 
 
 def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list[str]:
@@ -202,7 +224,7 @@ def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> 
     else:
         lines = [f"{prefix}index = {prefix}offset + {prefix}base"]
     if prefix in frame.masked:
-        lines.append(f"{prefix}mask = {prefix}index < {prefix}numel")
+        lines.append(_mask_line(frame, tile))
     return lines + entry_lines(frame, tile, used)
 
 

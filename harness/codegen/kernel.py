@@ -15,6 +15,7 @@ from harness.codegen.frame import (
     Frame,
     build_frame,
     entry_lines,
+    index_lines,
     launch_grid,
     parallel_lines,
     reduction_base,
@@ -71,20 +72,37 @@ def render(plan: KernelPlan, number: int) -> KernelSource:
 def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, str], str]:
     """The functions that ``plan``'s kernel calls, by name, and its own text from the parameters
     on. ``program``: the last parameter before the block sizes, which tells the program's number."""
+    helpers, lines = _written(plan, program)
+    if plan.held is not None:
+        more, held = _written(plan.held, program)
+        helpers, (held, lines) = helpers | more, ([_INDENT + t for t in b] for b in (held, lines))
+        lines = ["if HELD:", *held, "else:", *lines]
+    parameters = [a.name for a in plan.arguments] + ([program] if program else [])
+    parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
+    shared = isinstance(plan.workspace, SharedRows)
+    parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if shared]
+    parameters += [f"{STAGES}: tl.constexpr"] if plan.facts.strips else []
+    parameters += ["ALIGNED: tl.constexpr"] if plan.aligned is not None else []
+    parameters += [f"{name}: tl.constexpr" for name in variants(plan)]
+    body = "".join(f"{_INDENT}{line}\n" for line in (*index_lines(plan), *lines))
+    called = functions_called("".join((*helpers.values(), _COMMENT.sub("", body))))
+    return called | helpers, f"({', '.join(parameters)}):\n{body}"
+
+
+def variants(plan: KernelPlan) -> list[str]:
+    """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
+    unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
+    return ["WIDE"] * bool(plan.extents) + ["HELD"] * (plan.held is not None) + unknown
+
+
+def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], list[str]]:
+    """The functions of ``plan``'s kernel that are its own, and its lines."""
     shared = plan.workspace
     exchange = Exchange(shared.each) if isinstance(shared, SharedRows) else None
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
-    parameters = [a.name for a in plan.arguments] + ([program] if program else [])
-    parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
-    parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if exchange]
-    parameters += [f"{STAGES}: tl.constexpr"] if plan.facts.strips else []
-    parameters += ["ALIGNED: tl.constexpr"] if plan.aligned is not None else []
-    body = "".join(f"{_INDENT}{line}\n" for line in lines)
-    own = kernel.functions
-    called = functions_called("".join((*own.values(), _COMMENT.sub("", body))))
-    return called | own, f"({', '.join(parameters)}):\n{body}"
+    return kernel.functions, lines
 
 
 def block_names(plan: KernelPlan) -> list[str]:

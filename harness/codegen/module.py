@@ -5,18 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Iterable, Mapping
 
+import msgspec
+
 from harness.codegen import tail
 from harness.codegen.inputs import argument_rows
+from harness.codegen.kernel import variants
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.graph.model import Graph
+from harness.heuristics.limits import block_name
 from harness.heuristics.registry import candidates
-from harness.ir.affine import UNKNOWN_SIZE
+from harness.ir.affine import UNKNOWN_SIZE, size_hint
+from harness.ir.index_text import size_text
 from harness.ir.philox import philox
 from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
 from harness.target import Target
+from harness.tiling.build import INT32_LIMIT
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
 _MOST_SOURCE_LINES = 24
@@ -34,16 +40,23 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]
     reduced = reduced_elements(plan)
+    points = {tile.prefix: size_hint(tile.numel) for tile in plan.tiles}  # that it is timed with
+    facts = (plan.held or plan).facts.at(points) if plan.sizes else plan.facts
     allowed = tail.allowed_pairs(types, reduced, reference.floating, rounded=reference.rounded)
     own = tail.template("kernel.py.j2").render(
         source=source,
         plan=plan,
-        facts=plan.facts,
+        facts=facts,
+        known=[msgspec.to_builtins(p.facts) for p in (plan, plan.held) if p is not None],
+        variants=variants(plan),
+        limit=INT32_LIMIT,
+        size_text=size_text,
+        block_name=block_name,
         target=target,
         region=graph.name,
         reference=reference,
         operations=floating_operations(plan),
-        configs=[config_dict(config) for config in candidates(plan.facts, target)],
+        configs=[config_dict(config) for config in candidates(facts, target)],
         signature=signature,
         written=written,
         reduced=reduced,

@@ -180,9 +180,7 @@ class Reducer:
     def _outcome(reduce: Reduce, dtype: DType, text: str) -> str:
         if reduce.kind in _EXTREMES and dtype.is_float:
             return text
-        if reduce.kind is ReduceKind.ANY:
-            return f"{text} != 0"
-        if reduce.dtype is DType.BOOL:
+        if reduce.kind is ReduceKind.ANY or reduce.dtype is DType.BOOL:
             return f"{text} != 0"
         return text if reduce.dtype is dtype else f"{text}.to({triton_type(reduce.dtype)})"
 
@@ -200,15 +198,19 @@ class Reducer:
 
     def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         plan = self.body.frame.plan
-        long = plan.persistent and plan.facts.reduced > LONGEST_ROW_IN_REGISTERS
-        if long and kind is ReduceKind.MAX:
-            # One instruction an element, not five; in return five exchanges of a warp, not one.
-            return self._kept(f"tl.reduce({name}, {self._axis}, _larger)")
+        # One instruction an element, not five; in return five exchanges of a warp, not one.
+        larger = self._kept(f"tl.reduce({name}, {self._axis}, _larger)")
+        apart = plan.persistent and kind is ReduceKind.MAX
+        if apart and plan.facts.reduced > LONGEST_ROW_IN_REGISTERS:
+            return larger
         key, _ = self._key(kind, dtype, name)
         _, sign, mask = KEYS[dtype]
         best = self.body.line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
         bits = f"({best} ^ (({best} >> {sign}) & {mask}))"
-        return f"{bits}.to({triton_type(dtype)}, bitcast=True)"
+        found = f"{bits}.to({triton_type(dtype)}, bitcast=True)"
+        if apart and R in plan.facts.unknown:  # what is not taken is not compiled
+            return f"{larger} if {block_name(R)} > {LONGEST_ROW_IN_REGISTERS} else {found}"
+        return found
 
     # argmax and argmin
 
@@ -237,11 +239,10 @@ class Reducer:
         if guard and self._mask:
             key = self.body.line(scope, self._guarded(key, worst))
         best = self.body.line(scope, self._reduce("tl.max" if biggest else "tl.min", key))
-        far = HIGHEST[self.body.frame.plan.index_dtype is DType.I64]
         hit = f"{key} == {best}"
         if guard and self._mask:
             hit = f"({hit}) & {self._mask}"
-        where = self.body.line(scope, f"tl.where({hit}, {index}, {far})")
+        where = self.body.line(scope, f"tl.where({hit}, {index}, {self.body.frame.far})")
         first = self._reduce("tl.min", where)
         self._define(reduce, f"{first}.to({triton_type(reduce.dtype)})")
 
@@ -252,10 +253,10 @@ class Reducer:
         biggest = reduce.kind is ReduceKind.ARGMAX
         kind = ReduceKind.MAX if biggest else ReduceKind.MIN
         acc = self._accumulator(kind.value, neutral(kind, dtype), triton_type(dtype))
-        wide = self.body.frame.plan.index_dtype is DType.I64
-        at = self._accumulator("place", HIGHEST[wide], self.body.frame.index_type)
+        far = self.body.frame.far
+        at = self._accumulator("place", far, self.body.frame.index_type)
         value = self.body.line(loop, text)
-        better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {HIGHEST[wide]})"
+        better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {far})"
         if dtype.is_float:
             better += f" | (({value} != {value}) & ({acc} == {acc}))"
         if self._mask:
@@ -268,10 +269,8 @@ class Reducer:
     # Welford
 
     def _count(self) -> str:
-        tile = next(t for t in self.body.frame.plan.tiles if t.prefix == R)
-        if tile.numel.is_Integer:
-            return f"{int(tile.numel)}.0"
-        return f"tl.full([], {R}numel, tl.float32)"
+        n = next(t.numel for t in self.body.frame.plan.tiles if t.prefix == R)
+        return f"{int(n)}.0" if n.is_Integer else f"tl.full([], {R}numel, tl.float32)"
 
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype

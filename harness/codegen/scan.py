@@ -117,9 +117,9 @@ class Scanner:
         blocks: tuple[str, ...] = (self.body.line(scope, self.body.whole(arg, dtype)),)
         if kind in (ScanKind.MAX, ScanKind.MIN):
             parts += ((self.body.frame.plan.index_dtype, "0"),)
-            blocks += (
-                self.body.line(scope, f"tl.broadcast_to({R}index, {self.body.block_shape})"),
-            )
+            place = f"{R}index" + ".to(tl.int64)" * bool(self.body.frame.plan.extents)
+            shape = self.body.block_shape
+            blocks += (self.body.line(scope, f"tl.broadcast_to({place}, {shape})"),)
         found = self._combined(scope, _How(_HELPER.get(kind, ""), parts), blocks)
         if scan.dtype is not dtype and not scan.component:
             return (self.body.line(scope, f"{found[0]}.to({triton_type(scan.dtype)})"), *found[1:])
@@ -247,7 +247,8 @@ class Scanner:
                 else f"{found}.to({triton_type(arg.dtype)})"
             )
             found = self.body.line(scope, to)
-        return found, self.body.line(scope, f"{place}.to({self.body.frame.index_type})")
+        index = self.body.frame.plan.index_dtype.triton_name
+        return found, self.body.line(scope, f"{place}.to(tl.{index})")
 
     def _key(self, scope: Scope, dtype: DType, value: str) -> str:
         """``value`` as integers in the same order, zeros equal and NaN last."""

@@ -75,9 +75,8 @@ def cdiv(numerator: int, denominator: int) -> int:
 def reach(facts: Facts) -> int:
     """The largest block along the reduction of a looped kernel."""
     inner = facts.hint in (Hint.INNER, Hint.DEFAULT) and ("XBLOCK", 1) in facts.fixed_blocks
-    known = not any(is_reduction(prefix) for prefix in facts.unknown)
     whole = facts.aligned or facts.reduced % 8 == 0  # others are not measured
-    long = inner and known and whole and facts.reduced >= MAX_LONG_BLOCK
+    long = inner and whole and facts.reduced >= MAX_LONG_BLOCK
     return MAX_LONG_BLOCK if long and (facts.loops > 1 or facts.side > 1) else MAX_REDUCTION_BLOCK
 
 

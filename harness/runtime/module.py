@@ -8,18 +8,23 @@ to a file named by its hash before it is executed. Nothing is entered in
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import msgspec
+
 from harness.errors import CompileFailed, HarnessError, InvalidProgram
 from harness.files import write_atomically
-from harness.heuristics.facts import OPTIONS, Config
+from harness.heuristics.facts import OPTIONS, Config, Facts
+from harness.heuristics.registry import candidates
 from harness.records import modules as stated
 from harness.runtime.compile.cache import process_folder
 from harness.runtime.grid import checked
+from harness.target import Target
 
 USER = "user"
 """The category of hand-written kernels."""
@@ -129,6 +134,34 @@ class LoadedModule:
                 remedy="ask for the grid at every launch, with its arguments",
             )
         return checked(self.raw.grid(values, args), where)
+
+    def fitted(self, config: Config, args: Sequence[Any] | None = None) -> Config:
+        """``config`` with what is compiled for the sizes in ``args``: the parts of the kernel, and
+        the largest power of two that divides each, up to 16. Without ``args`` for those of
+        ``get_args``, where the configuration says nothing."""
+        count = len(self.unknown_sizes)
+        if not count:
+            return config
+        given = [None] * len(self.signature) + [*self.unknown_sizes.values()]
+        full = given[count:] if args is None else args
+        sizes = zip(list(self.signature)[-count:], full[-count:], strict=True)
+        known = {n: math.gcd(size, 16) for n, size in sizes if n in self.divisible_by_16}
+        if hasattr(self.raw, "variant"):
+            stated = self.raw.variant(config_dict(config), full)
+            known |= {name: int(value) for name, value in stated.items()}
+        blocks = dict(config.blocks)
+        blocks = {**known, **blocks} if args is None else {**blocks, **known}
+        return replace(config, blocks=tuple(blocks.items()))
+
+    def at(self, args: Sequence[Any], target: Target) -> LoadedModule:
+        """The module with candidates for the sizes in ``args``."""
+        made = self
+        if hasattr(self.raw, "facts"):
+            stated, points = self.raw.facts(args)
+            facts = msgspec.convert(stated, Facts).at(points)
+            configs, fixed = candidates(facts, target), dict(facts.fixed_blocks)
+            made = replace(self, configs=configs, points=points, fixed_blocks=fixed)
+        return replace(made, configs=tuple(self.fitted(c, args) for c in made.configs))
 
     def get_args(
         self, device: str | None = None, seed: int = 0, sizes: Mapping[str, int] | None = None

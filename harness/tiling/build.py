@@ -47,7 +47,7 @@ from harness.tiling.space import Space, iteration_space
 from harness.tiling.workspace import SharedRows, Workspace
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
-_INT32_LIMIT = 2**31 - 2**20
+INT32_LIMIT = 2**31 - 2**20
 _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
 
 
@@ -86,8 +86,7 @@ def plan(
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
     touched = bytes_touched([*reads, *writes], assumed)
     facts = _facts(category, space, segments, buffers, group, touched)
-    outside = [s for s in stores if s.buffer not in group.internal]
-    aligned = _aligned(outside, tiles[-1], dtypes, facts)
+    aligned = _aligned(stores, group, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
         online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
@@ -104,12 +103,10 @@ def plan(
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows):
         facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
-    return KernelPlan(
+    made = KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
-        arguments=arguments(
-            program, segments, group.internal, pairs, sizes, shared is not None, kept
-        ),
+        arguments=arguments(program, segments, group.internal, pairs, sizes, bool(shared), kept),
         tiles=tiles,
         segments=segments,
         buffers=buffers,
@@ -124,21 +121,48 @@ def plan(
         workspace=shared,
         aligned=aligned,
         runs=lanes[2] if lanes is not None else (),
+        extents=_counted(sizes, group, buffers, stores),
     )
+    free = decisions.looped(group.reduced) is None and not group.rnumel.is_Integer
+    return _with_held(made, program, group, space, target) if free else made
+
+
+def _with_held(
+    made: KernelPlan, program: Program, group: FusedGroup, space: Space, target: Target
+) -> KernelPlan:
+    """``made``, a loop over rows of unknown length along memory, beside a block for short ones."""
+    looped = made.category is Category.REDUCTION
+    longest = choose.MAX_HELD if looped and space.hint in (Hint.INNER, Hint.DEFAULT) else 0
+    while longest and not _persistent(group, space, Hint.INNER, target, sympy.Integer(longest)):
+        longest //= 2
+    if longest < 2:
+        return made
+    segments = _segments(program, group, space, True)
+    pairs = shared_pairs(group.in_place, made.segments)
+    if not set(pairs) <= set(shared_pairs(group.in_place, segments)):
+        return made
+    facts = _facts(Category.PERSISTENT, space, segments, made.buffers, group, made.facts.bytes)
+    held = dataclasses.replace(
+        made, category=Category.PERSISTENT, segments=segments, tiles=space.tiles(), facts=facts
+    )
+    return dataclasses.replace(made, tiles=space.tiles(), held=held, longest=longest)
 
 
 def _aligned(
-    stores: Sequence[Store], row: Tile, dtypes: Mapping[str, DType], facts: Facts
+    stores: Sequence[Store], group: FusedGroup, row: Tile, dtypes: Mapping[str, DType], facts: Facts
 ) -> AlignedRows | None:
+    outside = [s for s in stores if s.buffer not in group.internal]
     alone = facts.family is Family.REDUCTION and ("XBLOCK", 1) in facts.fixed_blocks
-    return aligned_rows(stores, row.entries, dtypes) if alone else None
+    return aligned_rows(outside, row.entries, dtypes) if alone else None
 
 
-def _persistent(group: FusedGroup, space: Space, hint: Hint, target: Target) -> bool:
+def _persistent(
+    group: FusedGroup, space: Space, hint: Hint, target: Target, rnumel: sympy.Expr
+) -> bool:
     many = size_hint(group.numel) >= STORED_COLUMNS * target.multiprocessors
     stored = many and space.stored and not any(nest.is_scan for nest in group.nests)
     facts = space.widths, passes(group), space.held, stored
-    return choose.is_persistent(hint, group.rnumel, space.full_loads, target, *facts)
+    return choose.is_persistent(hint, rnumel, space.full_loads, target, *facts)
 
 
 def _states(program: Program, group: FusedGroup) -> tuple[frozenset[str], frozenset[str]]:
@@ -164,7 +188,8 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     along = [v for nest in group.nests for v in scans(nest.stores)]
     if any(isinstance(v, Sort) for v in along):
         return Category.PERSISTENT
-    if _persistent(group, space, space.hint, target) if looped is None else not looped:
+    persistent = _persistent(group, space, space.hint, target, group.rnumel)
+    if persistent if looped is None else not looped:
         return Category.PERSISTENT
     alone = not any(reductions(nest.stores) for nest in group.nests)
     loops = [segment.kind for segment in group.segments] == [SegmentKind.LOOP]
@@ -233,11 +258,34 @@ def _unknown_sizes(
     return tuple(sorted({s for e in exprs for s in e.free_symbols} - bound, key=str))
 
 
+def _extents(group: FusedGroup, buffers: Sequence[Buffer]) -> list[sympy.Expr]:
+    """How many points and elements there are to count."""
+    return [group.numel * group.rnumel, *(b.extent for b in buffers)]
+
+
 def _index_dtype(group: FusedGroup, buffers: Sequence[Buffer]) -> DType:
     """int32 if every point and every element can be counted in it; unknown sizes cannot."""
-    extents = [group.numel * group.rnumel, *(b.extent for b in buffers)]
-    fits = all(e.is_Integer and int(e) < _INT32_LIMIT for e in extents)
+    fits = all(e.is_Integer and int(e) < INT32_LIMIT for e in _extents(group, buffers))
     return DType.I32 if fits else DType.I64
+
+
+def _counted(
+    sizes: Sequence[sympy.Symbol],
+    group: FusedGroup,
+    buffers: Sequence[Buffer],
+    stores: Sequence[Store],
+) -> tuple[sympy.Expr, ...]:
+    """Extents, and products of sizes that are values, of which a launch may find that 32 bits hold
+    them; none if one is too large for certain, or sizes are computed with otherwise."""
+    extents = _extents(group, buffers)
+    indices = [v.index for v in values(stores) if isinstance(v, IndexValue)]
+    used = [index for index in indices if index.free_symbols & set(sizes)]
+    factors = [f for index in used for f in sympy.Mul.make_args(index)]
+    plain = all(f.is_positive and (f.is_Symbol or f.is_Integer) for f in factors)
+    known = [int(e) for e in extents if e.is_Integer]
+    if not (sizes and plain and all(e < INT32_LIMIT for e in known)):
+        return ()
+    return tuple(dict.fromkeys((*sizes, *used, *(e for e in extents if not e.is_Integer))))
 
 
 def _facts(
@@ -253,7 +301,7 @@ def _facts(
     hint = space.hint or Hint.DEFAULT
     dtypes = {b.name: b.dtype for b in buffers}
     looped = category is Category.REDUCTION
-    return Facts(
+    made = Facts(
         family=Family.SCAN if looped and _combined(stores) else Family[category.name],
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=hint,
@@ -262,7 +310,6 @@ def _facts(
         reductions=_reductions(stores, looped) + len(_combined(stores)),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
-        fixed_blocks=_fixed_blocks(category, hint, space.tiles(), group.rnumel),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
@@ -272,6 +319,7 @@ def _facts(
         ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
     )
+    return dataclasses.replace(made, fixed_blocks=made.pinned)
 
 
 def _reductions(stores: Sequence[Store], looped: bool) -> int:
@@ -312,29 +360,6 @@ def _read_again(
         if n > 1 and index.free_symbols & along and index.free_symbols & across
     }
     return sum(dtypes[name].itemsize for name in own) * size_hint(reduced.numel)
-
-
-def _fixed_blocks(
-    category: Category, hint: Hint, tiles: Sequence[Tile], rnumel: sympy.Expr
-) -> tuple[tuple[str, int], ...]:
-    if not rnumel.is_Integer:
-        return ()
-    size = int(rnumel)
-    if category is Category.SPLIT_SCAN:
-        return (("XBLOCK", 1),)
-    strips = tiles[0].prefix == "y" and tiles[-1].is_reduction
-    pins: list[tuple[str, int]] = [("YBLOCK", 1)] if strips else []
-    rows = sympy.Mul(*(t.numel for t in tiles if not t.is_reduction))
-    many = bool(rows.is_Integer) and int(rows) >= choose.MANY_ROWS
-    alone = {
-        Category.PERSISTENT: choose.NO_X_MANY if many else choose.NO_X_PERSISTENT,
-        Category.REDUCTION: choose.NO_X_LOOPED,
-    }.get(category)
-    if alone is not None and hint is Hint.INNER and size >= alone:
-        pins.append(("XBLOCK", 1))
-    if category in (Category.PERSISTENT, Category.MIXED):
-        pins.append(("R0_BLOCK", 1 << (size - 1).bit_length()))
-    return tuple(pins)
 
 
 def kernel_name(category: str, origins: Sequence[str]) -> str:

@@ -29,6 +29,8 @@ PERSISTENT_AGAIN = 16384
 """The same where a loop would read one tensor again and nothing else along the parallel dimension:
 0.98 of a copy on an H200 (16384 columns of bfloat16, 8 warps) against 0.79 in a loop."""
 
+MAX_HELD = PERSISTENT_AGAIN
+
 PERSISTENT_REGISTERS = 2
 """A persistent block's full-size loads may fill one ``PERSISTENT_REGISTERS``-th of a
 multiprocessor's registers (32768 elements on Hopper): the rest is for what is computed
@@ -51,16 +53,6 @@ warp are 128 bytes apart; in a loop of 4 elements a thread they are not."""
 
 MIXED = 4
 """A direction counts if it has at least one ``MIXED``-th of the other one's bytes."""
-
-NO_X_PERSISTENT = 256
-"""Contiguous persistent reductions of at least this size take one row per program."""
-
-MANY_ROWS, NO_X_MANY = 4096, 1024
-"""The same from ``MANY_ROWS`` rows on: a program more costs 0.6 ns on an H200, whatever it does
-(524,288 rows of 256 elements of bfloat16: 321 us, 131 us with four of them a program)."""
-
-NO_X_LOOPED = 2048
-"""Contiguous looped reductions of at least this size take one row per program."""
 
 LONG_STRIP = 256
 """Columns from which on a program has columns of a single strip of rows."""

@@ -85,7 +85,10 @@ class KernelPlan:
     that this one scatters into over what they hold. ``workspace``: several programs share a row, or
     may, and tell each other through it. ``aligned``: how its loops get at whole vectors. ``runs``:
     its points go in groups (``tiling.lanes``), which have a store for each of theirs, in a row;
-    each is what is loaded as one vector: neighbours, from a multiple of their number on."""
+    each is what is loaded as one vector: neighbours, from a multiple of their number on.
+    ``extents``: unknown sizes and what positions count to, where a launch says whether 32 bits hold
+    them all. ``held``: the plan for rows that fit one block, up to ``longest`` elements, where only
+    a launch tells how long they are; this one is for longer ones."""
 
     name: str
     category: Category
@@ -104,6 +107,9 @@ class KernelPlan:
     workspace: Workspace | SharedRows | None = None
     aligned: AlignedRows | None = None
     runs: tuple[tuple[Value, ...], ...] = ()
+    extents: tuple[sympy.Expr, ...] = ()
+    held: KernelPlan | None = None
+    longest: int = 0
 
     @property
     def persistent(self) -> bool:

@@ -9,9 +9,11 @@ import pytest
 from harness.errors import HarnessError, InvalidProgram
 from harness.graph.model import Graph
 from harness.graph.text import loads
+from harness.heuristics.facts import Config
 from harness.ir.affine import UNKNOWN_SIZE
 from harness.runtime import module as runtime
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.target import H100
 from tests.codegen.graphs import graph_of_size
 from tests.codegen.kernels import modules
 
@@ -65,7 +67,14 @@ ADDED = graph("""def added(
 """)
 
 GRAPHS = (SOFTMAX, ROWS, COLUMNS, TURNED, ADDED)
-SIZES = ({"s0": 1, "s1": 1}, {"s0": 3, "s1": 130}, {"s0": 33, "s1": 7}, {"s0": 64, "s1": 64})
+SIZES = (
+    {"s0": 1, "s1": 1},
+    {"s0": 3, "s1": 130},
+    {"s0": 33, "s1": 7},
+    {"s0": 64, "s1": 64},
+    {"s0": 3, "s1": 1100},  # longer than a block: in a loop
+    {"s0": 2, "s1": 1024},
+)
 
 
 def test_every_size_computes_what_torch_does(tmp_path: Path, interpreter: InterpreterPool) -> None:
@@ -137,3 +146,47 @@ def test_bytes_are_those_of_the_sizes_that_are_timed(tmp_path: Path) -> None:
     assert loaded.bytes_moved == 2 * 4 * UNKNOWN_SIZE**2
     assert module.facts.bytes == loaded.bytes_moved
     assert set(module.facts.unknown) == {"x", "y"}
+
+
+def sized_rows(tmp_path: Path, s0: int, s1: int) -> tuple[runtime.LoadedModule, list[object]]:
+    (module,) = modules(ROWS)
+    loaded = runtime.load(module.text, tmp_path)
+    assert list(loaded.unknown_sizes) == ["s0", "s1"]
+    return loaded, [None, None, s0, s1]
+
+
+@pytest.mark.parametrize(
+    "s0, s1", [(8192, 1000), (4096, 4096), (100, 64), (32768, 257), (64, 8192), (300, 30000)]
+)
+def test_sizes_of_a_launch_have_the_candidates_of_a_kernel_for_them_alone(
+    tmp_path: Path, s0: int, s1: int
+) -> None:
+    loaded, args = sized_rows(tmp_path, s0, s1)
+    text = f'# harness graph 1\ndef rows(\n    x: "f32[{s0}, {s1}]",\n):\n'
+    text += f'    total: "f32[{s0}]" = aten.sum.dim_IntList(x, [1])\n    return (total,)\n'
+    (alone,) = modules(loads(text, "test graph"))
+    known = runtime.load(alone.text, tmp_path)
+    got = loaded.at(args, H100)
+    blocks = ("XBLOCK", "R0_BLOCK")
+    first = [(c.block("XBLOCK"), c.block("R0_BLOCK"), c.num_warps) for c in got.configs]
+    assert first == [(*map(c.block, blocks), c.num_warps) for c in known.configs]
+    assert got.points == known.points and got.fixed_blocks == known.fixed_blocks
+
+
+def test_what_is_compiled_follows_from_the_sizes(tmp_path: Path) -> None:
+    loaded, _ = sized_rows(tmp_path, 1, 1)
+    config = Config((("XBLOCK", 2), ("R0_BLOCK", 1024)), 4)
+
+    def fitted(s0: int, s1: int) -> dict[str, int]:
+        found = dict(loaded.fitted(config, [None, None, s0, s1]).blocks)
+        return {name: value for name, value in found.items() if "BLOCK" not in name}
+
+    rest = {"WIDE": 0, "XEVEN": 1}
+    assert fitted(6, 1000) == {"ks0": 2, "ks1": 8, "HELD": 1, "R0_EVEN": 0, **rest}
+    assert fitted(6, 1024) == {"ks0": 2, "ks1": 16, "HELD": 1, "R0_EVEN": 1, **rest}
+    assert fitted(6, 1025) == {"ks0": 2, "ks1": 1, "HELD": 0, "R0_EVEN": 0, **rest}
+    assert fitted(6, 2048) == {"ks0": 2, "ks1": 16, "HELD": 0, "R0_EVEN": 1, **rest}
+    assert fitted(6, 0)["R0_EVEN"] == 0  # a sum of nothing is not of what lies there
+    assert fitted(7, 1000)["XEVEN"] == 0
+    assert fitted(1 << 21, 1 << 10)["WIDE"] == 1
+    assert fitted((1 << 21) - 1025, 1 << 10)["WIDE"] == 0

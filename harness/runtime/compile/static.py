@@ -180,12 +180,12 @@ def compile_for(
     from triton.compiler import ASTSource
 
     kernel = loaded.kernel
-    blocks = modules.config_dict(config)
+    blocks = modules.config_dict(loaded.fitted(config))
     constants = _constants(loaded, {modules.ALIGNED: not unaligned, **blocks})
     signature = loaded.signature
     full = {n: signature.get(n, "constexpr") for n in kernel.arg_names}
     attributes = {
-        (kernel.arg_names.index(n),): [["tt.divisibility", 16]]
+        (kernel.arg_names.index(n),): [["tt.divisibility", blocks.get(n, 16)]]
         for n in loaded.divisible_by_16
         if n not in unaligned
     }
@@ -223,8 +223,8 @@ def compiled_binary(
     triton: str = "",
 ) -> KernelBinary:
     """The kernel of ``loaded`` under ``config``: the one kept in ``cache``, or compiled and
-    kept there. ``unaligned`` names pointers that may have any address, and sizes that may be
-    any number. ``triton``: only one that this version compiled. Needs no GPU.
+    kept there. ``unaligned`` names pointers that may have any address. ``triton``: only one that
+    this version compiled. Needs no GPU.
 
     Raises ``CompileFailed``.
     """

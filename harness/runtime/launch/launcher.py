@@ -29,8 +29,8 @@ from harness.runtime.launch.host import raw_stream
 from harness.runtime.launch.native import Kernel, launching
 from harness.target import Target
 
-_MOST_VARIANTS = 1024
-"""Grids and alignments that a launcher remembers."""
+MOST_VARIANTS = 1024
+"""Sizes and alignments that a launcher remembers."""
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -95,28 +95,28 @@ class Launcher:
     driver: Driver | None = None
     triton: str = ""
     _stream: Callable[[int], int] = field(default_factory=raw_stream)
-    _kernels: dict[tuple[int, tuple[int, ...], Counts | None], Kernel] = field(default_factory=dict)
-    _compiled: dict[tuple[str, ...], KernelBinary] = field(default_factory=dict)
+    _kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
+    _compiled: dict[tuple[tuple[str, ...], Config], KernelBinary] = field(default_factory=dict)
     _loaded: LoadedBinaries | None = None
-    _sized: bool = field(init=False)
+    _sizes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sized = bool(self.loaded.unknown_sizes)
+        self._sizes = len(self.loaded.unknown_sizes)
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Enqueue the kernel. Raises ``CompileFailed`` (out of resources included) the
         first time."""
         device = torch.cuda.current_device()
-        if self._sized:
-            kernel = self._variant(device, self._odd_sizes(args), self._grid(args))
+        if self._sizes:
+            kernel = self._variant(device, (), args)
         else:
-            kernel = self._kernels.get((device, (), None)) or self.kernel(device)
+            kernel = self._kernels.get((device, (), ())) or self.kernel(device)
         kernel(self._stream(device), *args)
 
     def launch(self, device: int, stream: int, *args: Any) -> None:
         """Enqueue on ``stream`` of ``device``, which is current; the grid may depend on sizes
         among the arguments."""
-        self._variant(device, self._odd_sizes(args), self._grid(args))(stream, *args)
+        self._variant(device, (), args)(stream, *args)
 
     def kernel(self, device: int) -> Kernel:
         """What launches on the CUDA device number ``device``: ``kernel(stream, *args)``.
@@ -129,24 +129,26 @@ class Launcher:
 
     def misaligned(self, device: int, stream: int, *args: Any) -> None:
         """Launch with arguments of which some are not aligned."""
-        aligned = self.binary().aligned
+        aligned = binaries.pointers_aligned(self.loaded)
         places = tuple(
             at
-            for at, (name, _) in enumerate(self.binary().signature)
+            for at, name in enumerate(self.loaded.signature)
             if name in aligned and _address(args[at]) % 16
         )
-        places += self._odd_sizes(args)
-        self._variant(device, places, self._grid(args))(stream, *args)
+        self._variant(device, places, args)(stream, *args)
 
-    def binary(self, unaligned: Collection[str] = ()) -> KernelBinary:
-        """The compiled kernel, from the cache or compiled now. Raises ``CompileFailed``."""
-        names = tuple(unaligned)
-        found = self._compiled.get(names)
+    def binary(
+        self, unaligned: Collection[str] = (), args: Sequence[Any] | None = None
+    ) -> KernelBinary:
+        """The kernel compiled for the sizes in ``args`` (None: those that the configuration was
+        made for), from the cache or now. Raises ``CompileFailed``."""
+        names, config = tuple(unaligned), self.loaded.fitted(self.config, args)
+        found = self._compiled.get((names, config))
         if found is None:
             found = compiled_binary(
-                self.loaded, self.target, self.config, names, self.cache, self.triton
+                self.loaded, self.target, config, names, self.cache, self.triton
             )
-            self._compiled[names] = found
+            self._compiled[names, config] = found
         return found
 
     def prepare(self) -> int:
@@ -156,7 +158,7 @@ class Launcher:
     def resources(self) -> Loaded:
         """Compile and load; registers and spills as the driver reports them."""
         device = torch.cuda.current_device()
-        if not self._sized:
+        if not self._sizes:
             self.kernel(device)
         return self._binaries().load(self.binary(), device)
 
@@ -165,27 +167,21 @@ class Launcher:
             self._loaded = LoadedBinaries(self.driver or cuda())
         return self._loaded
 
-    def _odd_sizes(self, args: Sequence[Any]) -> tuple[int, ...]:
-        """Where sizes that are no multiples of 16 stand among the arguments."""
-        first = len(args) - len(self.loaded.unknown_sizes)
-        return tuple(at for at in range(first, len(args)) if args[at] % 16)
-
-    def _grid(self, args: Sequence[Any]) -> Counts | None:
-        """The grid for these arguments, where it depends on them."""
-        return self.loaded.grid(self.config, args) if self._sized else None
-
     def _variant(
-        self, device: int, misaligned: tuple[int, ...], grid: Counts | None = None
+        self, device: int, misaligned: tuple[int, ...], args: Sequence[Any] = ()
     ) -> Kernel:
-        found = self._kernels.get((device, misaligned, grid))
+        key = (device, misaligned, tuple(args[-self._sizes :]) if self._sizes else ())
+        found = self._kernels.get(key)
         if found is None:
-            if len(self._kernels) >= _MOST_VARIANTS:
+            if len(self._kernels) >= MOST_VARIANTS:
                 self._kernels.clear()  # of ever new sizes; what is compiled and loaded stays
-            names = [name for name, _ in self.binary().signature] if misaligned else []
-            binary = self.binary([names[at] for at in misaligned])
+            names = list(self.loaded.signature)
+            known = args if self._sizes and args else None
+            binary = self.binary([names[at] for at in misaligned], known)
+            grid = None if known is None else self.loaded.grid(self.config, known)
             found = self._empty(device)
             self._binaries().bind(found, binary, device, grid)
-            self._kernels[device, misaligned, grid] = found
+            self._kernels[key] = found
         return found
 
     def _empty(self, device: int) -> Kernel:

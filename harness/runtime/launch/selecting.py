@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.static import reason, untuned
 from harness.runtime.launch.driver import cuda
-from harness.runtime.launch.launcher import Launcher
+from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
 from harness.runtime.launch.native import Kernel, launching
 from harness.runtime.tune.autotune import Settings
 from harness.runtime.tune.caching import CachingAutotuner
@@ -70,16 +70,17 @@ class SelectedKernels:
             found = self._kernels[module_text] = SelectedKernel(module_text, self)
         return found
 
-    def prefetch(self, module_texts: Iterable[str]) -> None:
-        """Begin to compile in worker processes what the first launches of these modules will
-        need and the cache does not have: all candidates with a timer, else the default.
+    def prefetch(self, module_texts: Iterable[str], sizes: Mapping[str, int] | None = None) -> None:
+        """Begin to compile in worker processes what the first launches of these modules, of
+        ``sizes``, will need and the cache does not have: all candidates with a timer, else the
+        default.
 
         No launch waits for it: what is not there yet is compiled by the launch. Launches come
         in the order of the modules, so the workers begin at the other end.
         """
         if self.cache is None or self.jobs < 2:
             return
-        jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text)]
+        jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text, sizes)]
         if not jobs or (self._pool is None and len(jobs) <= _FEW):
             return
         if self._pool is None:
@@ -117,7 +118,8 @@ class SelectedKernels:
         """The module's candidates, first the table's, or the one that is known to spill less than
         those before it."""
         given = None if self.table is None else self.table.get(loaded)
-        known = given or untuned(loaded.text, self.target, self.cache)
+        sized = bool(loaded.unknown_sizes)  # candidates are then of one launch
+        known = given or (None if sized else untuned(loaded.text, self.target, self.cache))
         return list(dict.fromkeys((known or loaded.configs[0], *loaded.configs)))
 
     def unbound(
@@ -138,11 +140,15 @@ class SelectedKernels:
             self._launchers[key] = Launcher(loaded, config, self.target, self.cache)
         return self._launchers[key]
 
-    def _missing(self, module_text: str) -> list[CompileJob]:
+    def _missing(
+        self, module_text: str, sizes: Mapping[str, int] | None = None
+    ) -> list[CompileJob]:
         kernel = self.get(module_text)
-        if kernel.config is not None:
+        loaded, known = kernel.loaded, sizes or {}
+        if kernel.config is not None or not loaded.unknown_sizes.keys() <= known.keys():
             return []
-        loaded = kernel.loaded
+        args = [None] * len(loaded.signature) + [known[name] for name in loaded.unknown_sizes]
+        loaded = loaded.at(args[-len(loaded.signature) :], self.target)
         configs = self.candidates(loaded)[: None if self.timer is not None else 1]
         names = [(c, binaries.artifact(module_text, c, self.target)) for c in configs]
         assert self.cache is not None
@@ -173,8 +179,8 @@ class SelectedKernel:
     owner: SelectedKernels
     config: Config | None = None
     kernel: Kernel = field(init=False)
-    _launcher: Launcher | None = None
     _loaded: modules.LoadedModule | None = None
+    _launchers: dict[tuple[int, ...], Launcher] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.kernel = self.owner.unbound(self._first_launch, self._misaligned, self.text)
@@ -187,43 +193,52 @@ class SelectedKernel:
         return self._loaded
 
     def _first_launch(self, stream: int, *args: Any) -> None:
-        """Choose a configuration, then launch. Where the grid depends on sizes among the
-        arguments, every launch comes here."""
+        """Choose a configuration, then launch. Where there are sizes among the arguments, every
+        launch comes here."""
         device = self.owner.device
-        if self._launcher is not None:
-            self._launcher.launch(device, stream, *args)
+        if (launcher := self._launchers.get(self._sizes(args))) is not None:
+            launcher.launch(device, stream, *args)
         elif self._is_timed() and torch.cuda.is_current_stream_capturing():
             # Timing waits for the device, which a recording forbids: choose for this call only.
-            self.owner.launcher(self.loaded, self._first()).launch(device, stream, *args)
+            config = self._first(self.loaded.at(args, self.owner.target))
+            self.owner.launcher(self.loaded, config).launch(device, stream, *args)
         else:
             self.chosen(args)
             self.kernel(stream, *args)
+
+    def _sizes(self, args: Sequence[Any]) -> tuple[int, ...]:
+        """Those that only a launch knows."""
+        return tuple(args[len(args) - len(self.loaded.unknown_sizes) :])
 
     def _is_timed(self) -> bool:
         alone = len(self.loaded.configs) == 1 and self.owner.settings.search.name == "none"
         return self.owner.timer is not None and not alone
 
     def chosen(self, args: Sequence[Any]) -> Launcher:
-        """What launches it from now on, in a configuration that is chosen the first time, with a
-        timer on ``args``."""
-        if self._launcher is None:
-            config = self._tuned(self.owner.timer, args) if self._is_timed() else self._first()
-            self._launcher, self.config = self.owner.launcher(self.loaded, config), config
-            if not self.loaded.unknown_sizes:
-                self._launcher.bind(self.kernel, self.owner.device)
-        return self._launcher
+        """What launches it from now on for sizes as in ``args``, in a configuration that is chosen
+        the first time, with a timer on ``args``."""
+        sizes = self._sizes(args)
+        if sizes not in self._launchers:
+            if len(self._launchers) >= MOST_VARIANTS:
+                self._launchers.clear()
+            loaded = self.loaded.at(args, self.owner.target)
+            timed = self._is_timed()
+            self.config = self._tuned(loaded, args) if timed else self._first(loaded)
+            self._launchers[sizes] = self.owner.launcher(self.loaded, self.config)
+            if not sizes:
+                self._launchers[sizes].bind(self.kernel, self.owner.device)
+        return self._launchers[sizes]
 
     def _misaligned(self, stream: int, *args: Any) -> None:
-        assert self._launcher is not None
-        self._launcher.misaligned(self.owner.device, stream, *args)
+        self._launchers[self._sizes(args)].misaligned(self.owner.device, stream, *args)
 
-    def _tuned(self, timer: Timer | None, args: Sequence[Any]) -> Config:
+    def _tuned(self, loaded: modules.LoadedModule, args: Sequence[Any]) -> Config:
         owner = self.owner
         tuner = CachingAutotuner(
-            self.loaded, owner.target, owner.cache, owner.settings, owner.tuning_cache, owner.table
+            loaded, owner.target, owner.cache, owner.settings, owner.tuning_cache, owner.table
         )
         try:
-            config = tuner.tune(args, timer).config
+            config = tuner.tune(args, owner.timer).config
             # The launch may be for another stream than the one on which arguments were put back.
             torch.cuda.synchronize()
             return config
@@ -233,7 +248,7 @@ class SelectedKernel:
             _log.warning(
                 "%s is not tuned, and runs in its default configuration: %s", self.loaded.name, why
             )
-            return self._first()
+            return self._first(loaded)
         except NoDevice as error:
             raise self._vanished(error.got or error.what) from error
         except torch.AcceleratorError as error:
@@ -250,12 +265,12 @@ class SelectedKernel:
             "their configurations in the cache",
         )
 
-    def _first(self) -> Config:
+    def _first(self, loaded: modules.LoadedModule) -> Config:
         """The first candidate that compiles and does not spill much; else the one that spills
         least."""
         spilling: dict[Config, int] = {}
         causes: list[str] = []
-        for config in self.owner.candidates(self.loaded):
+        for config in self.owner.candidates(loaded):
             try:
                 spills = self.owner.launcher(self.loaded, config).prepare()
             except CompileFailed as error:

@@ -321,17 +321,28 @@ def test_the_grid_follows_the_sizes_of_each_launch(
     assert len(driver.loaded) == 1
 
 
-def test_sizes_that_are_multiples_of_16_have_a_binary_that_knows_it(
+def test_a_binary_knows_the_power_of_two_that_divides_a_size(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     driver = FakeDriver()
     launch = sized(cache, driver)
-    for n in (512, 100, 5120, 101):
+    for n in (512, 100, 5120, 101, 204, 307):
         launch([aligned(), aligned(), n])
-    assert [row[-1][2] for row in driver.launches] == [512, 100, 5120, 101]
-    assert len(driver.loaded) == 2
-    assert launch.binary().cubin != launch.binary(["ks0"]).cubin
+    assert [row[-1][2] for row in driver.launches] == [512, 100, 5120, 101, 204, 307]
+    assert len(driver.loaded) == 3
+    known = {n: dict(launch.binary((), [None, None, n]).config) for n in (512, 100, 101)}
+    assert [config["ks0"] for config in known.values()] == [16, 4, 1]
+    assert [config["XEVEN"] for config in known.values()] == [1, 0, 0]
+
+
+def test_positions_have_64_bits_where_32_do_not_hold_them(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    launch = sized(cache, FakeDriver())
+    wide = [dict(launch.binary((), [None, None, n]).config)["WIDE"] for n in (2**30, 2**31)]
+    assert wide == [0, 1]
 
 
 def test_unaligned_arguments_of_unknown_size_find_their_grid(

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
+from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.records.timing import Launch
 from harness.runtime.compile import binary as binaries
@@ -21,6 +22,7 @@ from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.module import config_dict
 from harness.runtime.tune.tuning_cache import TuningCache
 from harness.target import H100
+from tests.codegen.kernels import modules
 from tests.runtime import emitted
 from tests.runtime.launch.fake_driver import FakeDriver
 from tests.runtime.measured import metrics
@@ -77,10 +79,10 @@ def broken(monkeypatch: pytest.MonkeyPatch, why: Callable[[Config], str]) -> Non
     """Candidates for which ``why`` has a reason do not compile."""
     compiled = Launcher.binary
 
-    def binary(self: Launcher, unaligned: Any = ()) -> Any:
+    def binary(self: Launcher, unaligned: Any = (), args: Any = None) -> Any:
         if reason := why(self.config):
             raise CompileFailed("Triton could not compile a kernel", got=reason)
-        return compiled(self, unaligned)
+        return compiled(self, unaligned, args)
 
     monkeypatch.setattr(Launcher, "binary", binary)
 
@@ -235,6 +237,43 @@ def test_a_grid_that_depends_on_sizes_among_the_arguments(driver: FakeDriver, ca
     assert [one[1] for one in driver.launches] == [(2, 1, 1), (1, 1, 1), (2, 1, 1)]
     assert {one[4] for one in driver.launches} == {7}
     assert kernel.config is not None and len(driver.loaded) == 1
+
+
+def test_each_size_has_the_configuration_of_its_kernel_and_no_binary_of_its_own(
+    driver: FakeDriver, cache: Path
+) -> None:
+    graph = loads(
+        '# harness graph 1\ndef rows(\n    x: "f32[s0, s1]",\n):\n    total: "f32[s0]" = '
+        "aten.sum.dim_IntList(x, [1])\n    return (total,)\n",
+        "test graph",
+    )
+    (module,) = modules(graph)
+    driver.arguments = 4
+    kernel = SelectedKernels(H100, cache=cache).get(module.text)
+    for s0, s1, blocks in ((4096, 4096, (1, 4096)), (4096, 64, (4, 64)), (4096, 4000, (1, 4096))):
+        kernel.kernel(0, *arguments()[:2], s0, s1)
+        assert kernel.config is not None
+        assert (kernel.config.block("XBLOCK"), kernel.config.block("R0_BLOCK")) == blocks
+    assert len(driver.loaded) == 3
+    for s0 in (4080, 4064, 4048):
+        kernel.kernel(0, *arguments()[:2], s0, 4000)
+    assert len(driver.loaded) == 3 and len(driver.launches) == 6
+
+
+def test_kernels_are_compiled_ahead_for_the_sizes_of_the_first_call(
+    driver: FakeDriver, tmp_path: Path
+) -> None:
+    texts = [emitted.SIZED.replace("BYTES = 3", f"BYTES = {n}") for n in range(6)]
+    texts = [text.replace('"out_ptr0")', '"out_ptr0", "xnumel")', 1) for text in texts]
+    kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
+    kernels.prefetch(texts)
+    kernels.prefetch(texts, {"xnumel": 100})
+    kernels.wait()
+    for text in texts:
+        (config, *_) = kernels.loaded(text).at([None, None, None, 100], H100).configs
+        assert config.blocks == (("XBLOCK", 1024), ("xnumel", 4))
+        assert binaries.find(tmp_path, binaries.artifact(text, config, H100))
+    kernels.close()
 
 
 def test_many_kernels_are_compiled_ahead_in_worker_processes(
