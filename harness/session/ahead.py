@@ -33,8 +33,8 @@ SECONDS = 300.0
 FEW = 64
 """So many graphs are generated sooner than processes have started: 60 ms each on average, of the
 corpus, and 2 s for a process (measured on two cores). Beyond, a process has half as many."""
-_FIRST_KERNELS = 32
-"""In the first block, which the device waits for."""
+_FIRST_KERNELS = 16
+"""In the first block, which the device waits for; in the second twice as many."""
 _KERNELS = 64
 """In the others: enough that a slow compilation ends before the block before it is timed."""
 
@@ -82,7 +82,7 @@ def compiled_ahead(
     left, threads = deque(entries), ThreadPoolExecutor(3)
     try:
         block, compiling = _begun(_taken(left, _FIRST_KERNELS), device, peers, threads)
-        ahead = threads.submit(_taken, left, _KERNELS)
+        ahead = threads.submit(_taken, left, min(_KERNELS, 2 * _FIRST_KERNELS))
         while block:
             following = _begun(ahead.result(), device, peers, threads)
             # The device waits for no code: it is generated while a block is examined.
