@@ -198,7 +198,9 @@ def compile_for(
         "enable_fp_fusion": True,
         # Programs that wait for each other must all be running.
         "launch_cooperative_grid": blocks.get("RSPLIT", 1) > 1,
-        **({"debug": True, "sanitize_overflow": False} if kernel.debug else {}),
+        # Else Triton writes a check beside every sum of integers, and drops it without ``debug``.
+        "sanitize_overflow": False,
+        **({"debug": True} if kernel.debug else {}),
         **dict(config.options),
     }
     try:

@@ -42,6 +42,13 @@ def binary(text: str) -> Binary:
     return Binary.of(static.compile_for(loaded, H100, loaded.configs[0]), loaded.name)
 
 
+def test_sums_of_integers_are_compiled_without_checks() -> None:
+    """Triton writes them first and drops them later: a tenth of a compilation."""
+    loaded = load(emitted.POINTWISE)
+    made = static.compile_for(loaded, H100, loaded.configs[0])
+    assert made.metadata.sanitize_overflow is False
+
+
 CROWDED = """
 .version 8.0
 .target sm_90
