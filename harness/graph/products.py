@@ -15,7 +15,9 @@ import torch
 from harness.graph.random import LIBRARY
 
 _ALIGNED_BYTES = 16
-_CACHED_BYTES = 16 << 20
+_ROWS = 256
+"""So many are made from a vector element by element. The others are copies of memory without gaps,
+as fast as the device's, of what is in its cache."""
 
 
 def turns(columns: int, itemsize: int) -> int:
@@ -30,36 +32,20 @@ def interleaved_mm(
     """``a @ b``, of whose columns (of 16 bytes and more) rows that begin alike are a product; added
     to ``bias``, a vector, if that is given."""
     (rows, columns), step = (a.shape[0], b.shape[1]), _ALIGNED_BYTES // a.itemsize
-    made = a.new_empty(rows, columns)
-    ends = torch.cat((b[:, :step], b[:, -step:]), 1)
-    if bias is None:
-        edges = torch.mm(a, ends)
-    else:
-        edges = torch.addmm(torch.cat((bias[:step], bias[-step:])), a, ends)
-        _fill(made, bias)
+    made, beta = a.new_empty(rows, columns), 0 if bias is None else 1
+    if bias is not None:
+        made[:_ROWS] = bias
+        for at in range(_ROWS, rows, _ROWS):
+            made[at : at + _ROWS] = made[: min(_ROWS, rows - at)]
+    ends = torch.cat((made[:, :step], made[:, -step:]), 1)
+    ends.addmm_(a, torch.cat((b[:, :step], b[:, -step:]), 1), beta=beta)
     every = turns(columns, a.itemsize)
     for turn in range(every):
         first = -turn * columns % step
         own = slice(first, first + (columns - first) // step * step)
-        part, its = made[turn::every, own], (a[turn::every], b[:, own])
-        if bias is None:
-            torch.mm(*its, out=part)
-        else:
-            part.addmm_(*its)
-    made[:, :step], made[:, -step:] = edges[:, :step], edges[:, step:]
+        made[turn::every, own].addmm_(a[turn::every], b[:, own], beta=beta)
+    made[:, :step], made[:, -step:] = ends[:, :step], ends[:, step:]
     return made
-
-
-def _fill(made: torch.Tensor, row: torch.Tensor) -> None:
-    """Make each row of ``made`` that one. Copies of contiguous memory are as fast as the device's;
-    what they read is in its cache. (Expanding takes instructions for every element.)"""
-    made[0] = row
-    done, rows = 1, made.shape[0]
-    most = max(1, _CACHED_BYTES // (row.numel() * row.itemsize))
-    while done < rows:
-        more = min(done, most, rows - done)
-        made[done : done + more] = made[:more]
-        done += more
 
 
 LIBRARY.define("interleaved_mm(Tensor a, Tensor b, Tensor? bias=None) -> Tensor")

@@ -133,10 +133,10 @@ def test_only_results_that_fill_the_device_are_interleaved(
 
 
 @pytest.mark.parametrize("columns", [33, 50, 1005, 1012, 64])
-@pytest.mark.parametrize("cached", [1, 1 << 24])
-def test_interleaved_products(columns: int, cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("copied", [1, 5, 256])
+def test_interleaved_products(columns: int, copied: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of any number of rows; 64 columns are one product."""
-    monkeypatch.setattr(graph_products, "_CACHED_BYTES", cached)
+    monkeypatch.setattr(graph_products, "_ROWS", copied)
     for rows in (1, 7, 16, 37):
         a, b, c = half(rows, 48), half(columns, 48).t(), half(columns)
         wide = a.double() @ b.double()
