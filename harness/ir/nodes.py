@@ -21,12 +21,14 @@ import enum
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 import sympy
 
 from harness.dtypes import DType
 from harness.ir.ops import Op
+
+T = TypeVar("T")
 
 
 class ReduceKind(enum.Enum):
@@ -333,10 +335,15 @@ def buffers_written(nest: Nest) -> tuple[str, ...]:
 class Builder:
     """Makes interned values. One builder per program; pass it, never share it globally."""
 
-    _table: dict[tuple[object, ...], Value] = field(default_factory=dict)
+    _table: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
-    def _intern(self, key: tuple[object, ...], value: Value) -> Value:
-        return self._table.setdefault(key, value)
+    def _made(self, kind: type[T], *fields: object) -> T:
+        """The value of these fields; values among them are themselves interned."""
+        key = (kind, *fields)
+        found = self._table.get(key)
+        if found is None:
+            found = self._table[key] = kind(*fields)
+        return found
 
     def constant(self, number: bool | int | float, dtype: DType) -> Constant:
         """``number`` as a constant of compute type ``dtype``."""
@@ -344,9 +351,7 @@ class Builder:
             bits = struct.unpack("<Q", struct.pack("<d", float(number)))[0]
         else:
             bits = int(number)
-        made = self._intern(("const", dtype, bits), Constant(dtype, bits))
-        assert isinstance(made, Constant)
-        return made
+        return self._made(Constant, dtype, bits)
 
     def load(
         self,
@@ -360,18 +365,15 @@ class Builder:
         """A load; ``dtype`` is the buffer's type and the value has its compute type, or, as it is
         ``stored``, that type itself."""
         made = dtype if stored else dtype.compute
-        key = ("load", made, buffer, index, tuple((s, id(v)) for s, v in indirect))
-        return self._intern(key, Load(made, buffer, index, indirect))
+        return self._made(Load, made, buffer, index, indirect)
 
     def index(self, expr: sympy.Expr, dtype: DType, indirect: Indirect = ()) -> Value:
         """An index expression as a value of ``dtype``."""
-        key = ("index", dtype, expr, tuple((s, id(v)) for s, v in indirect))
-        return self._intern(key, IndexValue(dtype, expr, indirect))
+        return self._made(IndexValue, dtype, expr, indirect)
 
     def compute(self, op: Op, *args: Value, dtype: DType) -> Value:
         """A scalar operation with result type ``dtype``."""
-        key = ("op", op, dtype, *(id(a) for a in args))
-        return self._intern(key, Compute(dtype, op, args))
+        return self._made(Compute, dtype, op, args)
 
     def rounded(self, value: Value, dtype: DType) -> Value:
         """``value`` as it comes back from memory of ``dtype``."""
@@ -380,28 +382,24 @@ class Builder:
 
     def masked(self, mask: Value, body: Value, other: Constant) -> Value:
         """A masked value; see ``Masked``."""
-        key = ("masked", id(mask), id(body), id(other))
-        return self._intern(key, Masked(body.dtype, mask, body, other))
+        return self._made(Masked, body.dtype, mask, body, other)
 
     def reduce(
         self, kind: ReduceKind, *args: Value, dtype: DType, component: int = 0, across: bool = False
     ) -> Value:
         """A component of a reduction over the nest's reduction axes."""
-        key = ("reduce", kind, dtype, component, across, *(id(a) for a in args))
-        return self._intern(key, Reduce(dtype, kind, args, component, across))
+        return self._made(Reduce, dtype, kind, args, component, across)
 
     def scan(
         self, kind: ScanKind | Combine, *args: Value, dtype: DType, component: int = 0
     ) -> Value:
         """A component of a running reduction along the nest's reduction axes."""
-        key = ("scan", kind, dtype, component, *(id(a) for a in args))
-        return self._intern(key, Scan(dtype, kind, args, component))
+        return self._made(Scan, dtype, kind, args, component)
 
     def sort(self, arg: Value, descending: bool, component: int, limit: int | None = None) -> Value:
         """The values, or the positions, of a sort along the nest's reduction axes."""
         dtype = DType.I64 if component else arg.dtype
-        key = ("sort", id(arg), descending, component, limit)
-        return self._intern(key, Sort(dtype, (arg,), descending, component, limit))
+        return self._made(Sort, dtype, (arg,), descending, component, limit)
 
 
 Made: TypeAlias = Mapping[int, Value]

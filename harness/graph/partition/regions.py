@@ -2,7 +2,7 @@
 
 The rules, in order:
 
-1. The graph is cleaned (``graph.cleanup``).
+1. The graph is cleaned (``graph.passes.cleanup``).
 2. A node is a *view*, *fusible* (it has a lowering), or a *library call*; the element
    access of a node with several results goes with that node.
 3. Values that read nothing (iota, full, and cheap work on them) are *free*: every region
