@@ -217,8 +217,10 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
     leaves = torch.utils._pytree.tree_leaves((node.args, node.kwargs))
     operands = [leaf.meta.get("val") for leaf in leaves if isinstance(leaf, fx.Node)]
     tensors = [one for one in operands if isinstance(one, Tensor)]
-    if target in (torch.ops.aten.pow.Scalar, torch.ops.aten.ldexp.Tensor):
-        # A number to the power of a tensor is in order, whatever the tensor's strides are.
+    ldexp = target is torch.ops.aten.ldexp.Tensor and tensors[0].dtype is torch.float32
+    if target is torch.ops.aten.pow.Scalar or (ldexp and tensors[1].is_floating_point()):
+        # A number to the power of a tensor is in order, whatever the tensor's strides are; ldexp
+        # of other types takes a tensor to that power.
         tensors[-1:] = [tensors[-1].new_empty(tensors[-1].shape)] * 2
     stride = _wanted(value, tensors)
     if stride is not None:
