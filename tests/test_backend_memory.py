@@ -77,3 +77,29 @@ def test_views_of_one_value_that_torch_changes_later_are_compiled(compiler: Comp
     found = torch.compile(function, backend=compiler)(x)
     assert all(map(torch.equal, found, function(x)))
     assert not [report.eager for report in compiler.reports if report.eager]
+
+
+def test_whole_numbers_beside_gradients_are_views_for_torch(compiler: Compiler) -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        n = (x * 3).detach().int()
+        row, twice = n[1], x * 2
+        torch._dynamo.graph_break()
+        row.add_(1)
+        return n * 2, row, twice * twice
+
+    x = torch.randn(4, 3, requires_grad=True)
+    found = torch.compile(function, backend=compiler)(x)
+    assert all(map(torch.equal, found, function(x)))
+    assert not [report.eager for report in compiler.reports if report.eager]
+
+
+def test_what_shares_no_memory_may_be_given_other_sizes(compiler: Compiler) -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        v = x.t().flatten()
+        torch._dynamo.graph_break()
+        v.unsqueeze_(0)
+        return v, x * 2
+
+    x = torch.randn(4, 3, requires_grad=True)
+    found = torch.compile(function, backend=compiler, dynamic=True)(x)
+    assert all(map(torch.equal, found, function(x)))

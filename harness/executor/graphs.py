@@ -42,7 +42,7 @@ from harness.graph.replay import (
     torch_constant,
     torch_dtype,
 )
-from harness.graph.views import GETITEM
+from harness.graph.views import GETITEM, VIEW_OPS, root_name
 
 _OWN_RESULT = frozenset(
     (
@@ -286,9 +286,10 @@ class GraphWriter:
         result, variable = self.text.fresh(name), root.variable
         given = any(item.name == view.root for item in graph.inputs)
         if name in self._plan.shared:
-            # The caller may change one in place: torch has to know that they are views. Where there
-            # are gradients these are all detached ones (autograd makes the others itself).
-            training = graph.name.endswith("_forward") and not given
+            # The caller may change one in place: torch has to know that they are views. Floats
+            # beside gradients are all detached ones (autograd makes the others itself).
+            kind: Any = graph.types()[name]
+            training = graph.name.endswith("_forward") and not given and kind.dtype.is_float
             base = f"{variable}.detach()" if training else variable
             offset = f"{variable}.storage_offset() + {view.offset}"
             made = f"{base}.as_strided({view.shape}, {view.stride}, {offset})"
@@ -318,7 +319,9 @@ class GraphWriter:
         an output as well keeps its own for the caller."""
         given = {name: self._values[name].variable for name in node.refs()}
         result = self.text.fresh(node.name)
-        self.text.add(f"{result} = {self._called(node, given)}")
+        # A result that shares its memory with nothing is no view for the caller, who may change it.
+        alone = returns and node.op in VIEW_OPS and self._is_alone(node)
+        self.text.add(f"{result} = {self._called(node, given)}{'.data' * alone}")
         if isinstance(node.type, TensorType):
             layout = Layout.of(node.type)
             shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
@@ -340,6 +343,14 @@ class GraphWriter:
         outputs = [name for name in graph.outputs if name is not None]
         views = (self._plan.views[name].root for name in outputs if name in self._plan.views)
         return outputs.count(node.name) == 1 and not graph.mutations and node.name not in views
+
+    def _is_alone(self, view: Node) -> bool:
+        """Whether a ``view`` of what the graph makes is all that is returned of its memory."""
+        graph = self.partition.graph
+        nodes = {node.name: node for node in graph.nodes}
+        known = (*graph.outputs, *(item.name for item in graph.inputs))
+        roots = [root_name(name, nodes) for name in known if name is not None]
+        return roots.count(root_name(view.name, nodes)) == 1 and self._is_returned(view)
 
     def _argument(self, arg: Arg, node: Node, given: Mapping[str, str]) -> str:
         match arg:

@@ -111,19 +111,20 @@ def with_exact_copies(
 def _moved(
     stores: Sequence[ir.Store], dtype: DType, dtypes: Mapping[str, DType], builder: ir.Builder
 ) -> Sequence[ir.Store]:
-    copies: dict[int, ir.Value] = {}
-    for value in ir.values(stores):
-        copy = _copy(value, dtype, dtypes, copies, builder)
-        if copy is not None:
-            copies[id(value)] = copy
+    copies: dict[int, ir.Value] = {}  # of values that were made again
 
-    def viewed(value: ir.Value, _: ir.Made) -> ir.Value | None:
-        return copies.get(id(_narrowed(value, dtype)))
+    def viewed(value: ir.Value, made: ir.Made) -> ir.Value:
+        new = ir.rebuild(value, made, builder, ir.same_address)
+        new = copies.get(id(_narrowed(new, dtype)), new)
+        copy = _copy(new, dtype, dtypes, copies, builder)
+        if copy is not None:
+            copies[id(new)] = copy
+        return new
 
     result = []
-    for old, new in zip(stores, ir.rewrite_stores(stores, builder, replace=viewed), strict=True):
-        moves = old.mode is ir.StoreMode.PLAIN and dtypes[old.buffer] is dtype
-        copy = copies.get(id(old.value)) if moves else None
+    for new in ir.rewrite_stores(stores, builder, replace=viewed):
+        moves = new.mode is ir.StoreMode.PLAIN and dtypes[new.buffer] is dtype
+        copy = copies.get(id(new.value)) if moves else None
         result.append(new if copy is None else replace(new, value=copy))
     return result
 
@@ -141,8 +142,7 @@ def _copy(
         case ir.Load() if dtypes[value.buffer] is dtype:
             return builder.load(value.buffer, value.index, dtype, value.indirect, stored=True)
         case ir.Compute(op=Op.CAST, dtype=DType.F32, args=(narrow,)) if narrow.dtype is dtype:
-            wide = _narrowed(narrow, dtype)
-            return narrow if wide is None else copies.get(id(wide), narrow)
+            return narrow
         case ir.Compute(op=Op.WHERE, args=(condition, left, right)):
             pair = copies.get(id(left)), copies.get(id(right))
             if pair[0] is None or pair[1] is None:

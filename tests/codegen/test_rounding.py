@@ -51,6 +51,22 @@ def state(
     return (lost,)
 """
 
+COUNTED = """# harness graph 1
+def counted(
+    x: "bf16[8192]",
+    y: "bf16[8192]",
+):
+    large: "b8[8192]" = aten.gt.Scalar(x, 0.5)
+    mixed: "bf16[8192]" = aten.where.self(large, x, y)
+    ne: "b8[8192]" = aten.ne.Tensor(mixed, mixed)
+    some: "b8[8192]" = aten.logical_not.default(ne)
+    count: "i64[]" = aten.sum.dim_IntList(some, [0])
+    total: "bf16[]" = aten.sum.dim_IntList(mixed, [0])
+    mean: "bf16[]" = aten.div.Tensor(total, count)
+    rest: "bf16[]" = aten.fmod.Scalar(mean, 3)
+    return (rest,)
+"""
+
 
 def ptx(text: str, cache: Path) -> str:
     loaded = loading.load(text, cache)
@@ -108,3 +124,8 @@ def test_what_a_remainder_divides_by_is_what_else_reads_it(
     found = torch.compile(function, backend=compiler)(x, y)
     for one, other in zip(found, function(x, y), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
+def test_a_sum_read_behind_a_value_rounded_twice_is_that_of_the_loop() -> None:
+    (module,) = modules(loads(COUNTED), True)
+    assert module.text.count("tl.sum(") == 2  # a third one would sum up the last block alone

@@ -12,11 +12,13 @@ import torch.nn.functional as F
 from torch.utils._pytree import tree_leaves
 
 from harness.conformance.compare import differences
+from harness.conformance.judging import Judge
 
 Function = Callable[..., Any]
 HALF = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1], dtype=torch.bfloat16)
 SINGLE = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1])
 POINTS = torch.linspace(-3, 4, 240).sin().view(30, 8)
+SPECIAL = torch.tensor([3e38, 0.3, 1.3, 2.3] * 16)
 LARGE = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
 EQUAL = torch.full((9, 7), 0.1, dtype=torch.float64)
 
@@ -104,6 +106,9 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda n: (n.view(torch.float16).flip(0) * 1).view(torch.int16).clamp(max=0x7E00),
         [torch.tensor([0x7E05, 3, 0x7F00], dtype=torch.int16)],
     ),
+    "an element beside one that vectors make NaN": (
+        lambda x: x % 0.5, lambda x: (x % 0.5).where(x != 0.3, 0.2), [SPECIAL]
+    ),
     "a sign of zero": (lambda x: x * 0, lambda x: (x * 0).abs(), [SINGLE]),
 }  # fmt: skip
 
@@ -162,6 +167,13 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.cumsum(0).sin().view(torch.int16),
         lambda x: x.float().cumsum(0).sin().bfloat16().view(torch.int16), [HALF],
     ),
+    "elements that vectors make NaN": (
+        lambda x: x % 0.5, lambda x: torch.fmod(x, 0.5) % 0.5, [SPECIAL]
+    ),
+    "a remainder of 16 bits changed in place": (
+        lambda x: torch.remainder(100, x.add_(0.3).double()),
+        lambda x: [torch.remainder(100, x.double() + 0.3), x.add_(0.3)][0], [HALF],
+    ),
     "a change of 16 bits in place": (
         lambda x: (x.add_(0.3).cumsum(0).float(), x.view(torch.int16)),
         lambda x: (x.add_(0.3).float().cumsum(0), x.view(torch.int16)), [HALF],
@@ -175,3 +187,25 @@ def test_what_rounding_decides_is_not_wrong(name: str) -> None:
     one, two = (tree_leaves(each(*(a.clone() for a in args))) for each in (right, other))
     assert not all(map(torch.equal, one, two))
     assert found(right, other, *args) == []
+
+
+def test_how_many_elements_there_are_may_be_what_rounding_decides() -> None:
+    def run() -> list[torch.Tensor]:
+        return [torch.special.ndtr(HALF - 4).nonzero()]
+
+    judge = Judge(run, run(), True)
+    assert run()[0].tolist() == [[1], [2], [4]]
+    assert judge.is_right(0, torch.tensor([[0], [1], [2], [4], [5]]))
+    assert not judge.is_right(0, torch.tensor([[1], [2]]))
+    assert not judge.is_right(0, torch.tensor([[0], [1], [2], [3], [5]]))
+
+
+def test_a_place_of_elements_that_are_equal_but_for_rounding() -> None:
+    zeros, x = torch.zeros(5, 3, dtype=torch.bool), torch.linspace(1, 3, 15).view(5, 3)
+
+    def run() -> list[torch.Tensor]:  # i0e(0) is 0.99999994, in float64 1
+        return [F.layer_norm(torch.xlogy(x, torch.special.i0e(zeros)), (3,)).median(0)[1]]
+
+    judge = Judge(run, run(), True)
+    assert all(judge.is_right(0, torch.full((3,), place)) for place in range(5))
+    assert not judge.is_right(0, torch.full((3,), 5))

@@ -54,6 +54,15 @@ RANDOM = tuple(
 )
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
+_NORM = torch.ops.aten.linalg_vector_norm.default
+if torch.__version__ < "2.13":
+    # Traced, it keeps dimensions of size 1 that are counted from behind.
+    _traced = functools.partial(vector_norm, torch._decomp.decomposition_table[_NORM])
+    torch._decomp.decomposition_table[_NORM] = _traced
+    _META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
+    _META.impl(_NORM, _traced, allow_override=True)
+    _NORM.py_kernels[torch._C.DispatchKey.Meta] = _traced
+
 
 @functools.cache
 def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -65,8 +74,7 @@ def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
     table.update(get_decompositions(packets))
     table.update(own_rules())
-    norm = torch.ops.aten.linalg_vector_norm.default
-    table[norm] = functools.partial(vector_norm, table[norm])
+    table[_NORM] = get_decompositions([_NORM])[_NORM]
     table.update(pooling_rules())
     table.update(scattering_rules())
     table.update(sorting_rules())

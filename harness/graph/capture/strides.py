@@ -21,8 +21,8 @@ Sizes = Sequence[int]
 
 IN_ORDER = tuple(
     (
-        "huber_loss_backward index_reduce kthvalue masked_fill median mse_loss_backward "
-        "nanmedian scatter_reduce smooth_l1_loss_backward topk tril triu"
+        "_log_softmax_backward_data huber_loss_backward index_reduce kthvalue masked_fill median "
+        "mse_loss_backward nanmedian scatter_reduce topk tril triu"
     ).split()
 )
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
@@ -142,6 +142,11 @@ def _same_if_empty(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     return rule(x, *args) if x.numel() else x.clone()
 
 
+def _keeps_nan(rule: Callable[..., Any], grad: Tensor, x: Tensor, y: Tensor, *args: Any) -> Any:
+    """The gradient of a loss that torch makes of a NaN's sign; contiguous, as in eager mode."""
+    return torch.where((x - y).isnan(), torch.nan, rule(grad, x, y, *args)).contiguous()
+
+
 def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
     """An elementwise operator whose kernel takes its operands in the other order."""
     made = rule(x, y, *args)
@@ -177,8 +182,9 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     "leaky_relu_backward": _second_first,
-    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), _same_if_empty),
+    "pixel_unshuffle": _same_if_empty,
     "put": functools.partial(_like, 0),
+    "smooth_l1_loss_backward": _keeps_nan,
     "threshold_backward": _second_first,
 }
 

@@ -163,6 +163,45 @@ def test_pixels_of_nothing_stay_as_they_are(devices: Devices) -> None:
     assert differences(function, [torch.zeros(1, 0, 2)], Compiler(devices=devices)) == []
 
 
+def test_pixels_of_nothing_are_shuffled(devices: Devices) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return F.pixel_shuffle(x, 2)
+
+    assert differences(function, [torch.zeros(0, 2, 2)], Compiler(devices=devices)) == []
+
+
+@pytest.mark.parametrize("exponent", [torch.float32, torch.float64, torch.int32])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_ldexp_lies_as_eager_mode_lays_it_out(
+    devices: Devices, dtype: torch.dtype, exponent: torch.dtype
+) -> None:
+    x, y = torch.ones(2, dtype=dtype), torch.ones(2, 5).t().to(exponent)
+    assert differences(torch.ldexp, [x, y], Compiler(devices=devices)) == []
+
+
+def test_gradients_of_a_logarithm_of_softmax_lie_in_order(devices: Devices) -> None:
+    x = torch.randn(3, 4, 5).to(torch.bfloat16).requires_grad_()
+
+    def function(x: torch.Tensor) -> Any:
+        return torch.rot90((x + 0).log_softmax(-1))
+
+    assert differences(function, [x], Compiler(devices=devices)) == []
+
+
+def test_the_gradient_of_a_smooth_loss_keeps_nan(devices: Devices) -> None:
+    x = torch.tensor([[0.5, torch.nan, 3.0], [torch.inf, -2.0, 0.0]]).requires_grad_()
+    y = torch.tensor([[0.25, 1.0, 0.0], [torch.inf, torch.nan, 0.0]])
+    assert differences(F.smooth_l1_loss, [x, y], Compiler(devices=devices)) == []
+
+
+@pytest.mark.parametrize("dim", [-1, -2, (-2, -1)])
+def test_norms_along_one_element_counted_from_behind(devices: Devices, dim: Any) -> None:
+    compiler = Compiler(devices=devices)
+    x = torch.randn(3, 1, 1).requires_grad_()
+    assert differences(lambda x: (x * 2).norm(dim=dim), [x], compiler) == []
+    assert not [text for report in compiler.reports for text in report.failures]
+
+
 def test_types_that_torch_traces_otherwise(devices: Devices) -> None:
     def function(x: torch.Tensor, y: torch.Tensor) -> Any:
         loss = F.binary_cross_entropy_with_logits(x, y)
