@@ -27,8 +27,7 @@ from harness.records.night import NightCommit
 from harness.report.changes import verdict
 from harness.report.site.data import NOWHERE, Kernel, Line, Model, Site, chart
 from harness.report.site.gather import Pages
-from harness.report.site.tonight import MOST
-from harness.table import clean, microseconds, plural, ratio
+from harness.table import MOST, clean, microseconds, plural, ratio
 
 if TYPE_CHECKING:
     import jinja2

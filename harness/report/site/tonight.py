@@ -27,9 +27,6 @@ from harness.verdicts.night_record import suite_us
 if TYPE_CHECKING:
     from harness.history.changes.changes import Change
 
-MOST = 10
-"""Things to do on the first page, at most; the others are behind a fold."""
-
 
 @dataclass(frozen=True, slots=True)
 class Action:
