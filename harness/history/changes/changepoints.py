@@ -228,15 +228,11 @@ def _propose(block: Block, settings: Settings) -> list[list[int]]:
 
 def _residuals(blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]) -> list[Block]:
     """The blocks less the level of each segment."""
-    rests = []
-    for block, each in zip(blocks, explained, strict=True):
-        rest = block - block.mean(axis=1, keepdims=True)
-        for j, one in enumerate(each):
-            for start, stop in (
-                zip([0, *one.cuts], [*one.cuts, block.shape[1]], strict=True) if one.cuts else ()
-            ):
-                rest[j, start:stop] -= rest[j, start:stop].mean()
-        rests.append(rest)
+    rests = [block.copy() for block in blocks]
+    for rest, each in zip(rests, explained, strict=True):
+        for row, one in zip(rest, each, strict=True):
+            for level in np.split(row, one.cuts):
+                level -= level.mean()
     return rests
 
 
@@ -262,7 +258,7 @@ def _describe(
         there = np.abs(raw - row[before:cut].mean()) < fitting.QUIET * fit.deviation
         # A single point back at the old level is no sign of a mode where outliers go that far.
         back = np.flatnonzero((raw != row) & there & (not law.reaches(-size / fit.deviation)))
-        earliest, gains = fitting.where(row, (before, cut, after), known, fit)
+        earliest, gains = fitting.where(row, j, known, fit)
         here = gains[cut - earliest]
         # A step elsewhere leaves more to the noise.
         rest = fit.variance * freedom
@@ -326,7 +322,12 @@ def hold(found: Sequence[Judged], commits: Sequence[Labels], settings: Settings)
             if not step.confirmed or step.p <= limit
             else replace(step, confirmed=together, together=together)
             for step in judged.steps
-            for together in [_is_common(step, places, common)]
+            for together in [
+                any(
+                    p <= common.get((int(places[place]), step.size > 0), -1.0)
+                    for place, p in enumerate(step.chances, start=step.earliest)
+                )
+            ]
         ]
         held.append(replace(judged, steps=tuple(steps)))
     return held
@@ -367,10 +368,3 @@ def _commits(
         if rates.min() <= settings.family / 2:
             common[key] = float(ordered[rates <= settings.family].max())
     return common
-
-
-def _is_common(step: Step, places: Labels, common: dict[tuple[int, bool], float]) -> bool:
-    return any(
-        p <= common.get((int(places[place]), step.size > 0), -1.0)
-        for place, p in enumerate(step.chances, start=step.earliest)
-    )

@@ -1,4 +1,4 @@
-"""The law of outliers: learnt where it should be, and what it makes of a level."""
+"""The law of outliers: learnt where it should be, and what it makes of a level; where steps lie."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 
 from harness.history.changes import fitting
-from harness.history.changes.fitting import FROM, Law, Tail
+from harness.history.changes.fitting import FROM, Law, Settings, Tail
+from harness.history.changes.noise import Noise
+from harness.history.changes.structures import Shape
 
 
 def learnt(block: np.ndarray) -> Law:
@@ -58,3 +60,13 @@ def test_how_many_neighbouring_outliers_have_to_be_expected() -> None:
     assert Law(up=Tail(0.05)).longest(30, 0.005) == 3
     assert Law(up=Tail(0.003)).longest(30, 0.005) == 2
     assert FROM * Law(up=Tail(0.05)).worth(np.array([FROM, FROM])) == pytest.approx(1.64, abs=0.01)
+
+
+def test_a_step_lies_where_it_explains_most_once_another_proposal_is_dropped() -> None:
+    points = np.arange(60)
+    noise = np.where(points % 2, 0.01, -0.01)  # three times as large from point 30 on
+    late = points >= 30
+    row = np.where(late, 3, 1) * noise + np.where(points >= 40, 0.1, 0.0)
+    shape = Shape(points, np.where(late, 3.0, 1.0))
+    known = Noise(shape, np.array([0]), np.array([1.0]), usual=1e-4, limit=1.0, freedom=20.0)
+    assert fitting.judge(row, [30, 37], known, Settings()).cuts == [40]
