@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from harness.backend import Compiler
+from harness.backend import Compiler, Devices
+from harness.graph.capture.libraries import products
 
 READING: dict[str, Callable[[Tensor], object]] = {
     "beyond it": lambda x: x[:1].as_strided((2, 2), (4, 1)) * 2,
@@ -103,3 +104,21 @@ def test_what_shares_no_memory_may_be_given_other_sizes(compiler: Compiler) -> N
     x = torch.randn(4, 3, requires_grad=True)
     found = torch.compile(function, backend=compiler, dynamic=True)(x)
     assert all(map(torch.equal, found, function(x)))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_logits_over_an_odd_vocabulary_are_in_memory_once(
+    compiler: Compiler, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the size that eager mode's have, and nothing larger that they were cut out of."""
+    monkeypatch.setattr(products, "_INTERLEAVED", 1)
+    monkeypatch.setattr(Devices, "is_gpu", lambda *_: True)
+    head = torch.nn.Linear(512, 33, bias=bias).bfloat16()
+    x = torch.randn(2, 400, 512).bfloat16()
+    with torch.no_grad():
+        made, wanted = torch.compile(head, backend=compiler)(x), head(x)
+    torch.testing.assert_close(made, wanted, rtol=2e-2, atol=2e-2)
+    assert made.untyped_storage().nbytes() == 2 * 400 * 33 * 2
+    (report,) = compiler.reports
+    assert report.kernels == 0
+    assert [name for name, _, _ in report.library_calls] == ["harness.interleaved_mm.default"]
