@@ -188,8 +188,8 @@ class CompiledGraph:
             for launch in one.launches:
                 group = launch.group
                 looped = launch.plan.category is Category.REDUCTION
-                both = launch.plan.held is not None  # which of them, sizes say
-                loops.update((own[name], looped) for name in group.reduced if not both)
+                if launch.plan.held is None:  # else sizes say which
+                    loops.update((own[name], looped) for name in group.reduced)
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
                 kernels.update((own[name], where) for name in written if name in own)

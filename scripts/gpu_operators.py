@@ -36,7 +36,7 @@ SCANS = (
     (1, 1 << 20),
 )
 SORTS = ((65536, 64), (8192, 256), (4096, 1024), (1024, 4096))
-CHANGING = ((4096, 4096), (8192, 1000), (1000, 50257))
+CHANGING = ((4096, 4096), (8192, 1000), (1000, 50257), (32768, 257), (2048, 2048))
 
 
 def lengths(rows: int, row: int) -> str:
@@ -113,22 +113,52 @@ def layers() -> Iterator[Case]:
 
 def changing() -> Iterator[Case]:
     """Functions compiled for sizes that change, too."""
-
-    def norm(x: torch.Tensor) -> torch.Tensor:
-        return functional.rms_norm(x, (x.shape[1],))
-
-    functions: dict[str, Callable[..., Any]] = {
-        "softmax": gpu_limit.softmax,
-        "rms norm": norm,
-        "gelu": functional.gelu,
-        "row sum": lambda x: x.float().sum(-1),
-        "column sum": lambda x: x.float().sum(0),
-        "cumsum": lambda x: x.float().cumsum(-1),
-    }
-    for name, function in functions.items():
+    for name, (function, inputs) in CHANGED.items():
         for shape in CHANGING:
-            inputs = functools.partial(lambda s: [random(*s)], shape)
-            yield Case(f"changing {name}", lengths(*shape), function, inputs, dynamic=True)
+            if name != "attention mask" or shape[1] <= MOST_POSITIONS:
+                made = functools.partial(inputs, *shape)
+                yield Case(f"changing {name}", lengths(*shape), function, made, dynamic=True)
+
+
+def adam(p: Any, g: Any, m: Any, v: Any) -> Any:
+    """A step of one tensor."""
+    m, v = m * 0.9 + g * 0.1, v * 0.999 + g * g * 0.001
+    return p - 1e-3 * m / (v.sqrt() + 1e-8), m, v
+
+
+def attention(x: torch.Tensor) -> torch.Tensor:
+    """Shares of scores up to the diagonal."""
+    keep = torch.ones(x.shape[-2], x.shape[-1], dtype=torch.bool, device=x.device).tril()
+    return torch.where(keep, x, float("-inf")).softmax(-1)
+
+
+def matrix(m: int, n: int) -> list[Any]:
+    """``m`` rows of ``n``."""
+    return [random(m, n)]
+
+
+MOST_POSITIONS = 4096
+CHANGED: dict[str, tuple[Callable[..., Any], Callable[[int, int], list[Any]]]] = {
+    "softmax": (gpu_limit.softmax, matrix),
+    "rms norm": (lambda x: functional.rms_norm(x, (x.shape[1],)), matrix),
+    "layer norm": (
+        lambda x, w, b: functional.layer_norm(x, (x.shape[1],), w, b),
+        lambda m, n: [random(m, n), random(n), random(n)],
+    ),
+    "cross entropy": (
+        gpu_limit.cross_entropy,
+        lambda m, n: [random(m, n), torch.randint(0, n, (m,), device=gpu_limit.DEVICE)],
+    ),
+    "gelu": (functional.gelu, matrix),
+    "gelu bias": (lambda x, b: functional.gelu(x + b), lambda m, n: [random(m, n), random(n)]),
+    "adam": (adam, lambda m, n: [f32(m, n).abs() for _ in range(4)]),
+    "row sum": (lambda x: x.float().sum(-1), matrix),
+    "column sum": (lambda x: x.float().sum(0), matrix),
+    "cumsum": (lambda x: x.float().cumsum(-1), matrix),
+    "attention mask": (attention, lambda m, n: [random(max(1, m // n), n, n)]),
+    "transpose": (lambda x: (x.t() * 2).contiguous(), matrix),
+}
+"""Functions of matrices, and their inputs."""
 
 
 def cases() -> list[Case]:

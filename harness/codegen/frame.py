@@ -177,6 +177,9 @@ def _mask_line(frame: Frame, tile: Tile) -> str:
     """Which points of a block exist: all, where a launch finds that blocks divide the tile."""
     prefix = tile.prefix
     inside = f"{prefix}index < {prefix}numel"
+    if frame.plan.facts.longest and tile.is_reduction and frame.plan.persistent:
+        # What all rows of such lengths hold, and what none does, costs nothing.
+        inside = f"({prefix}index < LEAST) | (({prefix}index < HELD) & ({inside}))"
     if not tile.numel.is_Integer:
         whole = f"tl.full({frame.shape([prefix])}, True, tl.int1)"
         inside = f"{whole} if {prefix.upper()}EVEN else {inside}"

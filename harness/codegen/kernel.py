@@ -92,7 +92,7 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
 def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
-    return ["WIDE"] * bool(plan.extents) + ["HELD"] * (plan.held is not None) + unknown
+    return ["WIDE"] * bool(plan.extents) + ["HELD", "LEAST"] * (plan.held is not None) + unknown
 
 
 def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], list[str]]:

@@ -83,7 +83,8 @@ class Facts:
     kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
     much that only programs with points of some piece compute (``tiling.passes.is_piece``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
-    work (``tiling.choose.work_boundary``).
+    work (``tiling.choose.work_boundary``), ``longest`` the longest row that a kernel for rows of
+    unknown length holds in a block.
     """
 
     family: Family
@@ -105,13 +106,15 @@ class Facts:
     pieces: bool = False
     full: bool = False
     shared: bool = False
+    longest: int = 0
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:
         """Blocks that the text of a kernel of these sizes fixes."""
         reduced = self.sizes[-1][0].startswith("r") and self.sizes[-1][0] not in self.unknown
+        long = self.hint is Hint.INNER and self.longest >= NO_X_LOOPED  # short ones are held
         if self.family is Family.SPLIT_SCAN or not reduced:
-            return (("XBLOCK", 1),) * reduced
+            return (("XBLOCK", 1),) * (reduced or (long and self.family is Family.REDUCTION))
         size = self.sizes[-1][1]
         pins = [("YBLOCK", 1)] if self.sizes[0][0] == "y" else []
         many = not self.unknown and self.parallel >= MANY_ROWS
@@ -126,7 +129,8 @@ class Facts:
         made = replace(self, sizes=tuple((p, points[p]) for p, _ in self.sizes), unknown=())
         own, old = made.parallel * made.reduced, self.parallel * self.reduced
         again = self.again * made.reduced // self.reduced
-        scaled = replace(made, bytes=self.bytes * own // old, again=again)
+        aligned = self.aligned and made.reduced % 8 != 0
+        scaled = replace(made, bytes=self.bytes * own // old, again=again, aligned=aligned)
         return replace(scaled, fixed_blocks=scaled.pinned)
 
     @property

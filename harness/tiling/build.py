@@ -85,7 +85,8 @@ def plan(
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
     touched = bytes_touched([*reads, *writes], assumed)
-    facts = _facts(category, space, segments, buffers, group, touched)
+    longest = _longest(category, group, space, target, decisions)
+    facts = _facts(category, space, segments, buffers, group, touched, longest)
     aligned = _aligned(stores, group, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
         online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
@@ -123,29 +124,32 @@ def plan(
         runs=lanes[2] if lanes is not None else (),
         extents=_counted(sizes, group, buffers, stores),
     )
+    return _with_held(made, program, group, space) if longest else made
+
+
+def _longest(
+    category: Category, group: FusedGroup, space: Space, target: Target, decisions: Decisions
+) -> int:
+    """The longest row that a kernel for rows of unknown length along memory holds in a block."""
     free = decisions.looped(group.reduced) is None and not group.rnumel.is_Integer
-    return _with_held(made, program, group, space, target) if free else made
-
-
-def _with_held(
-    made: KernelPlan, program: Program, group: FusedGroup, space: Space, target: Target
-) -> KernelPlan:
-    """``made``, a loop over rows of unknown length along memory, beside a block for short ones."""
-    looped = made.category is Category.REDUCTION
-    longest = choose.MAX_HELD if looped and space.hint in (Hint.INNER, Hint.DEFAULT) else 0
+    along = category is Category.REDUCTION and space.hint in (Hint.INNER, Hint.DEFAULT)
+    longest = choose.PERSISTENT_AGAIN if free and along else 0
     while longest and not _persistent(group, space, Hint.INNER, target, sympy.Integer(longest)):
         longest //= 2
-    if longest < 2:
-        return made
+    return longest
+
+
+def _with_held(made: KernelPlan, program: Program, group: FusedGroup, space: Space) -> KernelPlan:
+    """``made``, which loops, beside a block for short rows."""
     segments = _segments(program, group, space, True)
     pairs = shared_pairs(group.in_place, made.segments)
     if not set(pairs) <= set(shared_pairs(group.in_place, segments)):
         return made
-    facts = _facts(Category.PERSISTENT, space, segments, made.buffers, group, made.facts.bytes)
-    held = dataclasses.replace(
-        made, category=Category.PERSISTENT, segments=segments, tiles=space.tiles(), facts=facts
-    )
-    return dataclasses.replace(made, tiles=space.tiles(), held=held, longest=longest)
+    kind, (moved, longest) = Category.PERSISTENT, (made.facts.bytes, made.facts.longest)
+    facts = _facts(kind, space, segments, made.buffers, group, moved, longest)
+    both = dataclasses.replace(made, tiles=space.tiles())
+    alone = dataclasses.replace(both, category=kind, segments=segments, facts=facts, aligned=None)
+    return dataclasses.replace(both, held=alone)
 
 
 def _aligned(
@@ -189,7 +193,7 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     if any(isinstance(v, Sort) for v in along):
         return Category.PERSISTENT
     persistent = _persistent(group, space, space.hint, target, group.rnumel)
-    if persistent if looped is None else not looped:
+    if persistent if looped is None else not looped and group.rnumel.is_Integer:
         return Category.PERSISTENT
     alone = not any(reductions(nest.stores) for nest in group.nests)
     loops = [segment.kind for segment in group.segments] == [SegmentKind.LOOP]
@@ -295,6 +299,7 @@ def _facts(
     buffers: Sequence[Buffer],
     group: FusedGroup,
     touched: int,
+    longest: int,
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
@@ -318,6 +323,7 @@ def _facts(
         shared=space.shared,
         ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
+        longest=longest,
     )
     return dataclasses.replace(made, fixed_blocks=made.pinned)
 

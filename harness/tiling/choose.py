@@ -29,8 +29,6 @@ PERSISTENT_AGAIN = 16384
 """The same where a loop would read one tensor again and nothing else along the parallel dimension:
 0.98 of a copy on an H200 (16384 columns of bfloat16, 8 warps) against 0.79 in a loop."""
 
-MAX_HELD = PERSISTENT_AGAIN
-
 PERSISTENT_REGISTERS = 2
 """A persistent block's full-size loads may fill one ``PERSISTENT_REGISTERS``-th of a
 multiprocessor's registers (32768 elements on Hopper): the rest is for what is computed

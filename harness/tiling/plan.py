@@ -87,8 +87,8 @@ class KernelPlan:
     its points go in groups (``tiling.lanes``), which have a store for each of theirs, in a row;
     each is what is loaded as one vector: neighbours, from a multiple of their number on.
     ``extents``: unknown sizes and what positions count to, where a launch says whether 32 bits hold
-    them all. ``held``: the plan for rows that fit one block, up to ``longest`` elements, where only
-    a launch tells how long they are; this one is for longer ones."""
+    them all. ``held``: the plan for rows that fit one block, where only a launch tells how long
+    they are; this one is for longer ones."""
 
     name: str
     category: Category
@@ -109,7 +109,6 @@ class KernelPlan:
     runs: tuple[tuple[Value, ...], ...] = ()
     extents: tuple[sympy.Expr, ...] = ()
     held: KernelPlan | None = None
-    longest: int = 0
 
     @property
     def persistent(self) -> bool:

@@ -74,6 +74,8 @@ SIZES = (
     {"s0": 64, "s1": 64},
     {"s0": 3, "s1": 1100},  # longer than a block: in a loop
     {"s0": 2, "s1": 1024},
+    {"s0": 2, "s1": 600},
+    {"s0": 5, "s1": 700},
 )
 
 
@@ -181,12 +183,17 @@ def test_what_is_compiled_follows_from_the_sizes(tmp_path: Path) -> None:
         found = dict(loaded.fitted(config, [None, None, s0, s1]).blocks)
         return {name: value for name, value in found.items() if "BLOCK" not in name}
 
-    rest = {"WIDE": 0, "XEVEN": 1}
-    assert fitted(6, 1000) == {"ks0": 2, "ks1": 8, "HELD": 1, "R0_EVEN": 0, **rest}
-    assert fitted(6, 1024) == {"ks0": 2, "ks1": 16, "HELD": 1, "R0_EVEN": 1, **rest}
-    assert fitted(6, 1025) == {"ks0": 2, "ks1": 1, "HELD": 0, "R0_EVEN": 0, **rest}
-    assert fitted(6, 2048) == {"ks0": 2, "ks1": 16, "HELD": 0, "R0_EVEN": 1, **rest}
-    assert fitted(6, 0)["R0_EVEN"] == 0  # a sum of nothing is not of what lies there
+    rest = {"ks0": 2, "WIDE": 0, "XEVEN": 1}
+    whole = {"HELD": 1024, "LEAST": 768}
+    assert fitted(6, 1000) == {"ks1": 8, "R0_EVEN": 0, **whole, **rest}
+    assert fitted(6, 1024) == {"ks1": 16, "R0_EVEN": 1, **whole, **rest}
+    loop = {"HELD": 0, "LEAST": 0}
+    assert fitted(6, 1025) == {"ks1": 1, "R0_EVEN": 0, **loop, **rest}
+    assert fitted(6, 2048) == {"ks1": 16, "R0_EVEN": 1, **loop, **rest}
+    nothing = {"HELD": 512, "LEAST": 0}  # a sum of nothing is not of what lies there
+    assert fitted(6, 0) == {"ks1": 16, "R0_EVEN": 0, **nothing, **rest}
+    parts = {n: (fitted(6, n)["LEAST"], fitted(6, n)["HELD"]) for n in (512, 513, 640, 641, 769)}
+    assert [*parts.values()] == [(0, 512), (512, 640), (512, 640), (640, 768), (768, 1024)]
     assert fitted(7, 1000)["XEVEN"] == 0
     assert fitted(1 << 21, 1 << 10)["WIDE"] == 1
     assert fitted((1 << 21) - 1025, 1 << 10)["WIDE"] == 0

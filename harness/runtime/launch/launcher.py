@@ -107,11 +107,7 @@ class Launcher:
         """Enqueue the kernel. Raises ``CompileFailed`` (out of resources included) the
         first time."""
         device = torch.cuda.current_device()
-        if self._sizes:
-            kernel = self._variant(device, (), args)
-        else:
-            kernel = self._kernels.get((device, (), ())) or self.kernel(device)
-        kernel(self._stream(device), *args)
+        self._variant(device, (), args)(self._stream(device), *args)
 
     def launch(self, device: int, stream: int, *args: Any) -> None:
         """Enqueue on ``stream`` of ``device``, which is current; the grid may depend on sizes
@@ -175,10 +171,10 @@ class Launcher:
         if found is None:
             if len(self._kernels) >= MOST_VARIANTS:
                 self._kernels.clear()  # of ever new sizes; what is compiled and loaded stays
-            names = list(self.loaded.signature)
             known = args if self._sizes and args else None
-            binary = self.binary([names[at] for at in misaligned], known)
-            grid = None if known is None else self.loaded.grid(self.config, known)
+            binary = self.binary([list(self.loaded.signature)[at] for at in misaligned], known)
+            config = self.loaded.fitted(self.config, known)
+            grid = None if known is None else self.loaded.grid(config, known)
             found = self._empty(device)
             self._binaries().bind(found, binary, device, grid)
             self._kernels[key] = found

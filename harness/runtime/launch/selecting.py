@@ -118,9 +118,9 @@ class SelectedKernels:
         """The module's candidates, first the table's, or the one that is known to spill less than
         those before it."""
         given = None if self.table is None else self.table.get(loaded)
-        sized = bool(loaded.unknown_sizes)  # candidates are then of one launch
-        known = given or (None if sized else untuned(loaded.text, self.target, self.cache))
-        return list(dict.fromkeys((known or loaded.configs[0], *loaded.configs)))
+        if given is None and not loaded.unknown_sizes:  # else candidates are of one launch
+            given = untuned(loaded.text, self.target, self.cache)
+        return list(dict.fromkeys((given or loaded.configs[0], *loaded.configs)))
 
     def unbound(
         self, first: Callable[..., None], misaligned: Callable[..., None], module_text: str
