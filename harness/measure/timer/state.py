@@ -74,7 +74,7 @@ def reasons_of(bits: int) -> tuple[str, ...]:
 
 @dataclass(eq=False, slots=True)
 class Monitor(Closing):
-    """Reads every ``interval`` seconds in a thread until closed.."""
+    """Reads every ``interval`` seconds in a thread until closed."""
 
     read: Callable[[], Reading]
     interval: float = INTERVAL_SECONDS
