@@ -317,6 +317,12 @@ def test_past_its_end_no_compiler_is_waited_for() -> None:
     left.set()
 
 
+def test_the_first_blocks_are_smaller_so_that_timing_begins_sooner() -> None:
+    entries = [FakeEntry(str(n), compiled(A)) for n in range(150)]
+    blocks = ahead.compiled_ahead(entries, cast(Any, FakeDevice()), None)
+    assert [len(block) for block in blocks] == [16, 32, 64, 38]
+
+
 def test_after_leaving_early_no_code_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
     monkeypatch.setattr(ahead, "_KERNELS", 2)
