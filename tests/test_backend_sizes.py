@@ -240,3 +240,28 @@ def test_kernels_are_compiled_ahead_for_the_sizes_that_were_traced(
     monkeypatch.setattr(Devices, "launches", watched)
     torch.compile(lambda x: x * 2, backend=compiler, dynamic=True)(torch.randn(12, 7))
     assert [sorted(sizes.values()) for sizes in seen] == [[7, 12]]
+
+
+ROWS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "softmax": lambda x: x.softmax(-1),
+    "norm": lambda x: F.layer_norm(x, (x.shape[1],)),
+    "largest": lambda x: (x.argmax(-1), x.amin(-1), (x > 2.5).any(-1)),
+    "scans": lambda x: (x.cumsum(-1), *x.cummax(-1)),
+    "loss": lambda x: x.logsumexp(-1) - x.prod(-1),
+    "in place": lambda x: x.mul_(2).sub_(x.mean(-1, keepdim=True)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_rows_are_right_at_every_part_of_a_block_and_beyond_it(
+    compiler: Compiler, name: str
+) -> None:
+    program = ROWS[name]
+    run = torch.compile(program, backend=compiler, dynamic=True)
+    for m, n in ((5, 513), (3, 641), (4, 1024), (3, 1030), (2, 2048)):
+        x = torch.randn(m, n) if name != "scans" else torch.randint(-9, 9, (m, n)).float()
+        result, expected = run(x.clone()), program(x.clone())
+        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+    assert len(compiler.compiled) == 1
+    (module, *_) = (module for module, _ in compiler.compiled[0].distinct())
+    assert "HELD: tl.constexpr" in module.text
