@@ -20,11 +20,12 @@ MOST_PARAMETERS = 60e6
 AGREEING = 4
 """The level behind those of ``smaller``."""
 CAPS = (
-    (r"(?<!t2u_)vocab_size", 256), (r"(layers?|n_layer|depth|num_blocks)$", 2),
+    (r"(?<!t2u_)vocab_size|^n_words$", 256), (r"(layers?|n_layer|depth|num_blocks)$", 2),
     (r"experts_per_tok|top_k$|moe_k$", 2), (r"n_group|topk_group", 1), (r"experts$", 4),
     (r"key_value_heads|kv_heads", 2), (r"heads?$", 4), (r"qk_head_dim|lora_rank", 32),
     (r"head_dim", 16), (r"intermediate|ffn|d_ff|mlp_dim", 96), (r"max_source_positions", 64),
     (r"hidden_size|hidden_dim|d_model|n_embd|embed_dim|embedding_size|projection_dim", 64),
+    (r"^emb_dim$", 64),
 )  # fmt: skip
 """What an option is called, and what it is at most."""
 RESNET = {
@@ -34,10 +35,11 @@ RESNET = {
 GIVEN: Mapping[str, Any] = {
     "head_dim": 16, "vocab_size": 256, "num_key_value_heads": 2, "n_routed_experts": 4,
     "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
-    "layer_types": ["full_attention", "full_attention"],
+    "layer_types": ["full_attention", "full_attention"], "default_language": "en_XX",
+    "sliding_window": 16,
 }  # fmt: skip
 AGREED: Mapping[str, int] = {
-    "num_codebooks": 1, "num_kv_shared_layers": 0,
+    "num_codebooks": 1, "num_kv_shared_layers": 0, "num_queries": 4,
     "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_ssm": 128,
 }  # fmt: skip
 """What some heads do not run without: options that have no default, and those that have to agree
@@ -82,7 +84,7 @@ def agreeing(defaults: Mapping[str, Any]) -> dict[str, Any]:
             found[key] = GIVEN[key]
         elif isinstance(value, list) and len(value) == layers:
             found[key] = [value[0], value[-1]]
-        elif isinstance(value, dict) and key in ("text_config", "vision_config"):
+        elif isinstance(value, dict) and key in ("text_config", "vision_config", "decoder"):
             found[key] = {**value, **agreeing(value)}
         elif key == "rope_parameters" and str(defaults.get("model_type")).startswith("glm"):
             found[key] = {**(value or {}), "mrope_section": [2, 3, 3]}

@@ -47,10 +47,12 @@ def test_a_head_has_random_words_and_gives_its_gradients() -> None:
         ("MinistralForCausalLM", "head_dim", 16),
         ("Mamba2ForCausalLM", "num_heads", 8),
         ("FalconH1ForCausalLM", "mamba_d_ssm", 128),
+        ("XmodForCausalLM", "default_language", "en_XX"),
+        ("XLMWithLMHeadModel", "n_words", 256),
     ],
 )
 def test_options_agree_where_a_head_does_not_run_without(
-    name: str, option: str, value: int
+    name: str, option: str, value: int | str
 ) -> None:
     model, inputs = made(name, False, lambda head, given: head(**given))
     assert getattr(model.config, option) == value
