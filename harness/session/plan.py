@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from harness.session.cuda import CudaDevice
     from harness.session.spread import Fleet, Homes
 
+_SMALL_FILE = 1 << 14
+"""Bytes of a graph whose code is generated in a few tenths of a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -270,7 +273,7 @@ def open_device(
 ) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
     ``NoDevice`` for the first and the last where a GPU is demanded. While its process imports, the
-    first of ``early`` is compiled for what that imports here."""
+    first small graph of ``early`` is compiled, for what that imports here."""
     from harness.runtime.device import is_available, require
 
     demanded = request.timing or bool(request.against)
@@ -287,7 +290,8 @@ def open_device(
 
     where, seen = gpu(True, environment(options.cache)), _seen() if request.patient else None
     given = (options.cache, workers, request.kernel_seconds)
-    meanwhile = functools.partial(generated, early[0]) if early else lambda: None
+    small = [e for e in early if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE]
+    meanwhile = functools.partial(generated, small[0]) if small else lambda: None
     device = CudaDevice(*given, where=where, seen=seen, meanwhile=meanwhile)
     if request.target is not None:
         wanted = find_target(request.target)
