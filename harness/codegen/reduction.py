@@ -25,9 +25,6 @@ from harness.tiling.aligned import divides
 from harness.tiling.softmax import LONGEST_ROW_IN_REGISTERS, side_by_side
 
 R = "r0_"
-_SMALL = 2.0**-16
-"""A mean is finite where the sum is not: terms become smaller by this, which is free in an
-addition, and exact but for numbers below 2^-110 (their mean is 3e-4 off at 1e-38)."""
 _EXTREMES = (ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
 
 
@@ -272,12 +269,18 @@ class Reducer:
         n = next(t.numel for t in self.body.frame.plan.tiles if t.prefix == R)
         return f"{int(n)}.0" if n.is_Integer else f"tl.full([], {R}numel, tl.float32)"
 
+    def _small(self) -> float:
+        """By what terms of a mean become smaller, for it to be finite where their sum is not: a
+        power of two (exact but for subnormal terms) below one over their number, where known."""
+        n = next(t.numel for t in self.body.frame.plan.tiles if t.prefix == R)
+        return 2.0 ** -((int(n) - 1).bit_length() if n.is_Integer else 16)
+
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
         value = self.body.line(scope, self.body.whole(arg, dtype))
-        small = f"{self._guarded(value, '0.0')} * {_SMALL}"
+        small = f"{self._guarded(value, '0.0')} * {self._small()}"
         total = self.body.line(scope, self._reduce("tl.sum", small))
-        mean = self.body.line(scope, f"{total} / ({self._count()} * {_SMALL})")
+        mean = self.body.line(scope, f"{total} / ({self._count()} * {self._small()})")
         off = self.body.line(scope, f"{value} - {mean}")
         square = self._guarded(f"{off} * {off}", "0.0")
         m2 = self.body.line(scope, self._reduce("tl.sum", square))
@@ -351,9 +354,9 @@ class Reducer:
     def _pooled(self, mean: str, m2: str, weight: str, count: str) -> tuple[str, str]:
         """Mean and sum of squares around it of ``count`` values, from those of disjoint parts."""
         scope = self.body.outer
-        small = f"{mean} * ({weight} * {_SMALL})"
+        small = f"{mean} * ({weight} * {self._small()})"
         total = self.body.line(scope, self._reduce("tl.sum", small))
-        final = self.body.line(scope, f"{total} / ({count} * {_SMALL})")
+        final = self.body.line(scope, f"{total} / ({count} * {self._small()})")
         off = self.body.line(scope, f"{mean} - {final}")
         return final, self.body.line(
             scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}")

@@ -227,6 +227,8 @@ class _Maker:
                 template = f"{{0}}.{name}()"
         else:
             template = rng.choice(_templates()[kind])
+        if "scaled_dot" in template and not self.scope[picked[0]].numel():
+            return  # a division by zero ends eager mode's process
         text = template.format(*picked, **words)
         line = text if kind == "changes" else f"v{len(self.statements)} = {text}"
         if self._try(line):

@@ -319,7 +319,6 @@ class GraphWriter:
         an output as well keeps its own for the caller."""
         given = {name: self._values[name].variable for name in node.refs()}
         result = self.text.fresh(node.name)
-        # A result that shares its memory with nothing is no view for the caller, who may change it.
         alone = returns and node.op in VIEW_OPS and self._is_alone(node)
         self.text.add(f"{result} = {self._called(node, given)}{'.data' * alone}")
         if isinstance(node.type, TensorType):

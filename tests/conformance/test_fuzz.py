@@ -39,6 +39,11 @@ def test_a_part_of_a_split_whose_whole_was_changed_is_left_alone() -> None:
     assert program == make_program(650117) and program.statements
 
 
+def test_attention_that_ends_eager_modes_process_is_not_made() -> None:
+    program = make_program(691656)  # of none of the heads: a division by zero
+    assert program == make_program(691656) and program.statements
+
+
 @pytest.mark.parametrize("first", range(0, 300, 30))
 def test_three_hundred_short_programs_are_right(devices: Devices, first: int) -> None:
     seeds = range(first, first + 30)

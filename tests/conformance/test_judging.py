@@ -151,6 +151,10 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: 1 / F.instance_norm(x), lambda x: -1 / F.instance_norm(x),
         [torch.tensor([[[3e38, 3e38, 3e38, 0.5, 0.5]]])],
     ),
+    "a batch whose squares overflow": (
+        lambda x: F.batch_norm(x, None, None, training=True), lambda x: torch.zeros(5, 3),
+        [torch.tensor([[-1.0, -2.0, 3e38, 1.0, 0.5]] * 3).t()],
+    ),
     "beside a whole number": (
         lambda x: x.sigmoid().logit().ceil(),
         lambda x: x.sigmoid().logit().nextafter(x * 0 + 2).ceil(), [torch.ones(3)],

@@ -462,3 +462,17 @@ def test_memory_that_inputs_share_may_be_longer_than_was_traced(compiler: Compil
         return y * 2
 
     check(compiler, function, x, x[..., :2])
+
+
+@pytest.mark.parametrize("length", [40, 5000])
+def test_means_of_tiny_and_of_huge_numbers_are_as_exact_as_sums(
+    devices: Devices, length: int
+) -> None:
+    x = torch.linspace(1, 2, 3 * length).view(3, length)
+    rows = x * torch.tensor([[1e-36], [1e-3], [1.5e38]])
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.var_mean(x, 1)[1]
+
+    found = torch.compile(function, backend=Compiler(devices=devices))(rows)
+    torch.testing.assert_close(found, rows.double().mean(1).float(), rtol=3e-7, atol=0)

@@ -142,11 +142,6 @@ def _same_if_empty(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     return rule(x, *args) if x.numel() else x.clone()
 
 
-def _keeps_nan(rule: Callable[..., Any], grad: Tensor, x: Tensor, y: Tensor, *args: Any) -> Any:
-    """The gradient of a loss that torch makes of a NaN's sign; contiguous, as in eager mode."""
-    return torch.where((x - y).isnan(), torch.nan, rule(grad, x, y, *args)).contiguous()
-
-
 def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
     """An elementwise operator whose kernel takes its operands in the other order."""
     made = rule(x, y, *args)
@@ -184,7 +179,11 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "leaky_relu_backward": _second_first,
     "pixel_unshuffle": _same_if_empty,
     "put": functools.partial(_like, 0),
-    "smooth_l1_loss_backward": _keeps_nan,
+    "smooth_l1_loss_backward": lambda rule, grad, x, y, *args: torch.where(
+        (x - y).isnan(),
+        torch.nan,
+        rule(grad, x, y, *args),  # torch's rule loses it
+    ).contiguous(),
     "threshold_backward": _second_first,
 }
 
