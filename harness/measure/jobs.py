@@ -87,12 +87,13 @@ class CheckKernel(Job):
 class TimeKernel(Job):
     """Time a module. Answers a ``Timing``. With ``config`` under that configuration,
     ``launches`` to a sample, both of which another process has found; else every candidate, and
-    the fastest is kept."""
+    the fastest is kept, one of ``earlier`` where none is faster."""
 
     handler: ClassVar[str] = f"{_WORKER}:time"
     module_text: str
     config: Config | None = None
     launches: int | None = None
+    earlier: tuple[Config, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,10 +91,12 @@ class Measurer:
         config: Config | None = None,
         launches: int | None = None,
         seed: int = 0,
+        earlier: tuple[Config, ...] = (),
     ) -> Timing:
-        """Tune and time one module; with ``config`` only time it, ``launches`` to a sample, both of
-        which another process has found. Raises ``CheckFailed`` with the reason for a kernel that
-        cannot be timed; the memory it used is given back either way."""
+        """Tune and time one module, keeping one of ``earlier`` where none is faster; with
+        ``config`` only time it, ``launches`` to a sample, both of which another process has found.
+        Raises ``CheckFailed`` with the reason for a kernel that cannot be timed; the memory it used
+        is given back either way."""
         name = ""
         args: modules.Arguments = []
         self.readings()  # what was read before concerns another kernel
@@ -105,7 +107,8 @@ class Measurer:
             prepare = self._prepare(loaded)
             trials: tuple[Trial, ...] = ()
             if config is None:
-                tuned = self.tuner(module_text).tune(args, self.timer, prepare)
+                tuner = self.tuner(module_text, Settings(earlier=earlier, room=free_room))
+                tuned = tuner.tune(args, self.timer, prepare)
                 config, trials = tuned.config, tuned.trials
             samples = self.timer.measure(Work(prepare(config), args, launches), self.time_ms)
             ms, moved = samples.median, loaded.bytes_moved

@@ -163,7 +163,8 @@ def check(context: Context, job: jobs.CheckKernel) -> CheckResult:
 def time(context: Context, job: jobs.TimeKernel) -> Timing:
     """The handler of ``TimeKernel``."""
     measurer = context.once(Gpu).measurer
-    return surviving(lambda: measurer.measure(job.module_text, job.config, job.launches))
+    how = (job.module_text, job.config, job.launches)
+    return surviving(lambda: measurer.measure(*how, earlier=job.earlier))
 
 
 def known(context: Context, job: jobs.KnownConfigs) -> tuple[list[Config | None], list[str]]:

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
     """A distinct kernel of a graph, and for each of its launches the nodes computed; ``region`` is
-    the region of its first launch. ``config``: it is not tuned but timed in this configuration."""
+    the region of its first launch. ``config``: it is not tuned but timed in this configuration;
+    ``earlier``: the tuner keeps one of these where nothing is faster."""
 
     module: EmittedModule
     launches: tuple[tuple[str, ...], ...]
     region: str = ""
     config: Config | None = None
+    earlier: tuple[Config, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

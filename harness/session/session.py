@@ -313,7 +313,8 @@ def _timed(
     if record.max_error is None:
         return record, None  # it could not be run
     try:
-        timing = device.again(module.text, module.name, given) if given else device.time(module)
+        known = (module.text, module.name, given) if given else None
+        timing = device.again(*known) if known else device.time(module, *kernel.earlier)
     except NoDevice:
         raise
     except HarnessError as error:

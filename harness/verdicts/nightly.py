@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from harness.errors import HarnessError, NoDevice, RecordError, UsageError
 from harness.history import lookup, nights, store
@@ -196,10 +197,12 @@ class _Night:
             for graph, k in wanted
             if (graph, k.name, k.module) in known
         }
-        configs: dict[str, dict[str, dict[str, int] | None]] = {}
+        configs: dict[str, dict[str, Any]] = {}
+        before = {(m.graph, m.b[0].name): m.a[0].config for m, _ in sorting if m.single}
         todo = [(graph, k) for graph, k in wanted if (graph, k.name) not in found]
         for graph, kernel in todo:
-            configs.setdefault(graph, {})[kernel.name] = kernel.config
+            old = before.get((graph, kernel.name))
+            configs.setdefault(graph, {})[kernel.name] = (kernel.config, old)
         session = plan.session
         session.entries = [_part(made[graph], chosen) for graph, chosen in configs.items()]
         session.processes = 1 if sorting.a.graphs else DETECT
@@ -424,14 +427,16 @@ def _require_modules(base: Run) -> None:
         )
 
 
-def _part(made: MadeEntry, configs: dict[str, dict[str, int] | None]) -> MadeEntry:
-    """Those of a graph's kernels that ``configs`` has, each to be timed in what stands there."""
+def _part(made: MadeEntry, configs: dict[str, Any]) -> MadeEntry:
+    """Those of a graph's kernels that ``configs`` has, each to be timed in the first of what stands
+    there, or tuned: the tuner's luck is no change, so the baseline's, the second, stays where
+    nothing is faster."""
     compiled = made.compile()
     kernels = tuple(
-        replace(kernel, config=config_from_dict(config) if config else None)
+        replace(kernel, config=given, earlier=(before,) if before else ())
         for kernel in compiled.kernels
         if kernel.module.name in configs
-        for config in (configs[kernel.module.name],)
+        for given, before in [(c and config_from_dict(c) for c in configs[kernel.module.name])]
     )
     return replace(made, made=replace(compiled, kernels=kernels))
 

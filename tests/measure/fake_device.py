@@ -63,7 +63,7 @@ def time(context: Context, job: TimeKernel) -> Timing:
     now = clock.monotonic()
     seen = (Reading(now, 1980.0), Reading(now + 1, 1755.0, reasons=("power cap",)))
     limit = Roofline(gbps).limit(samples.median, 4_000_000, 2_000_000)
-    config = job.config or CONFIG
+    config = job.config or next(iter(job.earlier), CONFIG)
     return Timing(config, samples, limit, readings=seen)
 
 

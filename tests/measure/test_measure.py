@@ -164,6 +164,8 @@ def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
     assert good.samples.copy_gbps == 100.0
     assert good.limit is not None
     assert good.limit.fraction == pytest.approx(24000 / 0.5 / 1e6 / 100.0)
+    for config in measurer.load(emitted.POINTWISE).configs:
+        assert measurer.measure(emitted.POINTWISE, earlier=(config,)).config == config
     bad = Measurer(
         H100,
         FakeTimer(0.5),

@@ -72,6 +72,11 @@ def test_a_refused_kernel_keeps_the_worker(device: CudaDevice, tmp_path: Path) -
     assert (tmp_path / "taken").read_text() == "x"
 
 
+def test_the_tuner_is_told_the_earlier_configuration(device: CudaDevice) -> None:
+    before = Config((("XBLOCK", 32),), 1)
+    assert device.time(module("k"), before).config == before
+
+
 def test_a_fresh_process_times_with_the_configuration_given(
     device: CudaDevice, tmp_path: Path
 ) -> None:

@@ -25,6 +25,9 @@ A, B = module("triton_poi_a_0", "add"), module("triton_red_b_1", "sum", "mul")
 SMALL_A, SMALL_B = module("small_a", "add"), module("small_b", "mul", "sum")
 
 
+EARLIER = Config((("XBLOCK", 128),), 2)
+
+
 def finished(run: Session) -> dict[str, GraphRecord]:
     return {e.record.name: e.record for e in run.events() if isinstance(e, GraphDone)}
 
@@ -299,6 +302,20 @@ def test_past_its_end_no_graph_is_begun_and_what_was_timed_is_whole() -> None:
     found = finished(run)
     assert list(found) == ["x"]
     assert found["x"].kernels[0].metrics and found["x"].kernels[0].ms
+
+
+def test_the_tuner_knows_the_earlier_configuration() -> None:
+    asked: list[Any] = []
+
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule, *earlier: Config) -> Timing:
+            asked.append((module.name, earlier))
+            return super().time(module)
+
+    known = replace(compiled(A).kernels[0], earlier=(EARLIER,))
+    whole = replace(compiled(A, B), kernels=(known, compiled(B).kernels[0]))
+    assert list(finished(session(FakeEntry("x", whole), device=Device()))) == ["x"]
+    assert asked == [(A.name, (EARLIER,)), (B.name, ())]
 
 
 def test_past_its_end_no_compiler_is_waited_for() -> None:

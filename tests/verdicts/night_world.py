@@ -71,6 +71,7 @@ class World:
     lines: list[str] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    earlier: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     steps: list[tuple[str, int, int]] = field(default_factory=list)
 
     def entries(self) -> list[FakeEntry]:
@@ -195,6 +196,7 @@ class FakeSession:
             for kernel in entry.compile().kernels:
                 if len(self.world.examined) >= self.world.lost_after:
                     raise NoDevice("the GPU cannot be used", got="it fell off the bus")
+                self.world.earlier.append((kernel.module.name, kernel.earlier))
                 found = self.world.record(kernel)
                 if not self.world.gpu:
                     found = replace(found, ms=None, config=None)

@@ -162,6 +162,14 @@ def test_other_candidates_are_tuned_and_timed_if_another_is_chosen(world: World)
     assert "XBLOCK 64 → 128" in found.cause
 
 
+def test_a_changed_kernel_stays_in_its_configuration_where_none_is_faster(world: World) -> None:
+    world.start()
+    slow(world, 3, 0.02)
+    world.suite["g"].append((made("k12", "n12", 0.02), 1))
+    world.night()
+    assert world.earlier == [("k3", (config_from_dict(CONFIG),)), ("k12", ())]
+
+
 def test_a_machine_without_history_starts_one(world: World) -> None:
     night = world.night()
     assert (night.status, night.baseline) == (0, "")

@@ -32,7 +32,8 @@ _MANY = 4
 class Settings:
     """How to tune. ``deterministic``: results must not depend on what was tuned, so no search for
     reductions, whose block shape decides the order of a sum. ``debug``: catch writes that
-    the module does not list. ``earlier`` are configurations to try beside the candidates."""
+    the module does not list. ``earlier`` are configurations to try beside the candidates, and to
+    keep where none is faster."""
 
     search: Search = field(default_factory=Search)
     deterministic: bool = False
@@ -138,7 +139,7 @@ class _Tuning:
             if race.best is None:
                 raise
             partial = failure(error)
-        chosen = race.choice(self.loaded.configs)
+        chosen = race.choice(self.loaded.configs, self.settings.earlier)
         if chosen is None:
             raise self._none_left(race, " when launched", "run the emitted module with --check")
         return replace(self._answer(race, chosen, began, "timed"), partial=partial)

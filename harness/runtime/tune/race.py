@@ -185,15 +185,17 @@ class Race:
         if len(close) > 1:
             self._run(close[:_CONTENDERS], _FINAL_STAGES)
 
-    def choice(self, given: Sequence[Config]) -> Config | None:
-        """The fastest; what is not in ``given`` (the candidates) has to be faster than those by
-        more than the noise. None if nothing was timed."""
+    def choice(self, given: Sequence[Config], earlier: Sequence[Config] = ()) -> Config | None:
+        """The fastest; what is not in ``earlier`` (the previous best) has to be faster than that by
+        more than the noise, and what is not in ``given`` (the candidates) than those. None if
+        nothing was timed."""
         close = self._close()
         if not close:
             return None
         front = close[0]
         equal = [c for c in close if c == front or not self.improves(front, c)]
-        return min(equal, key=lambda c: (c not in given, self.time(c) or math.inf, _key(c)))
+        ranks = {c: (c not in earlier, c not in given, self.time(c), _key(c)) for c in equal}
+        return min(equal, key=ranks.__getitem__)
 
     def _close(self) -> list[Config]:
         """Configurations that may be the fastest, fastest first."""

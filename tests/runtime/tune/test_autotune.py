@@ -355,6 +355,19 @@ def test_an_earlier_runs_winner_is_tried_and_named(loaded: modules.LoadedModule)
     assert not tuned.found_by_coordesc
 
 
+@pytest.mark.parametrize(("share", "stays"), [(1.001, True), (1.1, False)])
+def test_an_earlier_runs_winner_stays_where_nothing_is_faster_beyond_the_noise(
+    loaded: modules.LoadedModule, share: float, stays: bool
+) -> None:
+    table = costs(1.3, 1.0, share, 1.2)
+    chosen = []
+    for seed in range(5):
+        device = FakeDevice(table.__getitem__, noise=0.02, seed=seed)
+        settings = Settings(earlier=(LIST[2],))
+        chosen.append(tune(loaded, loaded.get_args(), device, device, settings=settings).config)
+    assert chosen == [LIST[2] if stays else LIST[1]] * 5
+
+
 def test_idle_processes_compile_what_a_search_will_ask_for(loaded: modules.LoadedModule) -> None:
     asked: list[list[Config]] = []
     for parallel, expected in ((16, True), (2, False)):
