@@ -176,8 +176,8 @@ def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
     )
     with pytest.raises(CheckFailed, match="could not be timed") as caught:
         bad.measure(emitted.POINTWISE)
-    assert "4: A; " in caught.value.got
-    assert "4: B" in caught.value.got
+    assert "num_warps=4 num_stages=1: A; " in caught.value.got
+    assert "num_warps=4 num_stages=1: B" in caught.value.got
     with pytest.raises(CheckFailed):
         measurer.measure("KERNEL = 1")
 
