@@ -14,6 +14,7 @@ from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.graph.model import Graph
+from harness.heuristics.facts import Facts
 from harness.heuristics.limits import block_name
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
@@ -40,8 +41,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]
     reduced = reduced_elements(plan)
-    points = {tile.prefix: size_hint(tile.numel) for tile in plan.tiles}  # that it is timed with
-    facts = (plan.held or plan).facts.at(points) if plan.sizes else plan.facts
+    facts = _timed(plan)
     allowed = tail.allowed_pairs(types, reduced, reference.floating, rounded=reference.rounded)
     own = tail.template("kernel.py.j2").render(
         source=source,
@@ -88,6 +88,14 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
         code_hash=known,
         signature=tuple(signature.items()),
     )
+
+
+def _timed(plan: KernelPlan) -> Facts:
+    """The facts that hold for the sizes that the module is timed with."""
+    points = {tile.prefix: size_hint(tile.numel) for tile in plan.tiles}
+    short = plan.held is not None and points["r0_"] <= plan.facts.longest
+    facts = (plan.held if plan.held and short else plan).facts
+    return facts.at(points) if plan.sizes else facts
 
 
 def _summary(source: KernelSource, graph: Graph) -> str:

@@ -197,3 +197,20 @@ def test_what_is_compiled_follows_from_the_sizes(tmp_path: Path) -> None:
     assert fitted(7, 1000)["XEVEN"] == 0
     assert fitted(1 << 21, 1 << 10)["WIDE"] == 1
     assert fitted((1 << 21) - 1025, 1 << 10)["WIDE"] == 0
+
+
+def test_rows_of_two_unknown_sizes_are_longer_than_a_block(
+    tmp_path: Path, interpreter: InterpreterPool
+) -> None:
+    whole = """def whole(
+    x: "f32[s0, s1]",
+):
+    total: "f32[]" = aten.sum.dim_IntList(x, [0, 1])
+    return (total,)
+"""
+    (module,) = modules(graph(whole))
+    loaded = runtime.load(module.text, tmp_path)
+    assert all(config.block("R0_BLOCK") <= 16384 for config in loaded.configs)
+    jobs = [CheckJob(module.text, sizes=(("s0", n), ("s1", 30))) for n in (2, 700)]
+    answers = [answer for _, answer in interpreter.each(jobs)]
+    assert all(isinstance(answer, CheckResult) and answer.passed for answer in answers)

@@ -98,10 +98,6 @@ class Launcher:
     _kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
     _compiled: dict[tuple[tuple[str, ...], Config], KernelBinary] = field(default_factory=dict)
     _loaded: LoadedBinaries | None = None
-    _sizes: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._sizes = len(self.loaded.unknown_sizes)
 
     def __call__(self, args: Sequence[Any]) -> None:
         """Enqueue the kernel. Raises ``CompileFailed`` (out of resources included) the
@@ -154,7 +150,7 @@ class Launcher:
     def resources(self) -> Loaded:
         """Compile and load; registers and spills as the driver reports them."""
         device = torch.cuda.current_device()
-        if not self._sizes:
+        if not self.loaded.unknown_sizes:
             self.kernel(device)
         return self._binaries().load(self.binary(), device)
 
@@ -166,12 +162,13 @@ class Launcher:
     def _variant(
         self, device: int, misaligned: tuple[int, ...], args: Sequence[Any] = ()
     ) -> Kernel:
-        key = (device, misaligned, tuple(args[-self._sizes :]) if self._sizes else ())
+        count = len(self.loaded.unknown_sizes)
+        key = (device, misaligned, tuple(args[len(args) - count :]) if count else ())
         found = self._kernels.get(key)
         if found is None:
             if len(self._kernels) >= MOST_VARIANTS:
                 self._kernels.clear()  # of ever new sizes; what is compiled and loaded stays
-            known = args if self._sizes and args else None
+            known = args if count and args else None
             binary = self.binary([list(self.loaded.signature)[at] for at in misaligned], known)
             config = self.loaded.fitted(self.config, known)
             grid = None if known is None else self.loaded.grid(config, known)
