@@ -95,12 +95,6 @@ class CudaDevice(Closing):
         return self.facts.target
 
     @property
-    def copy_gbps(self) -> float:
-        """Copy bandwidth in the first worker's process; a timing says its own."""
-        assert self.facts.roofline is not None
-        return self.facts.roofline.copy_gbps
-
-    @property
     def state(self) -> StateSummary | None:
         """What ``readings`` come to."""
         return summary(self.readings)

@@ -319,10 +319,8 @@ def _timed(
         raise
     except HarnessError as error:
         return replace(record, reason=one_line(error)), None
-    gbps = record.bytes / timing.ms / 1e6
-    limit = timing.limit or Limit("copy", gbps / (timing.samples.copy_gbps or device.copy_gbps))
     record = replace(record, config=config_dict(timing.config), trials=timing.trials)
-    return _with_samples(record, timing.samples, limit), timing.config
+    return _with_samples(record, timing.samples, timing.limit), timing.config
 
 
 def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int) -> Iterator[Event]:

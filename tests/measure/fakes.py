@@ -86,7 +86,8 @@ class FakeDevice:
     def time(self, module: EmittedModule) -> Timing:
         if module.name in self.unlaunchable:
             raise CompileFailed("out of resources")
-        return Timing(Config((("XBLOCK", 256),), 4, 2), Samples((0.0019, 0.002, 0.0021)))
+        limit = Limit("copy", module.bytes_moved / 0.002 / 1e6 / self.copy_gbps)
+        return Timing(Config((("XBLOCK", 256),), 4, 2), Samples((0.0019, 0.002, 0.0021)), limit)
 
 
 @dataclass

@@ -66,7 +66,7 @@ def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
         made.check(module("k"))
         assert (tmp_path / "taken").read_text() == "x"
         assert made.facts.machine.gpu is None
-        assert made.copy_gbps == 1000.0
+        assert made.facts.roofline and made.facts.roofline.copy_gbps == 1000.0
 
 
 def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
