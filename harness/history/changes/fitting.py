@@ -182,8 +182,7 @@ def own_laws(residuals: Block, deviations: Block, law: Law) -> list[Law]:
 
 def _often(far: Block) -> NDArray[np.bool_]:
     """Rows with several outliers on one side."""
-    sides = (far > FROM).sum(axis=1), (far < -FROM).sum(axis=1)
-    return np.asarray(np.maximum(*sides) >= SEVERAL)
+    return np.asarray(np.maximum((far > FROM).sum(axis=1), (far < -FROM).sum(axis=1)) >= SEVERAL)
 
 
 def _between_quiet(far: Block) -> Block:
