@@ -210,14 +210,15 @@ def draw(path: Path, picture: Path) -> None:
                 key: (100 * wrong(counts) / counts[0], 100 - 100 * counts[1] / counts[0])
                 for key, counts in settings.items()
             }
-            curve = sorted(point for key, point in points.items() if key.endswith("jumps 0.5"))
+            curve = [point for key, point in points.items() if key.endswith("jumps 0.5")]
             axis.plot(*zip(*points.values(), strict=True), look[0], color=colour, ms=2, alpha=0.3)
             axis.plot(*zip(*curve, strict=True), look, color=colour, ms=4, lw=1, label=name)
             axis.plot(*points[OWN[name]], look[0], mfc="none", mec="black", ms=9)
         axis.set_title(world)
+        axis.minorticks_off()
         axis.set_xscale("symlog", linthresh=0.1)
         axis.set_yscale("symlog", linthresh=0.1)
-        axis.set(xlim=(-0.02, 7000), ylim=(150, -0.02))
+        axis.set(xlim=(-0.02, 7000), ylim=(150, -0.02), xticks=[0, 1, 100], yticks=[0, 1, 100])
     for axis in list(axes.flat)[len(worlds) :]:
         axis.axis("off")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
