@@ -44,8 +44,7 @@ _BEYOND_CACHE = 256 << 20
 """Bytes of a kernel after which no cache has much of them for the next one: where it reads some
 again, what it writes is the first to leave the cache (softmax of 65536 columns 147 → 141 us)."""
 _LOADED_AHEAD = (512, 4096, 1024)
-"""The shortest and the longest row, rounded up, and the most rows whose later loads come first; of
-as many elements and more a row's own do."""
+"""The shortest and the longest row, rounded up, and the most rows whose later loads come first."""
 _PARTS = [
     "for PART in tl.static_range(3):",  # a row's first block, those that need no mask, the last
     "    for r0_offset in range(r0_last if PART == 2 else R0_BLOCK * PART, r0_stop if PART == 2"

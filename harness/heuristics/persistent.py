@@ -69,7 +69,7 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if row >= 2 * _LONG_ROW:
         # 32 elements a thread, fewer for few rows: those cannot hide latency with other blocks.
         usual = max(1, row // 1024)
-        if (row > LEARNT and facts.loads <= 2) or is_only_read(facts, target):
+        if row > LEARNT or is_only_read(facts, target):
             usual = max(1, usual // 2)  # one tensor alone: 64 elements a thread
         few = rows < 2 * target.multiprocessors
         proposals = [_proposal(1, n * usual) for n in ((2, 4, 1) if few else (1, 2, 4))]

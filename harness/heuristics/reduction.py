@@ -23,7 +23,7 @@ _LONG_BLOCKS = (16384, 8192, 4096)
 _MOST_WARPS = 32
 _MOST_WASTE = 0.125
 _FEW_LOADS = 2
-_SOME_ROWS = 4
+SOME_ROWS = 4
 _FEW_POINTS = 150_000
 STORED_COLUMNS = 64
 """Columns of a multiprocessor from which on a reduction across that stores has its own rules."""
@@ -52,7 +52,7 @@ def _proposal(x: int, r: int, warps: int, most: int = _MAX_WARPS) -> Proposal:
 def is_long(facts: Facts, target: Target) -> bool:
     """Whether blocks larger than ``MAX_REDUCTION_BLOCK`` come first: there are some rows for every
     multiprocessor, or an online softmax needs several neighbours in a thread."""
-    enough = facts.side > 1 or facts.parallel >= _SOME_ROWS * target.multiprocessors
+    enough = facts.side > 1 or facts.parallel >= SOME_ROWS * target.multiprocessors
     return enough and reach(facts) > MAX_REDUCTION_BLOCK
 
 
@@ -85,8 +85,8 @@ def _read_again(facts: Facts) -> tuple[int, int]:
     registers leaves room for fewer elements, until the rows are so long that two programs of a
     multiprocessor would push each other's out of the cache."""
     several, narrow = facts.loads > _FEW_LOADS, facts.again <= 2 * facts.reduced
-    if several and facts.reduced <= MAX_LONG_BLOCK:
-        return (4096, 16)
+    if facts.reduced <= MAX_LONG_BLOCK:
+        return (8192 if narrow else 4096, 16)
     if several and facts.side:
         return (4096, 32)  # a loss with its gradient: 32 registers, so two programs
     blocks = 4 if narrow and not facts.side else 3 * several
@@ -99,7 +99,7 @@ def _waste(reduced: int, block: int) -> float:
 
 
 def _inner(facts: Facts, target: Target) -> list[Proposal]:
-    if facts.aligned and facts.parallel >= _SOME_ROWS * target.multiprocessors:
+    if facts.aligned and facts.parallel >= SOME_ROWS * target.multiprocessors:
         # Rows of 50257 on an H200: small programs where they are only read, and once.
         blocks = [(4096, 16), (8192, 32), (4096, 8), (2048, 4), (8192, 16)]
         if facts.loops == 1 and not facts.full:

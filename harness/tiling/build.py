@@ -12,9 +12,9 @@ import sympy
 from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
-from harness.heuristics.limits import LEAST_SCAN_BLOCK, cdiv
+from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, cdiv
 from harness.heuristics.pointwise import is_window
-from harness.heuristics.reduction import STORED_COLUMNS
+from harness.heuristics.reduction import SOME_ROWS, STORED_COLUMNS
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.nodes import (
     Builder,
@@ -163,9 +163,11 @@ def _aligned(
 def _persistent(
     group: FusedGroup, space: Space, hint: Hint, target: Target, rnumel: sympy.Expr
 ) -> bool:
-    many = size_hint(group.numel) >= STORED_COLUMNS * target.multiprocessors
-    stored = many and space.stored and not any(nest.is_scan for nest in group.nests)
-    facts = space.widths, passes(group), space.held, stored
+    rows = size_hint(group.numel) / target.multiprocessors
+    stored = rows >= STORED_COLUMNS and space.stored and not any(n.is_scan for n in group.nests)
+    whole = group.rnumel.is_Integer and int(group.rnumel) % MAX_REDUCTION_BLOCK == 0
+    looped = whole and rows >= SOME_ROWS and not sums_beside_maxima(group)
+    facts = space.widths, passes(group), space.held == 1 and not looped, stored
     return choose.is_persistent(hint, rnumel, space.full_loads, target, *facts)
 
 

@@ -156,9 +156,8 @@ def _finite(value: ir.Value) -> tuple[ir.Value, ir.Value | None]:
     test, zero, top = _args(value, Op.WHERE) or (None, None, None)
     (size, limit) = _args(test, Op.EQ) or (None, None)
     constants = [v.number for v in (zero, limit) if isinstance(v, ir.Constant)]
-    if top is not None and _args(size, Op.ABS) == (top,) and constants == [0.0, math.inf]:
-        return top, test
-    return value, None
+    known = _args(size, Op.ABS) == (top,) and constants == [0.0, math.inf]
+    return (top, test) if known and top is not None else (value, None)
 
 
 def _below_logarithm(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.graph.text import dumps, loads
+from harness.heuristics.registry import candidates
+from harness.target import H200
 from harness.tiling.build import kernel_name
 from harness.tiling.plan import ArgumentKind, Category
 from tests.codegen import graphs
@@ -60,6 +62,35 @@ def loss(
     made = only(loads(text)).text
     row, target = made.index("in_ptr0 + (r0_index"), made.index("tl.load(in_ptr1")
     assert row < target < made.index("tl.load(in_ptr0", target) < made.index("tl.sum(")
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "category"),
+    [
+        (4096, 12288, Category.REDUCTION),
+        (4096, 16384, Category.REDUCTION),
+        (4096, 8192, Category.PERSISTENT),
+        (4096, 11008, Category.PERSISTENT),  # blocks of a loop would be more than a row
+        (256, 16384, Category.PERSISTENT),
+    ],
+)
+def test_norms_of_long_rows_in_whole_blocks_run_in_a_loop(
+    rows: int, columns: int, category: Category
+) -> None:
+    text = dumps(graphs.LAYER_NORM).replace("[40, ", f"[{rows}, ").replace("384]", f"{columns}]")
+    plan = only(loads(text)).plan
+    assert plan.category is category
+    if columns == 16384 and category is Category.REDUCTION:  # f32: 64 bytes a thread
+        first = candidates(plan.facts, H200)[0]
+        assert (first.block("R0_BLOCK"), first.num_warps) == (4096, 16)
+
+
+@pytest.mark.parametrize("columns", [8192, 11008, 16384])
+def test_softmaxes_of_rows_of_16384_stay_in_a_block(columns: int) -> None:
+    text = dumps(graphs.SOFTMAX).replace("[48, ", "[4096, ").replace("1000]", f"{columns}]")
+    plan = only(loads(text)).plan
+    assert plan.category is Category.PERSISTENT
+    assert candidates(plan.facts, H200)[0].num_warps == 8
 
 
 def test_transpose_reads_along_y_and_writes_along_x() -> None:

@@ -432,6 +432,14 @@ def test_rows_that_begin_anywhere_get_a_larger_program_where_they_are_read_again
         assert (best.block("R0_BLOCK"), best.num_warps) == first
 
 
+@pytest.mark.parametrize(("itemsize", "block"), [(2, 8192), (4, 4096)])
+def test_a_norm_of_rows_of_16384_has_some_programs_of_16_warps(itemsize: int, block: int) -> None:
+    sizes, fixed = (("x", 8192), ("r0_", 16384)), (("XBLOCK", 1),)
+    norm = Facts(Family.REDUCTION, sizes, Hint.INNER, 3, 1, 1, 1 << 29, fixed_blocks=fixed)
+    norm = replace(norm, loops=2, again=itemsize * 16384, full=True)
+    assert candidates(norm, H200)[0] == Config((("XBLOCK", 1), ("R0_BLOCK", block)), 16)
+
+
 def test_a_loss_and_its_gradient_have_two_programs_of_long_rows_on_a_multiprocessor() -> None:
     sizes, fixed = (("x", 2048), ("r0_", 65536)), (("XBLOCK", 1),)
     loss = Facts(Family.REDUCTION, sizes, Hint.INNER, 3, 2, 2, 1 << 29, fixed_blocks=fixed)
