@@ -88,8 +88,13 @@ class Body:
     # where a value belongs
 
     def _context(self, value: ir.Value, context: Context) -> Context:
-        """Masks matter only to values that read memory."""
-        return context if context and self._reads(value) else ()
+        """Masks matter only to values that read memory, elsewhere where they differ: each holds
+        somewhere along its tiles, so that what is the same all along them is read there anyhow."""
+        if not context or not self._reads(value):
+            return ()
+        tiles = [[t for t in "xyr" if self.varies(m, t)] for m in context]
+        known = not self.frame.plan.sizes and all(tiles) and not any(map(self._reads, context))
+        return () if known and not any(self.varies(value, t) for m in tiles for t in m) else context
 
     def _reads(self, value: ir.Value) -> bool:
         found = self._loads.get(id(value))

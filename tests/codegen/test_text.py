@@ -163,6 +163,25 @@ def padded(
     assert "other=" not in only(graphs.BIAS).text  # what is outside is not stored
 
 
+def test_what_is_the_same_along_a_mask_is_loaded_without_it() -> None:
+    """A row's own value, of padded rows of which columns are added up: once a row."""
+    padded = """# harness graph 1
+def padded(
+    x: "f32[640, 70]",
+    s: "f32[640, 1]",
+):
+    scaled: "f32[640, 70]" = aten.mul.Tensor(x, s)
+    pad: "f32[640, 72]" = aten.constant_pad_nd.default(scaled, [0, 2], 2.0)
+    total: "f32[72]" = aten.sum.dim_IntList(pad, [0])
+    return (pad, total)
+"""
+    text = next(iter(sources(loads(padded, "test graph")))).text
+    (row,) = (line for line in text.splitlines() if "  # s" in line)
+    assert "tl.full" not in row and "tmp" not in row.split("tl.load")[1]
+    (column,) = (line for line in text.splitlines() if "  # x" in line)
+    assert "& tmp" in column
+
+
 def test_the_same_text_under_another_name_has_the_same_hash() -> None:
     program_twice = [next(iter(sources(graphs.BIAS))) for _ in range(2)]
     assert program_twice[0].body_hash == program_twice[1].body_hash
