@@ -60,14 +60,15 @@ class Space:
     """The tiles of a kernel, while its indices are being expressed over them. ``hint`` is None for
     a kernel without a reduction; ``full_loads`` counts loads along the reduction, ``held`` those of
     them that differ between results, ``widths`` is the ratio of the widest to the narrowest element
-    accessed along it, ``stored`` whether a store is, ``shared`` that the points of y share work.
-    ``index`` adds the entries that it needs."""
+    accessed along it, ``stored`` whether a store is, ``narrow`` that all is 16 bits, ``shared``
+    that the points of y share work. ``index`` adds the entries that it needs."""
 
     hint: Hint | None
     full_loads: int
     held: int
     widths: int
     stored: bool
+    narrow: bool
     shared: bool
     _tiles: list[_TileSpace]
     _simplify: Address
@@ -133,6 +134,7 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         held=sum(not a.write and bool(a.index.free_symbols & across) for a in full),
         widths=max(sizes, default=1) // min(sizes, default=1),
         stored=any(a.write for a in full),
+        narrow=set(sizes) == {2},
         shared=shared is not None,
         _tiles=tiles,
         _simplify=simplify,
