@@ -39,7 +39,7 @@ class FakeDevice:
     def check(self, module: Any) -> CheckResult:
         return CheckResult("# wrong" not in module.text, 0.1, 0.5)
 
-    def time(self, module: Any) -> Timing:
+    def time(self, module: Any, *earlier: Any) -> Timing:
         return self.again(module.text, module.name, Config((("XBLOCK", 1),), 4, 1), 1)
 
     def restart(self) -> None:

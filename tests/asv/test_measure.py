@@ -85,7 +85,7 @@ class Device:
         self.calls["check"] += 1
         return CheckResult(module.name != self.wrong, 0.7, 0.5)
 
-    def time(self, module: Any) -> Any:
+    def time(self, module: Any, *earlier: Any) -> Any:
         self.calls["time"] += 1
         return self._timing(module.name)
 

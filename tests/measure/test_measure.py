@@ -141,7 +141,8 @@ def test_failed_and_spilling_candidates_are_dropped(loaded: modules.LoadedModule
 def test_nothing_left_names_the_causes(loaded: modules.LoadedModule) -> None:
     prepare = by_torch(loaded, x1024="shared memory", x512="threads")
     with pytest.raises(
-        NoTritonConfigsError, match=r"XBLOCK=1024 warps=4: shared memory; .*512 warps=4: threads"
+        NoTritonConfigsError,
+        match=r"=1024 num_warps=4 .*: shared memory; .*512 num_warps=4 .*: threads",
     ):
         tune(loaded, loaded.get_args(), FakeTimer(1.0), prepare)
 
