@@ -78,8 +78,8 @@ def test_settings_and_table_reach_the_tuner(
     assert kernels.candidates(loaded)[0] == other
     selected = object.__new__(SelectedKernel)
     selected.text, selected.owner, selected._loaded = kernel.module.text, kernels, loaded
-    monkeypatch.setattr(SelectedKernel, "_first", lambda _: other)
-    assert selected._tuned(Any, []) == other  # type: ignore[arg-type]
+    monkeypatch.setattr(SelectedKernel, "_first", lambda _self, _loaded: other)
+    assert selected._tuned(loaded, []) == other
     assert asked[0].settings is settings and asked[0].table is kernels.table
 
 
