@@ -129,3 +129,8 @@ def test_what_a_remainder_divides_by_is_what_else_reads_it(
 def test_a_sum_read_behind_a_value_rounded_twice_is_that_of_the_loop() -> None:
     (module,) = modules(loads(COUNTED), True)
     assert module.text.count("tl.sum(") == 2  # a third one would sum up the last block alone
+
+
+def test_half_of_a_normal_distribution_lies_below_zero(compiler: Compiler) -> None:
+    found = torch.compile(torch.special.ndtr, backend=compiler)(torch.tensor([0.0, -0.0, 9.0]))
+    assert found.tolist() == [0.5, 0.5, 1.0]
