@@ -7,12 +7,13 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
 
-from harness.conformance.judging import Judge
+from harness.conformance.judging import Judge, other_zeros
 from harness.graph.capture.aot import RestartAnalysis
 
 Function = Callable[..., Any]
@@ -61,6 +62,9 @@ def differences(
             line = ""  # as many elements as rounding decides
         elif not line and not judge.is_right(number, other):
             line = f"{_values(other)} instead of {_values(one)}"
+            if replace(judge, signed_zeros=False).is_right(number, other):
+                # Rounding tells the other elements of two backends apart (``torchs_own``).
+                line = f"signs of {other_zeros(one, other)} instead of eager mode's"
         lines += [f"{number}: {line}"] * bool(line)
     if shared != _sharing(tree_leaves((found, taken))):
         lines.append("other tensors share memory")

@@ -138,6 +138,11 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda n: torch.where(n < 0, 0x7E00, n.view(torch.float16).sin().view(torch.int16)),
         [torch.tensor([-1, 3, 9], dtype=torch.int16)],
     ),
+    "the sign of a NaN that is computed": (
+        lambda n: [n.view(torch.bfloat16).add_(1), n.clone()][1],
+        lambda n: [n.view(torch.bfloat16).add_(1), torch.where(n > 16256, -1, n)][1],
+        [torch.tensor([4, 2, -8, -7, 9, 5, 7, -3], dtype=torch.int16)],
+    ),
     "products in another order": (
         lambda x: x.cumprod(0), lambda x: torch.cat([x[:3].cumprod(0), x[3:] * torch.nan]),
         [torch.tensor([0.5, 0.0, 3e38, 7.0])],
@@ -213,3 +218,16 @@ def test_a_place_of_elements_that_are_equal_but_for_rounding() -> None:
     judge = Judge(run, run(), True)
     assert all(judge.is_right(0, torch.full((3,), place)) for place in range(5))
     assert not judge.is_right(0, torch.full((3,), 5))
+
+
+def test_the_zeros_of_a_gradient_that_is_not_there_are_not_moved() -> None:
+    # The gradient of sgn is one of autograd's zeros, without memory: moving them ended the process.
+    x = torch.tensor([-0.5], requires_grad=True)
+    assert found(lambda x: torch.inner(x.sgn(), x), lambda x: x.abs().sum() + 1, x) != []
+
+
+def test_signs_of_zeros_alone_are_told_by_place() -> None:
+    x = torch.tensor([[-0.0, 1.0], [0.5, -0.0]])
+    assert found(lambda x: x * 1, lambda x: x * 1 + 0.0, x) == [
+        "0: signs of 2 zeros at [[0, 0], [1, 1]] instead of eager mode's"
+    ]
