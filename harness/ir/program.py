@@ -61,7 +61,8 @@ class Program:
     ``nests`` are in an order that is valid if run one after another. ``outputs`` are
     buffer names in the region's output order (an output may be an input passed
     through). ``mutated`` names the input buffers that some nest stores to; such
-    stores come after every read of the old contents, or before every read of the new ones.
+    stores come after every read of the old contents, or before every read of the new ones
+    (a nest's own read of the element that it stores is neither).
     """
 
     name: str

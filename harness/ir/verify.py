@@ -115,10 +115,16 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
                 first_store.setdefault(store.buffer, number)
     old: set[str] = set()
     for number, nest in enumerate(program.nests):
-        read = {v.buffer for v in ir.walk(ir.store_roots(nest.stores)) if isinstance(v, ir.Load)}
-        for name in sorted(read & first_store.keys()):
+        loads = [v for v in ir.walk(ir.store_roots(nest.stores)) if isinstance(v, ir.Load)]
+        plain = {(s.buffer, s.index) for s in nest.stores if s.mode is ir.StoreMode.PLAIN}
+        for name in sorted({v.buffer for v in loads} & first_store.keys()):
             if first_store[name] >= number:
-                old.add(name)
+                # Elements that are changed where they lie are nobody's old contents afterwards.
+                own = [
+                    not v.indirect and (name, v.index) in plain for v in loads if v.buffer == name
+                ]
+                if first_store[name] > number or not all(own):
+                    old.add(name)
             elif name in old:
                 _fail(
                     "a mutated input is read before and after it was overwritten",

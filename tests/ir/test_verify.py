@@ -166,6 +166,19 @@ def test_reading_an_input_after_overwriting_it() -> None:
         verify(replace(late, nests=(FIRST, spoil, SECOND)))
 
 
+def test_an_input_may_be_read_after_it_was_changed_in_place() -> None:
+    def changed(index: sympy.Expr) -> Program:
+        value = B.compute(Op.NEG, B.load("x", index, DType.BF16), dtype=DType.F32)
+        nest = Nest(
+            "change", (Axis(I0, sympy.Integer(32)),), (), (Store("x", I0, value),), ("neg",)
+        )
+        return replace(GOOD, nests=(nest, FIRST, SECOND), mutated=("x",))
+
+    verify(changed(I0))
+    with pytest.raises(InvalidProgram, match="read before and after it was overwritten"):
+        verify(changed(31 - I0))
+
+
 def test_addresses_under_a_mask_may_leave_the_buffer() -> None:
     inside = B.compute(Op.GE, B.index(I1, DType.I64), B.constant(1, DType.I64), dtype=DType.BOOL)
     load = B.load("x", 8 * I0 + I1 - 1, DType.BF16)
