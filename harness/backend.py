@@ -49,7 +49,7 @@ from harness.executor.specialising import (
     require_sizes,
 )
 from harness.graph.bounds import with_bounds
-from harness.graph.capture import control
+from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
 from harness.graph.model import CHECKED, Graph
@@ -365,7 +365,8 @@ class Compiler:
     def _compiled(
         self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str
     ) -> Runner:
-        converted, options = convert(gm, inputs, name, Naming()), settings.current()
+        facts = () if part else tangents.differentiable(gm, gm.meta.get(KEPT_OUTPUTS))
+        converted, options = convert(gm, inputs, name, Naming(), facts), settings.current()
         require_sizes(converted.graph)
         shared = bases(converted.graph)
         device = device_of(gm, inputs)
@@ -376,8 +377,7 @@ class Compiler:
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         asked = (self.multi_kernel, self.timed_fusion)
-        timed = any(asked) or self.timed_combos
-        chooser = self.devices.chooser(device) if timed else None
+        chooser = self.devices.chooser(device) if any(asked) or self.timed_combos else None
         decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:

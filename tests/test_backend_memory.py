@@ -94,6 +94,27 @@ def test_whole_numbers_beside_gradients_are_views_for_torch(compiler: Compiler) 
     assert not [report.eager for report in compiler.reports if report.eager]
 
 
+@pytest.mark.parametrize("graded", [False, True])
+def test_floats_without_a_gradient_are_views_for_torch(compiler: Compiler, graded: bool) -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        whole, twice = (x * 3 if graded else (x > 0).float() * 3), x * 2
+        row = whole[1]
+        torch._dynamo.graph_break()
+        row.add_(1)
+        return whole * 2, row, twice * twice
+
+    x = torch.tensor([[1.0, -2.0], [-3.0, 4.0]], requires_grad=True)
+    found = torch.compile(function, backend=compiler)(x)
+    assert found[1].tolist() == ([-8.0, 13.0] if graded else [1.0, 4.0])
+    assert found[0].tolist()[1] == ([-16.0, 26.0] if graded else [2.0, 8.0])
+    assert [one.requires_grad for one in found] == [graded, graded, True]
+    (grad,) = torch.autograd.grad(found[0].sum() + found[2].sum() if graded else found[2].sum(), x)
+    assert grad.tolist() == (
+        [[14.0, -10.0], [-18.0, 38.0]] if graded else [[8.0, -16.0], [-24.0, 32.0]]
+    )
+    assert not [report.eager for report in compiler.reports if report.eager]
+
+
 def test_what_shares_no_memory_may_be_given_other_sizes(compiler: Compiler) -> None:
     def function(x: Tensor) -> tuple[Tensor, Tensor]:
         v = x.t().flatten()

@@ -19,6 +19,7 @@ from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph.calltext import call_kwargs, is_factory
 from harness.graph.model import (
+    DIFFERENTIABLE,
     Arg,
     Graph,
     HostCall,
@@ -286,11 +287,12 @@ class GraphWriter:
         result, variable = self.text.fresh(name), root.variable
         given = any(item.name == view.root for item in graph.inputs)
         if name in self._plan.shared:
-            # The caller may change one in place: torch has to know that they are views. Floats
-            # beside gradients are all detached ones (autograd makes the others itself).
+            # The caller may change one in place: torch has to know that they are views. Views of
+            # what has a gradient are detached ones (autograd makes the others itself).
             kind: Any = graph.types()[name]
             training = graph.name.endswith("_forward") and not given and kind.dtype.is_float
-            base = f"{variable}.detach()" if training else variable
+            detached = training and view.root in self._differentiable()
+            base = f"{variable}.detach()" if detached else variable
             offset = f"{variable}.storage_offset() + {view.offset}"
             made = f"{base}.as_strided({view.shape}, {view.stride}, {offset})"
         else:
@@ -303,6 +305,14 @@ class GraphWriter:
             made = f"{made} if fine else {chain}"
         self.text.add(f"{result} = {made}")
         self._values[name] = Value(result, root.sure)
+
+    def _differentiable(self) -> set[str]:
+        """What has a gradient or a view that has one, as far as is known."""
+        graph = self.partition.graph
+        named, views = dict(graph.facts).get(DIFFERENTIABLE), self._plan.views
+        places = range(len(graph.outputs)) if named is None else map(int, named.split())
+        found = (name for name in map(graph.outputs.__getitem__, places) if name is not None)
+        return {views[name].root if name in views else name for name in found}
 
     def _called(self, node: Node, given: Mapping[str, str]) -> str:
         """The text of a call, values being as ``given``."""

@@ -139,6 +139,8 @@ class Mutation:
     value: str
 
 
+DIFFERENTIABLE = "differentiable"
+"""A forward graph's fact: the places of outputs with a gradient, if some float output has none."""
 CHECKED = ("indices", "checked")
 """The fact of a graph whose kernels assert that indices are in range."""
 

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from harness.graph.model import DIFFERENTIABLE
+
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | {_aten.mul.Tensor}
@@ -74,6 +76,23 @@ def fixed(joint: fx.GraphModule) -> bool:
     """Whether the sizes of all gradients are known."""
     kinds = [n.meta["val"] for n in joint.graph.nodes if "tangents" in str(n.target)]
     return all(isinstance(size, int) for kind in kinds for size in (*kind.shape, *kind.stride()))
+
+
+def differentiable(gm: fx.GraphModule, kept: int | None) -> tuple[tuple[str, str], ...]:
+    """Which of the first ``kept`` outputs of a forward graph have gradients, for its ``facts``;
+    nothing if all floats have or if it is not known. (Asked while AOTAutograd has it compiled.)"""
+    known: Any = torch._guards.TracingContext.try_get()
+    if kept is None or known is None or known.fw_metadata is None:
+        return ()
+    outputs: Any = gm.graph.output_node().args[0]
+    about = known.fw_metadata
+    found = [about.input_info[n].requires_grad for n in about.mutated_inp_runtime_indices]
+    found += [i.requires_grad for i in about.output_info] + [True] * about.num_intermediate_bases
+    values = [getattr(node, "meta", {}).get("val") for node in outputs[:kept]]
+    floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in values]
+    if len(found) != kept or not any(f and not d for f, d in zip(floats, found, strict=True)):
+        return ()
+    return ((DIFFERENTIABLE, " ".join(str(n) for n, has in enumerate(found) if has)),)
 
 
 def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
