@@ -193,6 +193,8 @@ def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_
 def test_what_inductor_compiles_is_kept_for_the_process_that_compares(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if " " in sys.prefix:
+        pytest.skip("Inductor does not quote the path of torch where it links")
     # Compiling a file only to see whether vector instructions compile costs more than the rest.
     monkeypatch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "1")
     (work,) = comparables(compile_graph(graph, H100).regions)
