@@ -265,15 +265,19 @@ class Reducer:
 
     # Welford
 
-    def _count(self) -> str:
+    def _known(self) -> int | None:
         n = next(t.numel for t in self.body.frame.plan.tiles if t.prefix == R)
-        return f"{int(n)}.0" if n.is_Integer else f"tl.full([], {R}numel, tl.float32)"
+        return int(n) if n.is_Integer else None
+
+    def _count(self) -> str:
+        n = self._known()
+        return f"tl.full([], {R}numel, tl.float32)" if n is None else f"{n}.0"
 
     def _small(self) -> float:
         """By what terms of a mean become smaller, for it to be finite where their sum is not: a
         power of two (exact but for subnormal terms) below one over their number, where known."""
-        n = next(t.numel for t in self.body.frame.plan.tiles if t.prefix == R)
-        return 2.0 ** -((int(n) - 1).bit_length() if n.is_Integer else 16)
+        n = self._known()
+        return 2.0 ** -(16 if n is None else (n - 1).bit_length())
 
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype

@@ -14,7 +14,7 @@ import torch
 
 from harness.graph.random import LIBRARY
 
-_ALIGNED_BYTES = 16
+ALIGNED_BYTES = 16
 _ROWS = 256
 """So many are made from a vector element by element, the others are copies of them: 500 MB take
 0.33 ms on an H200."""
@@ -22,7 +22,7 @@ _ROWS = 256
 
 def turns(columns: int, itemsize: int) -> int:
     """Every how many rows of ``columns`` elements begin alike, seen from multiples of 16 bytes."""
-    step = _ALIGNED_BYTES // itemsize
+    step = ALIGNED_BYTES // itemsize
     return step // math.gcd(columns, step)
 
 
@@ -31,14 +31,17 @@ def interleaved_mm(
 ) -> torch.Tensor:
     """``a @ b``, of whose columns (of 16 bytes and more) rows that begin alike are a product; added
     to ``bias``, a vector, if that is given."""
-    (rows, columns), step = (a.shape[0], b.shape[1]), _ALIGNED_BYTES // a.itemsize
+    (rows, columns), step = (a.shape[0], b.shape[1]), ALIGNED_BYTES // a.itemsize
     made, beta = a.new_empty(rows, columns), 0 if bias is None else 1
     if bias is not None:
         made[:_ROWS] = bias
         for at in range(_ROWS, rows, _ROWS):
             made[at : at + _ROWS] = made[: min(_ROWS, rows - at)]
-    ends = torch.cat((made[:, :step], made[:, -step:]), 1)
-    ends.addmm_(a, torch.cat((b[:, :step], b[:, -step:]), 1), beta=beta)
+    outer = torch.cat((b[:, :step], b[:, -step:]), 1)
+    if bias is None:
+        ends = a @ outer
+    else:
+        ends = torch.addmm(torch.cat((bias[:step], bias[-step:])), a, outer)
     every = turns(columns, a.itemsize)
     for turn in range(every):
         first = -turn * columns % step

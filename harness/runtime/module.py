@@ -135,16 +135,24 @@ class LoadedModule:
             )
         return checked(self.raw.grid(values, args), where)
 
+    def sizes(self, args: Sequence[Any]) -> tuple[int, ...]:
+        """Those of ``args`` that only a launch knows."""
+        return tuple(args[len(args) - len(self.unknown_sizes) :])
+
+    def only_sizes(self, sizes: Mapping[str, int]) -> list[Any]:
+        """Arguments of which only the unknown ones among ``sizes``, by name, are there."""
+        known = [sizes[name] for name in self.unknown_sizes]
+        return [None] * (len(self.signature) - len(known)) + known
+
     def fitted(self, config: Config, args: Sequence[Any] | None = None) -> Config:
         """``config`` with what is compiled for the sizes in ``args``: the parts of the kernel, and
         the largest power of two that divides each, up to 16. Without ``args`` for those of
         ``get_args``, where the configuration says nothing."""
-        count = len(self.unknown_sizes)
-        if not count:
+        if not self.unknown_sizes:
             return config
-        given = [None] * len(self.signature) + [*self.unknown_sizes.values()]
-        full = given[count:] if args is None else args
-        sizes = zip(list(self.signature)[-count:], full[-count:], strict=True)
+        full = self.only_sizes(self.unknown_sizes) if args is None else args
+        names = list(self.signature)[-len(self.unknown_sizes) :]
+        sizes = zip(names, self.sizes(full), strict=True)
         known = {n: math.gcd(size, 16) for n, size in sizes if n in self.divisible_by_16}
         if hasattr(self.raw, "variant"):
             stated = self.raw.variant(config_dict(config), full)

@@ -162,13 +162,12 @@ class Launcher:
     def _variant(
         self, device: int, misaligned: tuple[int, ...], args: Sequence[Any] = ()
     ) -> Kernel:
-        count = len(self.loaded.unknown_sizes)
-        key = (device, misaligned, tuple(args[len(args) - count :]) if count else ())
+        key = (device, misaligned, sizes := self.loaded.sizes(args))
         found = self._kernels.get(key)
         if found is None:
             if len(self._kernels) >= MOST_VARIANTS:
                 self._kernels.clear()  # of ever new sizes; what is compiled and loaded stays
-            known = args if count and args else None
+            known = args if sizes else None
             binary = self.binary([list(self.loaded.signature)[at] for at in misaligned], known)
             config = self.loaded.fitted(self.config, known)
             grid = None if known is None else self.loaded.grid(config, known)

@@ -147,8 +147,7 @@ class SelectedKernels:
         loaded, known = kernel.loaded, sizes or {}
         if kernel.config is not None or not loaded.unknown_sizes.keys() <= known.keys():
             return []
-        args = [None] * len(loaded.signature) + [known[name] for name in loaded.unknown_sizes]
-        loaded = loaded.at(args[-len(loaded.signature) :], self.target)
+        loaded = loaded.at(loaded.only_sizes(known), self.target)
         configs = self.candidates(loaded)[: None if self.timer is not None else 1]
         names = [(c, binaries.artifact(module_text, c, self.target)) for c in configs]
         assert self.cache is not None
@@ -196,7 +195,7 @@ class SelectedKernel:
         """Choose a configuration, then launch. Where there are sizes among the arguments, every
         launch comes here."""
         device = self.owner.device
-        if (launcher := self._launchers.get(self._sizes(args))) is not None:
+        if (launcher := self._launchers.get(self.loaded.sizes(args))) is not None:
             launcher.launch(device, stream, *args)
         elif self._is_timed() and torch.cuda.is_current_stream_capturing():
             # Timing waits for the device, which a recording forbids: choose for this call only.
@@ -206,10 +205,6 @@ class SelectedKernel:
             self.chosen(args)
             self.kernel(stream, *args)
 
-    def _sizes(self, args: Sequence[Any]) -> tuple[int, ...]:
-        """Those that only a launch knows."""
-        return tuple(args[len(args) - len(self.loaded.unknown_sizes) :])
-
     def _is_timed(self) -> bool:
         alone = len(self.loaded.configs) == 1 and self.owner.settings.search.name == "none"
         return self.owner.timer is not None and not alone
@@ -217,7 +212,7 @@ class SelectedKernel:
     def chosen(self, args: Sequence[Any]) -> Launcher:
         """What launches it from now on for sizes as in ``args``, in a configuration that is chosen
         the first time, with a timer on ``args``."""
-        sizes = self._sizes(args)
+        sizes = self.loaded.sizes(args)
         if sizes not in self._launchers:
             if len(self._launchers) >= MOST_VARIANTS:
                 self._launchers.clear()
@@ -230,7 +225,7 @@ class SelectedKernel:
         return self._launchers[sizes]
 
     def _misaligned(self, stream: int, *args: Any) -> None:
-        self._launchers[self._sizes(args)].misaligned(self.owner.device, stream, *args)
+        self._launchers[self.loaded.sizes(args)].misaligned(self.owner.device, stream, *args)
 
     def _tuned(self, loaded: modules.LoadedModule, args: Sequence[Any]) -> Config:
         owner = self.owner

@@ -21,10 +21,9 @@ from torch import fx
 from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.graph.capture.libraries.calls import called, traced, value
-from harness.graph.products import turns
+from harness.graph.products import ALIGNED_BYTES, turns
 
 _aten = torch.ops.aten
-_ALIGNED_BYTES = 16
 _SLOW, _FAST = 138e12, 600e12
 """Floating-point operations per second with odd and with aligned rows."""
 _COPIED = 2.5e12
@@ -87,7 +86,7 @@ _Copies = dict[tuple[fx.Node, tuple[int, int]], fx.Node]
 
 def row_length(columns: int, itemsize: int) -> int:
     """``columns`` rounded up to rows of whole 16 bytes, in elements."""
-    step = _ALIGNED_BYTES // itemsize
+    step = ALIGNED_BYTES // itemsize
     return -(-columns // step) * step
 
 
