@@ -27,6 +27,10 @@ SOME_ROWS = 4
 _FEW_POINTS = 150_000
 STORED_COLUMNS = 64
 """Columns of a multiprocessor from which on a reduction across that stores has its own rules."""
+_WIDE_COLUMNS, _WIDE_BYTES = 224, 800
+"""Columns of a multiprocessor from which on sums of 16-bit columns have a rule of their own, and
+bytes of a row of them from which on 8 warps of a program have enough under way: by tunings of
+30528 to 131072 columns (docs/measurements/limit.md)."""
 _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
 
@@ -123,17 +127,28 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
 
 
 def has_rules(facts: Facts, target: Target) -> bool:
-    """Whether these rules come first: of long blocks, and of reductions across memory that store
-    every element in one loop and fill the device."""
+    """Whether these rules come first: of long blocks, and of reductions across memory that fill
+    the device, in one loop, and store every element or are wide."""
     many = facts.parallel >= STORED_COLUMNS * target.multiprocessors
     stored = facts.hint is Hint.OUTER and facts.full and facts.loops == 1
-    return is_long(facts, target) or (stored and many)
+    return is_long(facts, target) or (stored and many) or _is_wide(facts, target)
+
+
+def _is_wide(facts: Facts, target: Target) -> bool:
+    """Whether many columns of 16 bits are only read, once."""
+    read = facts.hint is Hint.OUTER and facts.loops == 1 and not (facts.full or facts.strips)
+    narrow = facts.bytes <= 2 * facts.loads * facts.parallel * (facts.reduced + facts.loads)
+    return read and narrow and facts.parallel >= _WIDE_COLUMNS * target.multiprocessors
 
 
 def _outer(facts: Facts, target: Target) -> list[Proposal]:
     """As they were fastest on an H200 where every element is stored (docs/measurements/limit.md);
     else beside what was learnt."""
     r, points = facts.reduced, facts.parallel * facts.reduced
+    if _is_wide(facts, target):
+        enough = facts.bytes >= _WIDE_BYTES * r * target.multiprocessors
+        first = [(64, 64, 8), (64, 64, 16)] if enough else [(64, 64, 16), (64, 64, 8)]
+        return [_proposal(*b) for b in (*first, (128, 64, 8), (128, 16, 8), (64, 32, 4))]
     blocks = [(64, 32, 8, 1), (64, 64, 4, 1), (32, 16, 4, 1), (32, 32, 4, 1), (128, 16, 4, 1)]
     if facts.full and r == next_power_of_two(r) <= 128:  # one or two turns of whole blocks
         blocks.insert(0, (64, 64, 4, 1))

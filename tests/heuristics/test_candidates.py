@@ -239,28 +239,6 @@ def test_few_columns_get_narrow_blocks() -> None:
     assert narrow.block("XBLOCK") < wide.block("XBLOCK")
 
 
-@pytest.mark.parametrize(
-    ("strips", "columns", "rows", "first"),
-    [  # the fastest of those measured on an H200, or within 6 % of it
-        (64, 30522, 64, (512, 4, 4)),
-        (32, 50265, 128, (512, 4, 4)),
-        (8, 4096, 64, (64, 32, 4)),  # not fewer programs than run at once
-        (1, 196608, 64, (64, 64, 4)),
-        (1, 163840, 128, (64, 64, 4)),
-        (1, 196608, 192, (64, 32, 8)),
-        (1, 49152, 98, (32, 16, 4)),  # few points, and the last rows fill no block
-    ],
-)
-def test_columns_that_are_stored_too(
-    strips: int, columns: int, rows: int, first: tuple[int, int, int]
-) -> None:
-    sizes = (("y", strips), ("x", columns), ("r0_", rows))[strips == 1 :]
-    facts = Facts(Family.REDUCTION, sizes, Hint.OUTER, loads=2, reductions=1, loops=1, full=True)
-    best = candidates(replace(facts, fixed_blocks=(("YBLOCK", 1),) * (strips > 1)), H200)[0]
-    assert (best.block("XBLOCK"), best.block("R0_BLOCK"), best.num_warps) == first
-    assert dict(best.blocks).get("STAGES", 1) == (3 if strips > 1 else 1)
-
-
 def test_conversions_get_their_elements_per_thread() -> None:
     for config in candidates(pointwise(300, min_elements_per_thread=4), H100):
         assert config.block("XBLOCK") >= 4 * 32 * config.num_warps

@@ -1,0 +1,54 @@
+"""First choices of reductions down columns."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.heuristics.facts import Config, Facts, Family, Hint
+from harness.heuristics.registry import candidates
+from harness.target import H200
+
+
+@pytest.mark.parametrize(
+    ("strips", "columns", "rows", "first"),
+    [  # the fastest of those measured on an H200, or within 6 % of it
+        (64, 30522, 64, (512, 4, 4)),
+        (32, 50265, 128, (512, 4, 4)),
+        (8, 4096, 64, (64, 32, 4)),  # not fewer programs than run at once
+        (1, 196608, 64, (64, 64, 4)),
+        (1, 163840, 128, (64, 64, 4)),
+        (1, 196608, 192, (64, 32, 8)),
+        (1, 49152, 98, (32, 16, 4)),  # few points, and the last rows fill no block
+    ],
+)
+def test_columns_that_are_stored_too(
+    strips: int, columns: int, rows: int, first: tuple[int, int, int]
+) -> None:
+    sizes = (("y", strips), ("x", columns), ("r0_", rows))[strips == 1 :]
+    facts = Facts(Family.REDUCTION, sizes, Hint.OUTER, loads=2, reductions=1, loops=1, full=True)
+    best = candidates(replace(facts, fixed_blocks=(("YBLOCK", 1),) * (strips > 1)), H200)[0]
+    assert (best.block("XBLOCK"), best.block("R0_BLOCK"), best.num_warps) == first
+    assert dict(best.blocks).get("STAGES", 1) == (3 if strips > 1 else 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "loads", "warps"),
+    [  # the fastest of those measured on an H200, or within 10 % of it
+        (4096, 30528, 1, 16),
+        (4096, 32768, 1, 16),
+        (2048, 50257, 1, 16),
+        (2048, 65536, 1, 8),
+        (1024, 131072, 1, 8),
+        (512, 131072, 2, 8),
+        (4096, 32768, 2, 8),
+    ],
+)
+def test_wide_columns_that_are_only_read(rows: int, columns: int, loads: int, warps: int) -> None:
+    sizes, moved = (("x", columns), ("r0_", rows)), 2 * columns * (rows * loads + 1)
+    facts = Facts(Family.REDUCTION, sizes, Hint.OUTER, loads, 1, 1, moved, loops=1)
+    first = Config((("XBLOCK", 64), ("R0_BLOCK", 64)), warps)
+    assert candidates(facts, H200)[0] == first
+    unlike = [{"bytes": 2 * moved}, {"loops": 2}, {"hint": Hint.INNER}, {"full": True}]
+    unlike.append({"sizes": (("x", 16384), ("r0_", rows)), "bytes": moved // columns << 14})
+    for other in unlike:  # float32, two loops, rows, stored too, fewer columns
+        assert candidates(replace(facts, **other), H200)[0] != first  # type: ignore[arg-type]
