@@ -17,6 +17,7 @@ from pathlib import Path
 from harness import options as settings
 from harness.corpus import store
 from harness.corpus.selecting import select
+from harness.devices.job import Device
 from harness.errors import HarnessError
 from harness.report import output
 from suites.building import catalogue
@@ -51,20 +52,7 @@ def main(arguments: Sequence[str]) -> str | None:
             sys.stdout.write(markdown(declared, store.load(given.folder).captures))
             return None
         if given.what in ("try", "check"):
-            corpus, places = store.load(given.folder), []
-            texts = corpus.texts(p.name for p in select(corpus, " ".join(given.names)))
-            if given.what == "check":
-                places = on_gpus(given.jobs)
-                texts = {name: (text, "") for name, (text, _) in texts.items()}
-            log = given.log or given.work / f"{given.what}.jsonl"
-            targets = ("sm_90",) if places else TARGETS
-            with output.progress("starting", options, output.Watch.USUAL) as bar:
-
-                def tell(one: Tried, done: int, total: int) -> None:
-                    bar.update(one.name, done, total)
-
-                outcome = tried(texts, log, given.jobs, targets, tell, places)
-            sys.stdout.write(summary(outcome) + "\n")
+            _through_the_compiler(given)
             return None
         planned = catalogue.named(catalogue.load(given.folder), given.names)
         building, workers = given.what == "build", 0 if given.no_capture else given.jobs
@@ -83,6 +71,26 @@ def main(arguments: Sequence[str]) -> str | None:
     except HarnessError as error:
         return str(error)
     return None
+
+
+def _through_the_compiler(given: argparse.Namespace) -> None:
+    """What ``try`` and ``check`` do."""
+    corpus, memory = store.load(given.folder), 0
+    places: list[Device] = []
+    texts = corpus.texts(p.name for p in select(corpus, " ".join(given.names)))
+    if given.what == "check":
+        places, memory = on_gpus(given.jobs)
+        longest = sorted(texts, key=lambda name: len(texts[name][0]), reverse=True)
+        texts = {name: (texts[name][0], "") for name in longest}
+    log = given.log or given.work / f"{given.what}.jsonl"
+    targets = ("sm_90",) if places else TARGETS
+    with output.progress("starting", settings.current(), output.Watch.USUAL) as bar:
+
+        def tell(one: Tried, done: int, total: int) -> None:
+            bar.update(one.name, done, total)
+
+        outcome = tried(texts, log, given.jobs, targets, tell, places, memory)
+    sys.stdout.write(summary(outcome) + "\n")
 
 
 def _known(folder: Path) -> dict[str, tuple[str, str]]:

@@ -8,11 +8,14 @@ One line of JSON per pattern goes to a log as it becomes known; a log is gone on
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.corpus.model import digest
@@ -27,7 +30,9 @@ TARGETS = ("sm_80", "sm_90", "sm_100")
 _ALONE = (("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"))
 _ENVIRONMENT = (("TRITON_INTERPRET", "1"), *_ALONE)
 _IMPORTS = ("harness.pipeline", "harness.runtime.interpret.interpreting")
-_SECONDS = 120.0
+_SECONDS, _SECONDS_ON_A_GPU = 120.0, 300.0
+_CONTEXT = 3 * 2**28
+"""Bytes of a GPU's memory that a process has for itself, its kernels and its allocator's gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,8 @@ class Tried:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TryJob(Job):
     """Compile a pattern's ``text`` for ``targets``, and check the kernels of ``small``; on a torch
-    ``device`` check its own kernels, at full size."""
+    ``device`` check its own kernels, at full size, each when the others on its board leave it the
+    memory: of ``memory`` bytes (0: all at once), by what processes tell in ``folder``."""
 
     handler: ClassVar[str] = "suites.building.trying:try_job"
     name: str
@@ -67,6 +73,8 @@ class TryJob(Job):
     small: str
     targets: tuple[str, ...] = ("sm_90",)
     device: str = ""
+    memory: int = 0
+    folder: str = ""
 
 
 def try_job(context: Context, job: TryJob) -> Tried:
@@ -93,7 +101,7 @@ def try_job(context: Context, job: TryJob) -> Tried:
         kernels = small.kernels
     for kernel in kernels:
         context.step(f"checking {kernel.name}")
-        found, error = _checked(context, kernel.module.text, job.device)
+        found, error = _checked(context, kernel.module.text, job)
         worst = max(worst, error)
         checked += not found
         wrong += [f"{kernel.name}: {found}"] if found else []
@@ -123,21 +131,28 @@ def _versions(device: str) -> str:
     return f"{said} on {torch.cuda.get_device_name()}"
 
 
-def _checked(context: Context, module: str, device: str) -> tuple[str, float]:
-    """What is wrong with a kernel (nothing: empty) and its largest error; on ``device`` as its
-    module runs it, else in the interpreter."""
+def _checked(context: Context, module: str, job: TryJob) -> tuple[str, float]:
+    """What is wrong with a kernel (nothing: empty) and its largest error; on the job's device as
+    its module runs it, else in the interpreter."""
     from harness.measure.worker import surviving
     from harness.records.run import one_line
     from harness.runtime import module as modules
     from harness.runtime.interpret.interpreter import CheckJob
     from harness.runtime.interpret.interpreting import check, result
+    from suites.building.holding import frugal, most, room
 
     def run() -> CheckResult:
-        loaded = modules.load(module, context.cache)
-        return result(loaded.check(loaded.get_args(device=device, seed=0)), 0.0)
+        return result(loaded.check(loaded.get_args(device=job.device, seed=0)), 0.0)
 
     try:
-        found = surviving(run) if device else check(context, CheckJob(module))
+        if job.device:
+            loaded = modules.load(frugal(module), context.cache)
+            board = Path(job.folder, os.environ.get("CUDA_VISIBLE_DEVICES", "board"))
+            board.mkdir(parents=True, exist_ok=True)
+            with room(board, job.memory, most(loaded)) if job.memory else nullcontext():
+                found = surviving(run)
+        else:
+            found = check(context, CheckJob(module))
     except HarnessError as error:
         return one_line(error), 0.0
     return "" if found.passed else found.message or "wrong", found.max_error
@@ -150,10 +165,12 @@ def tried(
     targets: Sequence[str] = TARGETS,
     tell: Callable[[Tried, int, int], None] = lambda *_: None,
     places: Sequence[Device] = (),
+    memory: int = 0,
 ) -> list[Tried]:
     """Every pattern of ``texts`` (its graph, its small counterpart): those that ``log`` knows with
     these texts as it does, the others as they become known. ``places`` check at full size, on
-    torch's device of their kind; what lacks memory there is tried once more, alone on a board."""
+    torch's device of their kind, within the ``memory`` bytes of each board (0: unknown); what lacks
+    memory there is tried once more, alone on a board."""
     known: dict[str, Tried] = {}
     if log.is_file():
         for line in log.read_text().splitlines():
@@ -166,14 +183,12 @@ def tried(
     everywhere = places or cores(workers, _ENVIRONMENT, _IMPORTS)
     boards = {place.environment: place for place in places}
     for here in filter(None, (everywhere, list(boards.values()))):
-        jobs = [
-            TryJob(
-                name=n, text=texts[n][0], small=texts[n][1], targets=tuple(targets), device=device
-            )
-            for n in left
-        ]
-        for row in _tried(jobs, here, log, tell):
-            known[row.name] = row
+        with TemporaryDirectory() as folder:
+            every = TryJob(name="", text="", small="", targets=tuple(targets), device=device)
+            every = replace(every, memory=memory, folder=folder)
+            jobs = [replace(every, name=n, text=texts[n][0], small=texts[n][1]) for n in left]
+            for row in _tried(jobs, here, log, tell):
+                known[row.name] = row
         left = [name for name in left if known[name].lacked_memory]
     return [known[name] for name in texts]
 
@@ -185,7 +200,8 @@ def _tried(
     tell: Callable[[Tried, int, int], None],
 ) -> Iterator[Tried]:
     """What becomes of every job as it is known, in ``log`` too."""
-    with Pool(places, _SECONDS) as pool, log.open("a") as lines:
+    seconds = _SECONDS_ON_A_GPU if jobs and jobs[0].device else _SECONDS
+    with Pool(places, seconds) as pool, log.open("a") as lines:
         for done, (index, answer) in enumerate(pool.each(jobs), start=1):
             if isinstance(answer, HarnessError):
                 said = " ".join(f"{answer.what} {answer.got} {answer.step}".split())
@@ -197,14 +213,20 @@ def _tried(
             yield answer
 
 
-def on_gpus(workers: int) -> list[Device]:
-    """As many places to check at full size, spread over the GPUs here. Raises ``NoDevice``."""
+def on_gpus(workers: int) -> tuple[list[Device], int]:
+    """As many places to check at full size, spread over the GPUs here, and the bytes that each of
+    these has for what is checked. Raises ``NoDevice``."""
+    import torch
+
     from harness.runtime.device import boards
 
     names, imports = boards("all"), ("harness.measure.worker",)
     given = [(*_ALONE, ("CUDA_VISIBLE_DEVICES", name)) for name in names]
-    each = ((n, given[n % len(given)]) for n in range(max(workers, len(names))))
-    return [Device(f"cuda {n}", "cuda", environment, imports) for n, environment in each]
+    count = max(workers, len(names))
+    memory = min(torch.cuda.get_device_properties(n).total_memory for n in range(len(names)))
+    each = ((n, given[n % len(given)]) for n in range(count))
+    places = [Device(f"cuda {n}", "cuda", environment, imports) for n, environment in each]
+    return places, memory - _CONTEXT * -(-count // len(names))
 
 
 def _frozen(value: Any) -> Any:

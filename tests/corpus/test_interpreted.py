@@ -99,7 +99,7 @@ def test_kernels_at_full_size(tmp_path):
     wrong, or does not run, is named."""
     places = [Device("cpu 0", "cpu", (("TRITON_INTERPRET", "1"),))]
     given = {"it": (ROUNDED, ""), "broken": (ROUNDED.replace("return (y", "return (lost"), "")}
-    one, other = tried(given, tmp_path / "log.jsonl", 1, ("sm_90",), places=places)
+    one, other = tried(given, tmp_path / "log.jsonl", 1, ("sm_90",), places=places, memory=2**20)
     assert one.checked == len(one.kernels) > 0 and not one.failures and not one.wrong
     assert "lost" in "".join(other.failures)
 
