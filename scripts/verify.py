@@ -11,7 +11,7 @@ NEEDED = (
 )
 FOR_TESTS = ("pytest", "hypothesis")
 FOR_CHECKS = ("ruff", "mypy", "importlinter")
-FOR_TRACKING = ("asv", "pytest_benchmark", "ruptures")
+FOR_TRACKING = ("asv", "pytest_benchmark")
 FOR_DRAWING = ("plotly",)
 FOR_CAPTURE = ("transformers", "diffusers")
 
@@ -26,7 +26,7 @@ def main() -> int:
     for purpose, names in (
         ("make test", FOR_TESTS),
         ("make check", FOR_CHECKS),
-        ("tracking (asv, pytest --benchmark-only, harness changes)", FOR_TRACKING),
+        ("tracking (asv, pytest --benchmark-only)", FOR_TRACKING),
         ("harness report", FOR_DRAWING),
         ("capturing from model libraries", FOR_CAPTURE),
     ):

@@ -23,7 +23,6 @@ OPTIONAL = (
     "plotly",
     "pynvml",
     "pytest_benchmark",
-    "ruptures",
     "timm",
     "torchvision",
     "transformers",

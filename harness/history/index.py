@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from harness.errors import RecordError
 from harness.files import write_atomically
 from harness.history import schema, store
@@ -188,7 +190,7 @@ def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> No
     """Replace the index file; a folder that refuses has its index made anew each time."""
     import pyarrow as pa
 
-    kept = {_FORMAT: VERSION.encode(), _RUNS: json.dumps([asdict(r) for r in runs]).encode()}
+    kept = {_FORMAT: VERSION.encode(), _RUNS: msgspec.json.encode(runs)}
     whole = rows.replace_schema_metadata(kept)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, whole.schema) as writer:
@@ -214,7 +216,7 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             rows.validate(full=True)  # texts are UTF-8
         figures = [*_peers(regions.to_pylist()), *_peers(_bare_regions(run))]
         entry = _entry(run, rows, name, size, changed, problems)
-        return entry, pa.concat_tables([rows, _table(figures)])
+        return entry, pa.concat_tables([rows, _table(figures)]) if figures else rows
     except RecordError as error:
         reason = str(error)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -229,34 +231,36 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = {name: _NAMES.get(name, name) for name in _kinds() if name not in _MADE}
-    static = {metric.column for metric in metrics.static()}
+    kinds, held = _kinds(), file.schema_arrow.names
+    names = {name: _NAMES.get(name, name) for name in kinds if name not in _MADE}
     peers = [f"regions.list.element.{name}" for name in _PEER]
-    present = {*file.schema_arrow.names, *static}
+    present = {*held, *(metric.column for metric in metrics.static())}
     if {*names.values(), "reason", "origins", "regions", "problem"} <= present:
-        wanted = [n for n in names.values() if n in file.schema_arrow.names]
+        wanted = [n for n in names.values() if n in held]
         wanted += ["reason", "problem", "origins.list.element"]
         read = file.read(columns=[*wanted, *peers], use_threads=False)
     else:
         read = schema.table(store.load(path))
     columns = {"run": pa.nulls(read.num_rows, pa.int32())}
-    for name, kind in _kinds().items():
+    for name, kind in kinds.items():
         column = pa.nulls(read.num_rows, pa.string() if name in _TEXTS else kind)
         if names.get(name) in read.column_names:
             column = read.column(names[name]).combine_chunks()
         columns[name] = _as(column, kind)
-    pairs = zip(read.column("check").to_pylist(), read.column("reason").to_pylist(), strict=True)
-    known = [read.column(name).to_pylist() for name in ("graph", "region", "origins", "name")]
-    keys = pa.array(schema.series_keys(zip(*known, strict=True)), pa.string())
-    columns["key"] = _as(keys, _kinds()["key"])
-    columns["failed"] = pa.array([c == "failed" or bool(r) for c, r in pairs], pa.bool_())
-    texts = zip(*(read.column(n).to_pylist() for n in ("name", "graph", "problem")), strict=True)
-    bad = [f"kernel {name} of {graph}: {why}" for name, graph, why in texts if why]
-    wrong = pc.not_equal(read.column("problem").combine_chunks(), "")
+    joined = pc.binary_join(read.column("origins"), "\n").to_pylist()
+    graph, region, name = (read.column(each).to_pylist() for each in ("graph", "region", "name"))
+    known = zip(graph, region, [one and one.split("\n") for one in joined], name, strict=True)
+    columns["key"] = _as(pa.array(schema.series_keys(known), pa.string()), kinds["key"])
+    failed, why = pc.equal(read["check"], "failed"), pc.not_equal(read["reason"], "")
+    columns["failed"] = pc.fill_null(pc.or_kleene(failed, why), False)
+    wrong = pc.not_equal(read["problem"].combine_chunks(), "")
+    texts = read.select(["name", "graph", "problem"]).filter(wrong).to_pylist()
+    bad = [f"kernel {one['name']} of {one['graph']}: {one['problem']}" for one in texts]
     for name in ("ms", "low", "high", "gbps", "fraction"):
         columns[name] = pc.if_else(wrong, None, columns[name])
     rows = pa.table(columns).filter(pc.not_equal(read.column("problem"), TWICE))
-    return rows, read.select(["graph", "regions"]), bad
+    beside = read.select(["graph", "regions"])
+    return rows, beside.filter(pc.greater(pc.list_value_length(beside["regions"]), 0)), bad
 
 
 def _bare_regions(run: Run) -> list[dict[str, Any]]:

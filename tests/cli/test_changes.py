@@ -18,8 +18,6 @@ from tests.history.changes.test_bad_runs import with_peers
 from tests.history.examples import run
 from tests.history.histories import noise, repository, save_history
 
-pytest.importorskip("ruptures")
-
 POINTS = 16
 
 

@@ -1,6 +1,6 @@
 """Change-points of many series at once, with a stated rate of false alarms.
 
-A series is the logarithm of a measured quantity in the order of the commits. ruptures proposes
+A series is the logarithm of a measured quantity in the order of the commits. Least squares propose
 where its level may have changed; whether it did is judged by generalised least squares under the
 noise that a machine's series show (``structures``), with Bonferroni over the positions a step could
 have had: ``p`` is at most the chance that a flat series shows such a step. ``hold`` keeps the
@@ -9,8 +9,6 @@ family's chance. What is stated holds for normal noise; docs/measurements/change
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from harness.errors import UsageError
 from harness.history.changes import fitting, noise
 from harness.history.changes.fitting import Fit, Judged, Law, Settings, Step
 from harness.history.changes.noise import Noise, Scales
@@ -42,11 +39,8 @@ def detect(
     """The steps of each series (logarithms, finite, in order). Series with the same entry in
     ``groups`` (default: all) come from one machine and method. ``commits`` numbers the commits of
     each series' points (default: point by point), ``days`` the days they were measured on
-    (default: each on its own).
-
-    Raises ``UsageError`` where ruptures or SciPy is missing."""
+    (default: each on its own)."""
     settings = settings or Settings()
-    _require_libraries()
     labels = list(groups) if groups is not None else [0] * len(series)
     places = commits if commits is not None else [np.arange(len(each)) for each in series]
     days = days if days is not None else [np.arange(len(each)) for each in series]
@@ -70,17 +64,6 @@ def detect(
             for i, one in zip(row, judged, strict=True):
                 found[i] = one
     return hold(found, places, settings)
-
-
-def _require_libraries() -> None:
-    for name in ("ruptures", "scipy"):
-        if importlib.util.find_spec(name) is None:
-            raise UsageError(
-                f"{name} is needed to judge changes and is not installed",
-                where=sys.executable,
-                remedy=f"pip install {name}, or judge static figures, which need "
-                "neither: --metric registers",
-            )
 
 
 @dataclass(slots=True)
@@ -207,10 +190,7 @@ def _judge_block(
 
 
 def _propose(block: Block, settings: Settings) -> list[list[int]]:
-    """Positions where ruptures finds a change of level under a penalty that is too low rather
-    than too high."""
-    import ruptures
-
+    """Positions where least squares find a change of level under rather too low a penalty."""
     # Of a correlated series, differences understate the deviation, and sums of it vary more.
     phi = noise.correlation(block)
     deviation = noise.scale(block, settings.floor) / np.sqrt(1 - phi)
@@ -218,12 +198,8 @@ def _propose(block: Block, settings: Settings) -> list[list[int]]:
     penalty = PROPOSALS * (1 + phi) / (1 - phi)
     # A segmentation cannot gain more than the whole sum of squares.
     worth = ((unit - unit.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) > penalty
-    proposals: list[list[int]] = [[] for _ in block]
-    for j in np.flatnonzero(worth):
-        model = ruptures.KernelCPD(kernel="linear", min_size=settings.shortest_run)
-        ends = model.fit(unit[j, :, None]).predict(pen=penalty)[:-1]
-        proposals[j] = [int(end) for end in ends]
-    return proposals
+    found = iter(noise.levels(unit[worth], penalty, settings.shortest_run))
+    return [next(found) if each else [] for each in worth]
 
 
 def _residuals(blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]) -> list[Block]:
@@ -240,14 +216,14 @@ def _describe(
     raw: Block, row: Block, fit: Fit, known: Noise, law: Law, settings: Settings
 ) -> tuple[Step, ...]:
     """The steps of a ``row``, which is ``raw`` without its outliers."""
-    from scipy import stats
+    from scipy.special import stdtrit
 
     if not fit.cuts:
         return ()
     steps = []
     edges = [0, *fit.cuts, len(row)]
     freedom = float(fit.freedom[fit.weights.argmax()])
-    width = float(stats.t.isf(0.025, freedom))
+    width = float(stdtrit(freedom, 0.975))
     for j, cut in enumerate(fit.cuts):
         size, error = float(fit.sizes[j]), float(fit.errors[j])
         certain = bool(fit.p[j] <= settings.alone)
@@ -288,7 +264,7 @@ def _newest(
     raw: Block, row: Block, found: Fit, known: Noise, law: Law, settings: Settings
 ) -> Step | None:
     """A step at the last point alone, as measured (``raw``), if it lies off the level before it."""
-    from scipy import stats
+    from scipy.special import stdtr, stdtrit
 
     last = len(row) - 1
     start = found.cuts[-1] if found.cuts else 0
@@ -298,10 +274,10 @@ def _newest(
     alone = fitting.fit(np.r_[row[:last], raw[-1]], [*found.cuts, last], known, settings)
     size, error = float(alone.sizes[-1]), float(alone.errors[-1])
     t = alone.t[:, -1] * law.worth(np.array([size / found.deviation]))
-    p = float(alone.weights @ (2 * stats.t.sf(t, alone.freedom)))
+    p = float(alone.weights @ (2 * stdtr(alone.freedom, -t)))
     if p > settings.alone or abs(np.expm1(size)) < settings.smallest:
         return None
-    half = error * float(stats.t.isf(0.025, alone.freedom[alone.weights.argmax()]))
+    half = error * float(stdtrit(alone.freedom[alone.weights.argmax()], 0.975))
     low, here, high = np.expm1(size + half * np.array([-1, 0, 1])).tolist()
     return Step(last, last, last, here, low, high, p, last - start, 1, False)
 

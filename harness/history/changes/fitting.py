@@ -192,10 +192,10 @@ def _between_quiet(far: Block) -> Block:
 
 
 def _tail(beyond: Block, points: int) -> Tail:
-    from scipy import stats
+    from scipy.special import ndtr, pdtrik
 
-    expected = points * float(stats.norm.sf(FROM))
-    usual = max(HARMLESS * points, float(stats.poisson.isf(CHANCE, expected)))
+    expected = points * float(ndtr(-FROM))
+    usual = max(HARMLESS * points, float(np.ceil(pdtrik(1 - CHANCE, expected))))
     return _own_tail(beyond, points) if len(beyond) > usual else Tail()
 
 

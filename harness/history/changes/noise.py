@@ -71,6 +71,28 @@ def correlation(block: Block) -> float:
     return float(np.clip(ratio * (1 - RATIO_ERROR / np.sqrt(block.size)) - 1, 0, LARGEST))
 
 
+def levels(block: Block, penalty: float, shortest: int) -> list[list[int]]:
+    """Where each row's levels of at least ``shortest`` points begin, but for the first: the least
+    squares with a ``penalty`` for each of them (optimal partitioning, all rows at once)."""
+    count, points = block.shape
+    sums = np.pad(np.cumsum(block, axis=1), ((0, 0), (1, 0)))
+    loss = np.full((count, points + 1), np.inf)
+    loss[:, 0] = 0.0
+    begins = np.zeros((count, points + 1), np.int64)
+    for end in range(shortest, points + 1):
+        starts = slice(end - shortest + 1)
+        sizes = np.arange(end, shortest - 1, -1)
+        each = loss[:, starts] - (sums[:, end, None] - sums[:, starts]) ** 2 / sizes
+        begins[:, end] = each.argmin(axis=1)
+        loss[:, end] = each.min(axis=1) + penalty
+    found: list[list[int]] = [[] for _ in block]
+    for cuts, row in zip(found, begins.tolist(), strict=True):
+        end = points
+        while end := row[end]:
+            cuts.insert(0, end)
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
     """What is known of a series' noise: the structures of its ``shape`` that it may have, by
@@ -162,13 +184,13 @@ def _usual_values(blocks: Sequence[Block]) -> list[Block]:
 
 def _usual(prior: Prior, level: Block, freedom: Block) -> tuple[Block, Block, float]:
     """The usual variance of each row, the largest that is not unusual, and what both are worth."""
-    from scipy import stats
+    from scipy.special import fdtri
 
     if not prior.trend:
         return np.zeros(len(level)), np.zeros(len(level)), 0.0
     usual = prior.variance(level)
     counts, places = np.unique(freedom, return_inverse=True)
-    return usual, usual * stats.f.isf(UNUSUAL, counts, prior.df)[places], prior.df
+    return usual, usual * fdtri(counts, prior.df, 1 - UNUSUAL)[places], prior.df
 
 
 LEAST, CHANGE = 8, 9.0
@@ -182,8 +204,6 @@ def scales_by_commit(
     """How much noisier than usual each commit is, at which at least ``LEAST`` series were measured:
     1 unless the machine's noise changed (change-points of its logarithm), so that what became
     noisier together is judged by what it is there."""
-    import ruptures
-
     seen: dict[int, list[Block]] = {}
     for rest, deviation, each in zip(rests, deviations, places, strict=True):
         for column, place in enumerate(each.tolist()):
@@ -199,9 +219,9 @@ def scales_by_commit(
     # The standard error of the logarithm of a median of absolute normal values.
     errors = 1.17 / np.sqrt([len(sizes[place]) for place in known])
     unit = (logs - np.median(logs)) / float(np.median(errors))
-    ends = ruptures.KernelCPD(kernel="linear", min_size=3).fit(unit[:, None]).predict(pen=CHANGE)
-    if len(ends) == 1:
+    (cuts,) = levels(unit[None], CHANGE, 3)
+    if not cuts:
         return {}
-    levels = [part.mean() for part in np.split(logs, ends[:-1])]
-    sizes_of = np.exp(np.repeat(levels, np.diff([0, *ends])) - np.median(logs))
+    means = [part.mean() for part in np.split(logs, cuts)]
+    sizes_of = np.exp(np.repeat(means, np.diff([0, *cuts, len(logs)])) - np.median(logs))
     return dict(zip(known, sizes_of.tolist(), strict=True))

@@ -18,8 +18,6 @@ from tests.history.changes.test_changes import KERNELS, flat, report
 from tests.history.examples import KERNEL, MACHINE, run
 from tests.history.histories import COMMITS, save_history
 
-pytest.importorskip("ruptures")
-
 pytestmark = pytest.mark.usefixtures("quick_writes")
 
 

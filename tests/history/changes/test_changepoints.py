@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.errors import UsageError
 from harness.history.changes.changepoints import detect
 from harness.history.changes.fitting import Judged, Settings, Step
 from tests.history.histories import noise
-
-pytest.importorskip("ruptures")
 
 ALONE = Settings(family=1e9)
 """Each series judged by itself, as if there were no others."""
@@ -258,10 +255,3 @@ def test_the_answer_does_not_depend_on_the_order_of_the_series() -> None:
     for a, b in zip(there, back, strict=True):
         assert [s.position for s in a.steps] == [s.position for s in b.steps]
         assert [s.size for s in a.steps] == pytest.approx([s.size for s in b.steps])
-
-
-def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="ruptures is needed") as caught:
-        detect([np.zeros(30)])
-    assert "--metric registers" in caught.value.remedy

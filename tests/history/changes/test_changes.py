@@ -20,8 +20,6 @@ from harness.records.timing import Samples
 from tests.history.examples import KERNEL, MACHINE
 from tests.history.histories import COMMITS, git, noise, repository, save_history
 
-pytest.importorskip("ruptures")
-
 pytestmark = pytest.mark.usefixtures("quick_writes")
 
 KERNELS = 8

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -51,3 +55,47 @@ def test_a_series_above_the_limit_is_judged_alone() -> None:
     variances, freedom = known.moderated(np.array([1.9, 2.1]), 20)
     assert variances == pytest.approx([1.225, 2.1])
     assert freedom.tolist() == [80, 20]
+
+
+def test_levels_are_those_of_least_squares_with_a_penalty() -> None:
+    flat, up, both = [0.0] * 12, [0.0] * 7 + [3.0] * 5, [0.0] * 4 + [3.0] * 4 + [1.0] * 4
+    spike = [0.0] * 5 + [9.0] + [0.0] * 6
+    block = np.array([flat, up, both, spike])
+    assert noise.levels(block, 4.0, 2) == [[], [7], [4, 8], [4, 6]]
+    assert noise.levels(block, 4.0, 3) == [[], [7], [4, 8], [3, 6]]
+    assert noise.levels(block, 10.0, 2) == [[], [7], [4], [4, 6]]
+    assert noise.levels(block[:, :5], 0.1, 3) == [[], [], [], []], "too short for two levels"
+
+
+def test_no_segmentation_explains_more_than_the_levels() -> None:
+    """Against every segmentation there is."""
+    block = np.random.default_rng(5).normal(size=(40, 9)) * 2
+    every = [
+        cuts
+        for count in range(4)
+        for cuts in itertools.combinations(range(2, 8), count)
+        if all(b - a >= 2 for a, b in itertools.pairwise([0, *cuts, 9]))
+    ]
+    for row, found in zip(block, noise.levels(block, 5.0, 2), strict=True):
+        losses = {
+            cuts: sum(((part - part.mean()) ** 2).sum() for part in np.split(row, cuts))
+            + 5.0 * len(cuts)
+            for cuts in every
+        }
+        assert tuple(found) == min(losses, key=lambda cuts: losses[cuts])
+
+
+def test_judging_takes_no_library_that_takes_a_second_to_import() -> None:
+    """A report begins with it; also where steps, outliers and noise over commits are judged."""
+    code = (
+        "import sys, numpy as np\n"
+        "from harness.history.changes.changepoints import detect\n"
+        "rng = np.random.default_rng(0)\n"
+        "block = rng.standard_t(4, size=(40, 60)) + np.linspace(0, 5, 40)[:, None]\n"
+        "block += 9 * (np.arange(60) >= 30) * (np.arange(40) < 4)[:, None]\n"
+        "found = detect(list(0.01 * block))\n"
+        "assert sum(bool(one.steps) for one in found) >= 4\n"
+        "print([name for name in ('scipy.stats', 'ruptures', 'torch') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from harness.history.changes.changepoints import detect
 from harness.history.changes.fitting import Judged
 
-pytest.importorskip("ruptures")
-
 POINTS, SERIES, REPORTS = 60, 40, 12
 DAYS = np.arange(POINTS) // 5
 LATE = np.where(np.arange(POINTS) < 30, 1.0, 3.0)
