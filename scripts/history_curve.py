@@ -6,6 +6,10 @@ The same seeded histories as history_worlds.py: 50 series of 60 commits, steps o
     python scripts/history_curve.py count FILE --reports 100 --flat 60 --jobs 2
     python scripts/history_curve.py table FILE
     python scripts/history_curve.py draw FILE docs/measurements/histories.svg
+    python scripts/history_curve.py pair FILE --reports 500 --methods asv PELT
+
+*pair* counts, each method at its own setting, the steps that ours or the other alone finds, and the
+chance (exact, two-sided) of counts that far apart or further if each finds as many.
 
 *Settings*: of ours the chance of a false alarm in the report (``--alpha``; the default is 5 %) and
 beyond that of one in a series, 0.5 % by default; what is suspected as well. Of asv its penalty for
@@ -31,7 +35,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from history_worlds import DAYS, POINTS, STEP, WORLDS, Block, counted, drawn
+from history_worlds import DAYS, METHODS, POINTS, STEP, WORLDS, Block, counted, drawn, steps_of
+from scipy import stats
 
 from harness.history.changes.changepoints import detect, hold
 from harness.history.changes.events import events
@@ -137,6 +142,41 @@ def of_report(asked: tuple[str, int, str, str]) -> dict[str, list[int]]:
     return {key: [*counted(found, at), int(any(found))] for key, found in said.items()}
 
 
+def pair_of(asked: tuple[str, int, tuple[str, ...]]) -> dict[str, list[int]]:
+    """For each method the steps of one report that there are, that ours alone finds and that it
+    alone does, and the wrong ones that ours and it say."""
+    world, number, names = asked
+    series, at = drawn(world, ROWS, number, "steps")
+    ours = steps_of(series, coded=False)
+    found = {}
+    for name in names:
+        theirs = METHODS[name.lower()](series)
+        pairs = zip(ours, theirs, at, strict=True)
+        each = [[counted([s], np.array([a])) for s in (one, other)] for one, other, a in pairs]
+        sums = np.sum(each, axis=0)
+        alone = [sum(a[1] > b[1] for a, b in each), sum(b[1] > a[1] for a, b in each)]
+        found[name] = [int(n) for n in (sums[0, 0], *alone, *(sums[:, 2] - sums[:, 1]))]
+    return found
+
+
+def pair(path: Path, asked: argparse.Namespace) -> None:
+    """Print the steps that only one of two methods finds, world by world, and keep the counts."""
+    names = tuple(name for name in asked.methods if name != "ours")
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    print("| world | method | steps | ours alone | it alone | p | wrong: ours | its |")
+    print("|" + "---|" * 8)
+    with Pool(asked.jobs) as pool:
+        for world in asked.world:
+            reports = [(world, n, names) for n in range(asked.reports)]
+            each = pool.map(pair_of, reports, chunksize=1)
+            kept[world] = {n: np.sum([one[n] for one in each], axis=0).tolist() for n in names}
+            path.write_text(json.dumps(kept, indent=1) + "\n")
+            for name, (steps, ours, its, *wrong_ones) in kept[world].items():
+                p = stats.binomtest(ours, ours + its).pvalue if ours + its else 1.0
+                cells = [world, name, steps, ours, its, f"{p:.2g}", *wrong_ones]
+                print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
 def count(path: Path, asked: argparse.Namespace) -> None:
     """Count in every world and keep it in ``path``, world by world; what it holds stays."""
     kept = json.loads(path.read_text()) if path.exists() else {}
@@ -230,7 +270,7 @@ def draw(path: Path, picture: Path) -> None:
 def main() -> None:
     """Count, print or draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("count", "table", "draw"))
+    parser.add_argument("what", choices=("count", "table", "draw", "pair"))
     parser.add_argument("file", type=Path)
     parser.add_argument("picture", type=Path, nargs="?")
     parser.add_argument("--reports", type=int, default=100, help="with steps")
@@ -242,6 +282,7 @@ def main() -> None:
     ways = {
         "count": partial(count, asked.file, asked),
         "table": partial(table, asked.file),
+        "pair": partial(pair, asked.file, asked),
         "draw": partial(draw, asked.file, asked.picture),
     }
     ways[asked.what]()
