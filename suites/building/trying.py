@@ -32,7 +32,7 @@ _ENVIRONMENT = (("TRITON_INTERPRET", "1"), *_ALONE)
 _IMPORTS = ("harness.pipeline", "harness.runtime.interpret.interpreting")
 _SECONDS, _SECONDS_ON_A_GPU = 120.0, 300.0
 _CONTEXT = 3 * 2**28
-"""Bytes of a GPU's memory that a process has for itself, its kernels and its allocator's gaps."""
+"""Bytes of a GPU's memory that a process has for itself and its kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,8 @@ def _checked(context: Context, module: str, job: TryJob) -> tuple[str, float]:
             loaded = modules.load(frugal(module), context.cache)
             board = Path(job.folder, os.environ.get("CUDA_VISIBLE_DEVICES", "board"))
             board.mkdir(parents=True, exist_ok=True)
-            with room(board, job.memory, most(loaded)) if job.memory else nullcontext():
+            needed = most(loaded) * 6 // 5  # what is freed is not for others at once
+            with room(board, job.memory, needed) if job.memory else nullcontext():
                 found = surviving(run)
         else:
             found = check(context, CheckJob(module))
