@@ -217,6 +217,15 @@ def test_an_index_made_in_another_kernel_is_bounded_by_an_unknown_size(compiler:
         torch.testing.assert_close(run(x), f(x))
 
 
+def test_long_rows_of_three_unknown_sizes_are_held_where_they_are_short(compiler: Compiler) -> None:
+    torch.manual_seed(0)
+    run = torch.compile(lambda x: F.group_norm(x, 1), backend=compiler, dynamic=True)
+    for shape in ((2, 3, 8, 1), (2, 3, 4, 1500)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(run(x), F.group_norm(x, 1))
+    assert [f for report in compiler.reports for f in report.failures] == []
+
+
 def test_a_size_that_a_launch_finds_to_be_one_is_broadcast(compiler: Compiler) -> None:
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x = x * 1

@@ -108,8 +108,8 @@ class Reducer:
     # sum, prod, max, min, any, xor
 
     def _working_dtype(self, reduce: Reduce, arg: Var) -> DType:
-        """The type a simple reduction is carried out in."""
-        if reduce.kind is ReduceKind.ANY:
+        """The type a simple reduction is carried out in; Triton adds narrow integers in int32."""
+        if reduce.kind is ReduceKind.ANY or reduce.dtype in (DType.U8, DType.I8, DType.I16):
             return DType.I32
         if reduce.kind in _EXTREMES and not arg.dtype.is_float:
             return DType.I64 if arg.dtype is DType.I64 else DType.I32

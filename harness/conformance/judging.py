@@ -276,6 +276,7 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
         spread = x.var([d for d in range(x.dim()) if d != 1], keepdim=True)
         made.masked_fill_(~spread.isfinite(), torch.nan)
     computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
+    computes |= any(_is_float(leaf) and leaf.itemsize > made.itemsize for leaf in _leaves(given))
     if none.any() and (computes or not (found | none).all()):
         bits = torch.full_like(made, torch.nan)
         if seed % 3:  # all ones, of either sign

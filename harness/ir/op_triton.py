@@ -173,7 +173,8 @@ def _extreme(call: Call, name: str, logic: str) -> str:
         case Kind.BOOL:
             return f"{a} {logic} {b}"
         case Kind.SIGNED | Kind.UNSIGNED | Kind.OPAQUE:
-            return f"tl.{name}({a}, {b})"
+            text, narrow = f"tl.{name}({a}, {b})", call.dtype.itemsize < 4
+            return f"{text}.to({triton_type(call.dtype)})" if narrow else text  # see bitcast
         case Kind.FLOAT:
             return f"tl.{name}({a}, {b}{_NAN})"
 

@@ -100,7 +100,7 @@ def plan(
     shared: Workspace | SharedRows | None = None
     if category is Category.SPLIT_SCAN:
         shared = _workspace(group, stores)
-    elif not pairs and aligned is None:
+    elif not (pairs or aligned or longest):
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows):
         facts = dataclasses.replace(facts, family=Family.COOPERATIVE)

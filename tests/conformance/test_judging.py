@@ -143,6 +143,11 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda n: [n.view(torch.bfloat16).add_(1), torch.where(n > 16256, -1, n)][1],
         [torch.tensor([4, 2, -8, -7, 9, 5, 7, -3], dtype=torch.int16)],
     ),
+    "bits of a NaN that is converted": (  # eager mode has two, of vectors and of single elements
+        lambda n, x: [n.view(torch.bfloat16).copy_(x), n.clone()][1],
+        lambda n, x: [n.view(torch.bfloat16).copy_(x), torch.where(n == -1, n * 0 + 32704, -1)][1],
+        [torch.zeros(8, dtype=torch.int16), torch.full((8,), torch.nan)],
+    ),
     "products in another order": (
         lambda x: x.cumprod(0), lambda x: torch.cat([x[:3].cumprod(0), x[3:] * torch.nan]),
         [torch.tensor([0.5, 0.0, 3e38, 7.0])],
