@@ -10,13 +10,16 @@ to run at, not those of the moment.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import platform
 from typing import Any
 
 from harness.files import slug
-from harness.records.machine import cpu_name, find_gpu
+from harness.records import machine
+from harness.records.machine import cpu_name
 from harness.records.nvml import open_device
+from harness.records.run import Machine
 from suites.tracking.measure import TUNING
 
 
@@ -24,13 +27,25 @@ def describe() -> dict[str, Any]:
     """``machine``: asv's fields, all text; ``target``: the device kind that kernels are compiled
     for here, empty without a GPU; ``method``: the timer's and the tuner's."""
     from harness.records.timing import METHOD
-    from harness.runtime.device import current_target, is_available
-    from harness.target import TARGETS
 
-    capability = current_target().capability if is_available() else None
-    names = [name for name, target in TARGETS.items() if target.capability == capability]
-    target = names[0] if names else ""
-    return {"machine": machine_fields(), "target": target, "method": f"{METHOD}+{TUNING}"}
+    fields, target = machine_fields(), ""
+    if "gpu" in fields:
+        from harness.runtime.device import current_target
+        from harness.target import TARGETS
+
+        capability = current_target().capability
+        target = next((n for n, one in TARGETS.items() if one.capability == capability), "")
+    return {"machine": fields, "target": target, "method": f"{METHOD}+{TUNING}"}
+
+
+def find_gpu() -> Machine | None:
+    """The GPU that torch would use. Where no driver can be loaded there is none: importing torch to
+    hear that takes seconds of every command."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    return machine.find_gpu()
 
 
 def machine_fields() -> dict[str, str]:

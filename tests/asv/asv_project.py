@@ -6,13 +6,17 @@ reads in a module's text what it costs. Environment variables choose what befall
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import fork_server
 from tests.asv.asv_fake import GRAPHS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,13 +35,45 @@ ONCE = """if __name__ == "__main__":
     known.write_text(json.dumps(describe()))
     print(known.read_text())
 """
+FORKED = """\
+import os, runpy, sys
+given = sys.argv[1:]
+safe = given[0] == "-P"
+sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+sys.executable = os.environ["FORKING_PYTHON"]
+sys.argv = given[safe:]
+if sys.argv[0] == "-m":
+    sys.path.insert(0, os.getcwd())
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+else:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""What ``python [-P] -m MODULE`` and ``python [-P] FILE`` do, with arguments behind."""
+
+
+@contextlib.contextmanager
+def python(folder: Path) -> Iterator[Path]:
+    """A Python in ``folder`` for asv, the commits that it measures and asv's own processes: forked
+    from one that has imported torch, which takes each of them longer than what it does. Worker
+    processes, which look for their parent, are started."""
+    imports = ("torch", "triton.language", "triton.compiler", "sympy", "asv_runner.run")
+    with fork_server.python(folder, imports, {}) as command:
+        program = folder / "python"
+        forks = shlex.join([*command, FORKED])
+        starts = shlex.join([sys.executable])
+        worker = f'[ "$1 $2" = "-P -c" ] && exec {starts} "$@"'
+        program.write_text(f'#!/bin/sh\n{worker}\nexec {forks} "$@"\n')
+        program.chmod(0o755)
+        yield program
 
 
 @dataclass(frozen=True)
 class Project:
-    """The checkout, where asv runs."""
+    """The checkout, where asv runs, and what runs it."""
 
     folder: Path
+    python: Path
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
@@ -57,11 +93,12 @@ class Project:
             "HARNESS_CACHE": str(self.folder.parent / "cache"),
             "HARNESS_JOBS": "1",  # starting a worker costs more than compiling two kernels in it
             "HOME": str(self.folder.parent),
+            "FORKING_PYTHON": str(self.python),
             "FAKE": fake,
             "FAKE_LOG": str(self.folder.parent / "fake.log"),
         }
         done = subprocess.run(
-            [sys.executable, "-m", "asv", *arguments],
+            [str(self.python), "-m", "asv", *arguments],
             cwd=folder or self.folder,
             capture_output=True,
             text=True,
@@ -81,9 +118,9 @@ class Project:
         )
 
 
-def make(folder: Path) -> Project:
+def make(folder: Path, python: Path) -> Project:
     """The repository with its first commit."""
-    project = Project(folder)
+    project = Project(folder, python)
     skip = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "harness", folder / "harness", ignore=skip)
     for name in ("asv", "tracking"):

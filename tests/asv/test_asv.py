@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,8 +39,14 @@ class History:
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    project = asv_project.make(tmp_path_factory.mktemp("asv") / "a project")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with asv_project.python(tmp_path_factory.mktemp("python")) as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory, python: Path) -> History:
+    project = asv_project.make(tmp_path_factory.mktemp("asv") / "a project", python)
     root = project.git("rev-parse", "HEAD")
     first = project.commit("Base")
     (project.folder / "README.md").write_text("Nothing that matters.\n")
@@ -155,7 +162,7 @@ def own(history: History, tmp_path: Path) -> History:
     folder = tmp_path / "asv" / "own"
     shutil.copytree(history.project.folder, folder)
     shutil.copytree(history.project.folder.parent / "cache", folder.parent / "cache")
-    return replace(history, project=Project(folder))
+    return replace(history, project=replace(history.project, folder=folder))
 
 
 def test_new_measures_new_commits_without_a_gpu_and_says_what_is_left_out(own: History) -> None:

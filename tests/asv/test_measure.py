@@ -314,3 +314,19 @@ def test_machines_are_named_by_gpu_driver_and_set_clocks(monkeypatch: pytest.Mon
     assert fields["os"] == "Linux", "no kernel release"
     monkeypatch.setattr(asv_machine, "find_gpu", lambda: None)
     assert "gpu" not in asv_machine.machine_fields()
+
+
+def test_where_no_driver_can_be_loaded_torch_is_not_asked_for_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each asv command asks which machine this is, and importing torch takes seconds."""
+
+    def missing(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    found = Machine("a-gpu", gpu="A GPU")
+    monkeypatch.setattr(asv_machine.machine, "find_gpu", lambda: found)
+    monkeypatch.setattr(asv_machine.ctypes, "CDLL", missing)
+    assert asv_machine.find_gpu() is None
+    monkeypatch.setattr(asv_machine.ctypes, "CDLL", lambda name: None)
+    assert asv_machine.find_gpu() is found
