@@ -8,6 +8,7 @@ digest. A file that cannot be used is named, and the others are read.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -68,7 +69,14 @@ def is_corpus(folder: Path) -> bool:
 
 
 def load(folder: Path) -> Corpus:
-    """The corpus in ``folder``. Raises ``DamagedCorpus`` if none of its files can be used."""
+    """The corpus in ``folder``, read once as long as its files stay as they are. Raises
+    ``DamagedCorpus`` if none of them can be used."""
+    known = ((path.name, path.stat()) for path in sorted(folder.glob("*.parquet")))
+    return _loaded(folder, tuple((name, s.st_size, s.st_mtime_ns, s.st_ino) for name, s in known))
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(folder: Path, _: tuple[tuple[str, int, int, int], ...]) -> Corpus:
     notes: list[DamagedCorpus] = []
     captures: list[Capture] = []
     patterns: list[Pattern] = []

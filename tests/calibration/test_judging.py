@@ -12,9 +12,16 @@ from harness.measure.noise.judge import Rules
 from tests.calibration.simulation import Machine, measured
 
 
-def of(machine: Machine, **changes: int) -> Judged:
-    subjects, cells = measured(machine, **changes)
-    return judged(subjects, cells, Rules())
+def of(machine: Machine, *levels: float) -> Judged:
+    subjects, cells = measured(machine)
+    return judged(subjects, [only(cell, *levels) for cell in cells], Rules())
+
+
+def only(cell: Cell, *levels: float) -> Cell:
+    """Without slowdowns but those by ``levels``: each takes ten tables of either way to compare."""
+    kept = {PLAIN, AGAIN, *map(slowed, (0.0, *levels))}
+    samples = {name: found for name, found in cell.samples.items() if name in kept}
+    return dataclasses.replace(cell, samples=samples)
 
 
 def mode(found: Judged, name: str) -> Mode:
@@ -27,7 +34,7 @@ def power(found: Mode, size: str, level: float) -> float:
 
 @pytest.fixture(scope="module")
 def quiet() -> Judged:
-    return of(Machine())
+    return of(Machine(), 0.01, 0.02, 0.05, 0.1)
 
 
 def test_an_honest_machine_gives_no_false_alarm(quiet: Judged) -> None:
@@ -42,10 +49,7 @@ def test_false_alarms_keep_to_the_stated_rate() -> None:
     tables = 0
     for seed in range(20):
         subjects, cells = measured(Machine(0.006, 0.002), kernels=40, processes=4, seed=seed)
-        for cell in cells:  # without what is slowed down, of which power is asked
-            for name in cell.samples.keys() - {PLAIN, AGAIN, slowed(0.0)}:
-                del cell.samples[name]
-        found = judged(subjects, cells, Rules())
+        found = judged(subjects, [only(cell) for cell in cells], Rules())
         tables += sum(m.false_alarms.found > 0 for m in found.modes)
     assert tables <= 7
 
@@ -61,21 +65,22 @@ def test_power_grows_with_what_is_injected(quiet: Judged) -> None:
     assert power(turns, "long", 0.02) == 1.0
     assert power(turns, "medium", 0.05) == 1.0
     assert power(turns, "long", 0.01) < 1.0, "within the margin most are SAME"
-    noisy = mode(of(Machine(process=0.02, subject=0.01)), IN_TURNS)
+    noisy = mode(of(Machine(process=0.02, subject=0.01), 0.01, 0.02, 0.05), IN_TURNS)
     curve = [power(noisy, "long", level) for level in (0.01, 0.02, 0.05)]
     assert curve == sorted(curve)
     assert curve[1] < 0.5 < curve[2]
 
 
 def test_turns_tell_more_than_two_runs_where_processes_differ() -> None:
-    found = of(Machine(process=0.02, subject=0.0005))
+    found = of(Machine(process=0.02, subject=0.0005), 0.02)
     assert power(mode(found, IN_TURNS), "long", 0.02) == 1.0
     assert power(mode(found, TWO_RUNS), "long", 0.02) < 0.2
     assert all(k.in_turns < k.two_runs for k in found.kernels)
 
 
 def test_a_deaf_machine_finds_nothing() -> None:
-    found = mode(of(Machine(deaf=True)), IN_TURNS)
+    found = mode(of(Machine(deaf=True), 0.02, 0.1), IN_TURNS)
+    assert {p.level for p in found.power} == {0.02, 0.1}
     assert sum(p.share.found for p in found.power) == 0
     assert all(p.effect == pytest.approx(0, abs=0.2) for p in found.power if p.size == "long")
 
@@ -91,7 +96,7 @@ def test_what_is_said_to_be_detectable_is_detected(quiet: Judged) -> None:
     reach = [k.in_turns for k in quiet.kernels if k.ms > 0.05]
     assert max(reach) < 0.02
     assert power(turns, "long", 0.02) >= 0.95
-    loud = of(Machine(process=0.004, subject=0.01))
+    loud = of(Machine(process=0.004, subject=0.01), 0.02)
     reach = [k.in_turns for k in loud.kernels if k.ms > 0.02]
     assert min(reach) > 0.02
     assert power(mode(loud, IN_TURNS), "long", 0.02) < 0.95
@@ -110,7 +115,8 @@ def test_the_noise_model_gives_other_kernels_their_detectable_change(quiet: Judg
 def test_levels_between_processes_bound_what_two_runs_can_tell() -> None:
     """Some kernels run at one of two speeds, a process at a time: with few processes a change of
     that size may be chance, and then it is not said to be detectable."""
-    subjects, cells = measured(Machine(process=0.0005), kernels=60, processes=4)
+    subjects, whole = measured(Machine(process=0.0005), kernels=60, processes=4)
+    cells = [only(cell) for cell in whole]
     jumping = {f"k{n}" for n in range(20, 30)}
 
     def jumped(cell: Cell) -> Cell:
@@ -131,8 +137,8 @@ def test_levels_between_processes_bound_what_two_runs_can_tell() -> None:
 def test_kernels_with_too_little_are_left_out() -> None:
     subjects, cells = measured(Machine(), kernels=20, processes=4)
     cells[0] = dataclasses.replace(cells[0], reason="out of memory", samples={})
-    only_one = [c for c in cells if not (c.kernel == "k1" and c.process > 0)]
-    found = judged(subjects, only_one, Rules())
+    fewer = [only(c) for c in cells if not (c.kernel == "k1" and c.process > 0)]
+    found = judged(subjects, fewer, Rules())
     assert {k.key for k in found.kernels} == {f"k{n}" for n in range(2, 20)}
     assert judged(subjects, [], Rules()) == Judged((), (), None)
 

@@ -84,6 +84,17 @@ def test_nothing_that_can_be_used(tmp_path):
         store.load(tmp_path)
 
 
+def test_a_command_reads_the_files_once_and_again_when_they_change(copy, monkeypatch):
+    read = []
+    one = store._read
+    monkeypatch.setattr(store, "_read", lambda path: read.append(path.name) or one(path))
+    known = store.load(copy)
+    assert store.load(copy) is known and len(read) == len({*read})
+    path = next(copy.glob("patterns-*.parquet"))
+    path.write_bytes(path.read_bytes()[:-10])
+    assert len(store.load(copy).notes) == len(known.notes) + 1
+
+
 def test_the_corpus_is_read_quickly():
     from harness.graph.suite import FOLDER
 
