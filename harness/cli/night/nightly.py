@@ -32,7 +32,7 @@ from harness.report.output import Report
 from harness.table import Text
 
 if TYPE_CHECKING:
-    from harness.report.site.gather import Pages
+    from harness.report.site.data import Site
     from harness.report.site.pages import Written
     from harness.report.site.tonight import Tonight
 
@@ -189,12 +189,12 @@ def report(
             bar.update("judging the series")
             found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
 
-            def sites() -> Iterator[tuple[str, Pages]]:
+            def sites() -> Iterator[tuple[str, Site, Tonight]]:
                 for name, below in places.items():
                     before = earlier[name].result()
-                    pages = gather(folder, place, known, found, name, places, before, bar.update)
-                    shown.append(pages.tonight)
-                    yield below, pages
+                    made = gather(folder, place, known, found, name, places, before, bar.update)
+                    shown.append(made[1])
+                    yield below, *made
 
             done = write(output, sites(), bar.update)
     answer.tell(_told(output / "index.html", shown[0], done, len(places)))

@@ -6,10 +6,11 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,13 +29,16 @@ from harness.verdicts.totals import scopes
 if TYPE_CHECKING:
     from harness.history.changes.changes import Change
     from harness.history.changes.series import History
-    from harness.history.index import IndexedRun
 
+K = TypeVar("K")
+T = TypeVar("T")
 _CONTEXT = 4
 """Unchanged lines around a difference."""
 NOWHERE = "not timed in a run that the history takes"
 _DIGITS = 7
 """Digits of a commit that are taken for its name, as git does."""
+Place: TypeAlias = tuple[str, str]
+"""A graph, and what a kernel of it computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +86,10 @@ class Kernel:
     key: str
     label: str
     record: KernelRecord
-    run: IndexedRun
+    run: Run
     line: Line = field(default_factory=Line)
-    exact: tuple[Change, ...] = ()
-    earlier: tuple[Earlier, ...] = ()
+    exact: Sequence[Change] = ()
+    earlier: Sequence[Earlier] = ()
 
     @property
     def name(self) -> str:
@@ -211,10 +215,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Site:
-    """All of it, for one machine. ``newest`` are the runs that graphs were last measured in, by
-    graph; ``commits`` are those of the history, by position; ``links`` are the other machines and
-    where their pages are, as seen from this one's; ``first`` is the way to the site's first folder,
-    empty if this is it."""
+    """All of it, for one machine. ``commits`` are those of the history, by position; ``links`` are
+    the other machines and where their pages are, as seen from this one's; ``newest`` is the run
+    measured last; ``first`` is the way to the site's first folder, empty if this is it."""
 
     machine: str
     links: tuple[tuple[str, str], ...]
@@ -223,18 +226,14 @@ class Site:
     models: tuple[Model, ...]
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
-    run: IndexedRun
+    newest: Run
     first: str = ""
 
     @cached_property
-    def by_name(self) -> dict[tuple[str, str], Kernel]:
-        """Kernels by graph and own name."""
-        return {(kernel.graph, kernel.record.name): kernel for kernel in self.kernels}
-
-    @cached_property
-    def by_key(self) -> dict[tuple[str, str], Kernel]:
-        """Kernels by graph and what they compute."""
-        return {(kernel.graph, kernel.key): kernel for kernel in self.kernels}
+    def called(self) -> dict[tuple[str, str], Kernel]:
+        """Kernels by graph and name, what they compute, or what the history calls them."""
+        names = (attrgetter("record.name"), attrgetter("key"), attrgetter("label"))
+        return {(kernel.graph, of(kernel)): kernel for of in names for kernel in self.kernels}
 
     @cached_property
     def names(self) -> dict[str, NightCommit]:
@@ -264,14 +263,6 @@ class Site:
         """The model of that name."""
         return next(model for model in self.models if model.name == name)
 
-    @cached_property
-    def _labelled(self) -> dict[tuple[str, str], Kernel]:
-        return {(kernel.graph, kernel.label): kernel for kernel in self.kernels}
-
-    def of_change(self, change: Change) -> Kernel | None:
-        """The kernel that a change is of, if it is in the newest run."""
-        return self._labelled.get((change.series.graph, change.series.kernel))
-
 
 def model_of(graph: str) -> str:
     """The model that ``graph`` belongs to."""
@@ -295,31 +286,41 @@ def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
     machine = max(order, key=lambda n: known.runs[n].created)
     name = known.runs[machine].machine
     rows = known.frame[["run", "graph"]].drop_duplicates()
-    graphs = defaultdict(list)
-    for run, graph in zip(rows["run"], rows["graph"], strict=True):
-        graphs[int(run)].append(str(graph))
+    pairs = zip(rows["run"], rows["graph"], strict=True)
+    graphs = grouped(pairs, lambda pair: int(pair[0]))
     latest: dict[str, int] = {}
     for n in order:
         if known.runs[n].machine == name:
-            latest.update(dict.fromkeys((*graphs[n], *known.runs[n].reasons), n))
+            its = [str(graph) for _, graph in graphs.get(n, ())]
+            latest.update(dict.fromkeys((*its, *known.runs[n].reasons), n))
     return name, latest
 
 
-def kernels_of(runs: Mapping[int, Run], latest: Mapping[str, int], known: History) -> list[Kernel]:
-    """Every kernel of the newest run of each graph; ``runs`` holds those runs by their number."""
-    found = []
-    for number, run in runs.items():
-        for graph in run.graphs:
-            if latest.get(graph.name) != number:
-                continue
-            labels = schema.labels((k.name, k.origins) for k in graph.kernels)
-            keys = schema.series_keys(
-                (graph.name, k.region, k.origins, k.name) for k in graph.kernels
-            )
-            for label, key, record in zip(labels, keys, graph.kernels, strict=True):
-                page = _page(graph.name, label, key)
-                found.append(Kernel(page, graph.name, key, label, record, known.runs[number]))
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """``items`` by what ``key`` says of each, in their order."""
+    found: dict[K, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
     return found
+
+
+def kernels_of(
+    graphs: Iterable[tuple[GraphRecord, Run]],
+    lines: Mapping[Place, Line],
+    exact: Mapping[Place, Sequence[Change]],
+    earlier: Mapping[Place, Sequence[Earlier]],
+) -> tuple[Kernel, ...]:
+    """Every kernel of ``graphs``, each with its run, and of its history what there is; what takes
+    most time first."""
+    found = []
+    for graph, run in graphs:
+        labels = schema.labels((k.name, k.origins) for k in graph.kernels)
+        keys = schema.series_keys((graph.name, k.region, k.origins, k.name) for k in graph.kernels)
+        for label, key, record in zip(labels, keys, graph.kernels, strict=True):
+            page, at = _page(graph.name, label, key), (graph.name, key)
+            history = lines.get(at, Line()), exact.get(at, ()), earlier.get(at, ())
+            found.append(Kernel(page, graph.name, key, label, record, run, *history))
+    return tuple(sorted(found, key=lambda kernel: -(kernel.total_us or 0.0)))
 
 
 def _page(graph: str, label: str, key: str) -> str:
@@ -330,7 +331,7 @@ def _page(graph: str, label: str, key: str) -> str:
 
 def versions(
     known: History, machine: str, latest: Mapping[str, int]
-) -> dict[tuple[str, str], list[tuple[int, int]]]:
+) -> dict[Place, list[tuple[int, int]]]:
     """For each kernel (graph, key) of ``latest`` where it last changed in code or configuration,
     and before that in code: rows of the last run with what it was, and of the first with what it
     is now."""
@@ -346,7 +347,7 @@ def versions(
     differs = {name: np.diff(values[order]) != 0 for name, values in codes.items()}
     same = ~(differs["graph"] | differs["key"])
     graph, key = (frame[name].cat.categories for name in ("graph", "key"))
-    found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
     for changed in (differs["code"] | differs["config"], differs["code"]):
         places = np.flatnonzero(same & changed)
         numbers = zip(codes["graph"][order][places], codes["key"][order][places], strict=True)
@@ -361,25 +362,19 @@ _IDENTITY = ("graph", "key", "code", "config")
 
 
 def models_of(
-    graphs: Mapping[str, GraphRecord],
+    graphs: Iterable[GraphRecord],
     kernels: Sequence[Kernel],
-    lines: Mapping[tuple[str, str], Line],
+    lines: Mapping[Place, Line],
     month: int,
     regions: Iterable[Region],
 ) -> tuple[Model, ...]:
     """The models of ``graphs``; ``month`` is the position in the history that thirty days ago
     comes to (-1: the history is not as old)."""
-    by_model: dict[str, list[GraphRecord]] = defaultdict(list)
-    for name in sorted(graphs):
-        by_model[model_of(name)].append(graphs[name])
-    kernels_by_model: dict[str, list[Kernel]] = defaultdict(list)
-    for kernel in kernels:
-        kernels_by_model[kernel.model].append(kernel)
-    regions_by_model: dict[str, list[Region]] = defaultdict(list)
-    for region in regions:
-        regions_by_model[model_of(region.graph)].append(region)
+    kernels_by_model = grouped(kernels, lambda kernel: kernel.model)
+    regions_by_model = grouped(regions, lambda region: model_of(region.graph))
     found = []
-    for name, mine in by_model.items():
+    in_order = sorted(graphs, key=lambda graph: graph.name)
+    for name, mine in grouped(in_order, lambda graph: model_of(graph.name)).items():
         parts = {graph.name: lines[graph.name, ""] for graph in mine if (graph.name, "") in lines}
         total = _sum(list(parts.values())) if len(parts) == len(mine) else Line()
         then = [
@@ -388,10 +383,10 @@ def models_of(
             for place, value in zip(segment.x, segment.y, strict=True)
             if place <= month
         ]
-        ours = tuple(kernels_by_model[name])
         page = f"{slug(name)[:60]}.{hashlib.sha256(name.encode()).hexdigest()[:6]}.html"
-        old, inside = then[-1] if then else None, tuple(regions_by_model[name])
-        found.append(Model(name, page, tuple(mine), ours, total, parts, old, inside))
+        inside = tuple(kernels_by_model.get(name, ())), total, parts, then[-1] if then else None
+        regions_in = tuple(regions_by_model.get(name, ()))
+        found.append(Model(name, page, tuple(mine), *inside, regions_in))
     return tuple(found)
 
 

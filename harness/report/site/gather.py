@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +22,7 @@ from harness.records import git, metrics, night
 from harness.records.night import NightCommit
 from harness.records.run import KernelRecord, Run
 from harness.report.site import data
-from harness.report.site.data import Earlier, Kernel, Line, Region, Segment, Site
+from harness.report.site.data import Earlier, Kernel, Line, Place, Region, Segment, Site, grouped
 from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
 from harness.verdicts.night_record import night_of
@@ -32,7 +30,7 @@ from harness.verdicts.night_record import night_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.history.changes.changes import Change, Report
+    from harness.history.changes.changes import Report
     from harness.history.changes.series import History, Series
     from harness.verdicts.comparing import Comparison
 
@@ -41,15 +39,6 @@ _READERS = 2
 """Threads that read run files: decoding leaves Python alone."""
 _FEWEST = 0.5
 """Share of the newest run's kernels that a run has to have to be compared with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pages:
-    """All that is shown: the machine's site and its first page."""
-
-    site: Site
-    tonight: Tonight
-    newest: Run
 
 
 def folders(known: History, machine: str) -> dict[str, str]:
@@ -67,46 +56,42 @@ def gather(
     report: Report,
     machine: str,
     places: Mapping[str, str],
-    earlier: Mapping[tuple[str, str], tuple[Earlier, ...]],
+    earlier: Mapping[Place, Sequence[Earlier]],
     step: Callable[[str], None],
-) -> Pages:
-    """Read what the pages of ``machine`` show; ``places`` are the folders of all machines' pages,
-    ``earlier`` what ``earlier_of`` says. ``step`` is told what is being done. Raises
-    ``UnknownName``, ``RecordError``."""
+) -> tuple[Site, Tonight]:
+    """Read what the pages of ``machine`` show, its first page apart; ``places`` are the folders of
+    all machines' pages, ``earlier`` what ``earlier_of`` says. ``step`` is told what is being done.
+    Raises ``UnknownName``, ``RecordError``."""
     machine, latest = data.choose_machine(known, machine)
     step("reading the newest runs")
     runs = {n: store.load(results / known.runs[n].file) for n in sorted(set(latest.values()))}
     number = max(runs, key=lambda n: known.runs[n].created)
-    graphs = {
-        graph.name: graph
-        for n, run in runs.items()
-        for graph in run.graphs
-        if latest.get(graph.name) == n
-    }
-    drawn = lines_of(known, machine, report)
-    bare = data.kernels_of(runs, latest, known)
-    kernels = with_history(bare, drawn, known, report, earlier)
-    regions = regions_of(known, machine, kernels)
+    newest = runs[number]
+    graphs = [(g, run) for n, run in runs.items() for g in run.graphs if latest.get(g.name) == n]
+    drawn, keys = lines_of(known, machine, report), known.frame["key"]
+    exact = [c for c in report.changes if c.series.metric.exact and c.series.kernel]
+    changed = grouped(exact, lambda change: _place(change.series, keys))
+    kernels = data.kernels_of(graphs, drawn, changed, earlier)
+    regions, month = regions_of(known, machine, kernels), _month_ago(known, machine)
     names = dict.fromkeys((*known.commits, *(run.commit for run in runs.values() if run.commit)))
     site = Site(
         machine,
         _links(known, machine, places),
         commits_called(repository, list(names))[: len(known.commits)],
         kernels,
-        data.models_of(graphs, kernels, drawn, _month_ago(known, machine), regions),
+        data.models_of([graph for graph, _ in graphs], kernels, drawn, month, regions),
         tuple(c for c in report.changes if c.series.environment.machine in ("", machine)),
         (*report.notes, *report.broken),
-        known.runs[number],
+        newest,
         "" if places[machine] == "." else os.path.relpath(".", places[machine]) + "/",
     )
-    newest = runs[number]
     of_night = _newest_night(results, machine, newest)
     if of_night is None:
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
         if found is not None:
             of_night = night_of(found, _between(repository, known, found))
-    return Pages(site, first_page(site, of_night, newest), newest)
+    return site, first_page(site, of_night)
 
 
 def _links(known: History, machine: str, places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -130,9 +115,7 @@ def _month_ago(known: History, machine: str) -> int:
         for run, place in zip(known.runs, known.position_of_run, strict=True)
         if run.machine == machine and place >= 0
     ]
-    if not mine:
-        return -1
-    limit = (datetime.fromisoformat(max(mine)[0]) - _MONTH).isoformat()
+    limit = (datetime.fromisoformat(max(mine)[0]) - _MONTH).isoformat() if mine else ""
     return max((place for created, place in mine if created <= limit), default=-1)
 
 
@@ -148,9 +131,7 @@ def commits_called(repository: Path, names: Sequence[str]) -> tuple[NightCommit,
     return tuple(NightCommit(*known.get(name, [name])) for name in names)
 
 
-def earlier_of(
-    results: Path, known: History, machine: str
-) -> dict[tuple[str, str], tuple[Earlier, ...]]:
+def earlier_of(results: Path, known: History, machine: str) -> dict[Place, list[Earlier]]:
     """What each kernel of ``machine``, by graph and key, was before it last changed."""
     found, frame = data.versions(known, *data.choose_machine(known, machine)), known.frame
     columns = ["run", "graph", "kernel", "kind", "code", "config"]
@@ -166,10 +147,10 @@ def earlier_of(
         return known.commits[int(known.position_of_run[rows[row]["run"]])]
 
     return {
-        where: tuple(
+        where: [
             Earlier(commit(old), commit(new), _record(rows[old], texts.get(old, "")))
             for old, new in pairs
-        )
+        ]
         for where, pairs in found.items()
     }
 
@@ -189,17 +170,19 @@ def _record(row: Row, module: str) -> KernelRecord:
 
 def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int, str]:
     """The modules of rows of the history. A file that cannot be read any more has none."""
-    by_run: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
-    for row, of_row in rows.items():
-        by_run[int(of_row["run"])][str(of_row["graph"]), str(of_row["kernel"])] = row
+    by_run = grouped(rows, lambda row: int(rows[row]["run"]))
     with ThreadPoolExecutor(_READERS) as pool:
         found = pool.map(
-            lambda item: _texts(results / known.runs[item[0]].file, item[1]), by_run.items()
+            lambda n: _texts(
+                results / known.runs[n].file,
+                {(str(rows[row]["graph"]), str(rows[row]["kernel"])): row for row in by_run[n]},
+            ),
+            by_run,
         )
         return {row: text for texts in found for row, text in texts.items()}
 
 
-def _texts(path: Path, wanted: Mapping[tuple[str, str], int]) -> dict[int, str]:
+def _texts(path: Path, wanted: Mapping[Place, int]) -> dict[int, str]:
     """The modules of the ``wanted`` kernels (graph, name) of a run file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -263,21 +246,17 @@ def _between(repository: Path, known: History, found: Comparison) -> tuple[Night
     return tuple(reversed(commits_called(repository, names)))
 
 
-def lines_of(known: History, machine: str, report: Report) -> dict[tuple[str, str], Line]:
+def lines_of(known: History, machine: str, report: Report) -> dict[Place, Line]:
     """The history of every kernel's time by graph and key, that of a graph as a whole under an
     empty key."""
     keys = known.frame["key"]
-    found: dict[tuple[str, str], list[Series]] = defaultdict(list)
-    for series in series_of(known, metrics.named("ms")):
-        if series.environment.machine == machine:
-            found[series.graph, _key(series, keys)].append(series)
-    changes: dict[tuple[str, str], list[Change]] = defaultdict(list)
-    for change in report.changes:
-        if change.series.metric.name == "ms" and change.series.environment.machine == machine:
-            changes[change.series.graph, _key(change.series, keys)].append(change)
+    every = [s for s in series_of(known, metrics.named("ms")) if s.environment.machine == machine]
+    timed = [c for c in report.changes if c.series.metric.name == "ms"]
+    mine = [change for change in timed if change.series.environment.machine == machine]
+    changes = grouped(mine, lambda change: _place(change.series, keys))
     return {
         where: Line(_segments(several), tuple(changes.get(where, ())))
-        for where, several in found.items()
+        for where, several in grouped(every, lambda one: _place(one, keys)).items()
     }
 
 
@@ -292,13 +271,9 @@ def _segments(several: Sequence[Series]) -> tuple[Segment, ...]:
 def regions_of(known: History, machine: str, kernels: Iterable[Kernel]) -> list[Region]:
     """The regions of ``kernels`` whose history is not that of a kernel: there are several in it, or
     there were."""
-    found: dict[tuple[str, str], list[Series]] = defaultdict(list)
-    for series in region_series(known):
-        if series.environment.machine == machine:
-            found[series.graph, series.kernel].append(series)
-    members: dict[tuple[str, str], list[Kernel]] = defaultdict(list)
-    for kernel in kernels:
-        members[kernel.graph, kernel.record.region].append(kernel)
+    every = [s for s in region_series(known) if s.environment.machine == machine]
+    found = grouped(every, lambda series: (series.graph, series.kernel))
+    members = grouped(kernels, lambda kernel: (kernel.graph, kernel.record.region))
     regions = []
     in_order = sorted(members.items(), key=lambda one: (one[0][0], len(one[0][1]), one[0][1]))
     for (graph, name), mine in in_order:
@@ -310,31 +285,6 @@ def regions_of(known: History, machine: str, kernels: Iterable[Kernel]) -> list[
     return regions
 
 
-def _key(series: Series, keys: pd.Series[Any]) -> str:
+def _place(series: Series, keys: pd.Series[Any]) -> Place:
     row = int(series.rows[-1])
-    return "" if row < 0 else str(keys.cat.categories[keys.array.codes[row]])
-
-
-def with_history(
-    kernels: Iterable[Kernel],
-    lines: Mapping[tuple[str, str], Line],
-    known: History,
-    report: Report,
-    earlier: Mapping[tuple[str, str], tuple[Earlier, ...]],
-) -> tuple[Kernel, ...]:
-    """The kernels with their histories and what they were before; what takes most time first."""
-    exact: dict[tuple[str, str], list[Change]] = defaultdict(list)
-    keys = known.frame["key"]
-    for change in report.changes:
-        if change.series.metric.exact and change.series.kernel:
-            key = _key(change.series, keys)
-            exact[change.series.graph, key].append(change)
-    return tuple(
-        replace(
-            kernel,
-            line=lines.get((kernel.graph, kernel.key), Line()),
-            exact=tuple(exact.get((kernel.graph, kernel.key), ())),
-            earlier=earlier.get((kernel.graph, kernel.key), ()),
-        )
-        for kernel in sorted(kernels, key=lambda kernel: -(kernel.total_us or 0.0))
-    )
+    return series.graph, "" if row < 0 else str(keys.cat.categories[keys.array.codes[row]])

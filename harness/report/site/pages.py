@@ -25,8 +25,8 @@ from harness.records import metrics
 from harness.records.names import short
 from harness.records.night import NightCommit
 from harness.report.changes import verdict
-from harness.report.site.data import NOWHERE, Kernel, Line, Model, Site, chart
-from harness.report.site.gather import Pages
+from harness.report.site.data import NOWHERE, Kernel, Line, Model, Site, chart, grouped
+from harness.report.site.tonight import Tonight
 from harness.table import MOST, clean, microseconds, plural, ratio
 
 if TYPE_CHECKING:
@@ -63,17 +63,19 @@ def require() -> None:
         )
 
 
-def write(folder: Path, sites: Iterable[tuple[str, Pages]], step: Callable[[str], None]) -> Written:
-    """Write ``sites``, each below the folder that it comes with. A page that says what it said
-    stays as it is; one that is no longer made is removed, anything else in ``folder`` is left
-    alone. Raises ``UsageError`` for a folder that holds something else, ``RecordError`` if it
-    cannot be written."""
+def write(
+    folder: Path, sites: Iterable[tuple[str, Site, Tonight]], step: Callable[[str], None]
+) -> Written:
+    """Write ``sites`` with their first pages, each below the folder that it comes with. A page that
+    says what it said stays as it is; one that is no longer made is removed, anything else in
+    ``folder`` is left alone. Raises ``UsageError`` for a folder that holds something else,
+    ``RecordError`` if it cannot be written."""
     known, environment = _manifest(folder), _environment()
     if not (folder / MANIFEST).is_file():  # ended halfway, it is a site of ours all the same
         write_atomically(folder / MANIFEST, b"[]", mode=0o644)
     made: dict[str, bool] = {}
-    for below, pages in sites:
-        for name, content in _files(environment, pages, step):
+    for below, site, tonight in sites:
+        for name, content in _files(environment, site, tonight, step):
             path = Path(below, name)
             made[path.as_posix()] = new = not _holds(folder / path, content)
             if new:
@@ -150,10 +152,8 @@ def _manifest(folder: Path) -> list[str]:
 
 
 def _files(
-    environment: jinja2.Environment, pages: Pages, step: Callable[[str], None]
+    environment: jinja2.Environment, site: Site, tonight: Tonight, step: Callable[[str], None]
 ) -> Iterator[tuple[str, bytes]]:
-    site = pages.site
-
     def page(template: str, depth: int, **more: Any) -> bytes:
         given = {"site": site, "root": "../" * depth, "page": template, **more}
         return environment.get_template(f"{template}.html.j2").render(given).encode()
@@ -167,26 +167,23 @@ def _files(
     peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
     yield "assets/search.js", _script("SEARCH", _search(site))
     yield "assets/commits.js", _script("COMMITS", site.shown_names)
-    first = {"tonight": pages.tonight, "newest": pages.newest, "most": MOST}
-    yield "index.html", page("index", 0, **first, peers=peers)
+    yield "index.html", page("index", 0, tonight=tonight, most=MOST, peers=peers)
     yield "kernels.html", page("kernels", 0)
     yield "history.html", page("history", 0)
-    yield "roofline.html", page("roofline", 0, points=_points(site), run=pages.newest)
+    yield "roofline.html", page("roofline", 0, points=_points(site))
     yield "compilers.html", page("compilers", 0, **_compilers(site))
     yield "coverage.html", page("coverage", 0)
     for model in site.models:
         yield f"models/{model.page}", page("model", 1, model=model, against=against[model.name])
     step(f"writing {plural(len(site.kernels), 'page')} of kernels")
-    neighbours: dict[tuple[str, str], list[Kernel]] = {}
-    for kernel in site.kernels:
-        neighbours.setdefault((kernel.graph, kernel.record.region), []).append(kernel)
+    neighbours = grouped(site.kernels, lambda kernel: (kernel.graph, kernel.record.region))
     title, inside, end = page("kernel", 1, hole=_HOLE).decode().split(_HOLE)
     rows = environment.get_template("parts.html.j2").make_module(
         {"site": site, "root": "../", "page": "kernel"}
     )
     for kernel in site.kernels:
         others = neighbours[kernel.graph, kernel.record.region]
-        found = kernel.line.changes + kernel.exact
+        found = (*kernel.line.changes, *kernel.exact)
         changes = str(rows.change_rows(found)) if found else ""  # type: ignore[attr-defined]
         shown = script(record(kernel, others, site, changes))
         text = f"{title}{escape(clean(kernel.name))}{inside}{shown}{end}"

@@ -62,10 +62,10 @@ class Tonight:
     since_last: dict[str, float] = field(default_factory=dict)
 
 
-def first_page(site: Site, night: Night | None, newest: Run) -> Tonight:
+def first_page(site: Site, night: Night | None) -> Tonight:
     """What there is to say this morning: of the ``night``, of what the history shows, and of the
-    ``newest`` run, which alone is there on a machine's first night."""
-    actions, better = _actions(site, night)
+    newest run, which alone is there on a machine's first night."""
+    newest, (actions, better) = site.newest, _actions(site, night)
     suite = (night.suite_us if night else None) or suite_us(newest)
     light, headline = _headline(actions, better, night, suite)
     kernels = newest.counts()["total"]
@@ -130,7 +130,7 @@ def _tonights(
     site: Site, night: Night, finding: Finding, kind: str, change: Change | None
 ) -> Action:
     """A finding; ``change``: what the history knows of it."""
-    kernel = site.by_key.get((finding.graph, finding.series))
+    kernel = site.called.get((finding.graph, finding.series))
     if change is not None and change.regression and kind in ("slower", "suspected"):
         kind = "confirmed"
     since, good = night.commit or night.run, night.baseline_commit or night.baseline

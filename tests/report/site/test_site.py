@@ -19,7 +19,6 @@ import harness.records.night as nights_of_machines
 from harness.errors import UsageError
 from harness.files import slug
 from harness.history import store
-from harness.history.index import IndexedRun
 from harness.history.schema import series_keys
 from harness.records.names import short
 from harness.records.night import Change, Count, Finding, Night, NightCommit, Trust
@@ -292,9 +291,9 @@ def test_pages_of_a_machine_that_is_gone_go_and_nothing_else(world: World, tmp_p
 def test_a_model_outside_the_comparison_is_not_called_the_same(world: World) -> None:
     whole, part = world.runs[-1], replace(world.runs[-1], graphs=world.runs[-1].graphs[:0])
     night = of_tonight(whole, world.runs[-2], ())
-    site = Site("m", (), (), (), (), (), (), IndexedRun("f", 0, 0))
-    assert first_page(site, night, whole).since_last == {"llama_block": 0.0}
-    assert first_page(site, night, part).since_last == {}
+    site = Site("m", (), (), (), (), (), (), whole)
+    assert first_page(site, night).since_last == {"llama_block": 0.0}
+    assert first_page(replace(site, newest=part), night).since_last == {}
     findings = tuple(
         Finding(graph.name, "", kernel.name, Change.NEW, change_us=3.0)
         for graph in whole.graphs[:1]
@@ -302,7 +301,7 @@ def test_a_model_outside_the_comparison_is_not_called_the_same(world: World) -> 
     )
     gone = Finding("another_model_forward", "", "k", Change.ENDED, change_us=-3.0)
     night = replace(night, findings=(*findings, gone))
-    assert first_page(site, night, whole).since_last == {}, "it has no time last night"
+    assert first_page(site, night).since_last == {}, "it has no time last night"
 
 
 def test_runs_of_other_suites_are_not_compared(world: World, tmp_path: Path) -> None:
