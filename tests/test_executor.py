@@ -91,6 +91,22 @@ def test_chains_of_views_are_one_and_launches_are_calls() -> None:
     torch.testing.assert_close(run([*inputs]), wanted)
 
 
+def test_single_numbers_beside_tensors_of_a_library_call_may_lie_anywhere() -> None:
+    """Where attention draws no random numbers its seeds lie on a CPU: kernels read everything else
+    in place all the same. Not what a kernel reads, or a library call of single numbers."""
+    b = GraphBuilder()
+    x, w = b.input("x", (4, 6)), b.input("w", (6, 8))
+    seed, read, alone = b.input("seed", ()), b.input("read", ()), b.input("alone", ())
+    m = b.call("aten.addmm.default", seed, x, w, name="m")
+    other = b.call("aten.median.default", alone, name="other")
+    compiled = compile_graph(b.graph(b.call("aten.mul.Tensor", m, read, name="out"), other), H100)
+    run: Any = prepare_graph(compiled, lambda _: lambda _args: None, "cpu")
+    assert run.text.count("median(alone)") == 1
+    assert [f"{name}.is_cpu" in run.text for name in ("x", "w", "seed", "read", "alone")] == [
+        True, True, False, True, True
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("turned", [(True, False), (False, True), (True, True)])
 def test_inputs_in_other_layouts(turned: tuple[bool, bool]) -> None:
     graph = host_graph(GraphBuilder())

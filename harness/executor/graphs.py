@@ -220,12 +220,25 @@ class GraphWriter:
             self.text.add(f"if {wrong}: {mismatch}(tensors)")
         self.text.add("tensors.clear()")
         here = f"is_{self.host.device.type}" if self.host.device.type == "cuda" else "is_cpu"
+        free = self._wherever(inputs)
+        pairs = [p for p, item in zip(pairs, inputs, strict=True) if item.name not in free]
         strides = [(v, self.text.numbers(layout.stride)) for v, layout in pairs]
         fine = [f"{v}.{here} and {v}.stride() == {stride}" for v, stride in strides]
         slow = self.text.bind(self.host.all_fit, "all_fit")
         named = [f"({v}, {self.text.layout(layout)})" for v, layout in pairs]
         quick = " and ".join(fine) or "True"
         self.text.add(f"fine = ({quick}) or {slow}({listing(named)})")
+
+    def _wherever(self, inputs: Sequence[Input]) -> set[str]:
+        """Single numbers that nothing reads but library calls, each beside a tensor on the device:
+        they may lie on a CPU, as the seeds of attention that drew no random numbers do."""
+        types, steps = self.partition.graph.types(), self.partition.steps
+        large = {n for n, kind in types.items() if isinstance(kind, TensorType) and kind.shape}
+        calls = [{*s.node.refs()} for s in steps if isinstance(s, HostCall)]
+        read = {i.name for s in steps if isinstance(s, Region) for i in s.graph.inputs}
+        single = {item.name for item in inputs} - large - read
+        alone = [call for call in calls if not call & large]
+        return single.difference(*alone)
 
     def _mismatch(self, tensors: Sequence[torch.Tensor]) -> None:
         check_inputs(self.partition.graph, tensors, self.sizes.given)

@@ -50,11 +50,12 @@ def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
     def compiled(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         if not fixed(graph):
             return compile_backward(graph, inputs)
-        names = [node.name for node in graph.graph.nodes if node.op == "placeholder"]
+        nodes = (node for node in graph.graph.nodes if node.op == "placeholder")
+        tangents = [n for n, node in enumerate(nodes) if "tangents" in node.name]
         made: dict[tuple[int, ...], Callable[..., Any]] = {}
 
         def run(args: list[Any]) -> Any:
-            missing = tuple(n for n, a in enumerate(args) if a is None and "tangents" in names[n])
+            missing = tuple(n for n in tangents if args[n] is None)
             if missing not in made and len(made) >= _MOST:
                 for n, like in ((n, inputs[n]) for n in missing):
                     given = {"dtype": like.dtype, "device": like.device}
@@ -63,7 +64,8 @@ def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
             if missing not in made:
                 there = [value for n, value in enumerate(inputs) if n not in missing]
                 made[missing] = compile_backward(_without(graph, missing), there)
-            args[:] = [arg for n, arg in enumerate(args) if n not in missing]
+            if missing:
+                args[:] = [arg for n, arg in enumerate(args) if n not in missing]
             return made[missing](args)
 
         run._boxed_call = True  # type: ignore[attr-defined]
