@@ -70,8 +70,7 @@ def gpu(
     """The current CUDA device, or the one with the identifier ``board``."""
     alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
     given = (*environment, *alone)
-    imports = (_WORKER, "scipy.stats")  # 1.6 s that the first subject would take the device for
-    return Device(board or "cuda", "cuda", given, imports, OpenDevice(bandwidths))
+    return Device(board or "cuda", "cuda", given, (_WORKER,), OpenDevice(bandwidths))
 
 
 @dataclass(frozen=True, slots=True)

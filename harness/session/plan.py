@@ -95,7 +95,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         device: CudaDevice | None = None
         boards: list[CudaDevice] = []
         if request.devices or request.workers:
-            boards = stack.enter_context(_boards(options, request, workers))
+            boards = stack.enter_context(_boards(options, request, workers, early))
             device = boards[0]
         elif device := open_device(options, request, workers, early):
             stack.enter_context(device)
@@ -206,9 +206,11 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
 
 
 @contextlib.contextmanager
-def _boards(options: Options, request: Request, workers: int) -> Iterator[list[CudaDevice]]:
+def _boards(
+    options: Options, request: Request, workers: int, early: Sequence[Entry]
+) -> Iterator[list[CudaDevice]]:
     """The GPUs that are asked for: of other machines, or of this one, each with its share of the
-    processes. Raises ``UsageError`` where they do not go together."""
+    processes. Raises ``UsageError`` where they do not go together. ``early`` as for one."""
     from harness.session.cuda import CudaDevice
     from harness.session.spread import require_one_kind
 
@@ -239,7 +241,9 @@ def _boards(options: Options, request: Request, workers: int) -> Iterator[list[C
 
         with ThreadPoolExecutor(len(found)) as threads:  # 7 s each on an H200
             # All are closed, also where one cannot be taken.
-            taken = [board for board in threads.map(take, *zip(*found, strict=True)) if board]
+            taking = threads.map(take, *zip(*found, strict=True))
+            _first_small(early)()
+            taken = [board for board in taking if board]
         if missing and not (request.workers and taken):
             raise missing[0]
         require_one_kind(taken)
@@ -285,14 +289,11 @@ def open_device(
         return None
     from harness.measure.jobs import gpu
     from harness.measure.peers.pool import environment
-    from harness.session.ahead import generated
     from harness.session.cuda import CudaDevice
 
     where, seen = gpu(True, environment(options.cache)), _seen() if request.patient else None
     given = (options.cache, workers, request.kernel_seconds)
-    small = [e for e in early if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE]
-    meanwhile = functools.partial(generated, small[0]) if small else lambda: None
-    device = CudaDevice(*given, where=where, seen=seen, meanwhile=meanwhile)
+    device = CudaDevice(*given, where=where, seen=seen, meanwhile=_first_small(early))
     if request.target is not None:
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:
@@ -301,6 +302,14 @@ def open_device(
                 raise _other_kind(wanted, device.target)
             return None
     return device
+
+
+def _first_small(entries: Sequence[Entry]) -> Callable[[], object]:
+    """What generates the code of the first small graph, for what that imports."""
+    from harness.session.ahead import generated
+
+    small = [e for e in entries if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE]
+    return functools.partial(generated, small[0]) if small else lambda: None
 
 
 def _seen() -> DeviceFacts:

@@ -202,6 +202,7 @@ before = set(sys.modules)
 from harness.measure.noise import median
 rising = [1 + n / 1000 for n in range(300)]
 assert median.drift(rising, 0.01)
+assert "scipy.stats" not in sys.modules, "it takes a second, in each process that measures"
 print([name for name in sys.modules if name not in before and "_" not in name])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

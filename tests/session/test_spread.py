@@ -30,6 +30,7 @@ from harness.runtime import device
 from harness.session import ahead, cuda, plan
 from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice
+from harness.session.entries import FileEntry
 from harness.session.model import BoardLost, Event, GraphDone, ProcessStarted
 from harness.session.spread import Fleet, Homes, require_one_kind
 from harness.target import H100
@@ -288,6 +289,31 @@ def test_a_run_over_the_boards_of_this_machine(
     assert run.state.throttled
     kept = json.loads((tmp_path / "results" / "fake" / "boards.json").read_text())
     assert set(kept["graphs"].values()) == {"GPU-a", "GPU-b"}
+
+
+def test_code_is_generated_while_boards_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What that imports takes seconds, and so do the boards' processes."""
+    made = threading.Event()
+
+    class Board(CudaDevice):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            assert made.wait(60)
+            super().__init__(*given, handlers=fake_device.HANDLERS, **more)
+
+    def first(entry: FileEntry) -> Any:
+        made.set()
+        return entry, HarnessError(entry.name)
+
+    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
+    monkeypatch.setattr(cuda, "CudaDevice", Board)
+    monkeypatch.setattr(ahead, "generated", first)
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    (tmp_path / "cache").mkdir()
+    request = plan.Request(names=("moe_router_forward",), devices="all")
+    with plan.prepare(options, request) as found:
+        assert found.timed
 
 
 def test_boards_compare_compilers_each_on_its_own_device(

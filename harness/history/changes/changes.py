@@ -232,16 +232,9 @@ def _other_work(known: History, series: Series, before: int, after: int) -> bool
 
 def _days(known: History, every: Sequence[Series]) -> list[NDArray[np.int64]]:
     """For each point of each series a number for the day and the board of its run."""
-    places: dict[tuple[str, str], int] = {}
-    of_run = np.array(
-        [
-            places.setdefault((run.created[:_DATE], run.gpu_uuid), len(places))
-            if run.created
-            else -1 - n
-            for n, run in enumerate(known.runs)
-        ],
-        np.int64,
-    )
+    days = [(r.created[:_DATE], r.gpu_uuid) if r.created else n for n, r in enumerate(known.runs)]
+    places: dict[object, int] = {}
+    of_run = np.array([places.setdefault(day, len(places)) for day in days], np.int64)
     return [of_run[series.runs] for series in every]
 
 

@@ -90,10 +90,8 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     for reason in filter(None, usable):
         left_out[reason] += 1
     commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
-    found = history.Order({}, False)
-    if not by_time and not commits:
-        found = history.Order({}, False, notes=(_NO_COMMITS,))
-    elif not by_time:
+    found = history.Order({}, False, notes=() if by_time or commits else (_NO_COMMITS,))
+    if commits and not by_time:
         found = history.order(commits, repository)
     if found.by_history and found.positions:
         names, position = _by_history(runs, usable, found, left_out)

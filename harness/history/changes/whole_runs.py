@@ -149,13 +149,8 @@ def leave_out(
         places = bad.get(series.environment, set())
         keep = np.array([int(place) not in places for place in series.positions])
         if not keep.all():
-            series = replace(
-                series,
-                positions=series.positions[keep],
-                values=series.values[keep],
-                runs=series.runs[keep],
-                rows=series.rows[keep],
-            )
+            names = ("positions", "values", "runs", "rows")
+            series = replace(series, **{name: getattr(series, name)[keep] for name in names})
         if keep.any():
             left.append(series)
     return left, notes, newest

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -101,29 +102,34 @@ def drift(samples: Sequence[float] | Array, least: float) -> str:
     Kendall's rank correlation of batch medians with time decides whether there is a trend
     (the batches are long compared with the correlation between neighbours), Theil and Sen's
     slope says how large. Movements below ``least`` (a share of the median) are not reported."""
-    from scipy import stats
-
     x = np.asarray(samples, dtype=np.float64)
     middle = float(np.median(x))
     if x.size < FIRST_LOOK or middle == 0:
         return ""
     # The trend itself must not count as correlation between neighbours.
-    slope = float(stats.theilslopes(_batch_medians(x, _BATCHES))[0]) / (x.size // _BATCHES)
+    slope = _trend(_batch_medians(x, _BATCHES))[0] / (x.size // _BATCHES)
     flat = x - slope * np.arange(x.size)
     inflation = max(1.0, float(intervals(flat[None, :])[2][0]))
     batches = int(min(_BATCHES, x.size / (_TREND_LENGTH * inflation)))
     if batches < _FEWEST_BATCHES:
         return ""
-    medians = _batch_medians(x, batches)
-    if np.ptp(medians) == 0:
-        return ""
-    found = stats.kendalltau(np.arange(batches), medians)
-    if not float(found.pvalue) < 2 * float(stats.norm.sf(_TREND_Z)):
-        return ""
     moved = slope * x.size / middle
-    if abs(moved) < least:
+    if abs(moved) < least or _trend(_batch_medians(x, batches))[1] <= _TREND_Z:
         return ""
     return f"{'rising' if moved > 0 else 'falling'} {100 * abs(moved):.1f} %"
+
+
+def _trend(values: Array) -> tuple[float, float]:
+    """Theil and Sen's slope of ``values`` by their places, and Kendall's rank correlation with
+    these as a normal deviate (Mann's test, for values that may agree)."""
+    n = len(values)
+    early, late = np.triu_indices(n, 1)
+    steps = values[late] - values[early]
+    alike = np.unique(values, return_counts=True)[1]
+    less = (alike * (alike - 1) * (2 * alike + 5)).sum()
+    variance = max(1, n * (n - 1) * (2 * n + 5) - less) / 18
+    strength = abs(np.sign(steps).sum()) / np.sqrt(variance)
+    return float(np.median(steps / (late - early))), float(strength)
 
 
 def _batch_medians(x: Array, batches: int) -> Array:
@@ -148,8 +154,6 @@ def _inflation(x: Array, ordered: Array, batches: int, length: int) -> Array:
 
 def _neighbours(x: Array) -> Array:
     """Correlation of normal scores of neighbouring samples, at least 0."""
-    from scipy import special
-
     n = x.shape[1]
     scores = np.empty_like(x)
     np.put_along_axis(
@@ -179,8 +183,6 @@ def _missing(batches: int, length: int) -> tuple[Array, Array]:
 def _t(level: float, batches: int, length: int) -> float:
     """Student's quantile. Means of a few coin tosses have light tails (excess kurtosis
     -2/length), so their variance is known better than that of normal values."""
-    from scipy import special
-
     spread = 2 / (batches - 1) - 2 / (length * batches)
     return float(special.stdtrit(2 / spread, 0.5 + level / 2))
 
@@ -188,8 +190,6 @@ def _t(level: float, batches: int, length: int) -> float:
 def _first_rank(level: float, n: int) -> int:
     """Position (from 0) of the order statistic at which the interval of ``n`` independent
     samples begins; 0, the whole range, for the fewest."""
-    from scipy import special  # the distributions of scipy.stats take a second to import
-
     tail = (1 - level) / 2
     rank = int(np.ceil(special.bdtrik(tail, n, 0.5)))
     if rank and special.bdtr(rank - 1, n, 0.5) >= tail:

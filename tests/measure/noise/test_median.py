@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.signal import lfilter
-from scipy.stats import norm
+from scipy.stats import kendalltau, norm, theilslopes
 
 from harness.measure.noise import median
 
@@ -138,6 +138,18 @@ def test_drift_is_found_and_seldom_imagined(name: str) -> None:
     assert sum(text.startswith("rising") for text in moved) >= 45
     assert median.drift(np.linspace(100, 98, 200), 0.0) == "falling 2.0 %"
     assert median.drift(np.linspace(100, 98, 200), 0.05) == ""
+
+
+def test_a_trend_is_theil_and_sens_slope_and_kendalls_correlation() -> None:
+    rng = np.random.default_rng(6)
+    for n in (8, 13, 20):
+        for values in (rng.normal(size=n), rng.integers(0, 4, n) + np.arange(n) / 8 // 1):
+            slope, strength = median._trend(values)
+            known = kendalltau(np.arange(n), values, method="asymptotic")
+            assert slope == pytest.approx(theilslopes(values)[0])
+            assert 2 * norm.sf(strength) == pytest.approx(known.pvalue)
+    assert median._trend(np.ones(8)) == (0.0, 0.0)
+    assert median._trend(np.arange(20.0)) == (1.0, pytest.approx(190 / 950**0.5))
 
 
 def test_looks_grow_and_end_at_the_most() -> None:
