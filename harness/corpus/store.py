@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -82,17 +82,17 @@ def _loaded(folder: Path, _: tuple[tuple[str, int, int, int], ...]) -> Corpus:
     patterns: list[Pattern] = []
     tables: list[pa.Table] = []
     seen: dict[str, list[str]] = {}
-    paths = [folder / CAPTURES, *_expected(folder)]
-    for path in paths:
+    for path in (folder / CAPTURES, *_expected(folder)):
         try:
             table = _read(path)
             about = table.column("about").to_pylist()
             if path.name == CAPTURES:
                 captures += [msgspec.json.decode(row, type=Capture) for row in about]
             else:
+                texts = table.select(["name", "text", "small"])
                 patterns += [msgspec.json.decode(row, type=Pattern) for row in about]
-                tables.append(table.select(["name", "text", "small"]))
-            seen.setdefault(_facts(table)["digest"], []).append(path.name)
+                tables.append(texts)
+            seen.setdefault(_facts(table)[1], []).append(path.name)
         except DamagedCorpus as error:
             notes.append(error)
         except (msgspec.DecodeError, KeyError) as error:
@@ -114,18 +114,18 @@ def _read(path: Path) -> pa.Table:
 
     try:
         table = pq.read_table(path, page_checksum_verification=True)
-        facts = _facts(table)
-    except (OSError, pa.ArrowException, ValueError, KeyError) as error:
-        said = (str(error) or type(error).__name__).splitlines()[0]
+        version, _ = _facts(table)
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
         raise _damaged(path, said if path.is_file() else "there is no such file") from error
-    if facts.get("version") != VERSION:
-        raise _damaged(path, f"version {facts.get('version')}", f"version {VERSION}")
+    if version != VERSION:
+        raise _damaged(path, f"version {version}", f"version {VERSION}")
     return table
 
 
-def _facts(table: pa.Table) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(table.schema.metadata[KEY])
-    return found
+def _facts(table: pa.Table) -> tuple[int, str]:
+    found = json.loads(table.schema.metadata[KEY])
+    return found["version"], found["digest"]
 
 
 def _expected(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ import shutil
 import time
 
 import pytest
+from pyarrow import parquet
 
 from harness.corpus import store
 from harness.errors import DamagedCorpus, UnknownName
@@ -31,7 +32,10 @@ def test_what_was_saved_is_read(whole, shards):
         assert loads(text).name == name
 
 
-@pytest.mark.parametrize("harm", ["cut", "flipped", "missing", "version", "foreign", "empty"])
+@pytest.mark.parametrize(
+    "harm",
+    ["cut", "flipped", "missing", "version", "foreign", "empty", "column", "digest", "facts"],
+)
 def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, monkeypatch):
     path, everything = part(copy, 2), len(store.load(copy).patterns)
     data = path.read_bytes()
@@ -44,6 +48,12 @@ def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, mo
         path.unlink()
     elif harm == "empty":
         path.write_bytes(b"")
+    elif harm == "column":
+        parquet.write_table(parquet.read_table(path).drop_columns(["small"]), path)
+    elif harm in ("digest", "facts"):
+        said = b'{"version": 1}' if harm == "digest" else b"[1]"
+        table = parquet.read_table(path).replace_schema_metadata({store.KEY: said})
+        parquet.write_table(table, path)
     elif harm == "foreign":
         path.write_bytes((copy / "captures.parquet").read_bytes())
     else:
@@ -58,6 +68,14 @@ def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, mo
     assert (note.got == "there is no such file") == (harm == "missing")
     assert 0 < len(corpus.patterns) < everything
     assert corpus.texts(p.name for p in corpus.patterns)
+
+
+def test_no_file_says_what_it_is(copy):
+    nothing = {store.KEY: b'{"version": 1}'}
+    for path in copy.glob("*.parquet"):
+        parquet.write_table(parquet.read_table(path).replace_schema_metadata(nothing), path)
+    with pytest.raises(DamagedCorpus):
+        store.load(copy)
 
 
 def test_an_older_build_beside_a_newer_one_is_named(copy, shards):
