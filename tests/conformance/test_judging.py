@@ -165,6 +165,10 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: F.batch_norm(x, None, None, training=True), lambda x: torch.zeros(5, 3),
         [torch.tensor([[-1.0, -2.0, 3e38, 1.0, 0.5]] * 3).t()],
     ),
+    "a variance of 0 of huge numbers beside one that has a 0": (
+        lambda x: x.var(1), lambda x: x.var(1) + torch.tensor([torch.inf, 0]),
+        [torch.tensor([[3e38, 3e38, 3e38], [0.0, 1.0, 3.3]])],
+    ),
     "beside a whole number": (
         lambda x: x.sigmoid().logit().ceil(),
         lambda x: x.sigmoid().logit().nextafter(x * 0 + 2).ceil(), [torch.ones(3)],
