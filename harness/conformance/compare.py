@@ -94,12 +94,20 @@ def torchs_own(
             return graph
         return compiled
 
-    own = [
-        line
-        for backend in ("aot_eager", "eager", "aot_eager_decomp_partition", traced)
-        for line in differences(function, args, backend, **how)
-        if backend != "aot_eager_decomp_partition" or "; compiled: " in line
-    ]
+    own: list[str] = []
+    known: tuple[str, ...] = ()
+    for backend in ("aot_eager", "eager", "aot_eager_decomp_partition", traced):
+        told = differences(function, args, backend, **how)
+        whole = backend != "aot_eager_decomp_partition"
+        own += [line for line in told if whole or "; compiled: " in line]
+        known = _known(lines, own, refused)
+        if len(known) == len(lines):
+            break  # the others take nothing away
+    return known
+
+
+def _known(lines: Sequence[str], own: Sequence[str], refused: Sequence[str]) -> tuple[str, ...]:
+    """Those of ``lines`` that torch's ``own`` lines, or what it ``refused``, say as well."""
     raised = [_NUMBERS.sub("#", line) for line in own if "; compiled: " in line]
     raised += [_NUMBERS.sub("#", line) for line in refused]
     alike = {_DECIMALS.sub(_short, line) for line in own}

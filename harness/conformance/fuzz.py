@@ -8,6 +8,7 @@ overlaps what is read, conversions of floats out of range, several values for on
 from __future__ import annotations
 
 import functools
+import linecache
 import random
 import re
 import time
@@ -80,7 +81,10 @@ class Program:
     def load(self, where: str = "<program>") -> tuple[Callable[..., Any], list[torch.Tensor]]:
         """The function and its inputs."""
         scope: dict[str, Any] = {}
-        exec(compile(self.reproducer, where, "exec"), scope)  # noqa: S102 - written here
+        text = self.reproducer
+        exec(compile(text, where, "exec"), scope)  # noqa: S102 - written here
+        # A function whose text is unknown is traced twice where its graph breaks.
+        linecache.cache[where] = len(text), None, text.splitlines(keepends=True), where
         return scope["f"], [scope[f"x{n}"] for n in range(len(self.inputs))]
 
     def smaller(self) -> Iterator[Program]:

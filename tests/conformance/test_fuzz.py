@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo import guards
 
 from harness.backend import Devices
+from harness.conformance import compare
 from harness.conformance import fuzz as fuzzing
+from harness.conformance.batch import devices_of
 from harness.conformance.compare import differences, torchs_own
 from harness.conformance.fuzz import Program, Trial, fuzz, make_program, shrunk, trial
+from harness.devices.job import Context
 from harness.errors import RecordError
 from harness.graph.lowering.scalar import Scalar
 from harness.ir.nodes import Value
@@ -32,6 +37,40 @@ def test_a_seed_is_a_program() -> None:
     for program in programs[:40]:
         function, args = program.load()
         function(*args)
+
+
+def test_what_a_program_says_is_known_where_it_runs() -> None:
+    program = Program(("torch.ones(3)",), ("v0 = x0 * 2",), ("v0",))
+    function, _ = program.load()
+    assert inspect.getsource(function) == "def f(x0):\n    v0 = x0 * 2\n    return v0,"
+
+
+def test_worker_processes_do_not_time_guards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "profile_guard_manager", guards.profile_guard_manager)
+    devices_of(Context()).close()
+    no_guards: Any = None  # torch's own function raises
+    assert guards.profile_guard_manager(no_guards, {}, 1) == 0.0
+
+
+def test_torchs_other_ways_are_not_tried_once_all_lines_are_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is a compilation; what the first ones said stays said."""
+    said = {"aot_eager": ["0: 1.00011 instead of 2"], "eager": ["1: a stride"]}
+    tried: list[Any] = []
+
+    def differences(function: Any, args: Any, compiler: Any) -> list[str]:
+        tried.append(compiler if isinstance(compiler, str) else "traced")
+        return said.get(tried[-1], [])
+
+    monkeypatch.setattr(compare, "differences", differences)
+    assert torchs_own(abs, [], ["0: 1.00012 instead of 2"]) == ("0: 1.00012 instead of 2",)
+    assert tried == ["aot_eager"]
+    both = ["1: a stride", "0: 1.00012 instead of 2"]
+    assert torchs_own(abs, [], both) == tuple(both)
+    assert tried[1:] == ["aot_eager", "eager"]
+    assert torchs_own(abs, [], [*both, "2: wrong"]) == tuple(both)
+    assert tried[3:] == ["aot_eager", "eager", "aot_eager_decomp_partition", "traced"]
 
 
 def test_a_part_of_a_split_whose_whole_was_changed_is_left_alone() -> None:

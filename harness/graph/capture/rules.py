@@ -65,6 +65,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     return rules
 
 
+@functools.cache
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
     eager mode on a CPU rounds the statistics of a norm to the input's type, and lays out the
