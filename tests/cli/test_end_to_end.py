@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,16 +24,15 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """``harness``."""
-    folder, begins = tmp_path_factory.mktemp("command"), "from harness.cli.main import main; main()"
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """``python -c`` that has imported what ``harness`` does."""
     imports = ("harness.cli.app", "harness.graph.capture.aot", "harness.session.session")
-    with fork_server.commands(folder, begins, *imports) as made:
+    with fork_server.python(tmp_path_factory.mktemp("python"), imports, {}) as made:
         yield made
 
 
 def start(
-    tmp_path: Path, *arguments: str, first: str = "", command: Sequence[str] = ()
+    tmp_path: Path, *arguments: str, python: Sequence[str], first: str = ""
 ) -> subprocess.Popen[str]:
     """The command in a process of its own, which does ``first`` before."""
     environment = {
@@ -44,9 +42,8 @@ def start(
         "HARNESS_JOBS": "1",
         "PYTHONPATH": str(ROOT),
     }
-    code = first + "from harness.cli.main import main; main()"
     return subprocess.Popen(
-        [*(command or (sys.executable, "-c", code)), *arguments],
+        [*python, first + "from harness.cli.main import main; main()", *arguments],
         cwd=tmp_path,
         env=environment,
         text=True,
@@ -56,11 +53,11 @@ def start(
 
 
 def test_run_checks_and_measures_a_graph_and_the_second_run_gives_equal_numbers(
-    command: list[str], tmp_path: Path
+    python: list[str], tmp_path: Path
 ) -> None:
     documents = []
     for _ in range(2):
-        process = start(tmp_path, "run", QUICK, "--no-timing", "--json", command=command)
+        process = start(tmp_path, "run", QUICK, "--no-timing", "--json", python=python)
         out, err = process.communicate()
         assert process.returncode == 0, err
         documents.append(json.loads(out))
@@ -158,7 +155,7 @@ def test_explain_writes_what_every_stage_made(harness: Command, tmp_path: Path) 
     assert all(stage in table for stage in ("partition", "schedule", "render", "emit"))
 
 
-def test_capture_then_run_a_model_of_ones_own(command: list[str], tmp_path: Path) -> None:
+def test_capture_then_run_a_model_of_ones_own(python: list[str], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import torch\n"
         "class Gate(torch.nn.Module):\n"
@@ -168,12 +165,12 @@ def test_capture_then_run_a_model_of_ones_own(command: list[str], tmp_path: Path
         "    return Gate(), (torch.randn(rows, 96),)\n"
     )
     arguments = ("capture", "mine:example?rows=4096", "-o", "gate.py", "--json")
-    process = start(tmp_path, *arguments, command=command)
+    process = start(tmp_path, *arguments, python=python)
     out, err = process.communicate()
     assert process.returncode == 0, err
     assert json.loads(out)["graphs"][0]["file"] == "gate.py"
     arguments = ("run", "gate.py", "--no-record", "--no-timing", "--json")
-    process = start(tmp_path, *arguments, command=command)
+    process = start(tmp_path, *arguments, python=python)
     out, err = process.communicate()
     assert process.returncode == 0, err
     kernels = json.loads(out)["graphs"][0]["kernels"]
@@ -193,7 +190,8 @@ def wait_for_rows(results: Path, rows: int) -> Path:
 
 
 WAITS = """
-import time
+import os, pathlib, time
+pathlib.Path("process").write_text(str(os.getpid()))
 from harness.history.journal import Journal
 add = Journal.add_graph
 Journal.add_graph = lambda *given: (add(*given), time.sleep(3600))
@@ -201,19 +199,22 @@ Journal.add_graph = lambda *given: (add(*given), time.sleep(3600))
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_run_keeps_what_it_had(tmp_path: Path, how: signal.Signals) -> None:
+def test_an_interrupted_run_keeps_what_it_had(
+    python: list[str], tmp_path: Path, how: signal.Signals
+) -> None:
     """It is interrupted in the middle: it waits there."""
-    process = start(tmp_path, "run", QUICK, "adamw_step", "--no-timing", first=WAITS)
+    asked = ("run", QUICK, "image_preprocess_forward", "--no-timing")
+    process = start(tmp_path, *asked, python=python, first=WAITS)
     results = tmp_path / "results"
     wait_for_rows(results, 3)
-    process.send_signal(how)
+    os.kill(int((tmp_path / "process").read_text()), how)
     _, err = process.communicate(timeout=400)
     assert "Traceback" not in err
     if how is signal.SIGINT:
         assert process.returncode == 130
         assert "interrupted; what had been measured is kept in" in err
     else:
-        listing = start(tmp_path, "list", "--runs")
+        listing = start(tmp_path, "list", "--runs", python=python)
         _, err = listing.communicate()
         assert "an interrupted run is now recorded" in err
     (path,) = results.rglob("*.parquet")
