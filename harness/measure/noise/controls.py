@@ -8,14 +8,16 @@ it is fitted to moved for reasons of their own. docs/comparing.md says what is d
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from harness.measure.noise.variance import Floats, robust_fit
+from harness.measure.noise.variance import Floats, middle, robust_fit
 
 LEAST = 8
 """Kernels that cannot have changed from which an offset is fitted, and the noise about it."""
@@ -81,7 +83,7 @@ def fit_offset(ms: Floats, differences: Floats) -> Offset:
     values, weights = robust_fit(basis, differences)
     for _ in range(10):  # from there without those that moved alone: Tukey's weights
         residuals = np.abs(differences - basis @ values)
-        scale = max(float(np.median(residuals)) / 0.6745, 1e-9)
+        scale = max(middle(residuals) / 0.6745, 1e-9)
         weights = np.maximum(0.0, 1 - (residuals / (_BISQUARE * scale)) ** 2) ** 2
         root = np.sqrt(weights)
         solved = np.linalg.lstsq(basis * root[:, None], differences * root, rcond=None)
@@ -119,10 +121,15 @@ def _basis(x: Floats, knots: Floats) -> Floats:
     """A column for each knot: the natural spline that is 1 there and 0 at the others."""
     if len(knots) == 1:
         return np.ones((len(x), 1))
+    return np.asarray(_spline(tuple(knots.tolist()))(np.clip(x, knots[0], knots[-1])))
+
+
+@functools.lru_cache(maxsize=16)
+def _spline(knots: tuple[float, ...]) -> Any:
+    """The splines of ``_basis``: a table asks for the same ones ten times."""
     from scipy import interpolate  # imported where it is needed: a third of a second
 
-    spline = interpolate.CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
-    return np.asarray(spline(np.clip(x, knots[0], knots[-1])))
+    return interpolate.CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
 
 
 def without_process_offsets(logs: Floats) -> Floats:

@@ -161,13 +161,20 @@ def robust_fit(basis: Floats, y: Floats) -> tuple[Floats, Floats]:
         root = np.sqrt(weights)
         found = np.asarray(np.linalg.lstsq(basis * root[:, None], y * root, rcond=None)[0])
         residual = np.abs(y - basis @ found)
-        scale = float(np.median(residual)) / 0.6745
+        scale = middle(residual) / 0.6745
         if scale == 0:
             break
         before, weights = weights, np.minimum(1.0, _HUBER * scale / np.maximum(residual, 1e-12))
         if np.abs(weights - before).max() < _SETTLED:
             break
     return np.asarray(found, dtype=np.float64), weights
+
+
+def middle(values: Floats) -> float:
+    """The median of a row, bit by bit numpy's, which takes ten times as long for short ones."""
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    parts = np.partition(values, (low, high))
+    return float((parts[low] + parts[high]) / 2)
 
 
 def _most_likely(ratio: Floats, df: Floats) -> tuple[float, float]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from harness.measure.noise.controls import fit_offset, fit_sessions, overall
+from harness.measure.noise.controls import _spline, fit_offset, fit_sessions, overall
 from harness.measure.noise.estimate import Pair, Times, estimate
-from harness.measure.noise.variance import student
+from harness.measure.noise.variance import middle, student
 
 
 def test_thousands_of_controls_know_how_far_kernels_move_to_a_few_per_cent() -> None:
@@ -63,3 +63,16 @@ def test_what_lies_beyond_the_controls_is_known_less_well() -> None:
     assert abs(among.log_ratio) < 3 * among.error
     assert abs(beyond.log_ratio) > 20 * among.error, "nothing says that it should go on or stop"
     assert abs(beyond.log_ratio) < 3 * beyond.error
+
+
+def test_a_quick_median_is_numpys_and_curves_over_the_same_kernels_share_their_splines() -> None:
+    chance = np.random.default_rng(7)
+    for count in (1, 2, 3, 8, 59, 60):
+        values = chance.normal(size=count) * 10.0 ** chance.integers(-9, 9)
+        assert middle(values) == np.median(values)
+    _spline.cache_clear()
+    ms = np.geomspace(0.002, 0.5, 60)
+    first, second = (fit_offset(ms, 0.01 * chance.normal(size=60)) for _ in range(2))
+    assert (first.knots == second.knots).all() and len(first.knots) > 1
+    first.variance(ms)
+    assert _spline.cache_info().misses == 1
