@@ -134,3 +134,10 @@ def test_sizes_that_vary_scan_and_leave_sorts_to_the_library(compiler: Compiler)
         x = torch.randn(shape)
         _same(compiled(x), run(x))
     assert [op for op, _, _ in compiler.reports[-1].library_calls] == ["aten.sort.default"]
+
+
+def test_the_interpreter_adds_a_row_up_in_a_tree_as_a_device_does(devices: Devices) -> None:
+    x = torch.full((4000,), 0.1)
+    found = torch.compile(lambda x: x.cumsum(0), backend=Compiler(devices=devices))(x)
+    exact = x.double().cumsum(0)
+    assert ((found - exact) / exact).abs().max() < 1e-6  # one after the other: 4e-5

@@ -234,6 +234,8 @@ def install_trees() -> None:
 
     interpreter.ReduceOps.generic_reduce = generic_reduce
     interpreter.ScanOps.generic_scan = generic_scan
+    for sequential in ("cumsum", "cumprod"):
+        setattr(interpreter.ScanOps, sequential, lambda own, one: generic_scan(own, [one]))
 
 
 def install() -> None:
