@@ -160,26 +160,27 @@ def _remeasured(
     configs_from: str,
 ) -> Comparison:
     """Time two sides against each other. Raises ``NoDevice`` before anything else without a GPU."""
-    from harness.runtime.device import require
-    from harness.verdicts.confirming import Workplace, confirm, sides_in_configs_of
-    from harness.verdicts.sides import find_side, find_sides
-
     options = answer.options
     answer.recover()
-    sides = find_sides(options.results, names)
-    if sides[0].compiler:
-        raise UsageError(
-            "compilers are timed against each other by a run",
-            got=" ".join(names),
-            remedy=f"harness run --against COMPILER, then harness compare {' '.join(names)}",
-        )
-    notes: list[str] = []
-    if configs_from:
-        named = {"a": sides[0], "b": sides[1]}.get(configs_from.lower())
-        source = named or find_side(options.results, configs_from)
-        sides, notes = sides_in_configs_of(source, sides)
-    require()
-    with answer.cache() as cache, answer.progress("timing") as bar:
+    with answer.cache() as cache, answer.progress("starting") as bar:
+        from harness.runtime.device import require  # torch, for seconds
+        from harness.verdicts.confirming import Workplace, confirm, sides_in_configs_of
+        from harness.verdicts.sides import find_side, find_sides
+
+        sides = find_sides(options.results, names)
+        if sides[0].compiler:
+            raise UsageError(
+                "compilers are timed against each other by a run",
+                got=" ".join(names),
+                remedy=f"harness run --against COMPILER, then harness compare {' '.join(names)}",
+            )
+        notes: list[str] = []
+        if configs_from:
+            named = {"a": sides[0], "b": sides[1]}.get(configs_from.lower())
+            source = named or find_side(options.results, configs_from)
+            sides, notes = sides_in_configs_of(source, sides)
+        require()
+        bar.update("taking the GPU, then compiling")
         place = Workplace(cache, options.jobs, rules, effort, partial(bar.update, "timing"))
         found = confirm(sides[0], sides[1], kernels, place, everything=everything)
         return replace(found, notes=(*notes, *found.notes))

@@ -93,8 +93,6 @@ def run(
     harness run llama_block_forward --decide
     harness run --workers tcp://farm:8786
     """
-    from harness.session.plan import Request, prepare
-
     options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
@@ -102,10 +100,14 @@ def run(
     if minutes is not None:
         names = _within(options, suite, minutes, processes, devices, bool(others))
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
-    request = Request(*asked, answer.only, devices, workers, decide=decide)
     if record:
         answer.recover()
-    with prepare(options, request) as plan:
+    with contextlib.ExitStack() as stack:
+        with answer.progress("starting, and taking GPUs"):
+            from harness.session.plan import Request, prepare
+
+            request = Request(*asked, answer.only, devices, workers, decide=decide)
+            plan = stack.enter_context(prepare(options, request))
         return _measure(plan, answer, options.results if record and plan.whole else None)
 
 

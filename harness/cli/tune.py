@@ -15,7 +15,7 @@ from harness.measure.jobs import TuneKernel
 from harness.measure.tuning import KernelTuning, chosen_before, tunings_of
 from harness.options import Options
 from harness.records import modules
-from harness.records.names import find, is_chosen
+from harness.records.names import find, is_chosen, short
 from harness.records.run import Run
 from harness.report import output
 from harness.report.tuning import tuning_report
@@ -69,7 +69,8 @@ def tune(
     wanted = Wanted(answer.only, save_table)
     if run is not None:
         return _recorded(answer, graph, suite, run, wanted)
-    from harness.session.plan import Request
+    with answer.progress("starting"):  # it imports torch
+        from harness.session.plan import Request
 
     request = Request(suite, (graph,), target, jobs, timing)
     how = TuneKernel("", search, fresh=fresh, debug=check_writes, deterministic=deterministic)
@@ -100,7 +101,10 @@ def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> 
     from harness.session.tune_session import open_session
 
     options, (graph,) = answer.options, request.names
-    with open_session(options, request, how) as session:
+    with (
+        answer.progress("starting") as bar,
+        open_session(options, request, how, bar.update) as session,
+    ):
         for note in session.notes:
             answer.note(note)
         chosen = wanted.chosen([module.name for module in session.modules])
@@ -119,26 +123,25 @@ def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> 
         earlier = _latest(options, session.device.facts.machine.key) if session.device else None
         found: list[KernelTuning] = []
         interrupted = False
-        with answer.progress("tuning") as bar:
-            try:
-                for tuning in session.tunings(chosen_before(earlier)):
-                    found.append(tuning)
-                    bar.update(f"tuning {graph}", len(found), len(modules))
-            except KeyboardInterrupt:
-                interrupted = True
-        if interrupted:
-            left = len(modules) - len(found)
-            output.note(f"interrupted: {left} kernels are left; what was tuned stays in the cache")
-        for failure in session.failures:
-            output.note(f"not generated: {failure}")
-        if wanted.table is not None:
-            _save_table(wanted.table, found, {m.name: m.text for m in modules})
-        status = "timed" if session.timed else "static"
-        _show(answer, graph, found, session.target, status, wanted, earlier)
-        if interrupted:
-            return INTERRUPTED
-        failed = session.failures or any(t.reason for t in found)
-        return FAILED if failed else FINE
+        steps = [f"tuning {short(module.name)}" for module in modules]
+        bar.update("compiling", 0, len(modules))
+        try:
+            for tuning in session.tunings(chosen_before(earlier)):
+                found.append(tuning)
+                bar.update([*steps, "tuning"][len(found)], len(found), len(modules))
+        except KeyboardInterrupt:
+            interrupted = True
+    if interrupted:
+        left = len(modules) - len(found)
+        output.note(f"interrupted: {left} kernels are left; what was tuned stays in the cache")
+    for failure in session.failures:
+        output.note(f"not generated: {failure}")
+    if wanted.table is not None:
+        _save_table(wanted.table, found, {m.name: m.text for m in modules})
+    status = "timed" if session.timed else "static"
+    _show(answer, graph, found, session.target, status, wanted, earlier)
+    failed = session.failures or any(t.reason for t in found)
+    return INTERRUPTED if interrupted else FAILED if failed else FINE
 
 
 def _recorded(answer: Answer, graph: str, suite: str, name: str, wanted: Wanted) -> int:

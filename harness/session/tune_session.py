@@ -7,7 +7,7 @@ candidates are compiled for the target and their registers, spills and shared me
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,10 +103,12 @@ class TuneSession:
 
 
 @contextlib.contextmanager
-def open_session(options: Options, request: Request, how: TuneKernel) -> Iterator[TuneSession]:
-    """Generate the kernels and open the device. Raises ``UnknownName`` for a graph, target or
-    search that does not exist, and ``NoDevice`` where a GPU is demanded, before anything is
-    compiled."""
+def open_session(
+    options: Options, request: Request, how: TuneKernel, follow: Callable[[str], object]
+) -> Iterator[TuneSession]:
+    """Generate the kernels and open the device; ``follow`` hears of both. Raises ``UnknownName``
+    for a graph, target or search that does not exist, and ``NoDevice`` where a GPU is demanded,
+    before anything is compiled."""
     from harness.combos.choosing import combined
     from harness.pipeline import compile_graph
 
@@ -116,6 +118,7 @@ def open_session(options: Options, request: Request, how: TuneKernel) -> Iterato
     how = replace(how, jobs=request.jobs or options.jobs)
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
+        follow("looking for a GPU, and taking it")
         device = open_device(replace(options, cache=cache), request, how.jobs)
         if device is not None:
             stack.enter_context(device)
@@ -123,6 +126,7 @@ def open_session(options: Options, request: Request, how: TuneKernel) -> Iterato
         modules: dict[str, EmittedModule] = {}
         failures: list[str] = []
         for file in files:
+            follow(f"generating {file.name}")
             compiled = combined(compile_graph(file.load(), target), target)
             modules |= {m.name: m for m, _ in compiled.distinct()}
             failures += [f"{f.region} {f.stage}: {one_line(f.error)}" for f in compiled.failures]

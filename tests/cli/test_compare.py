@@ -257,7 +257,8 @@ def test_confirm_tells_what_it_measured(
         record = kernel("triton_poi_k0", "a", body=identifier)
         timed = replace(record, module=f"{record.module}# ms {us / 1000}\n")
         recorded(results, identifier, timed, *(_control(n) for n in range(9)))
-    answer = harness("confirm", A, B, "--processes", "3")
+    answer = harness("confirm", A, B, "--processes", "3", "-v")
+    assert "s] taking the GPU, then compiling" in answer.err
     assert re.search(r"^SLOWER poi_k0 \+1\.\d\d 20\.", table(answer), re.MULTILINE)
     assert "timed interleaved on Fake GPU, 3 fresh processes" in answer.out
     assert answer.status == 1

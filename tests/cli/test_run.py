@@ -18,6 +18,7 @@ from harness.history import store
 from harness.measure.jobs import Timing
 from harness.measure.peers.jobs import Comparable
 from harness.records.run import StateSummary
+from harness.report import output
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session import plan
 from harness.target import A100
@@ -55,6 +56,31 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def stored(results: Path) -> list[Path]:
     return sorted(results.rglob("*.parquet"))
+
+
+def test_something_is_said_while_gpus_are_taken(
+    harness: Command, planned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned(GOOD)
+    said, real, shown = list[str](), plan.prepare, output.progress
+
+    @contextlib.contextmanager
+    def progress(title: str, *given: Any) -> Iterator[output.Progress]:
+        said.append(title)
+        with shown(title, *given) as bar:
+            yield bar
+        said.append("done")
+
+    @contextlib.contextmanager
+    def prepare(*given: Any) -> Iterator[plan.Plan]:
+        assert said == ["starting, and taking GPUs"]
+        with real(*given) as made:
+            yield made
+
+    monkeypatch.setattr(output, "progress", progress)
+    monkeypatch.setattr(plan, "prepare", prepare)
+    assert harness("run", "--no-record").status == 0
+    assert said == ["starting, and taking GPUs", "done", "starting", "done"]
 
 
 def test_rows_summary_and_record(harness: Command, results: Path, planned: Any) -> None:

@@ -45,6 +45,18 @@ def test_without_a_gpu_candidates_are_listed_and_the_message_says_so(harness: Co
 
 
 @needs_none
+def test_steps_are_said_from_the_first_second_on(harness: Command) -> None:
+    lines = harness("tune", GRAPH, "--jobs", "1", "-v").err.splitlines()
+    steps = [line.split("s] ")[1] for line in lines if line.startswith("[")]
+    assert steps == [
+        "looking for a GPU, and taking it",
+        f"generating {GRAPH}",
+        "compiling (0 of 1)",
+        "tuning (1 of 1)",
+    ]
+
+
+@needs_none
 def test_what_needs_times_says_so(harness: Command, tmp_path: Path) -> None:
     answer = harness("tune", GRAPH, "--save-table", tmp_path / "table.json")
     assert answer.status == 1

@@ -129,14 +129,11 @@ def _by_history(
     rank = {place: i for i, place in enumerate(places)}
     position = np.full(len(runs), -1, np.int64)
     for i, (run, why) in enumerate(zip(runs, usable, strict=True)):
-        if why:
-            continue
-        if run.commit in found.positions:
+        if run.commit in found.positions and not why:
             position[i] = rank[found.positions[run.commit]]
-        elif not run.commit:
-            left_out["runs without a commit"] += 1
-        else:
-            left_out["runs of commits off the first-parent line"] += 1
+        elif not why:
+            where = "of commits off the first-parent line" if run.commit else "without a commit"
+            left_out[f"runs {where}"] += 1
     return [found.line.commits[place] for place in places], position
 
 
@@ -145,8 +142,7 @@ def _by_time(
 ) -> tuple[list[str], NDArray[np.int64]]:
     position = np.full(len(runs), -1, np.int64)
     names: dict[str, int] = {}
-    ordered = sorted(range(len(runs)), key=lambda i: (runs[i].created, runs[i].id))
-    for i in ordered:
+    for i in sorted(range(len(runs)), key=lambda i: (runs[i].created, runs[i].id)):
         if not usable[i]:
             name = runs[i].commit or runs[i].id
             position[i] = names.setdefault(name, len(names))
