@@ -38,12 +38,13 @@ GIVEN: Mapping[str, Any] = {
     "layer_types": ["full_attention", "full_attention"], "default_language": "en_XX",
     "sliding_window": 16,
 }  # fmt: skip
-AGREED: Mapping[str, int] = {
+AGREED: Mapping[str, Any] = {
     "num_codebooks": 1, "num_kv_shared_layers": 0, "num_queries": 4,
-    "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_ssm": 128,
+    "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_ssm": 128, "per_layer_config": None,
 }  # fmt: skip
 """What some heads do not run without: options that have no default, and those that have to agree
 with others that are smaller here."""
+ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 WIDTHS = re.compile(r"hidden_sizes|_channels|embed_dims|^dims|conv_dim")
 
 
@@ -56,7 +57,7 @@ def smaller(defaults: Mapping[str, Any], level: int) -> dict[str, Any]:
     for key, value in defaults.items():
         if isinstance(value, dict) and "timm" in str(value.get("model_type")):
             found[key] = RESNET  # the library's own, for a backbone of another library
-        elif isinstance(value, dict) and not key.endswith(("id2label", "label2id")):
+        elif isinstance(value, dict) and not any(type(k) is int for k in value):
             found |= {key: {**value, **nested}} if (nested := smaller(value, level)) else {}
         elif level < 3 and isinstance(value, list) and "layer" in key and 2 < len(value) in layers:
             found[key] = value[:2]
@@ -86,8 +87,12 @@ def agreeing(defaults: Mapping[str, Any]) -> dict[str, Any]:
             found[key] = [value[0], value[-1]]
         elif isinstance(value, dict) and key in ("text_config", "vision_config", "decoder"):
             found[key] = {**value, **agreeing(value)}
-        elif key == "rope_parameters" and str(defaults.get("model_type")).startswith("glm"):
+        elif key == "rope_parameters" and str(defaults.get("model_type")).startswith(
+            ("glm", "hunyuan_vl")
+        ):
             found[key] = {**(value or {}), "mrope_section": [2, 3, 3]}
+        elif key == "rope_parameters" and value == {}:
+            found[key] = dict.fromkeys(defaults.get("layer_types") or (), ROPE) or ROPE
     if "expand" in defaults and "num_heads" in defaults:
         found |= {"num_heads": 8, "head_dim": 16}
     return found
@@ -168,6 +173,7 @@ def _needed(model: Any, image: int, seq: int, optional: bool) -> dict[str, torch
     known = {"pixel_values": pixels, "input_ids": words, "qformer_input_ids": words}
     empty = inspect.Parameter.empty
     found = {k: v for k, v in known.items() if k in takes and takes[k].default is empty}
+    optional &= "image_grid_thw" not in takes  # such heads take images as rows of patches
     return {k: v for k, v in known.items() if optional and k in takes} | found
 
 

@@ -49,14 +49,24 @@ def test_a_head_has_random_words_and_gives_its_gradients() -> None:
         ("FalconH1ForCausalLM", "mamba_d_ssm", 128),
         ("XmodForCausalLM", "default_language", "en_XX"),
         ("XLMWithLMHeadModel", "n_words", 256),
+        ("CohereCompassForCausalLM", "hidden_size", 64),
+        ("Dots3NoteForCausalLM", "hidden_size", 64),
+        ("AriaForConditionalGeneration", "projector_patch_to_query_dict", {1225: 128, 4900: 256}),
     ],
 )
 def test_options_agree_where_a_head_does_not_run_without(
-    name: str, option: str, value: int | str
+    name: str, option: str, value: object
 ) -> None:
     model, inputs = made(name, False, lambda head, given: head(**given))
     assert getattr(model.config, option) == value
     assert inputs["input_ids"].shape == (2, 32)
+
+
+def test_images_are_rows_of_patches_where_a_head_takes_them_so() -> None:
+    _, inputs = made("Glm4vForConditionalGeneration", False, lambda head, given: head(**given))
+    assert inputs["pixel_values"].shape == (32, 1176)
+    assert inputs["image_grid_thw"].tolist() == [[1, 4, 4], [1, 4, 4]]
+    assert inputs["input_ids"].shape == (2, 36)
 
 
 def test_a_result_is_judged_by_float64() -> None:
