@@ -141,5 +141,5 @@ def test_logits_over_an_odd_vocabulary_are_in_memory_once(
     torch.testing.assert_close(made, wanted, rtol=2e-2, atol=2e-2)
     assert made.untyped_storage().nbytes() == 2 * 400 * 33 * 2
     (report,) = compiler.reports
-    assert report.kernels == 0
+    assert report.kernels == (2 if bias else 0)  # the operands, eight columns deeper
     assert [name for name, _, _ in report.library_calls] == ["harness.interleaved_mm.default"]

@@ -9,7 +9,6 @@ import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from harness.graph import products as graph_products
 from harness.graph.capture.aot import fake_mode, normalise
 from harness.graph.capture.libraries import products
 from harness.graph.capture.libraries.products import padded, row_length
@@ -103,13 +102,17 @@ INTERLEAVED = torch.ops.harness.interleaved_mm.default
 def test_rows_that_lie_alike_are_products_of_their_own(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is padded, and nothing cut out."""
+    """No row of the result is padded, and nothing cut out. A vector is eight columns of depth."""
     monkeypatch.setattr(products, "_INTERLEAVED", 1)
     function, *inputs = CASES[name]
     made, wanted = rewritten(function, *inputs)
     targets = [node.target for node in made.graph.nodes]
     assert targets.count(INTERLEAVED) == 1
-    assert not {aten.mm.default, aten.addmm.default, aten.constant_pad_nd.default} & {*targets}
+    assert not {aten.mm.default, aten.addmm.default, aten.slice.Tensor} & {*targets}
+    (product,) = made.graph.find_nodes(op="call_function", target=INTERLEAVED)
+    depth = 520 if name == "added" else 512
+    assert [tuple(n.meta["val"].shape) for n in product.args] == [(800, depth), (depth, 33)]
+    assert targets.count(aten.constant_pad_nd.default) == (2 if name == "added" else 0)
     pairs = zip(
         *(torch.utils._pytree.tree_leaves(one) for one in (made(*inputs), wanted)), strict=True
     )
@@ -132,17 +135,33 @@ def test_only_results_that_fill_the_device_are_interleaved(
     assert bool(made.graph.find_nodes(op="call_function", target=INTERLEAVED)) == interleaved
 
 
-@pytest.mark.parametrize("columns", [33, 50, 1005, 1012, 64])
-@pytest.mark.parametrize("copied", [1, 5, 256])
-def test_interleaved_products(columns: int, copied: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of any number of rows; 64 columns are one product."""
-    monkeypatch.setattr(graph_products, "_ROWS", copied)
+@pytest.mark.parametrize("columns", [33, 50, 1001, 1005, 1007, 1012, 1008])
+@pytest.mark.parametrize("turned", [False, True])
+def test_interleaved_products(columns: int, turned: bool) -> None:
+    """Of any number of rows and any layout of the operands, with one rounding."""
     for rows in (1, 7, 16, 37):
-        a, b, c = half(rows, 48), half(columns, 48).t(), half(columns)
-        wide = a.double() @ b.double()
-        near = {"rtol": 1e-2, "atol": 1e-2}
-        torch.testing.assert_close(interleaved_mm(a, b).double(), wide, **near)
-        torch.testing.assert_close(interleaved_mm(a, b, c).double(), wide + c.double(), **near)
+        a = half(48, rows).t() if turned else half(rows, 48)
+        b = half(48, columns) if turned else half(columns, 48).t()
+        made, wide = interleaved_mm(a, b), a.double() @ b.double()
+        assert made.stride() == (columns, 1)
+        torch.testing.assert_close(made.double(), wide, rtol=2**-8, atol=1e-4)
+
+
+def test_every_row_of_a_batch_begins_at_16_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And all batches but the narrow ends are one call, whose columns fill the rows."""
+    calls: list[tuple[Any, ...]] = []
+    bmm = torch.bmm
+
+    def seen(*given: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:
+        calls.extend((t.shape, t.stride(), t.storage_offset()) for t in named.values())
+        return bmm(*given, **named)
+
+    monkeypatch.setattr(torch, "bmm", seen)
+    interleaved_mm(half(16, 8), half(50257, 8).t())
+    assert calls == [((8, 2, 50208), (50264, 402056, 1), 0)]
+    calls.clear()
+    interleaved_mm(half(16, 8), half(30522, 8).t())
+    assert calls == [((4, 4, 30504), (30528, 122088, 1), 0)]
 
 
 def test_what_is_copied_for_a_product_is_added_up_from_the_copy() -> None:

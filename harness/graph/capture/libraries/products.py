@@ -5,7 +5,7 @@ The libraries' fast kernels for 16-bit matrices need rows that start at multiple
 have elements are not enough (measured on an H200). A vocabulary of 50257 gives neither. Where that
 costs more than copying, operands get zeros behind, and the result is cut out of a larger one; both
 are kernels, which fuse with what stands beside them. A result of many rows over a whole vocabulary
-is made by several products of rows that lie alike (``harness.interleaved_mm``): no copies at all.
+is made by products of rows that lie alike (``harness.interleaved_mm``): no copies of it at all.
 
 Measured on an H100: 95 to 143 TFLOP/s with odd rows; on an H200: 94 to 238, and 600 to 800 with
 sizes that are multiples of 8 (docs/measurements/limit.md, with what the copies cost).
@@ -148,9 +148,18 @@ def _planned(node: fx.Node, copies: _Copies) -> _Plan | None:
 
 
 def _interleave(graph: fx.Graph, node: fx.Node) -> None:
+    """A vector that is added is more depth: what it is multiplied by is 1."""
     *bias, a, b = node.args
     with graph.inserting_before(node):
-        made = called(graph, node, torch.ops.harness.interleaved_mm.default, a, b, *bias)
+        if bias:
+            more = ALIGNED_BYTES // value(node).itemsize
+            column = called(graph, node, _aten.view.default, bias[0], [-1, 1])
+            column = called(graph, node, _aten.constant_pad_nd.default, column, [0, more - 1])
+            table = called(graph, node, _aten.permute.default, b, [1, 0])
+            table = called(graph, node, _aten.cat.default, [table, column], 1)
+            a = called(graph, node, _aten.constant_pad_nd.default, a, [0, more], 1.0)
+            b = called(graph, node, _aten.permute.default, table, [1, 0])
+        made = called(graph, node, torch.ops.harness.interleaved_mm.default, a, b)
     node.replace_all_uses_with(made)
     graph.erase_node(node)
 
