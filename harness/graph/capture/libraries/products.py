@@ -31,8 +31,8 @@ _COPIED = 2.5e12
 _WORTH = 1.5
 """How much more than the copies cost must be saved, for the figures are another device's."""
 _INTERLEAVED = 1 << 22
-"""Results of as many elements in rows that lie alike fill the device, and are worth their launches:
-measured, of 64 to 512 rows of 30522 and 50257 the better way (docs/measurements/limit.md)."""
+"""Results of as many elements in rows that lie alike fill the device: measured, of 512 to 8192 rows
+of 30522 and 50257 the better way (docs/measurements/limit.md)."""
 _PRODUCTS = (_aten.mm.default, _aten.addmm.default)
 _TURNED = (_aten.permute.default, _aten.t.default, _aten.transpose.int)
 
