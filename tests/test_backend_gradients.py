@@ -127,3 +127,19 @@ def test_compiled_autograd_gets_zeros(devices: Devices) -> None:
             run(*given)[0].backward()
     ours = [p.grad for p in model.parameters()]
     torch.testing.assert_close(ours, gradients(model, model, given, "loss"), rtol=1e-4, atol=1e-6)
+
+
+def test_a_part_of_a_result_is_changed_after_a_graph_break(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        middle = x.median(dim=0)[0]  # a view of what the kernel writes
+        part = middle[0]
+        torch._dynamo.graph_break()
+        part += 1
+        return middle
+
+    x = torch.tensor([[1.0, 7.0], [5.0, 6.0], [3.0, 9.0]], requires_grad=True)
+    found = torch.compile(function, backend=compiler)(x)
+    found.sum().backward()
+    assert found.tolist() == [4.0, 7.0]
+    assert x.grad is not None
+    assert x.grad.tolist() == [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]

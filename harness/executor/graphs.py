@@ -305,9 +305,9 @@ class GraphWriter:
             kind: Any = graph.types()[name]
             training = graph.name.endswith("_forward") and not given and kind.dtype.is_float
             detached = training and view.root in self._differentiable()
-            base = f"{variable}.detach()" if detached else variable
             offset = f"{variable}.storage_offset() + {view.offset}"
-            made = f"{base}.as_strided({view.shape}, {view.stride}, {offset})"
+            made = f"{variable}.as_strided({view.shape}, {view.stride}, {offset})"
+            made += ".detach()" * detached
         else:
             reinterpret = self.text.bind(self.host.reinterpret, "reinterpret")
             made = f"{reinterpret}({variable}, {view.shape}, {view.stride}, {view.offset})"
