@@ -64,7 +64,7 @@ def prepare_graph(
     the function takes and returns.
     """
     launches, where = launches_of(kernel), torch.device(device)
-    text, host = HostText(), _host(where)
+    text, host = HostText(), Host(where, allocator(where), reinterpreter())
     by_name = {region.region.name: region for region in compiled.regions}
     bundles = {name: bundle for bundle in compiled.bundles for name in bundle.regions}
     written: dict[str, list[str]] = {}
@@ -117,10 +117,6 @@ def _lent(region: Region, found: CompiledRegion | None) -> list[str]:
     given = [own for own, name in zip(inputs, known, strict=True) if name in passed]
     named = zip(outputs, made, strict=True)
     return [*given, *(own for own, n in named if n in passed or made.count(n) > 1)]
-
-
-def _host(device: torch.device) -> Host:
-    return Host(device, allocator(device), reinterpreter())
 
 
 def prepare_region(

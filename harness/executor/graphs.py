@@ -206,12 +206,12 @@ class GraphWriter:
         for item in inputs:
             self._values[item.name] = Value(self.text.fresh(item.name), sure=False)
         variables = [self._values[item.name].variable for item in inputs]
-        mismatch = self.text.bind(self._mismatch, "mismatch")
+        check = functools.partial(check_inputs, self.partition.graph, unknown=self.sizes.given)
+        mismatch = self.text.bind(check, "mismatch")
         given = [*variables, *map(self.text.unknown, self.sizes.given)]
         self.text.add(f"if len(tensors) != {len(given)}: {mismatch}(tensors)")
         self.text.add(*unpacking(given, "tensors"))
-        layouts = [Layout.of(item.type) for item in inputs]
-        pairs = list(zip(variables, layouts, strict=True))
+        pairs = [(v, Layout.of(item.type)) for v, item in zip(variables, inputs, strict=True)]
         for variable, item in zip(variables, inputs, strict=True):
             self.text.measure(variable, item.type.shape)
         if pairs:
@@ -237,11 +237,7 @@ class GraphWriter:
         calls = [{*s.node.refs()} for s in steps if isinstance(s, HostCall)]
         read = {i.name for s in steps if isinstance(s, Region) for i in s.graph.inputs}
         single = {item.name for item in inputs} - large - read
-        alone = [call for call in calls if not call & large]
-        return single.difference(*alone)
-
-    def _mismatch(self, tensors: Sequence[torch.Tensor]) -> None:
-        check_inputs(self.partition.graph, tensors, self.sizes.given)
+        return single.difference(*(call for call in calls if not call & large))
 
     def _step(self, step: Region | HostCall) -> None:
         if isinstance(step, Region):

@@ -37,12 +37,9 @@ class Layout:
         return all(isinstance(n, int) for n in (*self.shape, *self.stride))
 
     def fits(self, tensor: torch.Tensor, device: torch.device) -> bool:
-        """Whether kernels can read ``tensor`` where it is (single numbers, such as step
-        counts, may live on the CPU)."""
+        """Whether kernels can read ``tensor`` where it is."""
         stride: Any = self.stride
-        if tensor.device.type != device.type:
-            return False
-        return tensor.stride() == stride or same_layout(tensor, stride)
+        return tensor.device.type == device.type and same_layout(tensor, stride)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,11 @@ class RegionWriter:
         """Add the lines after the last launch; the variables of the region's outputs."""
         outputs = [self._tensor(name) for name in self.program.outputs]
         self.text.add(*self._made)
-        self._give_back(outputs)
+        for name in self.program.mutated:  # copies that kernels changed go back where they are from
+            if name in self._here:
+                original, here = self._here[name]
+                self.text.add(f"if {here} is not {original}: {original}.copy_({here})")
+        self.text.drop(here for _, here in self._here.values() if here not in outputs)
         return outputs
 
     def _take_inputs(self) -> None:
@@ -93,18 +97,10 @@ class RegionWriter:
             return value.variable
         here = self.text.fresh(f"{value.variable}_here")
         adapted = self.text.bind(self.host.adapted, "adapted")
-        copy = f"{adapted}({value.variable}, {self._layout(name)})"
+        copy = f"{adapted}({value.variable}, {self.text.layout(self._buffer_layout(name))})"
         self.text.add(f"{here} = {value.variable} if fine else {copy}")
         self._here[name] = value.variable, here
         return here
-
-    def _give_back(self, outputs: Sequence[str]) -> None:
-        """Copies of inputs that kernels changed go back to where they came from."""
-        for name in self.program.mutated:
-            if name in self._here:
-                original, here = self._here[name]
-                self.text.add(f"if {here} is not {original}: {original}.copy_({here})")
-        self.text.drop(here for _, here in self._here.values() if here not in outputs)
 
     def _arguments(self, launch: Launch) -> list[str]:
         """The launch's arguments; lines that allocate them are added to what is made."""
@@ -172,17 +168,10 @@ class RegionWriter:
         if found is None:
             layout = self._buffer_layout(name)
             found = self._variables[name] = self.text.fresh(name)
-            self._made.append(f"{found} = {self._allocation(layout)}")
+            empty, dtype = self.text.bind(self.host.empty, "empty"), self.text.dtype(layout.dtype)
+            shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
+            self._made.append(f"{found} = {empty}({shape}, {stride}, {dtype})")
         return found
-
-    def _allocation(self, layout: Layout) -> str:
-        empty, dtype = self.text.bind(self.host.empty, "empty"), self.text.dtype(layout.dtype)
-        shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
-        return f"{empty}({shape}, {stride}, {dtype})"
-
-    def _layout(self, name: str) -> str:
-        """The text of a buffer's layout."""
-        return self.text.layout(self._buffer_layout(name))
 
     def _buffer_layout(self, name: str) -> Layout:
         layout = self._layouts.get(name)

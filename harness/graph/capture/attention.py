@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from harness.graph.capture.fx import real_tensors
+
 _aten = torch.ops.aten
 _FLASH = _aten._scaled_dot_product_flash_attention.default
 _EFFICIENT = _aten._scaled_dot_product_efficient_attention.default
@@ -101,17 +103,40 @@ def link_attention(gm: fx.GraphModule) -> None:
             _link(gm, node, 5, _EFFICIENT_SEEDS, 7)
 
 
+_OF_POSITIONS = (torch.arange, operator.add, operator.getitem, operator.ge, "expand")
+_ATTENTION = torch.nn.functional.scaled_dot_product_attention
+
+
+def _masks_nothing(mask: fx.Node) -> bool:
+    """Whether ``mask`` is made of nothing but positions, and true everywhere."""
+    needed = [mask]
+    for node in needed:
+        needed.extend(one for one in node.all_input_nodes if one not in needed)
+        elsewhere = any(u not in needed and u.target is not _ATTENTION for u in node.users)
+        if elsewhere or node.op == "placeholder" or node.target not in _OF_POSITIONS:
+            return False
+    alone, made = fx.Graph(), dict[fx.Node, fx.Node]()
+    for node in (one for one in mask.graph.nodes if one in needed):
+        made[node] = alone.node_copy(node, made.__getitem__)
+    alone.output(made[mask])
+    with real_tensors():
+        found = fx.GraphModule({}, alone)()
+    return found.dtype is torch.bool and bool(found.all())
+
+
 def dense_masks(gm: fx.GraphModule) -> None:
-    """Have attention in a module from ``torch.compile`` read masks whose last dimension lies side
-    by side. For a mask that is expanded along keys (one that masks nothing, say) or transposed (the
-    relative positions of T5) torch takes none of its attention kernels, but products in float32,
-    which are several times slower."""
+    """Have attention in a module from ``torch.compile`` do without masks that mask nothing, and
+    read others whose last dimension lies side by side. For a mask that is expanded along keys or
+    transposed (the relative positions of T5) torch takes none of its attention kernels, but
+    products in float32, which are several times slower."""
     for node in list(gm.graph.nodes):
         mask = node.kwargs.get("attn_mask", node.args[3] if len(node.args) > 3 else None)
-        if node.target is not torch.nn.functional.scaled_dot_product_attention:
+        if node.target is not _ATTENTION or not isinstance(mask, fx.Node):
             continue
-        value = mask.meta.get("example_value") if isinstance(mask, fx.Node) else None
-        if isinstance(value, Tensor) and value.is_cuda and value.stride()[-1:] != (1,):
+        value = mask.meta.get("example_value")
+        if "attn_mask" in node.kwargs and _masks_nothing(mask):
+            node.update_kwarg("attn_mask", None)
+        elif isinstance(value, Tensor) and value.is_cuda and value.stride()[-1:] != (1,):
             with gm.graph.inserting_before(node):
                 dense = gm.graph.call_method("contiguous", (mask,))
             node.replace_input_with(mask, dense)

@@ -65,13 +65,9 @@ def reinterpreter() -> Reinterpret:
     """What lays a tensor's memory out differently."""
     guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
     quick: Any = getattr(guards, "_reinterpret_tensor", None)
-    return quick or _reinterpret
-
-
-def _reinterpret(
-    tensor: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
-) -> torch.Tensor:
-    return tensor.as_strided(shape, stride, tensor.storage_offset() + offset)
+    return quick or (
+        lambda x, shape, stride, at: x.as_strided(shape, stride, x.storage_offset() + at)
+    )
 
 
 def storage_uses(tensor: torch.Tensor) -> int:
