@@ -36,6 +36,7 @@ import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from harness.backend import Compiler, Devices  # noqa: E402
+from harness.measure.timer.engine import graph_of  # noqa: E402
 from harness.measure.timer.graph_timer import CudaTimer  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -48,6 +49,8 @@ FOREACH = (*optimizer_steps.STEPS, "200 small")
 """Families of many launches: timed with combos left out too, as ``separate``."""
 SMALL = 1 << 24
 """Bytes below which a kernel is timed many times in a row, with what the cache holds."""
+REST = 0.1
+"""Seconds."""
 aten: Any = torch.ops.aten
 
 
@@ -289,23 +292,29 @@ def tensors(value: Any) -> list[torch.Tensor]:
     return [t for item in value for t in tensors(item)] if isinstance(value, list | tuple) else []
 
 
+@functools.cache
+def flush() -> torch.Tensor:
+    """Memory that is overwritten before a kernel is timed: so much that its replay is enqueued
+    before that ends, whatever else the processor does."""
+    return torch.empty(1 << 30, dtype=torch.int8, device=DEVICE)
+
+
 def milliseconds(run: Callable[[], Any], moved: int) -> float:
-    """One call, replayed."""
+    """One call, replayed. Nothing is given back to the driver meanwhile, and there is a rest for
+    what was: for some milliseconds after that kernels of 135 us took up to 15 longer."""
     cuda: Any = torch.cuda
     times = 20 if moved < SMALL else 1
-    graph = cuda.CUDAGraph()
-    with cuda.graph(graph):
-        for _ in range(times):
-            run()
-    # So long that the replay is enqueued before it ends, whatever else the processor does.
-    flush = torch.empty(1 << 30, dtype=torch.int8, device=DEVICE)
+    replay = graph_of(lambda: [run() for _ in range(times)])
+    flush().zero_()
+    cuda.synchronize()
+    time.sleep(REST)
     found = []
     for _ in range(7):
         first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
         if times == 1:
-            flush.zero_()
+            flush().zero_()
         first.record()
-        graph.replay()
+        replay()
         last.record()
         cuda.synchronize()
         found.append(first.elapsed_time(last) / times)

@@ -1,8 +1,7 @@
 """Values and memory accesses of a kernel, written once per scope.
 
-A body has an outer scope and, while a reduction loop is open, the loop's scope. What
-does not depend on the reduction is written to the outer scope, which is printed before
-the loop, so it is computed once.
+A body has an outer scope and, while a reduction loop is open, the loop's scope. What does not
+depend on the reduction is written to the outer scope, before the loop, so it is computed once.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Body:
     value that a value is, ``nodes`` the one that a buffer holds: comments at their lines.
     ``walk`` begins the name of the tile that the loop goes along. A program that walks rows writes
     a block of them to ``outer`` and what does not differ between rows to ``ahead``. ``streamed``
-    are buffers that loops write past what the cache has to keep."""
+    are buffers that loops write past what the cache has to keep, ``short`` exponentials."""
 
     frame: Frame
     pointers: dict[str, str]
@@ -48,6 +47,7 @@ class Body:
     walk: str = "r"
     evictions: dict[int, str] = field(default_factory=dict)
     streamed: frozenset[str] = frozenset()
+    short: frozenset[int] = frozenset()
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
@@ -268,6 +268,8 @@ class Body:
             self._separate = products_added_in_16_bits(self.frame.plan.stores, self.dtypes)
         if id(value) in self._separate:
             text = widened(texts[0], args[0].dtype)
+        if id(value) in self.short:
+            text = f"_exp({texts[0]})"
         if value.op is Op.CAST and self._is_chosen_by_byte(value.dtype):
             text = float8_text(texts[0], value.dtype)
         return self._assign(value, context, text, tiles)
@@ -350,9 +352,8 @@ class Body:
     def _narrowed(self, var: Var) -> str:
         """An index that was loaded, in the kernel's index type: it is within range, so
         nothing is lost, and the address arithmetic stays narrow."""
-        if var.literal:
-            return var.text
-        if var.dtype is self.frame.plan.index_dtype and not self.frame.plan.extents:
+        known = var.dtype is self.frame.plan.index_dtype and not self.frame.plan.extents
+        if var.literal or known:
             return var.text
         return f"{var.text}.to({self.frame.index_type})"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from harness.dtypes import DType
 from harness.ir import nodes as ir
@@ -25,6 +25,16 @@ def products_added_in_16_bits(
     values = (v for v in ir.walk(s.value for s in stores) if isinstance(v, ir.Compute))
     sums = (v.args for v in values if v.op in (Op.ADD, Op.SUB))
     return frozenset(id(p) for args in sums for p in _all(args, dtypes) or () if _is_product(p))
+
+
+def short_exponentials(stores: Sequence[ir.Store], dtypes: Mapping[str, DType]) -> frozenset[int]:
+    """Ids of the float32 exponentials that only stores of 16-bit floats take, not a reduction."""
+    kinds = [(s, dtypes[s.buffer]) for s in stores]
+    wide = [s for s, kind in kinds if kind.itemsize > 2 or not kind.is_float]
+    ends = [v for v in ir.values(stores) if isinstance(v, ir.Reduce | ir.Scan | ir.Sort)]
+    taken = {id(v) for v in ir.walk([*ir.store_roots(wide), *(a for v in ends for a in v.args)])}
+    powers = (v for v in ir.values(stores) if isinstance(v, ir.Compute) and v.op is Op.EXP)
+    return frozenset(id(v) for v in powers if v.dtype is DType.F32 and id(v) not in taken)
 
 
 def _all(values: Iterable[ir.Value], dtypes: Mapping[str, DType]) -> list[ir.Value] | None:

@@ -67,6 +67,19 @@ def counted(
     return (rest,)
 """
 
+SHARES = """# harness graph 1
+def shares(
+    x: "f32[1, 4096]",
+):
+    amax: "f32[1, 1]" = aten.amax.default(x, [-1], True)
+    sub: "f32[1, 4096]" = aten.sub.Tensor(x, amax)
+    exp: "f32[1, 4096]" = aten.exp.default(sub)
+    total: "f32[1, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    div: "f32[1, 4096]" = aten.div.Tensor(exp, total)
+    small: "bf16[1, 4096]" = aten._to_copy.default(div, dtype=torch.bfloat16)
+    return (small,)
+"""
+
 
 def ptx(text: str, cache: Path) -> str:
     loaded = loading.load(text, cache)
@@ -134,3 +147,22 @@ def test_a_sum_read_behind_a_value_rounded_twice_is_that_of_the_loop() -> None:
 def test_half_of_a_normal_distribution_lies_below_zero(compiler: Compiler) -> None:
     found = torch.compile(torch.special.ndtr, backend=compiler)(torch.tensor([0.0, -0.0, 9.0]))
     assert found.tolist() == [0.5, 0.5, 1.0]
+
+
+def test_a_short_exponential_keeps_the_smallest_numbers(
+    interpreter: InterpreterPool, tmp_path: Path
+) -> None:
+    """The device's own takes results below 2^-126 for 0; the square of a root's is right."""
+    (module,) = modules(loads(SHARES), True)
+    text = ptx(module.text, tmp_path)
+    assert "_exp(tmp" in module.text and "ex2.approx.ftz.f32" in text and "mul.ftz" not in text
+    x = torch.linspace(-95, -10, 4096)[None]
+    x[0, :3] = torch.tensor([0.0, -float("inf"), -200.0])
+    shares = torch.empty(1, 4096, dtype=torch.bfloat16)
+    interpreter.launch(module.text, [x, shares])
+    expected = x.double().softmax(1).bfloat16()
+    torch.testing.assert_close(shares, expected, rtol=2**-7, atol=2**-133)
+    assert shares[0, :3].tolist() == [0.99609375, 0.0, 0.0]
+    assert ((shares > 0) & (shares < 2**-126)).sum() == (
+        (expected > 0) & (expected < 2**-126)
+    ).sum()

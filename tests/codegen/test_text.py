@@ -248,11 +248,20 @@ def test_curves_in_float64_stay_what_they_are() -> None:
 def test_exponentials_that_only_a_sum_takes_may_vanish() -> None:
     looped = only(graphs.SOFTMAX, looped=True).text.split("for r0_offset in")
     assert "libdevice.fast_expf(" in looped[1] and "tl.exp(" not in looped[1]
-    assert "tl.exp(" in looped[2] and "fast_expf" not in looped[2]
+    assert "= _exp(" in looped[2] and "fast_expf" not in looped[2]
     whole = dumps(graphs.SOFTMAX).replace("1000", "4000")
     assert "fast_expf" not in only(loads(whole, "softmax")).text  # its exponential is stored too
     alone = only(loads(whole.replace("return (narrow,)", "return (amax, total)"), "alone")).text
     assert "libdevice.fast_expf(" in alone and "tl.exp(" not in alone
+
+
+def test_loops_take_the_short_form_of_exponentials_of_which_16_bits_are_stored() -> None:
+    looped = only(graphs.SOFTMAX, looped=True).text
+    assert looped.count("= _exp(tmp") == 1 and "tl.exp(" not in looped
+    assert "_exp(" not in only(graphs.SOFTMAX).text  # in a block it takes registers
+    wide = loads(dumps(graphs.SOFTMAX).replace("return (narrow,)", "return (narrow, exp)"), "wide")
+    text = only(wide, looped=True).text
+    assert "= _exp(" not in text and "tl.exp(" in text
 
 
 def test_a_softmax_divides_once_a_row() -> None:
