@@ -41,9 +41,16 @@ def statistics(x: torch.Tensor) -> tuple[torch.Tensor, int]:
     return (x - x.mean(0)) / x.std(0), 2 * x.shape[0]
 
 
+def every_second(x: torch.Tensor) -> torch.Tensor:
+    sums = F.pad(x, (0, 1)).cumsum(0)
+    sums[:, ::2] *= 3  # one more column than x has: no multiple of two, whatever x has
+    return sums
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
     "positions": (lambda x: x + torch.arange(x.shape[1]) * 2.0, lambda n: (torch.randn(3, n),)),
     "attention": (tril_softmax, lambda n: (torch.randn(n, 8),)),
+    "every second": (every_second, lambda n: (torch.randn(3, n),)),
     "halves": (halves, lambda n: (torch.randn(4, n),)),
     "last": (lambda x: x[:, -3:] + x[:, 2:5] + x[:, -1:], lambda n: (torch.randn(4, n),)),
     "join": (

@@ -39,7 +39,7 @@ def divide(dividend: Size, divisor: Size) -> Size | None:
     if isinstance(dividend, int) and isinstance(divisor, int):
         return dividend // divisor if divisor > 0 and dividend % divisor == 0 else None
     quotient = sympy.cancel(dividend / divisor)
-    if sympy.denom(quotient) != 1:
+    if sympy.denom(sympy.together(quotient)) != 1:  # of a sum: of every term
         return None
     return size_of(quotient)
 

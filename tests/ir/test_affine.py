@@ -20,6 +20,9 @@ def test_arithmetic_on_sizes() -> None:
     assert divide(6 * S0, 2) == 3 * S0
     assert divide(64 * S0, 64) == S0
     assert divide(S0, 2) is None
+    assert divide(S0 + 1, 2) is None
+    assert divide(FloorDiv(S0, 2) + 1, 2) is None
+    assert divide(2 * S0 + 2, 2) == S0 + 1
     assert divide(6 * S0, S0) == 6
     assert same(2 * (S0 + 1), 2 * S0 + 2)
     assert not same(S0, UNKNOWN_SIZE)
