@@ -53,7 +53,7 @@ def _sharings(facts: Facts, split: int) -> list[tuple[int, int, int]]:
     blocks = limits.last_power_of_two(facts.reduced // limits.MAX_LONG_BLOCK)
     half = limits.MAX_LONG_BLOCK // 2
     if facts.side:
-        return [(half, 8, blocks), (2 * half, 8, blocks), (half, 16, 2 * split), (half, 4, blocks)]
+        return [(2 * half, 8, blocks), (half, 8, blocks), (half, 16, 2 * split), (half, 4, blocks)]
     usual = [(2 * half, 32, split), (2 * half, 32, 2 * split), (half, 32, split)]
     if facts.loads <= _FEW_LOADS or facts.again <= 2 * facts.reduced:
         return [(half, 16, max(split, min(2 * split, 8))), *usual, (2 * half, 8, blocks)]
