@@ -143,16 +143,14 @@ def _copy(
             return builder.load(value.buffer, value.index, dtype, value.indirect, stored=True)
         case ir.Compute(op=Op.CAST, dtype=DType.F32, args=(narrow,)) if narrow.dtype is dtype:
             return narrow
-        case ir.Compute(op=Op.WHERE, args=(condition, left, right)):
-            pair = copies.get(id(left)), copies.get(id(right))
-            if pair[0] is None or pair[1] is None:
+        case ir.Compute(op=Op.WHERE, args=(condition, *sides)):
+            if not any(id(one) in copies for one in sides):
                 return None
-            return builder.compute(Op.WHERE, condition, pair[0], pair[1], dtype=dtype)
+            pair = [copies.get(id(v)) or builder.compute(Op.CAST, v, dtype=dtype) for v in sides]
+            return builder.compute(Op.WHERE, condition, *pair, dtype=dtype)
         case ir.Masked():
             body = copies.get(id(value.body))
-            return (
-                builder.masked(value.mask, body, value.other) if isinstance(body, ir.Load) else None
-            )
+            return None if body is None else builder.masked(value.mask, body, value.other)
         case (
             ir.Constant()
             | ir.Load()

@@ -447,6 +447,13 @@ def test_a_copy_keeps_the_bits_of_a_nan(compiler: Compiler, dtype: torch.dtype) 
     check(compiler, function, SHORTS, SHORTS.view(dtype))
     check(compiler, lambda x: (x.view(dtype).flip(0), x * 2), SHORTS)
 
+    def beside(n: torch.Tensor) -> list[torch.Tensor]:
+        n.view(dtype)[4:5].fill_(2.0)  # other elements stay as they are, computed ones beside them
+        first = torch.cat([n.view(dtype), n.view(dtype)[-1:] + 1]).view(torch.int16)
+        return [first, n.view(dtype).index_fill(0, torch.tensor([6]), 3.0).view(torch.int16)]
+
+    check(compiler, beside, SHORTS)
+
 
 def test_a_sum_of_one_negative_zero_is_positive(compiler: Compiler) -> None:
     def function(x: torch.Tensor) -> list[torch.Tensor]:
