@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._higher_order_ops import effects
 
 from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
@@ -62,6 +63,8 @@ if torch.__version__ < "2.13":
     _META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
     _META.impl(_NORM, _traced, allow_override=True)
     _NORM.py_kernels[torch._C.DispatchKey.Meta] = _traced
+    # It drops the check of a matrix, which nobody reads.
+    effects._register_effectful_op("aten::_linalg_check_errors", effects._EffectType.ORDERED)
 
 
 @functools.cache
