@@ -179,7 +179,8 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func._overloadpacket.__name__ == "topk":
             largest, turned = len(args) < 3 or args[2], x.roll(self.seed, dim)
             turned = turned.argsort(dim=dim, descending=largest, stable=True)
-            return values, (turned.narrow(dim, 0, args[0]) - self.seed) % x.shape[dim]
+            places = (turned.narrow(dim, 0, args[0]) - self.seed) % x.shape[dim]
+            return x.gather(dim, places), places  # of zeros of either sign, too
         equal = _same(x, values if values.dim() == x.dim() else values.unsqueeze(dim))
         number = self.seed % equal.sum(dim, keepdim=True).clamp_min(1) + 1
         named = (equal & (equal.cumsum(dim) == number)).byte().argmax(dim, keepdim=True)

@@ -133,6 +133,10 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "which of some equals": (
         lambda x: x.topk(2)[1], lambda x: torch.tensor([0, 1]).repeat(9, 1), [EQUAL[:, :4] * 1]
     ),
+    "which of two zeros": (
+        lambda x: 1 / x.topk(1)[0], lambda x: -1 / x.topk(1)[0],
+        [torch.tensor([[0.0, -0.0, -1.0]])],
+    ),
     "bits of a NaN that is computed": (
         lambda n: n.view(torch.float16).sin().view(torch.int16),
         lambda n: torch.where(n < 0, 0x7E00, n.view(torch.float16).sin().view(torch.int16)),
