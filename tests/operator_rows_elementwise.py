@@ -189,6 +189,15 @@ _SPECIAL_DOMAIN = {
 }  # fmt: skip
 
 
+_POLYNOMIALS = (
+    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
+    "laguerre_polynomial_l", "legendre_polynomial_p", "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
+)  # fmt: skip
+
+
 def _special() -> list[Case]:
     rows = []
     for name, (low, high) in _SPECIAL_DOMAIN.items():
@@ -201,6 +210,15 @@ def _special() -> list[Case]:
             both = [Tensor((40,), F64, low=low, high=high) for _ in range(2)]
             rows.append(row(name, op, *both, tolerance=1e-8))
         rows.append(row("f32", op, Tensor((5, 7), low=0.1, high=9.0), B, tolerance=1e-5))
+    for name in _POLYNOMIALS:
+        op = f"aten.special_{name}"
+        for label, kind, tolerance in (("f32", F32, 1e-4), ("f64", F64, 1e-9)):
+            x, n = (Tensor((5, 40), kind, low=-1.9, high=high) for high in (3.0, 12.0))
+            rows.append(row(label, f"{op}.default", x, n, tolerance=tolerance))
+        rows.append(row("n", f"{op}.n_scalar", Tensor((40,), low=1.1, high=3.0), 6))
+        rows.append(
+            row("x", f"{op}.x_scalar", 0.4, Tensor((40,), low=-2.9, high=9.0), tolerance=1e-4)
+        )
     rows += [
         row("negative", "aten.digamma.default", Tensor((40,), low=-3.9, high=-3.1), tolerance=1e-4),
         row("trigamma", "aten.polygamma.default", 1, Tensor((40,), low=0.1, high=9.0)),

@@ -41,7 +41,22 @@ class Exchange:
     program's."""
 
     words: int
+    columns: bool = False
     _used: int = 0
+
+    @property
+    def programs(self) -> str:
+        """The name of the number of programs that share a row, or columns."""
+        return "CHUNKS" if self.columns else "RSPLIT"
+
+    def part(self, number: str) -> list[str]:
+        """Which of the reduced elements the program ``number`` has."""
+        count = f"(R0_BLOCK * {self.programs})"
+        return [
+            f"r0_part = (r0_numel + {count[1:-1]} - 1) // {count} * R0_BLOCK",
+            f"r0_first = {number} * r0_part",
+            "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
+        ]
 
     def write(self, parts: Sequence[Part], outer: Scope) -> None:
         """Add the lines that make the programs' results the row's."""
@@ -50,9 +65,11 @@ class Exchange:
         vectors = [f"all_{name}" for name, _ in names]
         sent = ", ".join(_bits(name, dtype) for name, dtype in names)
         place = f"row_words + {self._used} * RSPLIT" if self._used else "row_words"
-        outer.lines.append(
-            f"{', '.join(vectors)} = _exchange_{len(names)}({place}, {sent}, row, RSPLIT)"
-        )
+        call = f"_exchange_{len(names)}({place}, {sent}, row, RSPLIT)"
+        if self.columns:  # each of them only the last program sees
+            call = f"_gather_{len(names)}(workspace, {sent}, XBLOCK, CHUNKS)"
+        last = ["last"] * self.columns
+        outer.lines.append(f"{', '.join(last + vectors)} = {call}")
         for vector, (_, dtype) in zip(vectors, names, strict=True):
             if dtype is DType.F32:
                 outer.lines.append(f"{vector} = {vector}.to({triton_type(dtype)}, bitcast=True)")
@@ -60,8 +77,9 @@ class Exchange:
         for part in parts:
             merged = part.merge([next(taken) for _ in part.names])
             outer.lines += [f"{n} = {m}" for n, m in zip(part.names, merged, strict=True)]
+        outer.lines += [f"xmask = xmask & {one}" for one in last]
         inside, outer.lines = outer.lines, before
-        outer.lines += ["if RSPLIT > 1:", *(_INDENT + line for line in inside)]
+        outer.lines += [f"if {self.programs} > 1:", *(_INDENT + line for line in inside)]
         self._used += 2 * len(names)
         for part in parts:
             part.define()
@@ -73,9 +91,7 @@ class Exchange:
         group = f"{program} // RSPLIT"
         return [
             *head,
-            "r0_part = (r0_numel + R0_BLOCK * RSPLIT - 1) // (R0_BLOCK * RSPLIT) * R0_BLOCK",
-            "r0_first = tl.program_id(0) % RSPLIT * r0_part",
-            "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
+            *self.part("tl.program_id(0) % RSPLIT"),
             f"row_words = workspace + {group} * ({self.words} * RSPLIT + 1)",
             "row = tl.full([], 0, tl.int64)",
             f"for xindex in range({group}, xnumel, tl.num_programs(0) // RSPLIT):",

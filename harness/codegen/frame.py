@@ -12,7 +12,7 @@ from harness.dtypes import DType
 from harness.heuristics.limits import block_name, largest_block, next_power_of_two, reach
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
-from harness.runtime.grid import Grid, Size, cooperative, split_scan, tiled
+from harness.runtime.grid import Grid, Size, cooperative, in_chunks, split_scan, tiled
 from harness.tiling.plan import Category, KernelPlan, Tile
 from harness.tiling.ranges import Split
 from harness.tiling.workspace import SharedRows, Workspace
@@ -83,7 +83,8 @@ class Frame:
 def build_frame(plan: KernelPlan) -> Frame:
     """The frame of ``plan``."""
     pinned = dict(plan.facts.fixed_blocks)
-    vector = tuple(t.prefix for t in plan.tiles if not _is_scalar(t, pinned))
+    every = plan.facts.chunked
+    vector = tuple(t.prefix for t in plan.tiles if every or not _is_scalar(t, pinned))
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
     ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
     names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
@@ -106,6 +107,8 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     than the numel rounded up and the largest block."""
     if not tile.numel.is_Integer or (tile.is_reduction and plan.aligned is not None):
         return True
+    if plan.facts.chunked:
+        return True  # not every program stores
     numel = int(tile.numel)
     if tile.is_reduction and plan.persistent:
         largest = next_power_of_two(numel)
@@ -234,17 +237,34 @@ def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> 
 def entry_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> list[str]:
     """``x0 = xindex % 64`` and the like for the entries in ``used``."""
     lines: list[str] = []
+    found = wrapped(frame.plan) if tile is frame.plan.tiles[-1] else {}
+    rows = {length: f"{tile.prefix}row{number}" for number, length in enumerate(found.values())}
+    for entry, length in found.items():
+        where = f"{tile.prefix}offset, {tile.prefix}index, {frame.printer.text(length)}"
+        lines.append(f"{rows[length]}, {entry} = _placed({where}, WRAP)")
     for entry in tile.entries:
-        if entry.var not in used or _is_root(tile, entry):
+        if entry.var not in used or _is_root(tile, entry) or entry.var in found:
             continue
         text = f"{tile.prefix}index"
-        if entry.divisor != 1:
+        if entry.divisor in rows:
+            text = rows[entry.divisor]
+        elif entry.divisor != 1:
             text = f"{text} // {frame.printer.operand(entry.divisor)}"
         if sympy.expand(entry.divisor * entry.length - tile.numel) != 0:
-            text = f"({text})" if entry.divisor != 1 else text
+            text = f"({text})" if "//" in text else text
             text = f"{text} % {frame.printer.operand(entry.length)}"
         lines.append(f"{entry.var} = {text}")
     return lines
+
+
+def wrapped(plan: KernelPlan) -> dict[sympy.Symbol, sympy.Expr]:
+    """Entries of a pointwise kernel's x, or a loop's r, of which only a launch knows the length,
+    after which they begin anew: where that is odd, one division a block finds them all."""
+    last = plan.tiles[-1]
+    looped = plan.category is Category.REDUCTION and plan.aligned is None
+    alone = plan.category is Category.POINTWISE and ("XBLOCK", 1) not in plan.facts.fixed_blocks
+    inner = [e for e in last.entries if (looped or alone) and not _is_root(last, e)]
+    return {e.var: e.length for e in inner if e.divisor == 1 and not e.length.is_Integer}
 
 
 def launch_grid(plan: KernelPlan) -> Grid:
@@ -257,7 +277,8 @@ def launch_grid(plan: KernelPlan) -> Grid:
         return tiled((_size(strips.numel), block_name(strips.prefix)))
     tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
     if isinstance(plan.workspace, SharedRows):
-        return cooperative(_size(tiles[0].numel))
+        rows = _size(tiles[0].numel)
+        return in_chunks(rows, "XBLOCK") if plan.workspace.columns else cooperative(rows)
     sides = ((_size(t.numel), block_name(t.prefix)) for t in tiles)
     return tiled(*sides, layered=any(is_layered(t) for t in tiles))
 

@@ -22,6 +22,7 @@ from harness.codegen.frame import (
     reduction_lines,
     size_lines,
     tile_of,
+    wrapped,
 )
 from harness.codegen.lookback import closing_lines, opening_lines
 from harness.codegen.reduction import Reducer
@@ -79,7 +80,7 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
         lines = ["if HELD:", *held, "else:", *lines]
     parameters = [a.name for a in plan.arguments] + ([program] if program else [])
     parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
-    shared = isinstance(plan.workspace, SharedRows)
+    shared = isinstance(plan.workspace, SharedRows) and not plan.workspace.columns
     parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if shared]
     parameters += [f"{STAGES}: tl.constexpr"] if plan.facts.strips else []
     parameters += ["ALIGNED: tl.constexpr"] if plan.aligned is not None else []
@@ -92,13 +93,15 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
 def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
-    return ["WIDE"] * bool(plan.extents) + ["HELD", "LEAST"] * (plan.held is not None) + unknown
+    chunks = ["CHUNKS"] * plan.facts.chunked
+    held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
+    return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown
 
 
 def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], list[str]]:
     """The functions of ``plan``'s kernel that are its own, and its lines."""
     shared = plan.workspace
-    exchange = Exchange(shared.each) if isinstance(shared, SharedRows) else None
+    exchange = Exchange(shared.each, shared.columns) if isinstance(shared, SharedRows) else None
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
@@ -151,7 +154,7 @@ class _Kernel:
                     self._flat(body, segment)
                 case SegmentKind.ACROSS:
                     self._across(body, segment)
-        if self.exchange is not None:
+        if self.exchange is not None and not self.exchange.columns:
             rows, reduced = self.plan.tiles
             head = [*size_lines(self.frame), *reduction_base(self.frame, reduced)]
             entries = entry_lines(self.frame, rows, frozenset(body.used))
@@ -180,6 +183,8 @@ class _Kernel:
                 lines += reduction_lines(self.frame, tile, used)
                 continue
             lines += reduction_base(self.frame, tile)
+            if self.exchange is not None:
+                lines += self.exchange.part("tl.program_id(1)")
             if isinstance(self.plan.workspace, Workspace):
                 lines += opening_lines(self.plan, self.plan.workspace)
                 lines += reduction_lines(self.frame, tile, used)

@@ -8,12 +8,14 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from harness.codegen import tail
+from harness.codegen.frame import wrapped
 from harness.codegen.inputs import argument_rows
 from harness.codegen.kernel import variants
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.graph.model import Graph
+from harness.heuristics import reduction
 from harness.heuristics.facts import Facts
 from harness.heuristics.limits import block_name
 from harness.heuristics.registry import candidates
@@ -25,6 +27,7 @@ from harness.runtime.module import config_dict
 from harness.target import Target
 from harness.tiling.build import INT32_LIMIT
 from harness.tiling.plan import ArgumentKind, KernelPlan
+from harness.tiling.workspace import MOST_RESULTS
 
 _MOST_SOURCE_LINES = 24
 _DEVICE = "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)"
@@ -50,6 +53,11 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
         known=[msgspec.to_builtins(p.facts) for p in (plan, plan.held) if p is not None],
         variants=variants(plan),
         limit=INT32_LIMIT,
+        warps=reduction.CHUNK_WARPS * target.multiprocessors,
+        gathered=reduction.GATHERED,
+        least=reduction.LEAST_ROWS,
+        results=MOST_RESULTS,
+        lengths=[size_text(length) for length in wrapped(plan).values()],
         size_text=size_text,
         block_name=block_name,
         target=target,

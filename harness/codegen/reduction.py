@@ -341,16 +341,18 @@ class Reducer:
         steps = f"({extent} - {lanes} + (R0_BLOCK - 1)) // R0_BLOCK"
         each = f" * {side}.0" if side > 1 else ""
         weight = self.body.line(scope, f"tl.maximum({steps}, 0).to({kind}){each}")
-        if self.exchange is None:
+        if (exchange := self.exchange) is None:
             self._components(group, self._pooled(mean, m2, weight, self._count()))
             return
 
         def merge(vectors: Sequence[str]) -> tuple[str, str]:
-            parts = f"{R}numel - tl.arange(0, RSPLIT) * {R}part"
+            programs = f"tl.arange(0, {exchange.programs}){self.body.frame.spread(R)}"
+            parts = f"{R}numel - {programs} * {R}part"
             seen = f"tl.minimum(tl.maximum({parts}, 0), {R}part).to({kind})"
             return self._pooled(vectors[0], vectors[1], self.body.line(scope, seen), self._count())
 
-        count = f"tl.maximum({extent}, 1).to({kind})"  # a program may have nothing left of a row
+        least = "1 if CHUNKS > 1 else 0" if exchange.columns else "1"
+        count = f"tl.maximum({extent}, {least}).to({kind})"  # a program may have nothing left
         own = self._pooled(mean, m2, weight, self.body.line(scope, count))
         define = functools.partial(self._components, group, own)
         self._parts.append(Part(own, group[0].dtype, merge, define))

@@ -113,11 +113,10 @@ def functions_called(text: str) -> dict[str, str]:
     known = _functions()
     names = set(re.findall(r"\b_\w+", text))
     found = {name: known[name] for name in names & known.keys()}
-    exchange = template("exchange.py.j2")
-    for name in names:
-        if name.startswith("_exchange_"):
-            count = int(name.removeprefix("_exchange_"))
-            found[name] = exchange.render(count=count, rows=next_power_of_two(count))
+    for name, kind, digits in re.findall(r"\b(_(exchange|gather)_(\d+))\b", text):
+        count = int(digits)
+        made = template(f"{kind}.py.j2")
+        found[name] = made.render(count=count, rows=next_power_of_two(count))
     return found
 
 

@@ -84,7 +84,7 @@ class Facts:
     much that only programs with points of some piece compute (``tiling.passes.is_piece``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
     work (``tiling.choose.work_boundary``), ``longest`` the longest row that a kernel for rows of
-    unknown length holds in a block.
+    unknown length holds in a block, ``chunked`` whether programs share columns.
     """
 
     family: Family
@@ -107,6 +107,7 @@ class Facts:
     full: bool = False
     shared: bool = False
     longest: int = 0
+    chunked: bool = False
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:

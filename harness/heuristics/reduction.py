@@ -35,8 +35,19 @@ _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
 
 
+CHUNK_WARPS, LEAST_ROWS, GATHERED, _FEW_COLUMNS = 32, 256, 4096, 512
+"""Of programs that share columns: warps that a multiprocessor wants, least rows of a chunk, and
+results that one program puts together at most."""
+
+
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates for a looped reduction, by its hint."""
+    if in_chunks(facts, target):
+        blocks = [(1, 4096, 8), (1, 2048, 4), (1, 4096, 16)]
+        if facts.hint is Hint.OUTER:  # as fast as on an H200 (docs/measurements/dynamic-sizes.md)
+            first = 16 if facts.parallel < _FEW_COLUMNS else 64
+            blocks = [(first, 64, 4), (64, 64, 4), (32, 32, 4), (64, 32, 8)]
+        return [_proposal(*block) for block in blocks]
     match facts.hint:
         case Hint.INNER:
             return _inner(facts, target)
@@ -47,6 +58,11 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             return [_proposal(32, 128, 4), _proposal(32, 128, 8), _proposal(64, 64, 4)]
         case Hint.DEFAULT:
             return [*_inner(facts, target)[:2], *_outer(facts, target)[:1]]
+
+
+def in_chunks(facts: Facts, target: Target) -> bool:
+    """Whether several programs share columns, or rows, that do not fill the device alone."""
+    return facts.chunked and facts.parallel < CHUNK_WARPS * target.multiprocessors
 
 
 def _proposal(x: int, r: int, warps: int, most: int = _MAX_WARPS) -> Proposal:
@@ -127,11 +143,12 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
 
 
 def has_rules(facts: Facts, target: Target) -> bool:
-    """Whether these rules come first: of long blocks, and of reductions across memory that fill
+    """Whether these rules come first: of long blocks, of chunks, and of reductions across memory that fill
     the device, in one loop, and store every element or are wide."""
     many = facts.parallel >= STORED_COLUMNS * target.multiprocessors
     stored = facts.hint is Hint.OUTER and facts.full and facts.loops == 1
-    return is_long(facts, target) or (stored and many) or _is_wide(facts, target)
+    own = is_long(facts, target) or in_chunks(facts, target)
+    return own or (stored and many) or _is_wide(facts, target)
 
 
 def _is_wide(facts: Facts, target: Target) -> bool:

@@ -48,6 +48,11 @@ def cooperative(rows: Size) -> Grid:
     return Grid(("RSPLIT", "PROGRAMS"), f"({text}, 1, 1)")
 
 
+def in_chunks(columns: Size, name: str) -> Grid:
+    """A program for every block of columns (in x) and every one of ``CHUNKS`` of rows (in y)."""
+    return Grid((name, "CHUNKS"), f"({_blocks(columns, name)}, CHUNKS, 1)")
+
+
 def split_scan(scanned: Size, name: str, rows: Size) -> Grid:
     """A program for every block along the scan (in x) of every row (in y, layered)."""
     return Grid((name,), f"({_blocks(scanned, name)}, {_layered(_atom(rows), rows)})")

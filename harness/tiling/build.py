@@ -87,7 +87,9 @@ def plan(
     touched = bytes_touched([*reads, *writes], assumed)
     longest = _longest(category, group, space, target, decisions)
     facts = _facts(category, space, segments, buffers, group, touched, longest)
-    aligned = _aligned(stores, group, tiles[-1], dtypes, facts)
+    shared: Workspace | SharedRows | None = None if pairs else shared_rows(segments, tiles, facts)
+    chunked = isinstance(shared, SharedRows) and shared.columns
+    aligned = None if chunked else _aligned(stores, group, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
         online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
@@ -97,13 +99,13 @@ def plan(
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
     initial, kept = _states(program, group)
-    shared: Workspace | SharedRows | None = None
     if category is Category.SPLIT_SCAN:
         shared = _workspace(group, stores)
-    elif not (pairs or aligned or longest):
-        shared = shared_rows(segments, tiles, facts)
+    elif not chunked:
+        shared = None if pairs or aligned or longest else shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows):
-        facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
+        family = facts.family if chunked else Family.COOPERATIVE
+        facts = dataclasses.replace(facts, family=family, chunked=chunked)
     made = KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
@@ -149,6 +151,7 @@ def _with_held(made: KernelPlan, program: Program, group: FusedGroup, space: Spa
     facts = _facts(kind, space, segments, made.buffers, group, moved, longest)
     both = dataclasses.replace(made, tiles=space.tiles())
     alone = dataclasses.replace(both, category=kind, segments=segments, facts=facts, aligned=None)
+    alone = dataclasses.replace(alone, workspace=None)
     return dataclasses.replace(both, held=alone)
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.dtypes import DType
-from harness.heuristics.facts import Facts
+from harness.heuristics.facts import Facts, Hint
 from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
 from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, reductions, values
+from harness.schedule.group import SegmentKind
 from harness.tiling.passes import components, loaded_by_segment
 from harness.tiling.plan import PlanSegment, Tile
 from harness.tiling.workspace import SharedRows
@@ -20,6 +21,9 @@ from harness.tiling.workspace import SharedRows
 LEAST_AGAIN = 128 << 10
 """Bytes of a row, read again, up to which rows are left to one program each: 264 of them (two
 programs on each of 132 multiprocessors) are in the cache of an H200 together."""
+
+FEW_ROWS = 64
+"""Rows of unknown length that do not fill a device by themselves."""
 
 _RESULTS = {
     ReduceKind.SUM: 1,
@@ -38,20 +42,25 @@ def shared_rows(
     segments: Sequence[PlanSegment], tiles: Sequence[Tile], facts: Facts
 ) -> SharedRows | None:
     """What the programs of a row need of a workspace: words for their results, twice because
-    programs may be one row apart; None if rows are not shared."""
+    programs may be one row apart; of columns of an unknown number of rows, once, because each
+    program has one block of them; None if nothing is shared."""
     stores = [s for segment in segments for s in segment.stores]
     found = components(stores)
-    if facts.again <= LEAST_AGAIN or reach(facts) <= MAX_REDUCTION_BLOCK or len(tiles) != 2:
+    once = facts.loops == 1 and segments[0].kind is SegmentKind.LOOP
+    few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
+    columns = once and "r0_" in facts.unknown and (few or facts.hint is Hint.OUTER)
+    again = facts.again > LEAST_AGAIN and reach(facts) > MAX_REDUCTION_BLOCK
+    # Of channels of images and the like no row lies in one piece.
+    if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
         return None
-    if len(tiles[1].entries) > 1:
-        return None  # channels of images and the like: no row lies in one piece
     if any(s.mode.is_atomic for s in stores) or _reads_own(segments):
         return None
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
     if not found or any(not _is_exchanged(r) for r in reductions(stores)):
         return None
-    return SharedRows(2 * sum(_RESULTS[group[0].kind] for group in found.values()))
+    words = sum(_RESULTS[group[0].kind] for group in found.values())
+    return SharedRows(words if columns else 2 * words, columns)
 
 
 def _reads_own(segments: Sequence[PlanSegment]) -> bool:

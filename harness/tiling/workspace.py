@@ -51,14 +51,20 @@ _MOST_PROGRAMS = 16 * 160
 """Programs that share rows at most: 16 on every multiprocessor of today's devices."""
 
 
+MOST_RESULTS = 1 << 16
+"""Results of chunks at most where programs share columns: columns, times chunks."""
+
+
 @dataclass(frozen=True, slots=True)
 class SharedRows:
     """The workspace of programs that share rows: each has ``each`` words, and the programs of a row
-    together one more, for how many of them are done."""
+    together one more, for how many of them are done. Of ``columns``, each program has a chunk of
+    the rows, and ``each`` words for every column of its block."""
 
     each: int
+    columns: bool = False
 
     @property
     def words(self) -> int:
         """Words for as many programs as there may be."""
-        return _MOST_PROGRAMS * (self.each + 1)
+        return (MOST_RESULTS if self.columns else _MOST_PROGRAMS) * (self.each + 1)

@@ -66,6 +66,43 @@ ADDED = graph("""def added(
     return (add,)
 """)
 
+DOWN = graph("""def down(
+    x: "f32[s0, s1]",
+):
+    total: "f32[s1]" = aten.sum.dim_IntList(x, [0])
+    amax: "f32[s1]" = aten.amax.default(x, [0])
+    both: ("f32[s1]", "f32[s1]") = aten.var_mean.correction(x, [0], correction=0, keepdim=False)
+    var: "f32[s1]" = getitem(both, 0)
+    mean: "f32[s1]" = getitem(both, 1)
+    gt: "b8[s0, s1]" = aten.gt.Scalar(x, 2.5)
+    any_1: "b8[s1]" = aten.any.dims(gt, [0], False)
+    mul: "f32[s1]" = aten.mul.Tensor(total, 0.5)
+    return (mul, amax, var, mean, any_1)
+""")
+
+FEW = graph("""def few(
+    x: "bf16[3, s0]",
+):
+    wide: "f32[3, s0]" = aten._to_copy.default(x, dtype=torch.float32)
+    total: "f32[3]" = aten.sum.dim_IntList(wide, [1])
+    amin: "f32[3]" = aten.amin.default(wide, [1])
+    return (total, amin)
+""")
+
+PLACED = graph("""def placed(
+    x: "f32[s0, s1, 7]",
+    row: "f32[7]",
+    middle: "f32[s1, 1]",
+    outer: "f32[s0, 1, 1]",
+    both: "f32[s1, 7]",
+):
+    add: "f32[s0, s1, 7]" = aten.add.Tensor(x, row)
+    mul: "f32[s0, s1, 7]" = aten.mul.Tensor(add, middle)
+    mul_1: "f32[s0, s1, 7]" = aten.mul.Tensor(mul, outer)
+    mul_2: "f32[s0, s1, 7]" = aten.mul.Tensor(mul_1, both)
+    return (mul_2,)
+""")
+
 GRAPHS = (SOFTMAX, ROWS, COLUMNS, TURNED, ADDED)
 SIZES = (
     {"s0": 1, "s1": 1},
@@ -214,3 +251,90 @@ def test_rows_of_two_unknown_sizes_are_longer_than_a_block(
     jobs = [CheckJob(module.text, sizes=(("s0", n), ("s1", 30))) for n in (2, 700)]
     answers = [answer for _, answer in interpreter.each(jobs)]
     assert all(isinstance(answer, CheckResult) and answer.passed for answer in answers)
+
+
+def run_at(
+    one: Graph, sizes: list[dict[str, int]], interpreter: InterpreterPool
+) -> list[tuple[dict[str, int], object]]:
+    """What is wrong with the graph's one kernel, by sizes."""
+    (module,) = modules(one)
+    jobs = [CheckJob(module.text, sizes=tuple(known.items())) for known in sizes]
+    answers = [(sizes[position], answer) for position, answer in interpreter.each(jobs)]
+    assert len(answers) == len(sizes)
+    return [(s, a) for s, a in answers if not (isinstance(a, CheckResult) and a.passed)]
+
+
+def chunks(one: Graph, tmp_path: Path, **sizes: int) -> tuple[int, tuple[int, int, int]]:
+    """Chunks of the reduced elements, and the launch grid, of the graph's one kernel."""
+    (module,) = modules(one)
+    loaded = runtime.load(module.text, tmp_path)
+    args = loaded.only_sizes(sizes)
+    config = loaded.at(args, H100).configs[0]
+    return config.block("CHUNKS"), loaded.grid(config, args)
+
+
+def test_programs_share_columns_of_many_rows(tmp_path: Path, interpreter: InterpreterPool) -> None:
+    many = [(1, 70), (511, 3), (512, 64), (513, 65), (2000, 70), (9000, 2), (4096, 16)]
+    assert run_at(DOWN, [{"s0": m, "s1": n} for m, n in many], interpreter) == []
+    assert chunks(DOWN, tmp_path, s0=1, s1=70)[0] == 1
+    assert chunks(DOWN, tmp_path, s0=511, s1=3)[0] == 1
+    assert chunks(DOWN, tmp_path, s0=512, s1=64)[0] == 2
+    assert chunks(DOWN, tmp_path, s0=2000, s1=70)[0] == 4
+    count, grid = chunks(DOWN, tmp_path, s0=32768, s1=257)
+    assert count >= 16
+    assert grid[1:] == (count, 1)
+    assert chunks(DOWN, tmp_path, s0=1000, s1=50257)[0] == 1  # columns alone fill the device
+
+
+def test_nothing_to_reduce_is_reduced_as_torch_does(interpreter: InterpreterPool) -> None:
+    text = """def empty(
+    x: "f32[s0, s1]",
+):
+    both: ("f32[s1]", "f32[s1]") = aten.var_mean.correction(x, [0], correction=0, keepdim=False)
+    var: "f32[s1]" = getitem(both, 0)
+    mean: "f32[s1]" = getitem(both, 1)
+    total: "f32[s1]" = aten.sum.dim_IntList(x, [0])
+    return (var, mean, total)
+"""
+    assert run_at(graph(text), [{"s0": 0, "s1": 5}, {"s0": 2, "s1": 0}], interpreter) == []
+
+
+def test_programs_share_a_few_rows_of_any_length(
+    tmp_path: Path, interpreter: InterpreterPool
+) -> None:
+    lengths = (2, 1000, 1025, 8192, 8193, 20001, 70000)
+    assert run_at(FEW, [{"s0": n} for n in lengths], interpreter) == []
+    assert chunks(FEW, tmp_path, s0=1000)[0] == 1  # in one block
+    assert chunks(FEW, tmp_path, s0=1 << 22)[0] >= 16
+
+
+def test_no_configuration_is_too_large_for_the_workspace(tmp_path: Path) -> None:
+    (module,) = modules(DOWN)
+    loaded = runtime.load(module.text, tmp_path)
+    for columns in (1, 64, 4097, 60000, 1 << 20):
+        args = loaded.only_sizes({"s0": 1 << 20, "s1": columns})
+        for x in (1, 8, 128, 4096):
+            config = Config((("XBLOCK", x), ("R0_BLOCK", 1)), 1)
+            (blocks, count, _) = loaded.grid(config, args)
+            each = loaded.fitted(config, args).block("CHUNKS")
+            assert each == count
+            # Six results of a column, and a counter of a block.
+            assert count == 1 or blocks * (6 * count * x + 1) <= 7 * 65536
+
+
+def test_places_in_rows_of_any_length(tmp_path: Path, interpreter: InterpreterPool) -> None:
+    sizes = [{"s0": m, "s1": n} for m, n in ((1, 1), (2, 3), (40, 37), (3, 1171), (5, 8), (3, 586))]
+    assert run_at(PLACED, sizes, interpreter) == []
+    (module,) = modules(ADDED)
+    loaded = runtime.load(module.text, tmp_path)
+
+    def wrap(columns: int) -> int:
+        config = Config((("XBLOCK", 1024),), 4)
+        return loaded.fitted(config, loaded.only_sizes({"s0": 3, "s1": columns})).block("WRAP")
+
+    # By division where vectors stay whole, by a product, by one comparison.
+    assert [wrap(n) for n in (1, 8, 1000, 4096, 50264)] == [0, 0, 0, 0, 0]
+    assert [wrap(n) for n in (2, 7, 257, 1023)] == [1, 1, 1, 1]
+    assert [wrap(n) for n in (1025, 50257, 128257)] == [2, 2, 2]
+    sizes = [{"s0": m, "s1": n} for m, n in ((5, 1), (4000, 2), (900, 7), (40, 257), (3, 4099))]
+    assert run_at(ADDED, sizes, interpreter) == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial import Chebyshev, Hermite, HermiteE, Laguerre, Legendre
 
 from harness.ir.ops import Op
 from tests.ir.op_numpy import (
@@ -17,6 +18,7 @@ from tests.ir.op_numpy import (
     bessel_y,
     bitcast,
     cast,
+    chebyshev_u,
     erf,
     erfc,
     erfcx,
@@ -28,6 +30,7 @@ from tests.ir.op_numpy import (
     lgamma,
     lower_gamma,
     ndtri,
+    polynomial,
     random_bits,
     reciprocal,
     relu,
@@ -81,6 +84,9 @@ _RISING = Domain(0.1, 1.8, specials=False)
 _ABOVE_ONE = Domain(1.25, 9.0, specials=False)
 _WAVE = Domain(2.6, 3.6, specials=False)
 _AROUND = Domain(1.0, 2.0, specials=False)
+
+_BEYOND_ROOTS = Domain(1.9, 3.9, specials=False)
+_FIRST = Domain(1.2, 1.9, specials=False)
 
 MEANINGS: dict[Op, Meant] = {
     Op.ADD: Meant(np.add),
@@ -175,5 +181,17 @@ MEANINGS: dict[Op, Meant] = {
     Op.GCD: Meant(greatest_divisor, _BITS),
     Op.IGAMMA: Meant(lower_gamma, _AROUND, 256.0),
     Op.IGAMMAC: Meant(lambda a, x: 1 - lower_gamma(a, x), _AROUND, 256.0),
+    Op.CHEBYSHEV_T: Meant(polynomial(Chebyshev.basis), _BEYOND_ROOTS, 16.0),
+    Op.CHEBYSHEV_U: Meant(polynomial(chebyshev_u), _BEYOND_ROOTS, 16.0),
+    Op.CHEBYSHEV_V: Meant(
+        polynomial(lambda n: chebyshev_u(n) - chebyshev_u(n - 1)), _BEYOND_ROOTS, 16.0
+    ),
+    Op.CHEBYSHEV_W: Meant(
+        polynomial(lambda n: chebyshev_u(n) + chebyshev_u(n - 1)), _BEYOND_ROOTS, 16.0
+    ),
+    Op.HERMITE_H: Meant(polynomial(Hermite.basis), _BEYOND_ROOTS, 16.0),
+    Op.HERMITE_HE: Meant(polynomial(HermiteE.basis), _BEYOND_ROOTS, 64.0),
+    Op.LAGUERRE_L: Meant(polynomial(Laguerre.basis), _FIRST, 16.0),
+    Op.LEGENDRE_P: Meant(polynomial(Legendre.basis), _BEYOND_ROOTS, 16.0),
     Op.RANDOM_BITS: Meant(random_bits, _BITS),
 }

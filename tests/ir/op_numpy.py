@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numpy.polynomial import Chebyshev
 
 from harness.dtypes import DType, Kind
 from harness.errors import InvalidProgram
@@ -382,3 +383,22 @@ def round_to_float(x: Array, dtype: DType) -> Array:
     overflow = largest if dtype is DType.F8E4M3 else np.inf
     rounded = np.where(beyond, np.copysign(overflow, rounded), rounded)
     return np.asarray(np.where(np.isnan(exact), exact, rounded).astype(x.dtype))
+
+
+def chebyshev_u(n: int) -> Chebyshev:
+    """By the derivative of the next one of the first kind (DLMF 18.9.21); none for -1."""
+    return Chebyshev.basis(n + 1).deriv() / (n + 1) if n >= 0 else Chebyshev([0])
+
+
+def polynomial(basis: Callable[[int], Callable[[Array], Array]]) -> Meaning:
+    """The polynomial of the order that the second operand, cut off, says; 0 below 0."""
+
+    def apply(x: Array, n: Array) -> Array:
+        kind = np.result_type(x, n)
+        x, order = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(np.trunc(n)))
+        found = np.zeros(x.shape)
+        for one in np.unique(order[order >= 0]):
+            found = np.where(order == one, basis(int(one))(x), found)
+        return np.asarray(found).astype(kind)
+
+    return apply

@@ -103,7 +103,8 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
 
 
 def torch_function(op: Op) -> Callable[..., torch.Tensor]:
-    return TORCH.get(op) or getattr(torch, op.value, None) or getattr(torch.special, op.value)
+    name = op.value.removeprefix("special_")
+    return TORCH.get(op) or getattr(torch, op.value, None) or getattr(torch.special, name)
 
 
 def _against_torch(op: Op, dtype: DType) -> float:

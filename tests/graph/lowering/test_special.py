@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import mpmath
+import pytest
 import torch
 
 from harness.backend import Compiler
@@ -37,4 +38,41 @@ def test_incomplete_gamma_functions(compiler: Compiler) -> None:
     )
     found = torch.compile(both, backend=compiler)(*edges.T.contiguous())
     torch.testing.assert_close(found, both(*edges.T.contiguous()), equal_nan=True)
+    assert all(not report.library_calls for report in compiler.reports)
+
+
+POLYNOMIALS = [name for name in dir(torch.special) if "polynomial" in name]
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_where_their_formulas_meet(name: str, compiler: Compiler) -> None:
+    """The values at the ends, cosines between them, recurrences beyond, up to overflow; orders
+    below zero, cut off, and past what eager mode computes."""
+    exact = getattr(torch.special, name)
+    at = [-1.0, 1.0, 0.0, -0.0, 0.5, 0.3, -0.7, 0.96, 1.3, -2.5, 7.0, math.inf, -math.inf]
+    orders = [-1, -0.5, 0, 1, 2, 3.9, 6, 7, 8, 9, 12, math.nan, -math.inf]
+    orders += [128, 129, 512, 513] * ("hermite" in name)
+    pairs = torch.tensor([(x, n) for x in at for n in orders], dtype=torch.float64)
+    x, n = pairs.T.contiguous()
+    compiled = torch.compile(exact, backend=compiler)
+    torch.testing.assert_close(compiled(x, n), exact(x, n), rtol=1e-8, atol=1e-8, equal_nan=True)
+    few = (n <= 12) | n.isnan()
+    x, n = x[few].float(), n[few].float()
+    torch.testing.assert_close(compiled(x, n), exact(x, n), rtol=1e-4, atol=1e-5, equal_nan=True)
+    nothing = compiled(torch.full((3,), math.nan), torch.tensor([-1.0, 0.0, 1.0]))
+    expected = torch.tensor([0.0, 1.0, math.nan])
+    torch.testing.assert_close(nothing, expected, equal_nan=True)
+    assert all(not report.library_calls for report in compiler.reports)
+
+
+def test_orders_and_points_that_are_numbers(compiler: Compiler) -> None:
+    def both(x: torch.Tensor) -> torch.Tensor:
+        special = torch.special
+        rising = special.chebyshev_polynomial_u(0.25, x.abs())
+        return special.legendre_polynomial_p(x, 3) + rising
+
+    x = torch.tensor([-0.5, 0.5, 1.5, 2.0])
+    # (5 x^3 - 3 x) / 2, and 1, 0.5 or -0.75 for orders 0, 1 and 2
+    expected = torch.tensor([0.4375 + 1, -0.4375 + 1, 6.1875 + 0.5, 17.0 - 0.75])
+    torch.testing.assert_close(torch.compile(both, backend=compiler)(x), expected)
     assert all(not report.library_calls for report in compiler.reports)

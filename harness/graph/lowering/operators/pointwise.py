@@ -287,6 +287,15 @@ def round_decimals(call: Call) -> Lowered:
     return call.result(scalar.div(rounded, scalar.like(scale, value)))
 
 
+def shifted(op: Op) -> Rule:
+    """The polynomial ``op`` of 2 x - 1."""
+
+    def lower(scalar: Scalar, x: Value, n: Value) -> Value:
+        return scalar.op(op, scalar.shift(scalar.add(x, x), -1), n)
+
+    return elementwise(lower, 2)
+
+
 def _overloads(name: str, overloads: str, rule: Rule) -> dict[str, Rule]:
     return {f"aten.{name}.{overload}": rule for overload in overloads.split()}
 
@@ -303,6 +312,8 @@ def _called(names: str) -> dict[str, Op]:
     return {op.value: op for op in Op if op.value in names.split()}
 
 
+_POLYNOMIALS = {op.value: op for op in Op if "polynomial" in op.value}
+_SHIFTED = {f"special_shifted_{n[8:]}": op for n, op in _POLYNOMIALS.items() if "chebyshev" in n}
 _OWN = (Op.ONE_PLUS_ERF, Op.RECIPROCAL)
 _FUNCTIONS = (op for op in Op if op.arity == 1 and op.rule is Types.FLOAT and op not in _OWN)
 _BITWISE = {"bitwise_and": Op.BIT_AND, "bitwise_or": Op.BIT_OR, "bitwise_xor": Op.BIT_XOR}
@@ -319,6 +330,8 @@ RULES: Rules = {
     **_overloads("pow", "Tensor_Scalar Tensor_Tensor Scalar", Rule(power, partial=True)),
     **_overloads("clamp", "default Tensor", Rule(clamp)),
     **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
+    **_table(_POLYNOMIALS, "default n_scalar x_scalar", of),
+    **_table(_SHIFTED, "default n_scalar x_scalar", shifted),
     **_table({op.value: op for op in _FUNCTIONS}, "default", of),
     **_overloads("reciprocal", "default", elementwise(reciprocal, 1)),
     **_table(_called("neg abs relu maximum minimum atan2 hypot igamma igammac gcd"), "default", of),
