@@ -38,22 +38,17 @@ class Part:
 @dataclass(slots=True)
 class Exchange:
     """The exchanges of one kernel, after each of its loops: ``words`` of the workspace are each
-    program's."""
+    program's. ``programs`` names their number; ``CHUNKS`` do not wait, the last has them all."""
 
     words: int
-    columns: bool = False
+    programs: str = "RSPLIT"
     _used: int = 0
-
-    @property
-    def programs(self) -> str:
-        """The name of the number of programs that share a row, or columns."""
-        return "CHUNKS" if self.columns else "RSPLIT"
 
     def part(self, number: str) -> list[str]:
         """Which of the reduced elements the program ``number`` has."""
-        count = f"(R0_BLOCK * {self.programs})"
+        all_ = f"R0_BLOCK * {self.programs}"
         return [
-            f"r0_part = (r0_numel + {count[1:-1]} - 1) // {count} * R0_BLOCK",
+            f"r0_part = (r0_numel + {all_} - 1) // ({all_}) * R0_BLOCK",
             f"r0_first = {number} * r0_part",
             "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
         ]
@@ -66,9 +61,8 @@ class Exchange:
         sent = ", ".join(_bits(name, dtype) for name, dtype in names)
         place = f"row_words + {self._used} * RSPLIT" if self._used else "row_words"
         call = f"_exchange_{len(names)}({place}, {sent}, row, RSPLIT)"
-        if self.columns:  # each of them only the last program sees
+        if last := ["last"] * (self.programs == "CHUNKS"):
             call = f"_gather_{len(names)}(workspace, {sent}, XBLOCK, CHUNKS)"
-        last = ["last"] * self.columns
         outer.lines.append(f"{', '.join(last + vectors)} = {call}")
         for vector, (_, dtype) in zip(vectors, names, strict=True):
             if dtype is DType.F32:

@@ -101,7 +101,8 @@ def variants(plan: KernelPlan) -> list[str]:
 def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], list[str]]:
     """The functions of ``plan``'s kernel that are its own, and its lines."""
     shared = plan.workspace
-    exchange = Exchange(shared.each, shared.columns) if isinstance(shared, SharedRows) else None
+    programs = "CHUNKS" if plan.facts.chunked else "RSPLIT"
+    exchange = Exchange(shared.each, programs) if isinstance(shared, SharedRows) else None
     frame = build_frame(plan)
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
@@ -154,7 +155,7 @@ class _Kernel:
                     self._flat(body, segment)
                 case SegmentKind.ACROSS:
                     self._across(body, segment)
-        if self.exchange is not None and not self.exchange.columns:
+        if self.exchange is not None and not self.plan.facts.chunked:
             rows, reduced = self.plan.tiles
             head = [*size_lines(self.frame), *reduction_base(self.frame, reduced)]
             entries = entry_lines(self.frame, rows, frozenset(body.used))

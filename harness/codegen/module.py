@@ -27,7 +27,6 @@ from harness.runtime.module import config_dict
 from harness.target import Target
 from harness.tiling.build import INT32_LIMIT
 from harness.tiling.plan import ArgumentKind, KernelPlan
-from harness.tiling.workspace import MOST_RESULTS
 
 _MOST_SOURCE_LINES = 24
 _DEVICE = "    device = next((a.device for a in args if isinstance(a, torch.Tensor)), None)"
@@ -53,10 +52,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
         known=[msgspec.to_builtins(p.facts) for p in (plan, plan.held) if p is not None],
         variants=variants(plan),
         limit=INT32_LIMIT,
-        warps=reduction.CHUNK_WARPS * target.multiprocessors,
-        gathered=reduction.GATHERED,
-        least=reduction.LEAST_ROWS,
-        results=MOST_RESULTS,
+        rules=reduction,
         lengths=[size_text(length) for length in wrapped(plan).values()],
         size_text=size_text,
         block_name=block_name,

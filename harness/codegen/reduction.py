@@ -351,7 +351,7 @@ class Reducer:
             seen = f"tl.minimum(tl.maximum({parts}, 0), {R}part).to({kind})"
             return self._pooled(vectors[0], vectors[1], self.body.line(scope, seen), self._count())
 
-        least = "1 if CHUNKS > 1 else 0" if exchange.columns else "1"
+        least = "1 if CHUNKS > 1 else 0" if self.body.frame.plan.facts.chunked else "1"
         count = f"tl.maximum({extent}, {least}).to({kind})"  # a program may have nothing left
         own = self._pooled(mean, m2, weight, self.body.line(scope, count))
         define = functools.partial(self._components, group, own)

@@ -143,8 +143,8 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
 
 
 def has_rules(facts: Facts, target: Target) -> bool:
-    """Whether these rules come first: of long blocks, of chunks, and of reductions across memory that fill
-    the device, in one loop, and store every element or are wide."""
+    """Whether these rules come first: of long blocks, of chunks, and of reductions across memory
+    that fill the device, in one loop, and store every element or are wide."""
     many = facts.parallel >= STORED_COLUMNS * target.multiprocessors
     stored = facts.hint is Hint.OUTER and facts.full and facts.loops == 1
     own = is_long(facts, target) or in_chunks(facts, target)

@@ -184,56 +184,14 @@ class Op(enum.Enum):
     GCD = "gcd", 2, Rule.INTEGER, "_greatest_divisor({0}, {1})", Cost.LONG
     IGAMMA = "igamma", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, False)", Cost.LONG
     IGAMMAC = "igammac", 2, Rule.FLOAT, "_incomplete_gamma({0}, {1}, True)", Cost.LONG
-    CHEBYSHEV_T = (
-        "special_chebyshev_polynomial_t",
-        2,
-        Rule.FLOAT,
-        "_polynomial({0}, {1}, 0)",
-        Cost.LONG,
-    )
-    CHEBYSHEV_U = (
-        "special_chebyshev_polynomial_u",
-        2,
-        Rule.FLOAT,
-        "_polynomial({0}, {1}, 1)",
-        Cost.LONG,
-    )
-    CHEBYSHEV_V = (
-        "special_chebyshev_polynomial_v",
-        2,
-        Rule.FLOAT,
-        "_polynomial({0}, {1}, 2)",
-        Cost.LONG,
-    )
-    CHEBYSHEV_W = (
-        "special_chebyshev_polynomial_w",
-        2,
-        Rule.FLOAT,
-        "_polynomial({0}, {1}, 3)",
-        Cost.LONG,
-    )
-    HERMITE_H = "special_hermite_polynomial_h", 2, Rule.FLOAT, "_polynomial({0}, {1}, 4)", Cost.LONG
-    HERMITE_HE = (
-        "special_hermite_polynomial_he",
-        2,
-        Rule.FLOAT,
-        "_polynomial({0}, {1}, 5)",
-        Cost.LONG,
-    )
-    LAGUERRE_L = (
-        "special_laguerre_polynomial_l",
-        2,
-        Rule.FLOAT,
-        "_polynomial({0}, {1}, 6)",
-        Cost.LONG,
-    )
-    LEGENDRE_P = (
-        "special_legendre_polynomial_p",
-        2,
-        Rule.FLOAT,
-        "_polynomial({0}, {1}, 7)",
-        Cost.LONG,
-    )
+    CHEBYSHEV_T = "special_chebyshev_polynomial_t", 2, Rule.FLOAT, "_basis({0}, {1}, 0)", Cost.LONG
+    CHEBYSHEV_U = "special_chebyshev_polynomial_u", 2, Rule.FLOAT, "_basis({0}, {1}, 1)", Cost.LONG
+    CHEBYSHEV_V = "special_chebyshev_polynomial_v", 2, Rule.FLOAT, "_basis({0}, {1}, 2)", Cost.LONG
+    CHEBYSHEV_W = "special_chebyshev_polynomial_w", 2, Rule.FLOAT, "_basis({0}, {1}, 3)", Cost.LONG
+    HERMITE_H = "special_hermite_polynomial_h", 2, Rule.FLOAT, "_basis({0}, {1}, 4)", Cost.LONG
+    HERMITE_HE = "special_hermite_polynomial_he", 2, Rule.FLOAT, "_basis({0}, {1}, 5)", Cost.LONG
+    LAGUERRE_L = "special_laguerre_polynomial_l", 2, Rule.FLOAT, "_basis({0}, {1}, 6)", Cost.LONG
+    LEGENDRE_P = "special_legendre_polynomial_p", 2, Rule.FLOAT, "_basis({0}, {1}, 7)", Cost.LONG
     # the first operand; a kernel asserts that it is from 0 up to the second
     IN_RANGE = "in_range", 2, Rule.INTEGER, "{0}"
     # random numbers

@@ -51,7 +51,7 @@ _MOST_PROGRAMS = 16 * 160
 """Programs that share rows at most: 16 on every multiprocessor of today's devices."""
 
 
-MOST_RESULTS = 1 << 16
+_MOST_RESULTS = 1 << 16
 """Results of chunks at most where programs share columns: columns, times chunks."""
 
 
@@ -67,4 +67,4 @@ class SharedRows:
     @property
     def words(self) -> int:
         """Words for as many programs as there may be."""
-        return (MOST_RESULTS if self.columns else _MOST_PROGRAMS) * (self.each + 1)
+        return (_MOST_RESULTS if self.columns else _MOST_PROGRAMS) * (self.each + 1)

@@ -338,3 +338,15 @@ def test_places_in_rows_of_any_length(tmp_path: Path, interpreter: InterpreterPo
     assert [wrap(n) for n in (1025, 50257, 128257)] == [2, 2, 2]
     sizes = [{"s0": m, "s1": n} for m, n in ((5, 1), (4000, 2), (900, 7), (40, 257), (3, 4099))]
     assert run_at(ADDED, sizes, interpreter) == []
+
+
+def test_places_in_a_loop(interpreter: InterpreterPool) -> None:
+    text = """def channels(
+    x: "f32[s0, 3, s1]",
+):
+    total: "f32[3]" = aten.sum.dim_IntList(x, [0, 2])
+    return (total,)
+"""
+    sizes = [(2, 2), (3, 700), (1700, 7), (9, 1171), (5, 4099), (40, 1000)]
+    known = [{"s0": m, "s1": n} for m, n in sizes]
+    assert run_at(graph(text), known, interpreter) == []

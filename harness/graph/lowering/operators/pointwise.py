@@ -287,15 +287,6 @@ def round_decimals(call: Call) -> Lowered:
     return call.result(scalar.div(rounded, scalar.like(scale, value)))
 
 
-def shifted(op: Op) -> Rule:
-    """The polynomial ``op`` of 2 x - 1."""
-
-    def lower(scalar: Scalar, x: Value, n: Value) -> Value:
-        return scalar.op(op, scalar.shift(scalar.add(x, x), -1), n)
-
-    return elementwise(lower, 2)
-
-
 def _overloads(name: str, overloads: str, rule: Rule) -> dict[str, Rule]:
     return {f"aten.{name}.{overload}": rule for overload in overloads.split()}
 
@@ -331,7 +322,11 @@ RULES: Rules = {
     **_overloads("clamp", "default Tensor", Rule(clamp)),
     **_overloads("special_zeta", "default other_scalar self_scalar", of(Op.ZETA)),
     **_table(_POLYNOMIALS, "default n_scalar x_scalar", of),
-    **_table(_SHIFTED, "default n_scalar x_scalar", shifted),
+    **_table(
+        _SHIFTED,
+        "default n_scalar x_scalar",
+        lambda op: elementwise(lambda s, x, n: s.op(op, s.shift(s.add(x, x), -1), n), 2),
+    ),
     **_table({op.value: op for op in _FUNCTIONS}, "default", of),
     **_overloads("reciprocal", "default", elementwise(reciprocal, 1)),
     **_table(_called("neg abs relu maximum minimum atan2 hypot igamma igammac gcd"), "default", of),
