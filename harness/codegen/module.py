@@ -33,9 +33,8 @@ _DEVICE = "    device = next((a.device for a in args if isinstance(a, torch.Tens
 
 
 def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
-    """The module around ``source``, a kernel of the region ``graph``, with candidate configurations
-    for ``target``. Raises ``GraphError`` if the kernel's outputs cannot be computed from its inputs
-    with the region's calls."""
+    """The module around ``source``, a kernel of the region ``graph``, with candidates for
+    ``target``. Raises ``GraphError`` if its calls do not make the outputs of the inputs."""
     plan = source.plan
     reference = reference_of(plan, graph)
     signature = signature_of(plan)

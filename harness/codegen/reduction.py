@@ -153,14 +153,13 @@ class Reducer:
             self._define(reduce, self._collapse(reduce, dtype, acc))
             return
 
-        def merge(vectors: Sequence[str]) -> list[str]:
-            return [self._across(reduce.kind, dtype, vectors[0])]
+        across = functools.partial(self._across, reduce.kind, dtype)
+        own = self.body.line(self.body.outer, across(acc))
 
         def define() -> None:
             self._define(reduce, self._outcome(reduce, dtype, own))
 
-        own = self.body.line(self.body.outer, self._across(reduce.kind, dtype, acc))
-        self._parts.append(Part((own,), dtype, merge, define))
+        self._parts.append(Part((own,), dtype, lambda vectors: [across(vectors[0])], define))
 
     def _collapse(self, reduce: Reduce, dtype: DType, name: str) -> str:
         return self._outcome(reduce, dtype, self._across(reduce.kind, dtype, name))
@@ -441,12 +440,9 @@ class Reducer:
             self._components(group, self._rescaled(dtype, best, total))
             return
 
-        def merge(vectors: Sequence[str]) -> tuple[str, str]:
-            return self._rescaled(dtype, vectors[0], vectors[1])
-
         own = self._rescaled(dtype, best, total, nothing=True)
         define = functools.partial(self._components, group, own)
-        self._parts.append(Part(own, dtype, merge, define))
+        self._parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, *v), define))
 
     def _rescaled(
         self, dtype: DType, best: str, total: str, nothing: bool = False

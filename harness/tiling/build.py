@@ -87,9 +87,7 @@ def plan(
     touched = bytes_touched([*reads, *writes], assumed)
     longest = _longest(category, group, space, target, decisions)
     facts = _facts(category, space, segments, buffers, group, touched, longest)
-    shared: Workspace | SharedRows | None = None if pairs else shared_rows(segments, tiles, facts)
-    chunked = isinstance(shared, SharedRows) and shared.columns
-    aligned = None if chunked else _aligned(stores, group, tiles[-1], dtypes, facts)
+    aligned = None if facts.chunked else _aligned(stores, group, tiles[-1], dtypes, facts)
     if category is Category.REDUCTION:
         online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
@@ -99,13 +97,13 @@ def plan(
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
     initial, kept = _states(program, group)
+    shared: Workspace | SharedRows | None = None
     if category is Category.SPLIT_SCAN:
         shared = _workspace(group, stores)
-    elif not chunked:
-        shared = None if pairs or aligned or longest else shared_rows(segments, tiles, facts)
-    if isinstance(shared, SharedRows):
-        family = facts.family if chunked else Family.COOPERATIVE
-        facts = dataclasses.replace(facts, family=family, chunked=chunked)
+    elif facts.chunked or not (pairs or aligned or longest):
+        shared = shared_rows(segments, tiles, facts)
+    if isinstance(shared, SharedRows) and not facts.chunked:
+        facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
     made = KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
@@ -330,7 +328,10 @@ def _facts(
         full=looped and space.stored,
         longest=longest,
     )
-    return dataclasses.replace(made, fixed_blocks=made.pinned)
+    shared = shared_rows(segments, space.tiles(), made)
+    chunked = shared is not None and shared.columns
+    chunked = chunked and not shared_pairs(group.in_place, segments)
+    return dataclasses.replace(made, fixed_blocks=made.pinned, chunked=chunked)
 
 
 def _reductions(stores: Sequence[Store], looped: bool) -> int:
