@@ -442,7 +442,7 @@ class Reducer:
 
         own = self._rescaled(dtype, best, total, nothing=True)
         define = functools.partial(self._components, group, own)
-        self._parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, *v), define))
+        self._parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, v[0], v[1]), define))
 
     def _rescaled(
         self, dtype: DType, best: str, total: str, nothing: bool = False
