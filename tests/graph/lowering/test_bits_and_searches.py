@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import triton
 
 from harness.backend import Compiler
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -74,6 +75,8 @@ def test_parts_of_numbers(compiler: Compiler) -> None:
 def test_fused_multiply_add_rounds_once(compiler: Compiler) -> None:
     if not hasattr(torch.ops.prims, "fma"):
         pytest.skip("this torch has no fma")
+    if triton.__version__ < "3.7":
+        pytest.skip("this Triton's interpreter multiplies and then adds; a GPU rounds once")
     a = torch.full((8,), 1 + 2.0**-12)
     c = -(a * a)
 
