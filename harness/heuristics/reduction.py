@@ -35,7 +35,7 @@ _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
 
 
-CHUNK_WARPS, LEAST_ROWS, GATHERED, _FEW_COLUMNS = 32, 256, 4096, 512
+CHUNK_WARPS, LEAST_ROWS, GATHERED = 32, 256, 4096
 """Of programs that share columns: warps that a multiprocessor wants, least rows of a chunk, and
 results that one program puts together at most."""
 
@@ -44,9 +44,8 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates for a looped reduction, by its hint."""
     if in_chunks(facts, target):
         blocks = [(1, 4096, 8), (1, 2048, 4), (1, 4096, 16)]
-        if facts.hint is Hint.OUTER:  # as fast as on an H200 (docs/measurements/dynamic-sizes.md)
-            first = 16 if facts.parallel < _FEW_COLUMNS else 64
-            blocks = [(first, 64, 4), (64, 64, 4), (32, 32, 4), (64, 32, 8)]
+        if facts.hint is Hint.OUTER:  # the fastest first (docs/measurements/dynamic-sizes.md)
+            blocks = [(32, 32, 4), (64, 64, 4), (16, 64, 4), (64, 32, 8)]
         return [_proposal(*block) for block in blocks]
     match facts.hint:
         case Hint.INNER:
