@@ -169,3 +169,16 @@ def test_the_switch_turns_the_cache_off(tmp_path: Path, monkeypatch: pytest.Monk
         folder = off._usable()
         assert folder != tmp_path / "cache" and folder.is_dir()
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("alpha", (0, 0.0, 1, 2))
+def test_the_sign_of_zeros_from_which_a_multiple_is_subtracted(
+    compiler: Compiler, alpha: float
+) -> None:
+    def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.sub(x, y, alpha=alpha)
+
+    x, y = torch.tensor([0.0, -0.0, 0.0, -0.0, 0.0]), torch.tensor([3.0, 3.0, 0.0, 0.0, -3.0])
+    found = torch.compile(run, backend=compiler)(x, y)
+    assert torch.equal(found, run(x, y))
+    assert torch.equal(found.signbit(), run(x, y).signbit())

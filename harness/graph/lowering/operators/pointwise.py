@@ -39,9 +39,12 @@ def additive(op: Op) -> Rule:
         left, right = call.operand(0), call.operand(1)
         if is_shifted_position(op, left, right):
             return call.result(left)
-        right = call.scalar.scale(right, call.number(2, "alpha", 1))
-        shorter = _around_one(call.scalar, op, left, right)
-        return call.result(shorter or call.scalar.op(op, left, right))
+        alpha = call.number(2, "alpha", 1)
+        right = call.scalar.scale(right, alpha)
+        # Eager mode adds -alpha times it, which of the integer 0 is no negative zero.
+        kind = Op.ADD if alpha == 0 and isinstance(alpha, int) else op
+        shorter = _around_one(call.scalar, kind, left, right)
+        return call.result(shorter or call.scalar.op(kind, left, right))
 
     return Rule(lower)
 
