@@ -55,11 +55,12 @@ def _with_own_memory(graph: Graph) -> frozenset[str]:
 
 def remove_dead(graph: Graph) -> Graph:
     """Without the nodes that no output and no mutation depends on. A call without a result is
-    there for its effect (``_assert_async``)."""
+    there for its effect (``_assert_async``), one that has torch draw for the numbers after it."""
     live = set(kept_names(graph))
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.name in live or node.type is None:
+        drawn = node.packet in RANDOM_NAMES and node.packet != "seeds"
+        if node.name in live or node.type is None or drawn:
             kept.append(node)
             live.update(node.refs())
     return dataclasses.replace(graph, nodes=tuple(reversed(kept)))

@@ -221,6 +221,18 @@ def test_eager_random_is_eager_modes_stream(devices: Devices) -> None:
     torch.compiler.reset()
 
 
+def test_eager_random_draws_what_only_a_value_without_elements_reads(devices: Devices) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.xlogy(nn.functional.dropout(x, 0.4), torch.ones(0, 3)), torch.rand_like(x)
+
+    torch.compiler.reset()
+    compiled = torch.compile(function, backend=Compiler(devices=devices, eager_random=True))
+    x = torch.randn(3)
+    got, wanted = seeded(compiled, x), seeded(function, x)
+    assert all(map(torch.equal, got, wanted))
+    torch.compiler.reset()
+
+
 @pytest.mark.parametrize(
     "target",
     [

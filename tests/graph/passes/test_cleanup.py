@@ -18,6 +18,14 @@ def test_dead_code_goes_and_mutations_keep_their_value() -> None:
     assert [n.name for n in graph.nodes] == ["new", "out"]
 
 
+def test_what_torch_draws_unread_stays() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4,))
+    b.call("aten.rand_like.default", x, name="drawn")
+    graph = remove_dead(b.graph(b.call("aten.exp.default", x, name="out")))
+    assert [n.name for n in graph.nodes] == ["drawn", "out"]
+
+
 def test_signed_zeros_and_number_types_have_keys_of_their_own() -> None:
     assert len({argument_key((number,)) for number in (0.0, -0.0, 0, False)}) == 4
 
