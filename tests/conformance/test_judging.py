@@ -239,6 +239,17 @@ def test_the_zeros_of_a_gradient_that_is_not_there_are_not_moved() -> None:
     assert found(lambda x: torch.inner(x.sgn(), x), lambda x: x.abs().sum() + 1, x) != []
 
 
+def test_a_repeat_in_which_unique_finds_another_number_of_values_is_one() -> None:
+    x = torch.tensor([[-0.0, -0.0, 1.0], [0.5, -0.5, 0.5]])
+
+    def run() -> list[torch.Tensor]:
+        return [x.unique(), x.cumsum(1)]
+
+    judge = Judge(run, run(), True)
+    assert judge.is_right(1, torch.tensor([[-0.0, -0.0, 1.0], [0.5, 0.0, 0.5]]))
+    assert not judge.is_right(1, torch.tensor([[-0.0, -0.0, 1.1], [0.5, 0.0, 0.5]]))
+
+
 def test_signs_of_zeros_alone_are_told_by_place() -> None:
     x = torch.tensor([[-0.0, 1.0], [0.5, -0.0]])
     assert found(lambda x: x * 1, lambda x: x * 1 + 0.0, x) == [
