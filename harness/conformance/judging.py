@@ -117,7 +117,8 @@ class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
         floats = [one for one in _leaves(made) if _is_float(one)]
         viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
-        if not floats or viewed or schema.name == "aten::set_" or _is_zero(floats):
+        viewed |= name in ("set_", "_unsafe_view")
+        if not floats or viewed or _is_zero(floats):
             return made
         double = any(one.dtype is torch.float64 for one in floats)
         wide = _again(func, given, torch.float64 if double else torch.float32, apart=True)

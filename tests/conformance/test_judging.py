@@ -250,6 +250,17 @@ def test_a_repeat_in_which_unique_finds_another_number_of_values_is_one() -> Non
     assert not judge.is_right(1, torch.tensor([[-0.0, -0.0, 1.1], [0.5, 0.0, 0.5]]))
 
 
+def test_repeats_of_programs_that_view_what_was_expanded() -> None:
+    x = torch.linspace(1, 2, 4).bfloat16()
+
+    def run() -> list[torch.Tensor]:  # kron views an expanded tensor, as its schema does not say
+        return [torch.kron(x.expand(3, 4), x), (x * 100.3).sin()]
+
+    judge = Judge(run, run(), True)
+    assert judge.is_right(1, (x.float() * 100.3).sin().bfloat16())
+    assert not judge.is_right(1, torch.full((4,), 4.0, dtype=torch.bfloat16))
+
+
 def test_signs_of_zeros_alone_are_told_by_place() -> None:
     x = torch.tensor([[-0.0, 1.0], [0.5, -0.0]])
     assert found(lambda x: x * 1, lambda x: x * 1 + 0.0, x) == [
