@@ -81,10 +81,8 @@ def from_environment(
     kernels' names) and ``HARNESS_BANDWIDTH_FILE`` each turn the latter on. What the environment
     does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml`` may (``declared``).
     Raises ``UsageError`` for a value that makes no sense."""
-    root, seen = (
-        project_root(directory),
-        _Environment({**declared(directory), **environ}, directory),
-    )
+    root = project_root(directory)
+    seen = _Environment({**declared(directory), **environ}, directory)
     return Options(
         cache=seen.path("HARNESS_CACHE") or _cache_folder(environ),
         results=seen.path("HARNESS_RESULTS") or root / "results",

@@ -149,8 +149,11 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
 def check(kernel: str, signature: Sequence[str]) -> str:
     """The rest of a module: check, times, command line. ``kernel`` is the kernel's text,
     ``signature`` its arguments' types."""
+    loops = re.findall(r" in (?:tl\.)?range\((.*)\):", kernel)
+    bounds = set(re.findall(r"\b[a-z]\w*\b(?!=)", "".join(loops)))  # known, or of a launch
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))
     return template("check.py.j2").render(
+        bounds=not bounds <= set(re.findall(r"(\w+) = \d+$", kernel, re.MULTILINE)),
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,
         others={name: _OTHER_NAMES[name] for name in called if name in _OTHER_NAMES},

@@ -19,7 +19,7 @@ import sympy
 import torch
 
 from harness.dtypes import DType
-from harness.errors import HarnessError
+from harness.errors import HarnessError, reason
 from harness.graph.bounds import with_bounds
 from harness.graph.lowering.operators.views import matched
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
@@ -97,10 +97,7 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
 
 
 def _said(error: Exception) -> str:
-    if isinstance(error, _Impossible):
-        return str(error)
-    first = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return f"{type(error).__name__}: {first[:160]}"
+    return str(error) if isinstance(error, _Impossible) else reason(error)
 
 
 def _tried(graph: Graph) -> Graph:

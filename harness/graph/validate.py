@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from harness.errors import DamagedGraph, GraphError, UnsupportedOperator
+from harness.errors import DamagedGraph, GraphError, UnsupportedOperator, reason
 from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
 from harness.graph.replay import META, call_node, operator_function, stand_in, torch_dtype
 from harness.graph.sizes import print_type
@@ -65,7 +65,7 @@ def _validate_node(node: Node, types: dict[str, ValueType], where: str) -> None:
         raise DamagedGraph(
             f"{node.op} does not take these arguments",
             where,
-            got=str(error).splitlines()[0][:200] if str(error) else type(error).__name__,
+            got=reason(error),
             expected="a call that torch accepts",
             remedy=_REMEDY,
         ) from error

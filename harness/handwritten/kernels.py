@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,7 @@ import torch
 from harness.codegen.reference import triton_signature
 from harness.declare import ATTRIBUTE, Declaration
 from harness.dtypes import from_torch_name
-from harness.errors import HarnessError, UsageError, nearest
+from harness.errors import HarnessError, UsageError, nearest, reason
 from harness.files import read_text
 from harness.handwritten.source import KernelText, bound_names, cut
 
@@ -134,7 +134,7 @@ def _executed(path: Path) -> ModuleType:
         raise UsageError(
             "a file of kernels cannot be executed",
             where=f"{path}{line}",
-            got=f"{type(error).__name__}: {error}",
+            got=reason(error),
             expected="a file that python runs to its end",
             remedy="a kernel must stand alone: keep what it uses in its file or in an installed "
             "package",
@@ -176,12 +176,9 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
 def _declaration(value: Any, where: str) -> Declaration:
     found = getattr(value, ATTRIBUTE, None)
     if not isinstance(found, Declaration):
-        raise _wrong(
-            where,
-            "the name does not mean the declared kernel at the end of the file",
-            type(value).__name__,
-            "@harness.kernel above all other decorators, and one function of that name",
-        )
+        what = "the name does not mean the declared kernel at the end of the file"
+        expected = "@harness.kernel above all other decorators, and one function of that name"
+        raise _wrong(where, what, type(value).__name__, expected)
     return found
 
 
@@ -192,12 +189,9 @@ def _is_constexpr(parameter: inspect.Parameter) -> bool:
 
 def _require_order(where: str, parameters: Sequence[str], arguments: Sequence[str]) -> None:
     if list(parameters[: len(arguments)]) != list(arguments):
-        raise _wrong(
-            where,
-            "a constexpr parameter stands before an argument",
-            ", ".join(parameters),
-            "arguments first, then every constexpr parameter",
-        )
+        what = "a constexpr parameter stands before an argument"
+        expected = "arguments first, then every constexpr parameter"
+        raise _wrong(where, what, ", ".join(parameters), expected)
 
 
 def _require_names(
@@ -205,19 +199,13 @@ def _require_names(
 ) -> None:
     for name in (*declaration.outputs, *declaration.mutates):
         if name not in arguments:
-            near = nearest(name, arguments) or list(arguments)
-            raise _wrong(where, "an output is no argument", name, ", ".join(near))
+            raise _not_among(where, "an output is no argument", name, arguments)
     for name, value in declaration.constants.items():
         if not isinstance(value, int | float | str | None) or value in _NOT_FINITE:
-            raise _wrong(
-                where,
-                "a constant cannot be written down",
-                f"{name}={value!r}",
-                "a number, a string or None",
-            )
+            what, expected = "a constant cannot be written down", "a number, a string or None"
+            raise _wrong(where, what, f"{name}={value!r}", expected)
         if name not in constexprs:
-            near = nearest(name, constexprs) or list(constexprs)
-            raise _wrong(where, "a constant is no constexpr parameter", name, ", ".join(near))
+            raise _not_among(where, "a constant is no constexpr parameter", name, constexprs)
 
 
 def _config(where: str, given: Any, constexprs: Mapping[str, Any]) -> dict[str, int]:
@@ -232,12 +220,11 @@ def _config(where: str, given: Any, constexprs: Mapping[str, Any]) -> dict[str, 
         raise _wrong(where, "a candidate is not a dict", repr(given), "a dict or triton.Config")
     for name, value in given.items():
         if name not in constexprs and name not in _OPTIONS:
-            near = nearest(str(name), [*constexprs, *_OPTIONS]) or [*constexprs, *_OPTIONS]
-            raise _wrong(where, "a candidate sets an unknown name", str(name), ", ".join(near))
+            what, known = "a candidate sets an unknown name", (*constexprs, *_OPTIONS)
+            raise _not_among(where, what, str(name), known)
         if not isinstance(value, int):
-            raise _wrong(
-                where, "a candidate holds no whole number", f"{name}={value!r}", "constants={…}"
-            )
+            what = "a candidate holds no whole number"
+            raise _wrong(where, what, f"{name}={value!r}", "constants={…}")
     return {str(name): int(value) for name, value in given.items()}
 
 
@@ -250,12 +237,9 @@ def _require_constants(
     for config in configs:
         missing = [n for n in constexprs if n not in config and n not in constants]
         if missing:
-            raise _wrong(
-                where,
-                "a constexpr parameter has no value",
-                f"{', '.join(missing)} in {dict(config)}",
-                "a value in every candidate, in constants, or as its default",
-            )
+            got = f"{', '.join(missing)} in {dict(config)}"
+            expected = "a value in every candidate, in constants, or as its default"
+            raise _wrong(where, "a constexpr parameter has no value", got, expected)
         if (set(config) ^ set(configs[0])) - set(_OPTIONS):
             raise _wrong(where, "candidates set different names", str(dict(config)), "the same")
 
@@ -263,12 +247,8 @@ def _require_constants(
 def _require_free(where: str, text: KernelText) -> None:
     taken = _RESERVED & bound_names(text.device)
     if taken:
-        raise _wrong(
-            where,
-            "the kernel uses a name that its module needs for itself",
-            ", ".join(sorted(taken)),
-            "another name",
-        )
+        what = "the kernel uses a name that its module needs for itself"
+        raise _wrong(where, what, ", ".join(sorted(taken)), "another name")
 
 
 def _asked(
@@ -283,10 +263,7 @@ def _asked(
     if whole and len(parameters) == 1 and unknown:
         return None
     if unknown:
-        near = nearest(unknown[0], known) or sorted(known)
-        raise _wrong(
-            where, f"{part} asks for what there is not", unknown[0], f"one of {', '.join(near)}"
-        )
+        raise _not_among(where, f"{part} asks for what there is not", unknown[0], sorted(known))
     return tuple(p.name for p in parameters if p.name in known)
 
 
@@ -300,21 +277,14 @@ def _made(kernel: UserKernel, sizes: Mapping[str, int]) -> dict[str, Any]:
         except Exception as error:  # noqa: BLE001 - the user's function may raise anything
             errors.append(error)
     else:
-        raise _wrong(
-            kernel.where,
-            "its arguments cannot be made",
-            f"{type(errors[-1]).__name__}: {errors[-1]}",
-            f"args(device, {', '.join(sizes)}) that returns {', '.join(kernel.arguments)}",
-        )
+        wanted = f"args(device, {', '.join(sizes)}) that returns {', '.join(kernel.arguments)}"
+        raise _wrong(kernel.where, "its arguments cannot be made", reason(errors[-1]), wanted)
     named = dict(made if isinstance(made, Mapping) else zip(kernel.arguments, made, strict=False))
     count = len(made)
     if count != len(kernel.arguments) or set(named) != set(kernel.arguments):
-        raise _wrong(
-            kernel.where,
-            "args does not return the kernel's arguments",
-            f"{count}: {', '.join(map(str, named))}",
-            f"{len(kernel.arguments)}: {', '.join(kernel.arguments)}",
-        )
+        got = f"{count}: {', '.join(map(str, named))}"
+        wanted = f"{len(kernel.arguments)}: {', '.join(kernel.arguments)}"
+        raise _wrong(kernel.where, "args does not return the kernel's arguments", got, wanted)
     return {name: named[name] for name in kernel.arguments}
 
 
@@ -366,12 +336,8 @@ def _type(kernel: UserKernel, name: str, value: Any) -> str:
         return "i32" if value in _INT32 else "i64"
     if isinstance(value, float):
         return "fp32"
-    raise _wrong(
-        kernel.where,
-        "an argument is neither tensor nor number",
-        f"{name}={value!r}"[:200],
-        "tensors, numbers and None",
-    )
+    got, expected = f"{name}={value!r}"[:200], "tensors, numbers and None"
+    raise _wrong(kernel.where, "an argument is neither tensor nor number", got, expected)
 
 
 def _number(
@@ -384,8 +350,8 @@ def _number(
         try:
             given = given(**{name: known[name] for name in asked or ()})
         except Exception as error:  # the user's function may raise anything
-            got = f"{type(error).__name__}: {error}"
-            raise _wrong(kernel.where, f"{part} cannot be computed", got, "a number") from error
+            what = f"{part} cannot be computed"
+            raise _wrong(kernel.where, what, reason(error), "a number") from error
     found: Any = given
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _MOST:
         raise _wrong(kernel.where, f"{part} is no quantity", repr(found), "a whole number from 0")
@@ -394,3 +360,7 @@ def _number(
 
 def _wrong(where: str, what: str, got: str, expected: str) -> UsageError:
     return UsageError(what, where, got, expected, "see docs/user-kernels.md, 'The declaration'")
+
+
+def _not_among(where: str, what: str, name: str, known: Collection[str]) -> UsageError:
+    return _wrong(where, what, name, ", ".join(nearest(name, known) or known))

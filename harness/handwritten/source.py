@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import UsageError
+from harness.ir.reach import reached
 
 _TUNERS = ("autotune", "heuristics")
 _HOST_PARTS = ("args", "reference", "grid", "bytes")
@@ -187,20 +188,13 @@ def _names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def _bound(node: ast.stmt) -> set[str]:
+def _bound(node: ast.AST) -> set[str]:
     """Names that a top-level statement binds."""
     if isinstance(node, ast.Import):
         return {a.asname or a.name.split(".")[0] for a in node.names}
     if isinstance(node, ast.ImportFrom):
         return {a.asname or a.name for a in node.names}
-    found: set[str] = set()
-    pending: list[ast.AST] = [node]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, ast.FunctionDef | ast.ClassDef):
-            found.add(one.name)  # what it binds inside is its own
-            continue
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            found.add(one.id)
-        pending.extend(ast.iter_child_nodes(one))
-    return found
+    own = ast.FunctionDef | ast.ClassDef  # what one binds inside is its own
+    every = reached([node], lambda at: () if isinstance(at, own) else ast.iter_child_nodes(at))
+    names = {at.id for at in every if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Store)}
+    return names | {at.name for at in every if isinstance(at, own)}

@@ -79,6 +79,27 @@ def temme_terms() -> list[list[float]]:
     return found
 
 
+def floats(of_floats: str, of_others: str) -> Callable[[Call], str]:
+    """One template for floats, another for what is no float."""
+    return lambda call: (of_floats if call.dtype.is_float else of_others).format(*call.texts)
+
+
+def in_float32(narrow: str, wide: str) -> Callable[[Call], str]:
+    """A template of its own in float32: what rounds to nearest, or takes fewer instructions."""
+    return lambda call: (narrow if call.dtype is DType.F32 else wide).format(*call.texts)
+
+
+fmod = floats("libdevice.fmod({0}, {1})", "{0} % {1}")  # C's: with the sign of the dividend
+sqrt = in_float32("tl.sqrt_rn({0})", "tl.sqrt({0})")
+sigmoid = in_float32("_sigmoid({0})", "tl.sigmoid({0})")  # five instructions instead of twelve
+one_plus_erf = in_float32("_one_plus_erf({0})", "libdevice.erfc(-{0})")
+
+
+def whole(name: str) -> Callable[[Call], str]:
+    """Rounding function ``name`` for floats, nothing for integers."""
+    return floats(f"{name}({{0}})", "{0}")
+
+
 def floor_div(call: Call) -> str:
     """Division rounded down."""
     a, b = call.texts
@@ -117,12 +138,6 @@ def remainder(call: Call) -> str:
     return f"tl.where(({rest} != 0) & (({rest} < 0) != ({b} < 0)), {rest} + {b}, {rest})"
 
 
-def fmod(call: Call) -> str:
-    """Remainder with the sign of the dividend, which is what C does."""
-    a, b = call.texts
-    return f"libdevice.fmod({a}, {b})" if call.dtype.is_float else f"{a} % {b}"
-
-
 def sign(call: Call) -> str:
     """Difference of two comparisons."""
     (a,) = call.texts
@@ -157,26 +172,24 @@ def _all_bits(dtype: DType) -> int:
     return (1 << 8 * dtype.itemsize) - 1
 
 
-def maximum(call: Call) -> str:
-    """Larger operand; NaN wins."""
-    return _extreme(call, "maximum", "|")
+def extreme(name: str, logic: str) -> Callable[[Call], str]:
+    """The larger or the smaller operand, ``logic`` of bools; NaN wins."""
+
+    def text(call: Call) -> str:
+        a, b = call.texts
+        match call.dtype.kind:
+            case Kind.BOOL:
+                return f"{a} {logic} {b}"
+            case Kind.SIGNED | Kind.UNSIGNED | Kind.OPAQUE:
+                text, narrow = f"tl.{name}({a}, {b})", call.dtype.itemsize < 4
+                return f"{text}.to({triton_type(call.dtype)})" if narrow else text  # see bitcast
+            case Kind.FLOAT:
+                return f"tl.{name}({a}, {b}{_NAN})"
+
+    return text
 
 
-def minimum(call: Call) -> str:
-    """Smaller operand; NaN wins."""
-    return _extreme(call, "minimum", "&")
-
-
-def _extreme(call: Call, name: str, logic: str) -> str:
-    a, b = call.texts
-    match call.dtype.kind:
-        case Kind.BOOL:
-            return f"{a} {logic} {b}"
-        case Kind.SIGNED | Kind.UNSIGNED | Kind.OPAQUE:
-            text, narrow = f"tl.{name}({a}, {b})", call.dtype.itemsize < 4
-            return f"{text}.to({triton_type(call.dtype)})" if narrow else text  # see bitcast
-        case Kind.FLOAT:
-            return f"tl.{name}({a}, {b}{_NAN})"
+maximum, minimum = extreme("maximum", "|"), extreme("minimum", "&")
 
 
 def relu(call: Call) -> str:
@@ -247,39 +260,11 @@ def nextafter(call: Call) -> str:
     return f"{known}tl.where({a} == 0, {least}, {moved})))"
 
 
-def sqrt(call: Call) -> str:
-    """Square root rounded to nearest."""
-    (a,) = call.texts
-    return f"tl.sqrt_rn({a})" if call.dtype is DType.F32 else f"tl.sqrt({a})"
-
-
-def sigmoid(call: Call) -> str:
-    """In float32 five instructions, where Triton's own has twelve."""
-    (a,) = call.texts
-    return f"_sigmoid({a})" if call.dtype is DType.F32 else f"tl.sigmoid({a})"
-
-
-def one_plus_erf(call: Call) -> str:
-    """1 + erf(x), by a function of its own in float32."""
-    (a,) = call.texts
-    return f"_one_plus_erf({a})" if call.dtype is DType.F32 else f"libdevice.erfc(-{a})"
-
-
 def signbit(call: Call) -> str:
     """The sign bit, read from the bits so that -0.0 and NaN have one."""
     (a,) = call.texts
     bits = {DType.F32: "tl.int32", DType.F64: "tl.int64"}.get(call.dtype)
     return f"{a} < 0" if bits is None else f"{a}.to({bits}, bitcast=True) < 0"
-
-
-def whole(name: str) -> Callable[[Call], str]:
-    """Rounding function ``name`` for floats, nothing for integers."""
-
-    def text(call: Call) -> str:
-        (a,) = call.texts
-        return f"{name}({a})" if call.dtype.is_float else a
-
-    return text
 
 
 def cast(call: Call) -> str:

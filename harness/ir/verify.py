@@ -17,6 +17,7 @@ from harness.ir.affine import linear, positions
 from harness.ir.index import Number
 from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype
 from harness.ir.program import Buffer, Program, Role
+from harness.ir.reach import reached
 from harness.ir.simplify import Simplifier
 
 _ROUNDED_TO = (DType.F8E4M3, DType.F8E5M2, DType.F16, DType.BF16)
@@ -47,7 +48,14 @@ def verify(program: Program) -> None:
 
 
 def _fail(what: str, where: str, got: object, expected: object) -> None:
-    raise InvalidProgram(what, where=where, got=str(got), expected=str(expected))
+    raise InvalidProgram(what, where=where, got=_said(got), expected=_said(expected))
+
+
+def _said(found: object) -> str:
+    """Types by their short names; several things with commas between them."""
+    if isinstance(found, list | tuple | set | dict):
+        return ", ".join(map(_said, found)) or "none"
+    return found.short if isinstance(found, DType) else str(found)
 
 
 def _check_buffers(program: Program) -> None:
@@ -57,23 +65,16 @@ def _check_buffers(program: Program) -> None:
     ):
         twice = [n for n, count in Counter(names).items() if count > 1]
         if twice:
-            _fail(f"two {kind} have one name", program.name, ", ".join(twice), "names used once")
+            _fail(f"two {kind} have one name", program.name, twice, "names used once")
     for buffer in program.buffers:
+        where = f"{program.name}: {buffer.name}"
         if len(buffer.shape) != len(buffer.stride):
-            _fail(
-                "a buffer's shape and stride disagree in rank",
-                f"{program.name}: {buffer.name}",
-                f"{len(buffer.shape)} sizes, {len(buffer.stride)} strides",
-                "as many strides as sizes",
-            )
+            got = f"{len(buffer.shape)} sizes, {len(buffer.stride)} strides"
+            _fail("a buffer's shape and stride disagree in rank", where, got, "as many of both")
         for expr in (*buffer.shape, *buffer.stride):
             if not all(s.is_positive for s in expr.free_symbols):
-                _fail(
-                    "a buffer's layout uses something other than sizes",
-                    f"{program.name}: {buffer.name}",
-                    expr,
-                    "numbers and size symbols",
-                )
+                what = "a buffer's layout uses something other than sizes"
+                _fail(what, where, expr, "numbers and size symbols")
     if not program.nests and not program.outputs:
         _fail("a program does nothing", program.name, "no nests, no outputs", "at least one")
 
@@ -81,7 +82,7 @@ def _check_buffers(program: Program) -> None:
 def _check_outputs(program: Program, buffers: Mapping[str, Buffer], written: set[str]) -> None:
     for name in program.outputs:
         if name not in buffers:
-            _fail("an output is no buffer", program.name, name, ", ".join(buffers))
+            _fail("an output is no buffer", program.name, name, [*buffers])
         if buffers[name].role is Role.TEMPORARY:
             _fail("an output is a temporary buffer", program.name, name, "an output or an input")
     for buffer in program.buffers:
@@ -89,12 +90,8 @@ def _check_outputs(program: Program, buffers: Mapping[str, Buffer], written: set
         if buffer.role is Role.OUTPUT and buffer.name not in written and not is_empty:
             _fail("an output is never written", program.name, buffer.name, "a store to it")
         if buffer.role is Role.OUTPUT and buffer.name not in program.outputs:
-            _fail(
-                "an output buffer is not among the outputs",
-                program.name,
-                buffer.name,
-                ", ".join(program.outputs),
-            )
+            what = "an output buffer is not among the outputs"
+            _fail(what, program.name, buffer.name, program.outputs)
 
 
 def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
@@ -102,12 +99,8 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
         s.buffer for n in program.nests for s in n.stores if buffers[s.buffer].role is Role.INPUT
     }
     if stored != set(program.mutated):
-        _fail(
-            "the mutated inputs are not the inputs that are stored to",
-            program.name,
-            ", ".join(program.mutated) or "none",
-            ", ".join(sorted(stored)) or "none",
-        )
+        what = "the mutated inputs are not the inputs that are stored to"
+        _fail(what, program.name, program.mutated, sorted(stored))
     first_store: dict[str, int] = {}
     for number, nest in enumerate(program.nests):
         for store in nest.stores:
@@ -115,7 +108,7 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
                 first_store.setdefault(store.buffer, number)
     old: set[str] = set()
     for number, nest in enumerate(program.nests):
-        loads = [v for v in ir.walk(ir.store_roots(nest.stores)) if isinstance(v, ir.Load)]
+        loads = ir.loads(nest.stores)
         plain = {(s.buffer, s.index) for s in nest.stores if s.mode is ir.StoreMode.PLAIN}
         for name in sorted({v.buffer for v in loads} & first_store.keys()):
             if first_store[name] >= number:
@@ -126,12 +119,9 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
                 if first_store[name] > number or not all(own):
                     old.add(name)
             elif name in old:
-                _fail(
-                    "a mutated input is read before and after it was overwritten",
-                    f"{program.name}: {nest.name}",
-                    f"load of {name}",
-                    f"reads before {program.nests[first_store[name]].name}, or none there",
-                )
+                what = "a mutated input is read before and after it was overwritten"
+                expected = f"reads before {program.nests[first_store[name]].name}, or none there"
+                _fail(what, f"{program.name}: {nest.name}", f"load of {name}", expected)
 
 
 @dataclass(slots=True)
@@ -140,15 +130,29 @@ class _NestChecker:
 
     nest: ir.Nest
     buffers: Mapping[str, Buffer]
+    axes: tuple[ir.Axis, ...] = field(init=False)
     simplifier: Simplifier = field(init=False)
     _where: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self.simplifier = Simplifier.of_axes((*self.nest.axes, *self.nest.raxes))
+        self.axes = (*self.nest.axes, *self.nest.raxes)
+        self.simplifier = Simplifier.of_axes(self.axes)
         self._where = self.nest.name
 
     def _fail(self, what: str, got: object, expected: object) -> None:
         _fail(what, self._where, got, expected)
+
+    def _require_type(self, what: str, found: DType, *wanted: DType) -> None:
+        if found not in wanted:
+            self._fail(what, found, wanted)
+
+    def _require_one(
+        self, what: str, value: ir.Reduce | ir.Scan | ir.Sort, components: int
+    ) -> None:
+        """One operand, and a component that there is."""
+        if len(value.args) != 1 or not 0 <= value.component < components:
+            got = f"{len(value.args)} operands, component {value.component}"
+            self._fail(what, got, f"1 operand, components below {components}")
 
     def check(self, written: set[str]) -> None:
         """All rules of this nest; ``written`` names what may be read."""
@@ -165,19 +169,17 @@ class _NestChecker:
             self._check_scopes(store)
         self._where = self.nest.name
         if self.nest.is_reduction != reductions:
-            self._fail(
-                "reduction axes and reductions do not go together",
-                f"{len(self.nest.raxes)} reduction axes, "
-                f"{'some' if reductions else 'no'} reductions, scans or sorts",
-                "both or neither",
+            what, some = "reduction axes and reductions do not go together", "some" * reductions
+            got = (
+                f"{len(self.nest.raxes)} reduction axes, {some or 'no'} reductions, scans or sorts"
             )
+            self._fail(what, got, "both or neither")
 
     def _check_axes(self) -> None:
-        axes = (*self.nest.axes, *self.nest.raxes)
-        twice = [v.name for v, n in Counter(a.var for a in axes).items() if n > 1]
+        twice = [v.name for v, n in Counter(a.var for a in self.axes).items() if n > 1]
         if twice:
-            self._fail("two axes share a variable", ", ".join(twice), "one axis each")
-        for axis in axes:
+            self._fail("two axes share a variable", twice, "one axis each")
+        for axis in self.axes:
             if not all(s.is_positive for s in sympy.sympify(axis.size).free_symbols):
                 self._fail("an axis size is no size", axis.size, "numbers and sizes")
         if self.nest.raxes and self.nest.rnumel == 1:
@@ -189,33 +191,28 @@ class _NestChecker:
         self._check_index(store.index, store.indirect, (*self.nest.axes, *along))
         if store.mask is None:
             self._check_extent(store.index, store.indirect, buffer)
-        elif store.mask.dtype is not DType.BOOL:
-            self._fail("the mask of a store is not bool", store.mask.dtype.short, "b8")
-        want = buffer.dtype.compute
-        if store.value.dtype is not want:
-            self._fail("a store has the wrong type", store.value.dtype.short, want.short)
-        if store.mode.is_atomic and buffer.dtype not in ATOMIC[store.mode]:
+        else:
+            self._require_type("the mask of a store is not bool", store.mask.dtype, DType.BOOL)
+        self._require_type("a store has the wrong type", store.value.dtype, buffer.dtype.compute)
+        if store.mode.is_atomic:
             what = f"this type has no {store.mode.value.replace('_', ' ')}"
-            self._fail(what, buffer.dtype.short, ", ".join(d.short for d in ATOMIC[store.mode]))
+            self._require_type(what, buffer.dtype, *ATOMIC[store.mode])
 
     def _buffer(self, name: str) -> Buffer:
         if name not in self.buffers:
-            self._fail("an access names no buffer", name, ", ".join(self.buffers))
+            self._fail("an access names no buffer", name, [*self.buffers])
         return self.buffers[name]
 
     def _check_value(self, value: ir.Value, written: set[str]) -> None:
         rounds = isinstance(value, ir.Compute) and value.op in (Op.CAST, Op.BITCAST)
-        if value.dtype not in COMPUTE_TYPES and not (rounds and value.dtype in _ROUNDED_TO):
-            self._fail(
-                "a value has a type that nothing is computed in",
-                value.dtype.short,
-                ", ".join(d.short for d in COMPUTE_TYPES),
-            )
+        if not (rounds and value.dtype in _ROUNDED_TO):
+            what = "a value has a type that nothing is computed in"
+            self._require_type(what, value.dtype, *COMPUTE_TYPES)
         match value:
             case ir.Load():
                 self._check_load(value, written)
             case ir.IndexValue():
-                self._check_index(value.index, value.indirect, (*self.nest.axes, *self.nest.raxes))
+                self._check_index(value.index, value.indirect, self.axes)
             case ir.Compute():
                 self._check_compute(value)
             case ir.Masked():
@@ -229,15 +226,11 @@ class _NestChecker:
 
     def _check_load(self, load: ir.Load, written: set[str]) -> None:
         buffer = self._buffer(load.buffer)
-        if buffer.dtype.compute is not load.dtype:
-            self._fail(
-                f"a load of {load.buffer} has the wrong type",
-                load.dtype.short,
-                buffer.dtype.compute.short,
-            )
+        what = f"a load of {load.buffer} has the wrong type"
+        self._require_type(what, load.dtype, buffer.dtype.compute)
         if load.buffer not in written:
             self._fail("a buffer is read before it is written", load.buffer, "an earlier store")
-        self._check_index(load.index, load.indirect, (*self.nest.axes, *self.nest.raxes))
+        self._check_index(load.index, load.indirect, self.axes)
 
     def _check_compute(self, value: ir.Compute) -> None:
         dtypes = tuple(a.dtype for a in value.args)
@@ -251,32 +244,19 @@ class _NestChecker:
             raise InvalidProgram(
                 error.what, f"{self._where}: {value.op.value}", error.got, error.expected
             ) from error
-        if value.dtype is not want:
-            self._fail(f"{value.op.value} has the wrong result type", value.dtype.short, want.short)
+        self._require_type(f"{value.op.value} has the wrong result type", value.dtype, want)
 
     def _check_masked(self, value: ir.Masked) -> None:
-        if value.mask.dtype is not DType.BOOL:
-            self._fail("a mask is not bool", value.mask.dtype.short, "b8")
-        kinds = {value.body.dtype, value.other.dtype, value.dtype}
-        if len(kinds) != 1:
-            got = ", ".join(sorted(k.short for k in kinds))
-            self._fail("the sides of a masked value differ in type", got, "one type")
+        self._require_type("a mask is not bool", value.mask.dtype, DType.BOOL)
+        for side in (value.body, value.other):
+            what = "the sides of a masked value differ in type"
+            self._require_type(what, side.dtype, value.dtype)
 
     def _check_reduce(self, value: ir.Reduce) -> None:
-        components = COMPONENTS.get(value.kind, 1)
-        if len(value.args) != 1 or not 0 <= value.component < components:
-            self._fail(
-                f"a {value.kind.value} reduction is malformed",
-                f"{len(value.args)} operands, component {value.component}",
-                f"1 operand, components below {components}",
-            )
-        want = reduced_dtype(value.kind, value.args[0].dtype)
-        if value.dtype not in want:
-            self._fail(
-                f"a {value.kind.value} reduction has the wrong type",
-                value.dtype.short,
-                " or ".join(d.short for d in want),
-            )
+        what = f"a {value.kind.value} reduction"
+        self._require_one(f"{what} is malformed", value, COMPONENTS.get(value.kind, 1))
+        wanted = reduced_dtype(value.kind, value.args[0].dtype)
+        self._require_type(f"{what} has the wrong type", value.dtype, *wanted)
 
     def _check_scan(self, value: ir.Scan | ir.Sort) -> None:
         if isinstance(value, ir.Scan) and isinstance(value.kind, ir.Combine):
@@ -285,18 +265,13 @@ class _NestChecker:
                 self._fail("a scan's function does not fit its operands", types, "types alike")
             return
         pairs = isinstance(value, ir.Sort) or value.kind in (ir.ScanKind.MAX, ir.ScanKind.MIN)
-        if len(value.args) != 1 or not 0 <= value.component < 1 + pairs:
-            self._fail(
-                "a scan or a sort is malformed",
-                f"{len(value.args)} operands, component {value.component}",
-                f"1 operand, components below {1 + pairs}",
-            )
+        self._require_one("a scan or a sort is malformed", value, 1 + pairs)
         of = value.args[0].dtype
         want = DType.I64 if value.component else of
         sums = isinstance(value, ir.Scan) and value.kind in (ir.ScanKind.SUM, ir.ScanKind.PROD)
         if value.dtype is not want or (sums and of not in (DType.I64, DType.F32, DType.F64)):
             got = f"{value.dtype.short} of {of.short}"
-            self._fail("a scan or a sort has the wrong type", got, want.short)
+            self._fail("a scan or a sort has the wrong type", got, want)
 
     def _check_index(
         self, index: sympy.Expr, indirect: ir.Indirect, axes: Iterable[ir.Axis]
@@ -309,60 +284,44 @@ class _NestChecker:
             if s not in known and not s.is_positive and not isinstance(s, Number)
         ]
         if strange:
-            self._fail(
-                f"the index {index} uses a variable that is no axis here",
-                ", ".join(sorted(strange)),
-                ", ".join(sorted(s.name for s in known)) or "no variable",
-            )
+            what = f"the index {index} uses a variable that is no axis here"
+            self._fail(what, sorted(strange), sorted(s.name for s in known))
         if index.is_integer is False:
             self._fail("an index is not whole", index, "an integer expression")
         for symbol, value in indirect:
             if not value.dtype.is_integer:
-                self._fail(
-                    f"the index {symbol.name} is read from something that is no integer",
-                    value.dtype.short,
-                    "an integer",
-                )
+                what = f"the index {symbol.name} is read from something that is no integer"
+                self._fail(what, value.dtype, "an integer")
 
     def _check_extent(self, index: sympy.Expr, indirect: ir.Indirect, buffer: Buffer) -> None:
         """Where bounds are numbers they must lie inside the storage."""
-        if indirect or any(a.size == 0 for a in (*self.nest.axes, *self.nest.raxes)):
+        if indirect or any(a.size == 0 for a in self.axes):
             return
-        low, high = self.simplifier.bounds(index)
-        extent = sympy.sympify(buffer.extent)
+        (low, high), extent = self.simplifier.bounds(index), sympy.sympify(buffer.extent)
         below = low is not None and low.is_Integer and int(low) < 0
-        above = (
-            high is not None and high.is_Integer and extent.is_Integer and int(high) >= int(extent)
-        )
-        axes = (a.var for a in (*self.nest.axes, *self.nest.raxes))
+        known = high is not None and high.is_Integer and extent.is_Integer
+        above = high is not None and known and int(high) >= int(extent)
+        axes = (a.var for a in self.axes)
         # Bounds are attained where every variable occurs in one linear term.
         exact = linear(self.simplifier.simplify(index), positions(axes)) is not None
         if (below or above) and exact:
-            self._fail(
-                f"the index {index} leaves {buffer.name}", f"{low} to {high}", f"0 to {extent - 1}"
-            )
+            what = f"the index {index} leaves {buffer.name}"
+            self._fail(what, f"{low} to {high}", f"0 to {extent - 1}")
 
     def _check_scopes(self, store: ir.Store) -> None:
         """Reduction variables live only inside reductions, except in nests that scan or sort;
         loads outside of masks stay within their buffers."""
         raxes = set() if self.nest.is_scan else {a.var for a in self.nest.raxes}
-        seen: set[tuple[int, bool, bool]] = set()
-        stack: list[tuple[ir.Value, bool, bool]] = [
-            (v, False, False) for v in ir.store_roots([store])
-        ]
-        while stack:
-            value, reduced, masked = stack.pop()
-            key = (id(value), reduced, masked)
-            if key in seen:
-                continue
-            seen.add(key)
-            self._check_use(value, reduced, masked, raxes)
+
+        def under(use: tuple[ir.Value, bool, bool]) -> list[tuple[ir.Value, bool, bool]]:
+            value, reduced, masked = use
             inside = reduced or isinstance(value, ir.Reduce)
             if isinstance(value, ir.Masked):
-                stack.append((value.mask, inside, masked))
-                stack.append((value.body, inside, True))
-            else:
-                stack.extend((o, inside, masked) for o in ir.operands(value))
+                return [(value.mask, inside, masked), (value.body, inside, True)]
+            return [(o, inside, masked) for o in ir.operands(value)]
+
+        for use in reached([(v, False, False) for v in ir.store_roots([store])], under):
+            self._check_use(*use, raxes)
 
     def _check_use(
         self, value: ir.Value, reduced: bool, masked: bool, raxes: set[sympy.Symbol]
@@ -370,11 +329,8 @@ class _NestChecker:
         if isinstance(value, ir.Load | ir.IndexValue) and not reduced:
             outside = self.simplifier.free_symbols(value.index) & raxes
             if outside:
-                self._fail(
-                    "a reduction variable is used outside its reduction",
-                    ", ".join(sorted(s.name for s in outside)),
-                    "parallel variables alone",
-                )
+                what = "a reduction variable is used outside its reduction"
+                self._fail(what, sorted(s.name for s in outside), "parallel variables alone")
         if isinstance(value, ir.Scan | ir.Sort) and not (reduced or self.nest.is_scan):
             self._fail("a scan stands beside a reduction", "both", "a nest for each")
         if isinstance(value, ir.Reduce) and reduced:

@@ -7,6 +7,7 @@ to a file named by its hash before it is executed. Nothing is entered in
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from harness.errors import CompileFailed, HarnessError, InvalidProgram
+from harness.errors import CompileFailed, HarnessError, InvalidProgram, reason
 from harness.files import write_atomically
 from harness.heuristics.facts import OPTIONS, Config, Facts
 from harness.heuristics.registry import candidates
@@ -225,6 +226,12 @@ def load(text: str, cache: Path | None = None) -> LoadedModule:
     return LoadedModule(module, text, path, **_checked(module, path))
 
 
+def keeping() -> Callable[[str, Path | None], LoadedModule]:
+    """``load`` for who asks for modules again: the latest 256 stay, more than a session has in
+    flight between looking up and timing."""
+    return functools.lru_cache(256)(load)
+
+
 def _holds(path: Path, data: bytes) -> bool:
     try:
         return path.read_bytes() == data
@@ -244,7 +251,7 @@ def _execute(text: str, path: Path) -> ModuleType:
         raise CompileFailed(
             "an emitted module cannot be executed",
             where=str(path),
-            got=f"{type(error).__name__}: {error}",
+            got=reason(error),
             expected="Python text that imports only torch and triton",
             remedy="emit the module again",
         ) from error

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import sympy
 
 from harness.decisions import UNDECIDED, Decisions
+from harness.ir import nodes as ir
 from harness.ir.affine import build, size_hint
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Axis, Builder, Made, Nest, Reduce, Value, buffers_read, rewrite_stores
 from harness.ir.program import Program, Role
 from harness.ir.simplify import Simplifier
 from harness.schedule import space
@@ -56,14 +56,14 @@ def _remove_dead(program: Program) -> Program:
     the shape was asked (``full_like``) is read by nobody any more."""
     needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
     needed |= {*program.outputs, *program.mutated}
-    kept: list[Nest] = []
+    kept: list[ir.Nest] = []
     for nest in reversed(program.nests):
         stores = tuple(s for s in nest.stores if s.buffer in needed)
         if not stores:
             continue
         if len(stores) < len(nest.stores):
             nest = replace(nest, stores=stores)
-        needed.update(buffers_read(nest))
+        needed.update(ir.buffers_read(nest))
         kept.append(nest)
     buffers = tuple(b for b in program.buffers if b.name in needed)
     if len(kept) == len(program.nests) and len(buffers) == len(program.buffers):
@@ -132,90 +132,70 @@ def _descending(access: space.AffineAccess, dimensions: list[int]) -> tuple[int,
     return tuple(sorted(dimensions, key=lambda k: (-abs(size_hint(access.strides[k])), k)))
 
 
-def axes_of(candidate: space.Candidate, reduced: bool) -> tuple[Axis, ...]:
+def axes_of(candidate: space.Candidate, reduced: bool) -> tuple[ir.Axis, ...]:
     """The loops of an arranged candidate: ``i0, i1, …`` parallel, ``r0, r1, …`` reduced."""
     prefix = "r" if reduced else "i"
     return tuple(
-        Axis(axis_symbol(prefix, n), sympy.sympify(candidate.sizes[k]))
+        ir.Axis(axis_symbol(prefix, n), sympy.sympify(candidate.sizes[k]))
         for n, k in enumerate(candidate.dimensions(reduced))
     )
 
 
-def walked_axes(candidate: space.Candidate) -> tuple[Axis, ...]:
+def walked_axes(candidate: space.Candidate) -> tuple[ir.Axis, ...]:
     """Those of the parallel loops that reductions across run over."""
     pairs = zip(candidate.dimensions(False), axes_of(candidate, False), strict=True)
     return tuple(axis for place, axis in pairs if place in candidate.walked)
 
 
-class _Addresses:
-    """Index expressions of one view, over the candidate's loop variables."""
+def _addresses(
+    view: space.NestView, variables: Sequence[sympy.Symbol], simplifier: Simplifier
+) -> ir.Address:
+    """What index expressions of ``view`` are over a candidate's loop ``variables``."""
 
-    def __init__(
-        self, view: space.NestView, candidate: space.Candidate, variables: Sequence[sympy.Symbol]
-    ) -> None:
-        self.view = view
-        self.candidate = candidate
-        self.variables = variables
-        self.known: dict[sympy.Expr, sympy.Expr] = {}
-        self.loops: dict[sympy.Symbol, sympy.Expr] | None = None
-        self.simplifier: Simplifier | None = None
+    def over(access: space.AffineAccess) -> sympy.Expr:
+        return build(access.offset, access.strides, variables)
 
-    def of(self, expr: sympy.Expr) -> sympy.Expr:
-        """``expr`` over the new loops."""
-        found = self.known.get(expr)
-        if found is None:
-            found = self.known[expr] = self._make(expr)
-        return found
+    # An old variable is known by its access; without one it runs over one point only, or occurs in
+    # no address that is not an access itself.
+    known = {a.name: over(a) for a in view.accesses if a.use is space.Use.AXIS}
+    axes = (*view.nest.axes, *view.nest.raxes)
+    loops = {axis.var: known.get(axis.var.name, sympy.S.Zero) for axis in axes}
 
-    def _make(self, expr: sympy.Expr) -> sympy.Expr:
-        place = self.view.of_index.get(expr)
+    @functools.cache
+    def moved(expr: sympy.Expr) -> sympy.Expr:
+        place = view.of_index.get(expr)
         if place is not None:
-            return self._sum(self.view.accesses[place])
-        if self.simplifier is None:
-            sizes = zip(self.variables, self.candidate.sizes, strict=True)
-            self.simplifier = Simplifier(dict(sizes))
-        return self.simplifier.simplify(expr.xreplace(self._loops()))
+            return over(view.accesses[place])
+        return simplifier.simplify(expr.xreplace(loops))
 
-    def _sum(self, access: space.AffineAccess) -> sympy.Expr:
-        return build(access.offset, access.strides, self.variables)
-
-    def _loops(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """Old loop variables in terms of the new: kept ones by their accesses; what has
-        none runs over one point only or occurs in no such address."""
-        if self.loops is None:
-            nest = self.view.nest
-            self.loops = {a.var: sympy.S.Zero for a in (*nest.axes, *nest.raxes)}
-            for access in self.view.accesses:
-                if access.use is space.Use.AXIS:
-                    var = next(a for a in self.loops if a.name == access.name)
-                    self.loops[var] = self._sum(access)
-        return self.loops
+    return moved
 
 
-def _across(builder: Builder, value: Value, made: Made) -> Value | None:
+def _across(builder: ir.Builder, value: ir.Value, made: ir.Made) -> ir.Value | None:
     """A reduction over rows that are walked, which is another one than that of the same values
     along them."""
-    if not isinstance(value, Reduce):
+    if not isinstance(value, ir.Reduce):
         return None
     args = [made[id(arg)] for arg in value.args]
     return builder.reduce(value.kind, *args, dtype=value.dtype, across=True)
 
 
-def write(candidate: space.Candidate) -> dict[int, Nest]:
+def write(candidate: space.Candidate) -> dict[int, ir.Nest]:
     """Every nest of an arranged candidate over the candidate's loops, by nest number. Values
     are interned per candidate, so that what two nests share is one object."""
-    builder = Builder()
+    builder = ir.Builder()
     axes, raxes = axes_of(candidate, False), axes_of(candidate, True)
     loops = {False: iter(axes), True: iter(raxes)}
     variables = [next(loops[is_reduced]).var for is_reduced in candidate.reduced]
-    nests: dict[int, Nest] = {}
+    simplifier = Simplifier(dict(zip(variables, candidate.sizes, strict=True)))
+    nests: dict[int, ir.Nest] = {}
     for view in candidate.views:
-        nest, addresses = view.nest, _Addresses(view, candidate, variables)
-        stores = rewrite_stores(nest.stores, builder, addresses.of)
+        nest, moved = view.nest, _addresses(view, variables, simplifier)
+        stores = ir.rewrite_stores(nest.stores, builder, moved)
         along, over = axes, () if view.level is space.Level.FLAT else raxes
         if view.level is space.Level.ACROSS:
             over = walked_axes(candidate)
             along = (*(a for a in axes if a not in over), *raxes)
-            stores = rewrite_stores(stores, builder, replace=partial(_across, builder))
-        nests[view.number] = Nest(nest.name, along, over, stores, nest.origins)
+            stores = ir.rewrite_stores(stores, builder, replace=functools.partial(_across, builder))
+        nests[view.number] = ir.Nest(nest.name, along, over, stores, nest.origins)
     return nests

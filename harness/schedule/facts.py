@@ -41,8 +41,8 @@ class Facts:
 
     program: Program
     buffers: dict[str, Buffer]
-    readers: dict[str, tuple[int, ...]]
-    writers: dict[str, tuple[int, ...]]
+    readers: dict[str, list[int]]
+    writers: dict[str, list[int]]
     into: tuple[tuple[Edge, ...], ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -66,35 +66,35 @@ class Facts:
 
 
 def gather(program: Program) -> Facts:
-    """The facts of ``program``."""
+    """The facts of ``program``. A nest that reads depends on every earlier write of the buffer,
+    since several may each write a part; one that writes on every earlier read and write."""
     readers: dict[str, list[int]] = {}
     writers: dict[str, list[int]] = {}
-    into: list[list[Edge]] = [[] for _ in program.nests]
-    before = [0] * len(program.nests)
-    reads = [buffers_read(nest) for nest in program.nests]
-    writes = [buffers_written(nest) for nest in program.nests]
-    for number, (read, written) in enumerate(zip(reads, writes, strict=True)):
+    into: list[tuple[Edge, ...]] = []
+    before: list[int] = []
+    for number, nest in enumerate(program.nests):
+        read, written = buffers_read(nest), buffers_written(nest)
+        hazards = [(writers, name, Hazard.READ_AFTER_WRITE) for name in read]
+        for name in written:
+            hazards.append((readers, name, Hazard.WRITE_AFTER_READ))
+            hazards.append((writers, name, Hazard.WRITE_AFTER_WRITE))
+        found = [Edge(n, number, name, h) for of, name, h in hazards for n in of.get(name, ())]
+        into.append(tuple(found))
+        before.append(0)
+        for edge in found:
+            before[number] |= before[edge.first] | 1 << edge.first
         for name in read:
             readers.setdefault(name, []).append(number)
         for name in written:
             writers.setdefault(name, []).append(number)
-    for edge in edges(reads, writes):
-        into[edge.second].append(edge)
-        before[edge.second] |= before[edge.first] | 1 << edge.first
     needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
-    return Facts(
-        program,
-        {b.name: b for b in program.buffers},
-        {k: tuple(v) for k, v in readers.items()},
-        {k: tuple(v) for k, v in writers.items()},
-        tuple(map(tuple, into)),
-        tuple(before),
-        _after(into),
-        frozenset(needed | set(program.outputs) | set(program.mutated)),
-    )
+    needed |= {*program.outputs, *program.mutated}
+    buffers, after = {b.name: b for b in program.buffers}, _after(into)
+    facts = buffers, readers, writers, tuple(into), tuple(before), after, frozenset(needed)
+    return Facts(program, *facts)
 
 
-def _after(into: list[list[Edge]]) -> tuple[int, ...]:
+def _after(into: Sequence[Sequence[Edge]]) -> tuple[int, ...]:
     after = [0] * len(into)
     for number in reversed(range(len(into))):
         for edge in into[number]:
@@ -105,30 +105,3 @@ def _after(into: list[list[Edge]]) -> tuple[int, ...]:
 def bits(mask: int) -> list[int]:
     """Positions of the set bits, ascending."""
     return [k for k, bit in enumerate(reversed(f"{mask:b}")) if bit == "1"]
-
-
-def edges(reads: Sequence[Sequence[str]], writes: Sequence[Sequence[str]]) -> tuple[Edge, ...]:
-    """All hazards between nests that are in a valid order, by (second, first).
-
-    ``reads[n]`` and ``writes[n]`` name the buffers of nest ``n`` (``buffers_read``,
-    ``buffers_written``).
-
-    A read depends on every earlier write of its buffer, since several nests may each
-    write a part; a write depends on every earlier read and write.
-    """
-    writers: dict[str, list[int]] = {}
-    readers: dict[str, list[int]] = {}
-    found: list[Edge] = []
-    for number, (read, written) in enumerate(zip(reads, writes, strict=True)):
-        for name in read:
-            found += [Edge(w, number, name, Hazard.READ_AFTER_WRITE) for w in writers.get(name, ())]
-        for name in written:
-            found += [Edge(r, number, name, Hazard.WRITE_AFTER_READ) for r in readers.get(name, ())]
-            found += [
-                Edge(w, number, name, Hazard.WRITE_AFTER_WRITE) for w in writers.get(name, ())
-            ]
-        for name in read:
-            readers.setdefault(name, []).append(number)
-        for name in written:
-            writers.setdefault(name, []).append(number)
-    return tuple(found)

@@ -291,9 +291,8 @@ class Fuser:
         a, b = one.candidate, other.candidate
         unrelated = not (one.after & other.members or one.before & other.members)
         if self._decided(first, second) is False:
-            return Rejection(
-                "decisions", "the decisions that are replayed have them in two kernels"
-            )
+            reason = "the decisions that are replayed have them in two kernels"
+            return Rejection("decisions", reason)
         sides = pair(a, b)
         if isinstance(sides, Rejection):
             return sides
@@ -303,9 +302,8 @@ class Fuser:
             return Rejection("cycle", f"{through} must run between {a.name} and {b.name}")
         distance = self._distance(one, other)
         if unrelated and distance > MAX_DISTANCE:
-            return Rejection(
-                "too far apart", f"{distance} nests between them, limit {MAX_DISTANCE}"
-            )
+            reason = f"{distance} nests between them, limit {MAX_DISTANCE}"
+            return Rejection("too far apart", reason)
         limited = too_much(a, b, self.facts)
         if limited is not None:
             return limited
@@ -315,10 +313,8 @@ class Fuser:
         worth = saved(a, joined, self.facts)
         traffic = min(_traffic(a, self.facts), _traffic(b, self.facts))
         if worth == 0 or (unrelated and worth * WORTHWHILE < traffic):
-            return Rejection(
-                "nothing to save",
-                f"{worth} bytes would be saved of the {traffic} that the smaller one moves",
-            )
+            reason = f"{worth} bytes would be saved of the {traffic} that the smaller one moves"
+            return Rejection("nothing to save", reason)
         return _Entry((-worth, unrelated, distance, first, second), (a, b), joined)
 
     def _fuse(self, first: int, second: int, joined: Candidate) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain, combinations
 
 from harness.ir.affine import same, size_hint
 from harness.schedule.facts import Facts
@@ -33,37 +34,29 @@ def pair(first: Candidate, second: Candidate) -> Sides | Rejection:
         if same(first.numel, second.numel) and same(first.rnumel, second.rnumel):
             classes = ((parallel, second.dimensions(False)), (reduced, second.dimensions(True)))
             return Sides(first, second, classes, (), Level.REDUCE)
-        return Rejection(
-            "reduction sizes",
-            f"{first.name} reduces {first.numel} x {first.rnumel}, "
-            f"{second.name} reduces {second.numel} x {second.rnumel}",
-        )
+        sizes = (f"{c.name} reduces {c.numel} x {c.rnumel}" for c in (first, second))
+        return Rejection("reduction sizes", ", ".join(sizes))
     if same(first.numel, second.numel):
         return Sides(first, second, ((parallel, others),), reduced, Level.FLAT)
     if first.rnumel != 1 and same(first.numel * first.rnumel, second.numel):
         return Sides(first, second, ((everything, others),), (), Level.FULL)
     shape = f"{first.numel}" if first.rnumel == 1 else f"{first.numel} x {first.rnumel}"
-    return Rejection(
-        "sizes", f"{first.name} runs over {shape} points, {second.name} over {second.numel}"
-    )
+    reason = f"{first.name} runs over {shape} points, {second.name} over {second.numel}"
+    return Rejection("sizes", reason)
 
 
 def too_much(first: Candidate, second: Candidate, facts: Facts) -> Rejection | None:
     """Limits on what one kernel may hold."""
-    views = (*first.views, *second.views)
-    if len(views) > MAX_NESTS:
-        return Rejection("too many nests", f"together {len(views)} nests, limit {MAX_NESTS}")
-    operations = sum(v.operations for v in views)
-    if operations > MAX_OPERATIONS:
-        return Rejection(
-            "too many operations",
-            f"together {operations} scalar operations, limit {MAX_OPERATIONS}",
-        )
-    members = first.members | second.members
+    views, members = (*first.views, *second.views), first.members | second.members
     touched = {b for v in views for b in (*v.reads, *v.writes)}
     pointers = sum(not facts.vanishes(b, members) for b in touched)
-    if pointers > MAX_BUFFERS:
-        return Rejection("too many arguments", f"together {pointers} pointers, limit {MAX_BUFFERS}")
+    for what, unit, count, limit in (
+        ("nests", "nests", len(views), MAX_NESTS),
+        ("operations", "scalar operations", sum(v.operations for v in views), MAX_OPERATIONS),
+        ("arguments", "pointers", pointers, MAX_BUFFERS),
+    ):
+        if count > limit:
+            return Rejection(f"too many {what}", f"together {count} {unit}, limit {limit}")
     return None
 
 
@@ -104,46 +97,36 @@ def _crossing(
     the earlier nest first."""
     left = {v.number for v in sides.first.views}
     accesses: dict[str, list[tuple[NestView, AffineAccess]]] = {}
-    written: set[str] = set()
     for view in joined.views:
         for access in view.accesses:
             if access.use in (Use.LOAD, Use.STORE, Use.ATOMIC):
                 accesses.setdefault(access.name, []).append((view, access))
-                if access.use is not Use.LOAD:
-                    written.add(access.name)
-    for name, found in accesses.items():
-        if name not in written:
-            continue
-        for place, (view, access) in enumerate(found):
-            for other, other_access in found[place + 1 :]:
-                crossing = (view.number in left) != (other.number in left)
-                if crossing and not (access.use is Use.LOAD and other_access.use is Use.LOAD):
-                    yield view, access, other, other_access
+    written = (f for f in accesses.values() if any(a.use is not Use.LOAD for _, a in f))
+    for (view, access), (other, other_access) in chain.from_iterable(
+        combinations(f, 2) for f in written
+    ):
+        crossing = (view.number in left) != (other.number in left)
+        if crossing and not access.use is other_access.use is Use.LOAD:
+            yield view, access, other, other_access
 
 
 def _accesses_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     """Whether every element one side hands to the other stays at its point."""
     for view, access, other, other_access in _crossing(sides, joined):
+        names = view.nest.name, other.nest.name
         if Use.ATOMIC in (access.use, other_access.use):
-            return Rejection(
-                "atomic store",
-                f"{view.nest.name} and {other.nest.name} use {access.name}, "
-                "which any point may change atomically",
-            )
+            reason = f"{names[0]} and {names[1]} use {access.name}, which any point may change"
+            return Rejection("atomic store", f"{reason} atomically")
         if access.matches(other_access):
             continue
         address = f"{_address(access, joined)} against {_address(other_access, joined)}"
         if other_access.use is Use.LOAD:
-            return Rejection(
-                "index mismatch",
-                f"{other.nest.name} reads {access.name} elsewhere than {view.nest.name} "
-                f"writes it: {address}",
+            reason = (
+                f"{names[1]} reads {access.name} elsewhere than {names[0]} writes it: {address}"
             )
-        return Rejection(
-            "mutation hazard",
-            f"{other.nest.name} overwrites {access.name}, which {view.nest.name} uses at "
-            f"another point: {address}",
-        )
+            return Rejection("index mismatch", reason)
+        reason = f"{names[1]} overwrites {access.name}, which {names[0]} uses at another point"
+        return Rejection("mutation hazard", f"{reason}: {address}")
     return None
 
 
@@ -156,28 +139,20 @@ def _scan_is_alone(joined: Candidate) -> Rejection | None:
     found = [v for v in joined.views if v.nest.is_scan]
     if not (others and found):
         return None
-    return Rejection(
-        "split scan",
-        f"several programs share each row of {found[0].nest.name}, "
-        f"{others[0].nest.name} needs whole rows",
-    )
+    reason = f"several programs share each row of {found[0].nest.name}"
+    return Rejection("split scan", f"{reason}, {others[0].nest.name} needs whole rows")
 
 
 def _positions_agree(joined: Candidate) -> Rejection | None:
     """Whether all reductions that yield positions count them in one order."""
-    first: tuple[NestView, AffineAccess] | None = None
-    for view in joined.views:
-        for access in view.accesses:
-            if access.use is not Use.REDUCED_POSITION:
-                continue
-            if first is not None and not access.matches(first[1]):
-                return Rejection(
-                    "index mismatch",
-                    f"{first[0].nest.name} and {view.nest.name} count reduced positions in "
-                    f"different orders: {_address(first[1], joined)} against "
-                    f"{_address(access, joined)}",
-                )
-            first = first or (view, access)
+    every = ((view, access) for view in joined.views for access in view.accesses)
+    counting = [(v, a) for v, a in every if a.use is Use.REDUCED_POSITION]
+    for view, access in counting[1:]:
+        first, counted = counting[0]
+        if not access.matches(counted):
+            orders = f"{_address(counted, joined)} against {_address(access, joined)}"
+            reason = f"{first.nest.name} and {view.nest.name} count reduced positions in"
+            return Rejection("index mismatch", f"{reason} different orders: {orders}")
     return None
 
 
@@ -215,10 +190,8 @@ def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     if not any(joined.reduced):
         count = len(first | second)
         if count > 2 and len(first) <= 2 and len(second) <= 2:
-            return Rejection(
-                "incompatible tilings",
-                f"together {count} loops are contiguous for some access, a kernel has 2 tiles",
-            )
+            reason = f"together {count} loops are contiguous for some access, a kernel has 2 tiles"
+            return Rejection("incompatible tilings", reason)
         return None
     own = {joined.reduced[k] for k in first}
     added = {joined.reduced[k] for k in second}
@@ -229,11 +202,9 @@ def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     if not clash:
         return None
     name = {False: "parallel", True: "reduced"}
-    return Rejection(
-        "incompatible tilings",
-        f"{sides.first.name} is contiguous along its {name[own == {True}]} loops, "
-        f"{sides.second.name} along the {name[own != {True}]} ones",
-    )
+    reason = f"{sides.first.name} is contiguous along its {name[own == {True}]} loops"
+    other = f"{sides.second.name} along the {name[own != {True}]} ones"
+    return Rejection("incompatible tilings", f"{reason}, {other}")
 
 
 def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
@@ -242,7 +213,5 @@ def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
     early = overwritten_too_early(joined, segments(joined, facts))
     if early is None:
         return None
-    return Rejection(
-        "mutation hazard",
-        f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten",
-    )
+    reason = f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten"
+    return Rejection("mutation hazard", reason)

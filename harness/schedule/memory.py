@@ -145,17 +145,9 @@ def reuse_in_place(
             last[name] = number
             first.setdefault(name, number)
     found: list[tuple[tuple[str, str], ...]] = []
-    for number, group in enumerate(groups):
-        dying = [
-            n
-            for n in touched[number].reads
-            if n not in kept and last[n] == number and first[n] < number
-        ]
-        born = [
-            n
-            for n in touched[number].writes
-            if buffers[n].role is not Role.INPUT and first[n] == number
-        ]
+    for number, (group, one) in enumerate(zip(groups, touched, strict=True)):
+        dying = [n for n in one.reads if n not in kept and first[n] < number == last[n]]
+        born = [n for n in one.writes if buffers[n].role is not Role.INPUT and first[n] == number]
         found.append(_pairs(group, born, dying, buffers))
     return tuple(found)
 
@@ -163,23 +155,18 @@ def reuse_in_place(
 def _pairs(
     group: FusedGroup, born: list[str], dying: list[str], buffers: dict[str, Buffer]
 ) -> tuple[tuple[str, str], ...]:
-    pairs: list[tuple[str, str]] = []
-    free = list(dying)
+    pairs: dict[str, str] = {}
     for output in born:
-        for name in free:
-            if _same_storage(buffers[output], buffers[name]) and may_overwrite(group, output, name):
-                pairs.append((output, name))
-                free.remove(name)
-                break
-    return tuple(pairs)
+        same = (n for n in dying if _same_storage(buffers[output], buffers[n]))
+        fitting = (n for n in same if n not in pairs.values() and may_overwrite(group, output, n))
+        if (name := next(fitting, None)) is not None:
+            pairs[output] = name
+    return tuple(pairs.items())
 
 
 def _same_storage(first: Buffer, second: Buffer) -> bool:
-    return (
-        first.dtype is second.dtype
-        and first.shape == second.shape
-        and first.stride == second.stride
-    )
+    one, other = ((b.dtype, b.shape, b.stride) for b in (first, second))
+    return one == other
 
 
 def may_overwrite(group: FusedGroup, output: str, name: str) -> bool:

@@ -7,8 +7,10 @@ later one needs; a full-size value that two loops need and no buffer keeps is co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.ir.reach import reached
 from harness.schedule.facts import Facts, Hazard
 from harness.schedule.group import SegmentKind
 from harness.schedule.space import Candidate, Level, NestView
@@ -102,23 +104,14 @@ def _recomputed(
 ) -> set[int]:
     """Full-size nests of earlier loops whose unsaved values this loop needs."""
     views = {v.number: v for v in candidate.views}
-    found: set[int] = set()
-    stack = sorted(numbers)
-    while stack:
-        number = stack.pop()
+
+    def needed(number: int) -> Iterator[int]:
         for edge in facts.into[number]:
-            first = edge.first
-            if (
-                first in views
-                and first not in found
-                and first not in numbers
-                and edge.hazard is Hazard.READ_AFTER_WRITE
-                and views[first].level is Level.FULL
-                and edge.buffer in inside
-            ):
-                found.add(first)
-                stack.append(first)
-    return found
+            read = edge.hazard is Hazard.READ_AFTER_WRITE and edge.buffer in inside
+            if read and edge.first in views and views[edge.first].level is Level.FULL:
+                yield edge.first
+
+    return reached(numbers, needed).keys() - numbers
 
 
 def overwritten_too_early(

@@ -96,10 +96,7 @@ class Candidate:
     @property
     def members(self) -> int:
         """The nests, as a mask of their numbers."""
-        mask = 0
-        for view in self.views:
-            mask |= 1 << view.number
-        return mask
+        return sum(1 << view.number for view in self.views)
 
     @property
     def name(self) -> str:
@@ -132,17 +129,12 @@ there; None for a dimension that a nest does not run along."""
 
 def restride(view: NestView, parts: Parts, level: Level | None = None) -> NestView:
     """``view`` over the dimensions ``parts``."""
-    accesses = tuple(
-        AffineAccess(
-            a.use,
-            a.name,
-            a.offset,
-            tuple(0 if k is None else a.strides[k] * weight for k, weight in parts),
-            a.exact,
-        )
-        for a in view.accesses
-    )
-    return replace(view, level=level or view.level, accesses=accesses)
+
+    def moved(a: AffineAccess) -> AffineAccess:
+        strides = tuple(0 if k is None else a.strides[k] * weight for k, weight in parts)
+        return AffineAccess(a.use, a.name, a.offset, strides, a.exact)
+
+    return replace(view, level=level or view.level, accesses=tuple(map(moved, view.accesses)))
 
 
 def merge_dimensions(candidate: Candidate) -> Candidate:
@@ -221,12 +213,8 @@ def _split_loops(
     for expr in divided:
         for atom in expr.atoms(FloorDiv, Mod):
             _note_cut(atom, cuts)
-    dimensions: list[_Dimension] = []
-    for var, size, reduced in loops:
-        if size == 1:
-            continue
-        dimensions.extend(_split_one(var, size, reduced, sorted(cuts[var])))
-    return dimensions
+    parts = (_split_one(var, n, reduced, sorted(cuts[var])) for var, n, reduced in loops if n != 1)
+    return [dimension for part in parts for dimension in part]
 
 
 def _note_cut(atom: sympy.Expr, cuts: dict[sympy.Symbol, set[int]]) -> None:
@@ -306,8 +294,8 @@ class _Reader:
             self.add_axis(var)
         if any(map(_is_ordered, every)):
             self.add_position()
-        keys = list(self.accesses)
-        of_index = {e: keys.index(k) for e, k in self.of_index.items()}
+        places = {key: place for place, key in enumerate(self.accesses)}
+        of_index = {e: places[k] for e, k in self.of_index.items()}
         level = Level.FULL if self.nest.is_scan else Level.REDUCE
         level = level if any(d.reduced for d in self.dimensions) else Level.FLAT
         return NestView(

@@ -23,7 +23,7 @@ LEAST_AGAIN = 128 << 10
 programs on each of 132 multiprocessors) are in the cache of an H200 together."""
 
 FEW_ROWS = 64
-"""Rows of unknown length that do not fill a device by themselves."""
+"""Rows of unknown length, in one piece, that do not fill a device by themselves."""
 
 _RESULTS = {
     ReduceKind.SUM: 1,
@@ -44,19 +44,20 @@ def shared_rows(
     """What the programs of a row need of a workspace: words for their results, twice because
     programs may be one row apart; of columns of an unknown number of rows, once, because each
     program has one block of them; None if nothing is shared."""
-    stores = [s for segment in segments for s in segment.stores]
-    found = components(stores)
     once = facts.loops == 1 and segments[0].kind is SegmentKind.LOOP
     few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
+    few |= facts.hint is Hint.INNER and len(tiles[-1].entries) > 1  # never in whole vectors
     columns = once and "r0_" in facts.unknown and (few or facts.hint is Hint.OUTER)
     again = facts.again > LEAST_AGAIN and reach(facts) > MAX_REDUCTION_BLOCK
     # Of channels of images and the like no row lies in one piece.
     if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
         return None
+    stores = [s for segment in segments for s in segment.stores]
     if any(s.mode.is_atomic for s in stores) or _reads_own(segments):
         return None
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
+    found = components(stores)
     if not found or any(not _is_exchanged(r) for r in reductions(stores)):
         return None
     words = sum(_RESULTS[group[0].kind] for group in found.values())

@@ -9,9 +9,11 @@ import re
 import struct
 import subprocess
 import tempfile
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -89,25 +91,17 @@ def _facts(binaries: Sequence[Binary]) -> list[SassFacts]:
     pieces = [binary.code() for binary in binaries]
     where = ", ".join(binary.name for binary in binaries[:3])
     architecture = binaries[0].architecture.replace("sm_", "SM")
-    with tempfile.TemporaryDirectory(prefix="harness-sass-") as folder:
-        raw = Path(folder) / "kernels.raw"
-        raw.write_bytes(b"".join(pieces))
-        listing = _tool([knobs.nvidia.nvdisasm.path, "-b", architecture, str(raw)], where)
+    listing = _tool([knobs.nvidia.nvdisasm.path, "-b", architecture], b"".join(pieces), where)
     return [parse(lines) for lines in _cut(listing, [len(piece) for piece in pieces])]
 
 
 def _cut(listing: str, sizes: Sequence[int]) -> list[list[str]]:
     """The lines of each of several pieces of code that follow one another."""
     parts: list[list[str]] = [[] for _ in sizes]
-    number, end = 0, sizes[0]
+    ends = list(accumulate(sizes))
     for line in listing.splitlines():
-        found = _ADDRESS.match(line)
-        if found is None:
-            continue
-        while int(found.group(1), 16) >= end:
-            number += 1
-            end += sizes[number]
-        parts[number].append(line)
+        if found := _ADDRESS.match(line):
+            parts[bisect_right(ends, int(found.group(1), 16))].append(line)
     return parts
 
 
@@ -115,10 +109,7 @@ def resources(binary: Binary) -> tuple[int, int]:
     """Registers, and bytes of stack, per thread. Raises ``CompileFailed``."""
     from triton import knobs
 
-    with tempfile.TemporaryDirectory(prefix="harness-sass-") as folder:
-        file = Path(folder) / "kernel.cubin"
-        file.write_bytes(binary.cubin)
-        text = _tool([knobs.nvidia.cuobjdump.path, "-res-usage", str(file)], binary.name)
+    text = _tool([knobs.nvidia.cuobjdump.path, "-res-usage"], binary.cubin, binary.name)
     found = re.search(r"REG:(\d+)\s+STACK:(\d+)\s+SHARED:\d+\s+LOCAL:(\d+)", text)
     if found is None:
         raise CompileFailed(
@@ -134,15 +125,11 @@ def resources(binary: Binary) -> tuple[int, int]:
 def spills(binary: Binary) -> int:
     """Bytes spilled, from the assembler's own report. A stack alone does not say: some
     device-library functions keep tables in local memory without spilling anything."""
-    with tempfile.TemporaryDirectory(prefix="harness-sass-") as folder:
-        source = Path(folder) / "kernel.ptx"
-        source.write_text(binary.ptx)
-        fused = [] if binary.fused else ["--fmad=false"]
-        # Line information keeps the assembler's choices as they were in the first run.
-        command = [_assembler(binary.capability), "-lineinfo", "-v", *fused]
-        command.append(f"--gpu-name={binary.architecture}")
-        output = str(Path(folder) / "again.cubin")
-        report = _tool([*command, str(source), "-o", output], binary.name)
+    fused = [] if binary.fused else ["--fmad=false"]
+    # Line information keeps the assembler's choices as they were in the first run.
+    command = [_assembler(binary.capability), "-lineinfo", "-v", *fused]
+    command += [f"--gpu-name={binary.architecture}", "-o", "again.cubin"]
+    report = _tool(command, binary.ptx.encode(), binary.name)
     found = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
     return int(found.group(1)) + int(found.group(2)) if found else 0
 
@@ -154,20 +141,23 @@ def _assembler(capability: int) -> str:
     return str(compiler.get_ptxas(capability).path)
 
 
-def _tool(command: list[str], where: str) -> str:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TOOL_SECONDS, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or ""
-        raise CompileFailed(
-            "a tool of the Triton wheel failed",
-            where=where,
-            got=f"{Path(command[0]).name}: {error} {said}".strip()[:500],
-            expected="cuobjdump, nvdisasm and ptxas as shipped with Triton",
-            remedy="install triton again",
-        ) from error
+def _tool(command: list[str], contents: bytes, where: str) -> str:
+    """What ``command`` prints of a file with such ``contents``. Raises ``CompileFailed``."""
+    tool, *options = [str(Path(command[0]).absolute()), *command[1:]]
+    given: dict[str, Any] = {"capture_output": True, "text": True, "timeout": _TOOL_SECONDS}
+    with tempfile.TemporaryDirectory(prefix="harness-sass-") as folder:
+        (Path(folder) / "kernel").write_bytes(contents)
+        try:  # in the folder, where the assembler writes, too
+            done = subprocess.run([tool, *options, "kernel"], cwd=folder, check=True, **given)
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stderr", None) or ""
+            raise CompileFailed(
+                "a tool of the Triton wheel failed",
+                where=where,
+                got=f"{Path(tool).name}: {error} {said}".strip()[:500],
+                expected="cuobjdump, nvdisasm and ptxas as shipped with Triton",
+                remedy="install triton again",
+            ) from error
     return done.stdout + done.stderr
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from harness.devices.job import Job
-from harness.errors import CompileFailed, HarnessError, RecordError
+from harness.errors import CompileFailed, HarnessError, RecordError, reason
 from harness.files import write_atomically
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
@@ -275,15 +275,6 @@ def _constants(loaded: modules.LoadedModule, blocks: Mapping[str, int]) -> dict[
             remedy="take a configuration from the module's CONFIGS",
         )
     return {n: values[n] for n in wanted}
-
-
-def reason(error: BaseException) -> str:
-    """An error as one line: its type, and its first and last line of text."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else ""
-    if len(lines) > 1:
-        text = f"{text} … {lines[-1]}"
-    return f"{type(error).__name__}: {text}"[:500]
 
 
 def _entry(cache: Path, job: CompileJob) -> Path:

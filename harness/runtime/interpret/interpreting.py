@@ -13,15 +13,12 @@ import numpy as np
 import torch
 
 from harness.devices.job import Context
-from harness.errors import CheckFailed, HarnessError, IndexOutOfRange
+from harness.errors import CheckFailed, HarnessError, IndexOutOfRange, reason
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
-from harness.runtime.compile.static import reason
 from harness.runtime.interpret import standins
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
 
-_KEPT = 256
-"""Loaded modules a worker remembers."""
 _OUT_OF_RANGE = re.compile("outside its tensor|index is out of range")
 _STORAGE = "storage"
 
@@ -111,21 +108,12 @@ class Interpreter:
         self._bounds = Bounds()
         self._bounds.install()
         self._cache = context.cache
-        self._loaded: dict[str, modules.LoadedModule] = {}
-
-    def load(self, text: str) -> modules.LoadedModule:
-        """The module, loaded once."""
-        found = self._loaded.get(text)
-        if found is None:
-            if len(self._loaded) >= _KEPT:
-                self._loaded.pop(next(iter(self._loaded)))
-            found = self._loaded[text] = modules.load(text, self._cache)
-        return found
+        self._load = modules.keeping()
 
     def check(self, job: CheckJob) -> CheckResult:
         """The module's own check on fresh inputs in host memory."""
         began = time.perf_counter()
-        loaded = self.load(job.module_text)
+        loaded = self._load(job.module_text, self._cache)
         self._bounds.allow(())
         try:
             args = loaded.get_args("cpu", job.seed, dict(job.sizes))
@@ -139,7 +127,7 @@ class Interpreter:
 
     def launch(self, job: LaunchJob) -> tuple[int, ...]:
         """Run the kernel on the arguments; the positions it writes."""
-        loaded = self.load(job.module_text)
+        loaded = self._load(job.module_text, self._cache)
         args = job.package.unpack()
         self._bounds.allow(job.package.storages(args))
         try:

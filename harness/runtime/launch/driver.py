@@ -117,6 +117,14 @@ class Driver:
         chosen = function or self.library.cuLaunchKernel
         return int(ctypes.cast(chosen, ctypes.c_void_p).value or 0)
 
+    def recording(self, stream: int) -> int:
+        """Which recording of a CUDA graph ``stream`` is part of; 0 if none."""
+        status, number = ctypes.c_int(), ctypes.c_uint64()
+        asked = ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(number)
+        code = self.library.cuStreamGetCaptureInfo_v2(*asked, None, None, None)
+        self._require(code, "asking a stream what it records")
+        return number.value if status.value else 0
+
     def recover(self, code: int, tries: int, name: str, device: int) -> None:
         """Called when a launch of ``name`` answered ``code``: returns if it should be tried once
         more (a thread that had no context is given one), or raises what went wrong."""

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.errors import CompileFailed, RecordError
+from harness.errors import CompileFailed, RecordError, reason
 from harness.files import write_atomically
-from harness.runtime.compile.static import reason, triton_cache
+from harness.runtime.compile.static import triton_cache
 
 _SOURCE = Path(__file__).with_name("launch.c")
 _NAME = "harness_launch"

@@ -13,14 +13,14 @@ from typing import Any
 
 import torch
 
-from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError
+from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError, reason
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
 from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.compiling import CompileJob, CompilePool
-from harness.runtime.compile.static import reason, untuned
+from harness.runtime.compile.static import untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
 from harness.runtime.launch.native import Kernel, launching

@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 import torch
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, reason
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Samples, Timer, Work
 from harness.records.trials import Outcome, Way
-from harness.runtime.compile.static import reason
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.tuning_cache import FORMAT, TuningCache
 

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from harness.errors import CompileFailed, HarnessError
+from harness.errors import CompileFailed, HarnessError, reason
 from harness.heuristics.facts import Config
 from harness.records.timing import Launch
 from harness.records.trials import Origin, Trial, standard_error
-from harness.runtime.compile.static import reason
 from harness.runtime.module import LoadedModule, config_dict
 from harness.runtime.tune.saved import Saved, WriteGuard, reset_zeros
 

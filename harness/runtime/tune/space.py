@@ -106,16 +106,8 @@ class Space:
     def neighbours(self, config: Config, name: str, radius: int = 1) -> list[Config]:
         """Allowed configurations that differ from ``config`` in the field ``name`` alone, by up
         to ``radius`` steps, nearest first."""
-        values = dict(self.values).get(name, ())
-        given = config_dict(config)
-        if given.get(name) not in values:
-            return []
-        at = values.index(given[name])
-        found = []
-        for distance in range(1, radius + 1):
-            for step in (distance, -distance):
-                if 0 <= at + step < len(values):
-                    found.append(with_value(config, name, values[at + step]))
+        moves = sorted(self._steps(config, name, radius), key=lambda m: (abs(m[0]), -m[0]))
+        found = (with_value(config, name, value) for step, value in moves if step)
         return [c for c in found if self.allows(c)]
 
     def around(self, config: Config, radius: int = 1) -> list[Config]:
@@ -133,8 +125,7 @@ class Space:
         return [c for _, _, c in sorted(found, key=lambda item: item[:2])]
 
     def _steps(self, config: Config, name: str, radius: int) -> list[tuple[int, int]]:
-        values = dict(self.values)[name]
-        given = config_dict(config)[name]
+        values, given = dict(self.values).get(name, ()), config_dict(config).get(name, 0)
         if given not in values:
             return [(0, given)]
         at = values.index(given)
