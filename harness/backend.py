@@ -53,7 +53,7 @@ from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
 from harness.graph.model import CHECKED, Graph
-from harness.hooks import StageFiles, dump_folder, dumped
+from harness.hooks import StageFiles, dump_folder, write_dump
 from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
@@ -71,7 +71,6 @@ from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_i
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
-Look = Callable[[EmittedModule, LaunchOn], LaunchOn]
 _LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
 
 
@@ -368,8 +367,7 @@ class Compiler:
         facts = () if part else tangents.differentiable(gm, gm.meta.get(KEPT_OUTPUTS))
         converted, options = convert(gm, inputs, name, Naming(), facts), settings.current()
         require_sizes(converted.graph)
-        shared = bases(converted.graph)
-        device = device_of(gm, inputs)
+        shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)
         graph = with_bounds(converted.graph)
         if not (self.unchecked_indices or options.unchecked_indices):
@@ -394,21 +392,27 @@ class Compiler:
             self._fall_back(name, error)
             return run_eagerly(gm)
 
-        if self.warn_layouts or options.warn_layouts:
-            for sentence in mixed_layouts(compiled):
-                warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
+        warns = self.warn_layouts or options.warn_layouts
+        for sentence in mixed_layouts(compiled) if warns else ():
+            warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
         nodes = ((str(s), getattr(inputs[n], "node", None)) for s, n in converted.sizes.items())
         seen = ((name, getattr(node, "hint", None)) for name, node in nodes)
         hints = {name: hint for name, hint in seen if isinstance(hint, int)}
         infinite = self.assert_finite or options.assert_finite
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
-        looks = functools.partial(_asserted, converted.graph, infinite) if asserted else None
-        kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
-        records = self.reduce_overhead and not (asserted or part)
-        wrap = functools.partial(self._recorded, compiled, kept) if records else None
+        modules = (module for module, _ in compiled.distinct())
+        launches = self.devices.launches(device, modules, compiled.name, hints)
+        if asserted:
+            looking = functools.partial(_asserted, graph, infinite, launches.kernel)
+            launches = replace(launches, kernel=looking)
+        sizes = Sizes(tuple(converted.sizes), converted.literals)
+        run: Runner = prepare_graph(compiled, launches, device, sizes)
         if folder is not None:
-            wrap = functools.partial(dumped, folder, graph, compiled, wrap)
-        return _boxed(converted, compiled, self.devices, device, hints, rescue, shared, looks, wrap)
+            write_dump(folder, graph, compiled, run)
+        kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
+        if self.reduce_overhead and not (asserted or part):
+            run = self._recorded(compiled, kept, run)
+        return _boxed(converted, run, device, rescue, shared)
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]
@@ -423,39 +427,25 @@ class Compiler:
 _SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
 
 
-def _asserted(graph: Graph, infinite: bool, module: EmittedModule, launch: LaunchOn) -> LaunchOn:
+def _asserted(
+    graph: Graph, infinite: bool, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule
+) -> LaunchOn:
     sources = [n.source for n in graph.nodes if n.name in module.origins and n.source]
     where = "; ".join((f"{module.region}, {module.name}", *dict.fromkeys(sources)))
-    return Asserted(where, tuple(name for name, _ in module.signature), launch, infinite)
-
-
-def _looking(launches: Launches, looks: Look | None) -> Launches:
-    if looks is None:
-        return launches
-    return replace(launches, kernel=lambda m: looks(m, launches.kernel(m)))
+    return Asserted(where, tuple(name for name, _ in module.signature), kernel(module), infinite)
 
 
 def _boxed(
     converted: Conversion,
-    compiled: CompiledGraph,
-    devices: Devices,
+    run_graph: Runner,
     device: torch.device,
-    hints: Mapping[str, int],
     rescue: Callable[[HarnessError], Runner],
-    bases: Sequence[tuple[int, int]],
-    looks: Look | None,
-    wrap: Callable[[Runner], Runner] | None = None,
+    shared: Sequence[tuple[int, int]],
 ) -> Runner:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it. If a kernel
     cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
-    not if the graph changes its inputs, which may have happened in part. ``bases`` as of
-    ``bases``; ``wrap`` makes what is called of what runs the graph."""
-    texts = (module for module, _ in compiled.distinct())
-    launches = devices.launches(device, texts, compiled.name, hints)
-    sizes = Sizes(tuple(converted.sizes), converted.literals)
-    run_graph: Runner = prepare_graph(compiled, _looking(launches, looks), device, sizes)
-    if wrap is not None:
-        run_graph = wrap(run_graph)
+    not if the graph changes its inputs, which may have happened in part. Of inputs that are
+    ``shared`` memory it takes so much (``bases``)."""
     positions, numbers = converted.positions, tuple(converted.sizes.values())
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
@@ -486,13 +476,11 @@ def _boxed(
         tensors.extend(constants)
         tensors.extend([args[position] for position in numbers])
         args.clear()
-        for number, length in bases:
+        for number, length in shared:
             tensors[number] = tensors[number][:length]
         return run_graph(tensors)
 
-    wrapped = on_device(run, device)
-    wrapped._boxed_call = True  # type: ignore[attr-defined]
-    return wrapped
+    return tangents.boxed(on_device(run, device))
 
 
 def _reason(error: Exception) -> str:

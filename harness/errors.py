@@ -29,6 +29,15 @@ def _likeness(name: str, candidate: str) -> float:
     return max(whole, 0.9 * best)
 
 
+def reason(error: BaseException) -> str:
+    """An error as one line: its type, and its first and last line of text."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else ""
+    if len(lines) > 1:
+        text = f"{text} … {lines[-1]}"
+    return f"{type(error).__name__}: {text}"[:500]
+
+
 @dataclass(eq=False)
 class HarnessError(Exception):
     """Base of every error raised on purpose. ``what`` is one sentence naming the condition; the
@@ -119,8 +128,9 @@ class FallbackWarning(UserWarning):
     """Torch runs what the compiler should have: right results, without our kernels."""
 
 
-class IndexOutOfRange(HarnessError, IndexError):
-    """A kernel reads or writes outside the tensors that it was given."""
+class IndexOutOfRange(HarnessError, IndexError, RuntimeError):
+    """A kernel reads or writes outside the tensors that it was given. Eager mode raises an
+    ``IndexError`` for some operators and a ``RuntimeError`` for others."""
 
 
 class NotFinite(HarnessError, FloatingPointError):

@@ -163,11 +163,8 @@ def dump_folder(parent: Path, name: str) -> Path | None:
     return None
 
 
-def dumped(
-    folder: Path, graph: Graph, compiled: CompiledGraph, wrap: Callable[[Run], Run] | None, run: Run
-) -> Run:
-    """Write what is there once everything is compiled, and go on to ``wrap`` the host function
-    ``run``."""
+def write_dump(folder: Path, graph: Graph, compiled: CompiledGraph, run: Run) -> None:
+    """Write what is there once everything is compiled; ``run`` is the host function."""
     files = {
         "graph.py": dumps(graph),
         "order.txt": "".join(f"{line}\n" for line in _order(compiled)),
@@ -181,7 +178,6 @@ def dumped(
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         _warn(folder, error)
-    return run if wrap is None else wrap(run)
 
 
 def _order(compiled: CompiledGraph) -> Iterator[str]:

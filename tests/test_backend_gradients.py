@@ -143,3 +143,34 @@ def test_a_part_of_a_result_is_changed_after_a_graph_break(compiler: Compiler) -
     assert found.tolist() == [4.0, 7.0]
     assert x.grad is not None
     assert x.grad.tolist() == [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
+
+
+def test_a_view_of_a_copied_input_is_changed(compiler: Compiler) -> None:
+    """What is written into lies transposed and has a gradient, which the library's call refuses."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        whole = x * 2
+        part = whole[..., ::2]
+        torch._dynamo.graph_break()
+        part[..., ::2] = -1
+        return whole
+
+    x = torch.randn(7, 3, 8).transpose(0, 2).requires_grad_()
+    found = torch.compile(function, backend=compiler)(x)
+    torch.testing.assert_close(found, function(x))
+    (slope,) = torch.autograd.grad(found.sum(), x)
+    torch.testing.assert_close(slope, torch.autograd.grad(function(x).sum(), x)[0])
+
+
+def test_a_gradient_that_is_known_to_be_zero_is_not_added(compiler: Compiler) -> None:
+    """That of ``sgn``: beside it -0.0 stays."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.inner(x.sgn(), x) * 0.0
+
+    x = torch.tensor([-0.5, 2.0, -3.0], requires_grad=True)
+    (wanted,) = torch.autograd.grad(function(x), x)
+    (found,) = torch.autograd.grad(torch.compile(function, backend=compiler)(x), x)
+    assert wanted.signbit().tolist() == found.signbit().tolist() == [True, False, True]
+    alone = torch.autograd.grad(torch.compile(lambda x: x.sgn(), backend=compiler)(x).sum(), x)
+    assert alone[0].tolist() == [0.0, 0.0, 0.0]

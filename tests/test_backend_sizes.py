@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -137,6 +138,49 @@ def test_sizes_that_are_scaled_by_a_float_are_those_of_one_compilation(
         x = torch.randn(1, 2, n, 3)
         torch.testing.assert_close(run(x), scaled(x))
     assert len(compiler.compiled) == 1
+
+
+def numbers(x: torch.Tensor) -> tuple[Any, ...]:
+    n, d = x.shape
+    scaled = x / math.sqrt(d) + x * n**-0.5
+    return scaled, n > 6, n / d, float(n), n % 2 == 0, torch.full((2,), n), math.sqrt(d)
+
+
+def test_numbers_made_of_sizes_are_returned(devices: Devices) -> None:
+    torch.compiler.reset()
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    run = torch.compile(numbers, backend=compiler, dynamic=True)
+    for shape in ((5, 4), (8, 3), (13, 9)):
+        x = torch.randn(shape)
+        (ours, *numbers_), (theirs, *expected) = run(x), numbers(x)
+        torch.testing.assert_close(ours, theirs)
+        torch.testing.assert_close(numbers_.pop(4), expected.pop(4))
+        assert numbers_ == expected and list(map(type, numbers_)) == list(map(type, expected))
+    assert len(compiler.compiled) == 1
+
+
+@pytest.mark.parametrize("number", [1.5, -0.0, math.inf, math.nan])
+def test_numbers_that_are_constants_are_returned(devices: Devices, number: float) -> None:
+    """A float that torch makes constant, and what follows from it."""
+    torch.compiler.reset()
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+
+    def function(x: torch.Tensor, y: float) -> tuple[Any, ...]:
+        return x * 2, y > 0, y * 3
+
+    x = torch.randn(3)
+    ours = torch.compile(function, backend=compiler, dynamic=True)(x, number)
+    for mine, other in zip(ours, function(x, number), strict=True):
+        assert type(mine) is type(other)
+        torch.testing.assert_close(mine, other, equal_nan=True)
+
+
+def test_a_size_computed_in_floating_point_is_named(compiler: Compiler) -> None:
+    run = torch.compile(
+        lambda x: F.interpolate(x, scale_factor=1.7, mode="bicubic"), backend=compiler, dynamic=True
+    )
+    with pytest.warns(FallbackWarning, match="computed in floating point\\n  got: TruncToInt"):
+        assert run(torch.randn(1, 2, 5, 3)).shape == (1, 2, 8, 5)
 
 
 def test_a_mean_of_statistics_is_scaled_by_sizes(compiler: Compiler) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 import weakref
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
 from harness.dtypes import DType
 from harness.errors import GraphError
-from harness.executor import Launches, prepare_graph
+from harness.executor import Launches, layouts, prepare_graph
+from harness.executor.layouts import Host
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.pipeline import compile_graph
 from harness.runtime import module as modules
+from harness.runtime.launch.host import reinterpreter
 from harness.target import H100
 from tests.graph.building import GraphBuilder
 from tests.test_whole_graphs import GRAPHS
@@ -271,3 +274,34 @@ def _text(graph: Graph) -> str:
     compiled = compile_graph(graph, H100)
     run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
     return str(run.text)
+
+
+def test_each_recording_has_a_workspace_that_no_replay_clears(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cleared: list[torch.Tensor] = []
+    recording = 0
+
+    def made(self: Host, count: int) -> torch.Tensor:
+        cleared.append(torch.zeros(count))
+        return cleared[-1]
+
+    monkeypatch.setattr(Host, "_cleared", made)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: recording > 0)
+    monkeypatch.setattr(layouts, "cuda", lambda: SimpleNamespace(recording=lambda _: recording))
+    host = Host(torch.device("cuda"), torch.empty_strided, reinterpreter())
+    eager = host.zeros(8, 5)
+    assert host.zeros(8, 5) is eager and host.zeros(8, 6) is not eager
+    before = len(cleared)
+    for recording in (1, 2, 3):
+        own = host.zeros(8, 5)
+        assert host.zeros(8, 5) is own and own is not eager
+        assert len(cleared) == before + (recording > 1)  # the one that was spare, then new ones
+        assert host.zeros(9, 5) is not own
+        before = len(cleared)
+    recording = 0
+    assert host.zeros(8, 5) is eager
+    while recording < 40:
+        recording += 1
+        host.zeros(8, 5)
+    assert len(host.workspaces) == layouts.MOST_WORKSPACES

@@ -145,10 +145,12 @@ def test_a_page_of_so_many_characters_counts_the_rows_that_do_not_fit(most: int)
 
 @pytest.mark.parametrize("most", [2000, 60_000])
 def test_a_page_of_many_tables_counts_the_rows_of_those_that_do_not_fit(most: int) -> None:
-    blocks = [Table(COLUMNS, ROWS, f"graph {n}") for n in range(1000)]
+    each = ((Text(), Table(COLUMNS, ROWS, f"graph {n}")) for n in range(1000))
+    blocks = [block for both in each for block in both]
     page = "\n".join(markdown([*blocks, Details("folded", [TABLE] * 9)], most))
     assert len(page) <= most
     left = int(page.splitlines()[-1].split()[1]) + sum(
         int(found) for found in re.findall(r"- (\d+) more rows:", page)
     )
     assert left + page.count("| poi") == 1009 * len(ROWS)
+    assert "\n\n\n\n" not in page, "what stood between tables that are not there"

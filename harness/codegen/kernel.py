@@ -32,6 +32,7 @@ from harness.codegen.source import KernelSource
 from harness.codegen.tail import functions_called
 from harness.codegen.values import Scope
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
+from harness.heuristics.facts import Hint
 from harness.heuristics.limits import block_name
 from harness.heuristics.mixed import STAGES
 from harness.ir.nodes import Load, Masked, Reduce, Store, store_roots, walk
@@ -93,7 +94,8 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
 def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
-    chunks = ["CHUNKS"] * plan.facts.chunked
+    chunks, one = ["CHUNKS"] * plan.facts.chunked, plan.workspace == SharedRows(1, columns=True)
+    chunks += ["UNROLL"] * (one and plan.facts.hint is Hint.OUTER)
     held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
     return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown
 
@@ -303,8 +305,9 @@ class _Kernel:
         block, prefix = block_name(tile.prefix), tile.prefix
         first, stop = self.frame.bounds(prefix)
         walk = f"{first}, {stop}, {block}"
-        staged = f"tl.range({walk}, num_stages={STAGES})" if self.plan.facts.strips else ""
-        head = [f"for {prefix}offset in {staged or f'range({walk})'}:"]
+        how = ", loop_unroll_factor=UNROLL" * ("UNROLL" in variants(self.plan))
+        how += f", num_stages={STAGES}" * self.plan.facts.strips
+        head = [f"for {prefix}offset in {'tl.' * bool(how)}range({walk}{how}):"]
         if self.plan.aligned is not None:
             head = _PARTS
         self._text += head

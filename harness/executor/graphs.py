@@ -127,6 +127,13 @@ WriteRegion: TypeAlias = "Callable[[Region, Callable[[Region], list[Value]]], li
 and of other regions' that it runs together with; None if torch is to run it, operator after
 operator."""
 
+
+def _written(x: torch.Tensor, *args: Any) -> torch.Tensor:
+    """``as_strided_scatter``, which refuses a tensor with a gradient that is not contiguous: an
+    input, say, whose copy the graph writes into."""
+    return torch.as_strided_scatter(x.detach(), *args)
+
+
 _QUICK: dict[str, Callable[..., Any]] = {
     **{
         f"aten.{name}": getattr(torch, name.split(".")[0])
@@ -136,6 +143,7 @@ _QUICK: dict[str, Callable[..., Any]] = {
             "unsqueeze.default"
         ).split()
     },
+    "aten.as_strided_scatter.default": _written,
     "aten.expand.default": torch.Tensor.expand,
     "aten.view.default": torch.Tensor.view,
     "getitem": operator.getitem,
@@ -152,7 +160,7 @@ class Sizes:
     ``given`` to the host function after its tensors, ``returned`` in places of its outputs."""
 
     given: tuple[sympy.Symbol, ...] = ()
-    returned: Mapping[int, sympy.Expr] = field(default_factory=dict)
+    returned: Mapping[int, object] = field(default_factory=dict)
 
 
 NO_SIZES = Sizes()
@@ -197,8 +205,8 @@ class GraphWriter:
             "None" if n is None else self._returned.get(n) or self._values[n].variable
             for n in graph.outputs
         ]
-        for place, size in self.sizes.returned.items():
-            outputs[place] = self.text.size(size)
+        for place, number in self.sizes.returned.items():
+            outputs[place] = self.text.number(number)
         self.text.add(f"return {listing(outputs)}")
 
     def _inputs(self, inputs: Sequence[Input]) -> None:

@@ -106,6 +106,16 @@ class HostText:
             self.add(f"{found} = {size_text(renamed)}")
         return found
 
+    def number(self, value: Any) -> str:
+        """The text of a size, of a constant, or of a function of such that stands before them."""
+        if isinstance(value, tuple):
+            function, *args = value
+            name = self.bind(function, function.__name__)
+            return f"{name}({', '.join(map(self.number, args))})"
+        if isinstance(value, (bool, float)):
+            return str(value) if isinstance(value, bool) else f"float('{value}')"
+        return self.size(value)
+
     def numbers(self, sizes: Sequence[Size]) -> str:
         """A tuple of sizes."""
         items = [self.size(size) for size in sizes]

@@ -35,17 +35,25 @@ _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
 
 
-CHUNK_WARPS, LEAST_ROWS, GATHERED = 32, 256, 4096
-"""Of programs that share columns: warps that a multiprocessor wants, least rows of a chunk, and
-results that one program puts together at most."""
+CHUNK_WARPS, CHUNK_PROGRAMS, LEAST_ROWS, GATHERED = 32, 4, 128, 4096
+"""Of programs that share columns: warps and programs that a multiprocessor wants at least, least
+rows of a chunk, and words that one program puts together at most."""
+
+UNROLLED = 4
+"""Turns of a loop down columns whose loads are under way together: the compiler does so itself
+where it knows the length. Elements read one by one take too many registers for it."""
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates for a looped reduction, by its hint."""
     if in_chunks(facts, target):
-        blocks = [(1, 4096, 8), (1, 2048, 4), (1, 4096, 16)]
-        if facts.hint is Hint.OUTER:  # the fastest first (docs/measurements/dynamic-sizes.md)
-            blocks = [(32, 32, 4), (64, 64, 4), (16, 64, 4), (64, 32, 8)]
+        # The fastest first (docs/measurements/dynamic-sizes.md).
+        warps = 16 if facts.parallel == 1 else 8
+        blocks = [(1, 4096, warps), (1, 2048, 4), (1, 4096, 24 - warps)]
+        if facts.hint is Hint.OUTER:
+            blocks = [(32, 64, 4), (32, 32, 4), (16, 64, 4), (64, 32, 8)]
+            if facts.parallel % 8:  # read one by one
+                blocks[:2] = blocks[1::-1]
         return [_proposal(*block) for block in blocks]
     match facts.hint:
         case Hint.INNER:
@@ -61,7 +69,8 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
 
 def in_chunks(facts: Facts, target: Target) -> bool:
     """Whether several programs share columns, or rows, that do not fill the device alone."""
-    return facts.chunked and facts.parallel < CHUNK_WARPS * target.multiprocessors
+    wanted = CHUNK_WARPS if facts.hint is Hint.OUTER else CHUNK_PROGRAMS
+    return facts.chunked and facts.parallel < wanted * target.multiprocessors
 
 
 def _proposal(x: int, r: int, warps: int, most: int = _MAX_WARPS) -> Proposal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -277,13 +279,29 @@ def test_programs_share_columns_of_many_rows(tmp_path: Path, interpreter: Interp
     many = [(1, 70), (511, 3), (512, 64), (513, 65), (2000, 70), (9000, 2), (4096, 16)]
     assert run_at(DOWN, [{"s0": m, "s1": n} for m, n in many], interpreter) == []
     assert chunks(DOWN, tmp_path, s0=1, s1=70)[0] == 1
-    assert chunks(DOWN, tmp_path, s0=511, s1=3)[0] == 1
-    assert chunks(DOWN, tmp_path, s0=512, s1=64)[0] == 2
-    assert chunks(DOWN, tmp_path, s0=2000, s1=70)[0] == 4
+    assert chunks(DOWN, tmp_path, s0=255, s1=3)[0] == 1
+    assert chunks(DOWN, tmp_path, s0=512, s1=64)[0] == 4
+    assert chunks(DOWN, tmp_path, s0=2000, s1=70)[0] == 8
     count, grid = chunks(DOWN, tmp_path, s0=32768, s1=257)
     assert count >= 16
     assert grid[1:] == (count, 1)
     assert chunks(DOWN, tmp_path, s0=1000, s1=50257)[0] == 1  # columns alone fill the device
+
+
+@pytest.mark.parametrize(
+    "s0, s1, block, turns",
+    [(8192, 1000, (32, 64), 4), (32768, 257, (32, 32), 1), (1000, 50257, None, 4)],
+)
+def test_turns_of_a_loop_down_columns_are_taken_together(
+    tmp_path: Path, s0: int, s1: int, block: tuple[int, int] | None, turns: int
+) -> None:
+    (module,) = modules(COLUMNS)
+    loaded = runtime.load(module.text, tmp_path)
+    first = loaded.at(loaded.only_sizes({"s0": s0, "s1": s1}), H100).configs[0]
+    assert first.block("UNROLL") == turns
+    assert block in (None, (first.block("XBLOCK"), first.block("R0_BLOCK")))
+    (several,) = modules(DOWN)  # variances take too many registers
+    assert "UNROLL" not in several.text
 
 
 def test_nothing_to_reduce_is_reduced_as_torch_does(interpreter: InterpreterPool) -> None:
@@ -306,6 +324,30 @@ def test_programs_share_a_few_rows_of_any_length(
     assert run_at(FEW, [{"s0": n} for n in lengths], interpreter) == []
     assert chunks(FEW, tmp_path, s0=1000)[0] == 1  # in one block
     assert chunks(FEW, tmp_path, s0=1 << 22)[0] >= 16
+
+
+@pytest.mark.parametrize("one", [COLUMNS, ROWS, FEW], ids=lambda g: g.name)
+def test_a_module_alone_takes_the_bounds_of_a_launch(
+    one: Graph, tmp_path: Path, interpreting: list[str]
+) -> None:
+    """A program's share of a loop is a tensor: in Triton's interpreter before 3.7 no bound."""
+    (module,) = modules(one)
+    assert "_take_bounds_of_a_launch()" in module.text
+    (known,) = modules(graph_of_size(64, 64))
+    assert "_take_bounds_of_a_launch()" not in known.text
+    path = tmp_path / "module.py"
+    text = module.text.replace('"s0": 1024', '"s0": 5' if one is ROWS else '"s0": 9000')
+    path.write_text(text.replace('"s1": 1024', '"s1": 2500' if one is ROWS else '"s1": 9'))
+    run = (
+        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], None, '__main__')"
+    )
+    told = subprocess.run(
+        [*interpreting, run, str(path), "--check"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
 
 
 def test_no_configuration_is_too_large_for_the_workspace(tmp_path: Path) -> None:

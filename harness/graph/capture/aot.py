@@ -335,22 +335,12 @@ def _without_running(gm: fx.GraphModule) -> Callable[..., Any]:
     run where it was traced (attention gives its result in another layout there)."""
     given: Any = gm.graph.output_node().args[0]
     values = [node.meta["val"] if isinstance(node, fx.Node) else node for node in given]
-
-    def run(_args: list[Any]) -> Any:
-        return values
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    return tangents.boxed(lambda _: values)
 
 
 def run_eagerly(gm: fx.GraphModule) -> Callable[..., Any]:
     """``gm`` run by torch, as AOTAutograd calls what a compiler makes."""
-
-    def run(args: list[Any]) -> Any:
-        return gm(*args)
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    return tangents.boxed(lambda args: gm(*args))
 
 
 def _record(gm: fx.GraphModule, traced: Traced) -> None:

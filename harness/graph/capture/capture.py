@@ -14,7 +14,7 @@ from torch.optim.adamw import adamw
 from torch.utils import _pytree as pytree
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, HarnessError, UsageError
+from harness.errors import CaptureFailed, HarnessError, UsageError, reason
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import aot
 from harness.graph.capture.fx import Naming, convert
@@ -108,7 +108,7 @@ def _build(target: Target, training: bool) -> Example:
     except Exception as error:
         raise CaptureFailed(
             f"{target.text} could not be built",
-            got=f"{type(error).__name__}: {_first_line(error)}",
+            got=reason(error),
             remedy="check the options; the model's own library refused them",
         ) from error
 
@@ -172,15 +172,10 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
 def _untraceable(target: Target, error: Exception) -> CaptureFailed:
     return CaptureFailed(
         f"{target.text} could not be traced",
-        got=f"{type(error).__name__}: {_first_line(error)}",
+        got=reason(error),
         expected="a model whose control flow does not depend on tensor values",
         remedy="capture the part that matters through package.module:callable",
     )
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:300] if text else ""
 
 
 class _Wrapped(torch.nn.Module):

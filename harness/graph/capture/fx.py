@@ -34,16 +34,16 @@ _OWN_FOLDER = str(Path(__file__).absolute().parents[2]) + os.sep
 _MAX_CODE = 90
 _ARITHMETIC = {
     torch.sym_float: None,
+    torch.sym_sqrt: torch.ops.aten.sqrt.default,
     operator.truediv: torch.ops.aten.div.Tensor,
-    operator.mul: torch.ops.aten.mul.Tensor,
-    operator.add: torch.ops.aten.add.Tensor,
-    operator.sub: torch.ops.aten.sub.Tensor,
+    operator.pow: torch.ops.aten.pow.Tensor_Tensor,
+    **{getattr(operator, op): getattr(torch.ops.aten, op).Tensor for op in ("mul", "add", "sub")},
 }
 """What numbers that follow from sizes are computed by: in Python, and in a graph."""
 _OF_NUMBERS: dict[object, object] = {
     getattr(torch.ops.aten, op).Scalar: getattr(torch.ops.aten, op).Tensor
     for op in ("mul", "div", "add", "sub")
-}
+} | {torch.ops.aten.scalar_tensor.default: torch.ops.aten._to_copy.default}
 _GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
 
 
@@ -54,14 +54,15 @@ class Conversion:
     ``positions[i]`` is the index, among the fx placeholders, of the graph's input
     ``i``; inputs past the end of ``positions`` are ``constants``: tensors that were
     attributes of the fx module, in order. ``sizes`` are the unknown sizes among the fx
-    placeholders, with their indices, and ``literals`` the outputs that are sizes, by place.
+    placeholders, with their indices, and ``literals`` the outputs that are numbers, by place:
+    sizes, constants, or what a function makes of them, which stands before its arguments.
     """
 
     graph: Graph
     positions: tuple[int, ...]
     constants: tuple[torch.Tensor, ...]
     sizes: Mapping[sympy.Symbol, int]
-    literals: Mapping[int, sympy.Expr]
+    literals: Mapping[int, object]
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class _Reader:
         self.nodes: list[Node] = []
         self.outputs: list[str | None] = []
         self.sizes: dict[sympy.Symbol, int] = {}
-        self.literals: dict[int, sympy.Expr] = {}
+        self.literals: dict[int, object] = {}
         self.mutations: list[Mutation] = []
         self._values: dict[fx.Node, Arg] = {}
         self._mutated: dict[str, str] = {}
@@ -160,8 +161,8 @@ class _Reader:
         if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             self._values[node] = size_expr(value)
             return
-        if isinstance(value, torch.SymFloat) and _counts(node):
-            return  # what uses it is a size, whose expression says everything
+        if isinstance(value, (torch.SymFloat, torch.SymBool)) and _counts(node):
+            return  # what uses it is a size, whose expression says everything, or an output
         if isinstance(value, torch.SymFloat) and node.target in _ARITHMETIC:
             self._values[node] = self._number(node, _ARITHMETIC[node.target])
             return
@@ -183,18 +184,21 @@ class _Reader:
         self._values[node] = Ref(name)
 
     def _target(self, node: fx.Node) -> object:
-        """What a node calls: for a number that is a tensor here, the operator on tensors."""
+        """What a node calls: for a number that is a tensor here, the operator on tensors. A
+        gradient that is known to be zero has no memory, which a graph's tensors have."""
+        if node.target is torch.ops.aten._efficientzerotensor.default:
+            return torch.ops.aten.zeros.default
         numbers = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.SymFloat)]
         return _OF_NUMBERS.get(node.target, node.target) if numbers else node.target
 
     def _number(self, node: fx.Node, operation: Any) -> Ref:
         """A number made of sizes as a tensor of rank 0, which float tensors are combined with
         as with a number."""
-        for user in node.users:
+        for user in (user for user in node.users if user.op != "output"):
             others = [n.meta.get("val") for n in user.all_input_nodes if n is not node]
             floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in others]
             takes = user.target in _OF_NUMBERS or user.target in _ARITHMETIC.values()
-            if user.target not in _ARITHMETIC and not (takes and floats == [True]):
+            if user.target not in _ARITHMETIC and not (takes and all(floats)):
                 raise CaptureFailed(
                     "a ratio of sizes is used otherwise than to scale a tensor",
                     where=source_of(user),
@@ -254,10 +258,20 @@ class _Reader:
 
     def _output(self, node: fx.Node) -> None:
         for item in tree_leaves(node.args[0]):
-            value = self._values[item] if isinstance(item, fx.Node) else item
+            value = self._returned(item)
             self.outputs.append(value.name if isinstance(value, Ref) else None)
-            if isinstance(value, (int, sympy.Expr)):
-                self.literals[len(self.outputs) - 1] = sympy.sympify(value)
+            if value is not None and not isinstance(value, Ref):
+                self.literals[len(self.outputs) - 1] = value
+
+    def _returned(self, item: object) -> object:
+        """A tensor, or a number as of ``Conversion.literals``."""
+        if not isinstance(item, fx.Node):
+            return item
+        if not isinstance(item.meta.get("val"), (torch.SymFloat, torch.SymBool)):
+            return self._values[item]
+        if item.op != "call_function" or isinstance(item.target, torch._ops.OpOverload):
+            raise CaptureFailed("a number that is returned depends on data", source_of(item))
+        return (item.target, *map(self._returned, item.args))
 
     def _keywords(self, node: fx.Node) -> tuple[tuple[str, Arg], ...]:
         return tuple(
@@ -405,24 +419,22 @@ def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:
     if type(expr).__name__ == "TruncToInt" and (ratio := _whole_ratio(expr.args[0])):
         size, above, below = ratio
         return FloorDiv(_translate(size, env) * above, below)
-    args = [_translate(a, env) for a in expr.args]
-    functions: dict[str, Callable[..., sympy.Expr]] = {
-        "FloorDiv": FloorDiv,
-        "CleanDiv": FloorDiv,
-        "Mod": Mod,
-        "PythonMod": Mod,
-        "Max": sympy.Max,
-        "Min": sympy.Min,
-    }
+    functions: dict[str, Callable[..., sympy.Expr]] = {"Max": sympy.Max, "Min": sympy.Min}
+    functions |= {"FloorDiv": FloorDiv, "CleanDiv": FloorDiv, "Mod": Mod, "PythonMod": Mod}
     name = type(expr).__name__
-    return functions[name](*args) if name in functions else expr.func(*args)
+    if name not in functions and not (expr.is_Add or expr.is_Mul or expr.is_Pow):
+        exact = "integers, or a factor that floats hold exactly, such as 1.5"
+        raise CaptureFailed("a size is computed in floating point", "", str(expr), exact)
+    return functions.get(name, expr.func)(*(_translate(a, env) for a in expr.args))
 
 
 def _counts(node: fx.Node) -> bool:
-    """Whether nothing but sizes is made of a number that is no whole one."""
+    """Whether a number that is no whole one is returned, or only sizes are made of it."""
     made = [(user, user.meta.get("val")) for user in node.users]
     return bool(made) and all(
-        isinstance(v, torch.SymInt) or (isinstance(v, torch.SymFloat) and _counts(user))
+        user.op == "output"
+        or isinstance(v, torch.SymInt)
+        or (isinstance(v, (torch.SymFloat, torch.SymBool)) and _counts(user))
         for user, v in made
     )
 

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 
 import torch
 
-from harness.errors import CaptureFailed, UnknownName, UsageError, nearest
+from harness.errors import CaptureFailed, UsageError, reason, unknown
 
 PROVIDERS = ("transformers", "timm", "torchvision", "diffusers")
 """Libraries that are named in a target in place of a Python module."""
@@ -103,7 +103,7 @@ def library(name: str) -> ModuleType:
     except (ImportError, RuntimeError) as error:
         raise CaptureFailed(
             f"the library {name} cannot be imported",
-            got=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            got=reason(error),
             expected="an installed library",
             remedy=_INSTALL.get(name, f"install it: pip install {name}"),
         ) from None
@@ -120,13 +120,8 @@ def _reject_unknown(options: Iterable[str], known: Iterable[str], what: str) -> 
     allowed = sorted(known)
     for name in options:
         if name not in allowed:
-            near = nearest(name, allowed)
-            raise UnknownName(
-                f"{what} has no option {name}",
-                got=name,
-                expected=", ".join(near) if near else "one of the names below",
-                remedy=f"options: {', '.join(allowed)}",
-            )
+            remedy = f"options: {', '.join(allowed)}"
+            raise unknown(f"{what} has no option {name}", name, allowed, remedy=remedy)
 
 
 def _member(module: ModuleType, name: str) -> Any:
@@ -134,13 +129,8 @@ def _member(module: ModuleType, name: str) -> Any:
         found = getattr(module, name)
     except AttributeError:
         public = [known for known in dir(module) if not known.startswith("_")]
-        near = nearest(name, public)
-        raise UnknownName(
-            f"{module.__name__} has no {name}",
-            got=name,
-            expected=", ".join(near),
-            remedy="check the spelling, or the version of the library",
-        ) from None
+        what, remedy = f"{module.__name__} has no {name}", "is it another version of the library?"
+        raise unknown(what, name, public, remedy=remedy) from None
     if not callable(found):
         raise UsageError(f"{module.__name__}.{name} is not callable", got=type(found).__name__)
     return found
@@ -180,17 +170,14 @@ def _user_module(name: str) -> ModuleType:
         if not missing:
             raise CaptureFailed(
                 f"the module {name} cannot be imported",
-                got=f"{type(error).__name__}: {error}",
+                got=reason(error),
                 expected="a module that imports without an error",
                 remedy=f'see where it fails: python -c "import {name}"',
             ) from error
-        near = nearest(name, (*PROVIDERS, *sorted(path.stem for path in Path.cwd().glob("*.py"))))
-        raise UnknownName(
-            f"no module {name}, and no provider of that name",
-            got=name,
-            expected=", ".join(near) or f"an importable module, or {', '.join(PROVIDERS)}",
-            remedy="run the command in the folder of the module, or put that on PYTHONPATH",
-        ) from None
+        names = (*PROVIDERS, *sorted(path.stem for path in Path.cwd().glob("*.py")))
+        remedy = "run the command in the folder of the module, or put that on PYTHONPATH"
+        what = f"no module {name}, and no provider of that name"
+        raise unknown(what, name, names, remedy=remedy, most=len(PROVIDERS)) from None
 
 
 def _require_all(target: Target, parameters: Mapping[str, inspect.Parameter]) -> None:
@@ -398,8 +385,7 @@ def _images(
     options = dict(target.options)
     batch, size = _take(options, "batch", 8), _take(options, "image", 224)
     if target.name not in names:
-        near = ", ".join(nearest(target.name, names))
-        raise UnknownName(f"{target.provider} has no model {target.name}", expected=near)
+        raise unknown(f"{target.provider} has no model {target.name}", target.name, names)
     try:
         model = _Classifier(create(target.name, **options))
     except (TypeError, ValueError) as error:

@@ -37,7 +37,6 @@ _LIKE_CONVOLUTIONS = (
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
-        _aten._efficientzerotensor.default: torch.zeros,  # the former has no memory
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.block_diag.default: block_diag,

@@ -21,6 +21,7 @@ def scattering_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     return {
         _aten.diagonal_scatter.default: diagonal_scatter,
+        _aten.index_copy.default: index_copy,
         _aten.index_reduce.default: index_reduce,
         _aten.masked_scatter.default: masked_scatter,
         _aten.put.default: put,
@@ -73,16 +74,29 @@ def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim
     return put_in.movedim((0, 1), (dim1, dim2)).contiguous()
 
 
+def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    """``index_copy``: whole slices, which is a ``scatter`` of an expanded index. torch's own rule
+    makes an ``index_put`` of it, where negative indices count from the end."""
+    known = index.dtype is torch.int64 and x.dtype is source.dtype
+    if not (known and x.dim() and index.dim()):
+        return NotImplemented
+    return _aten.scatter.src(x, dim, _places(x, dim, index, source), source)
+
+
 def index_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:
     """``index_reduce``: whole slices, which is a ``scatter_reduce`` of an expanded index."""
-    if not x.dim() or not index.dim():
+    if not x.dim() or not index.dim() or index.dtype not in (torch.int32, torch.int64):
         return NotImplemented
-    dim %= x.dim()
-    shape = [index.shape[0] if d == dim else 1 for d in range(x.dim())]
-    places = index.long().view(shape).expand_as(source)
+    places = _places(x, dim, index, source)
     return _aten.scatter_reduce.two(x, dim, places, source, reduce, include_self=include_self)
+
+
+def _places(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """``index`` along ``dim`` of ``x``, for every element of ``source``."""
+    shape = [index.shape[0] if d == dim % x.dim() else 1 for d in range(x.dim())]
+    return index.long().view(shape).expand_as(source)
 
 
 def scatter_reduce(

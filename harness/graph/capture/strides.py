@@ -15,7 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch._prims_common import suggest_memory_format
-from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import (
+    free_symbols,
+    free_unbacked_symbols,
+    statically_known_true,
+)
 
 Sizes = Sequence[int]
 
@@ -34,11 +38,18 @@ _UNTAGGED = (
 """Elementwise packets that torch does not tag as such."""
 
 _OF_IMAGES = (
-    "_adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d upsample_nearest2d_backward"
+    "_adaptive_avg_pool2d adaptive_max_pool2d max_unpool2d upsample_nearest2d "
+    "upsample_nearest2d_backward"
 ).split()
 
 MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
+
+_INDEX = torch.ops.aten.index.Tensor
+_LIKE = [
+    getattr(torch.ops.aten, name) for name in "_to_copy clone flip full_like index_put".split()
+]
+"""Packets whose results are laid out as their first operand if that is dense."""
 
 
 def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
@@ -53,28 +64,32 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         if way is not None:
             rules[op] = functools.partial(way, rule)
     whole = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
-    return rules | {op: _Whole(op) for op in whole}
+    rules |= {op: _Whole(op, _elementwise) for op in whole}
+    return rules | {_INDEX: _Whole(_INDEX, _indexed)}
 
 
 class _Whole:
     """An operator that stays whole, then laid out as eager mode does: a rule made from it here may
     rely on that. (Tracing asks the rule again for the call inside.)"""
 
-    def __init__(self, op: torch._ops.OpOverload) -> None:
-        self.op, self.inside = op, False
+    def __init__(self, op: torch._ops.OpOverload, way: Callable[..., Any]) -> None:
+        self.op, self.way, self.inside = op, way, False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.inside or _are_in_order(one for one in args if isinstance(one, Tensor)):
+        leaves = torch.utils._pytree.tree_leaves(args)
+        if self.inside or _are_in_order(one for one in leaves if isinstance(one, Tensor)):
             return NotImplemented
         self.inside = True
         try:
-            return _elementwise(self.op, *args, **kwargs)
+            return self.way(self.op, *args, **kwargs)
         finally:
             self.inside = False
 
 
 def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
     """``x`` in dense memory, its dimensions in the order of ``stride``."""
+    if _is_same(x.shape, x.stride(), stride):
+        return x
     order = sorted(range(x.dim()), key=lambda d: -stride[d])
     return x.permute(order).contiguous().permute([order.index(d) for d in range(x.dim())])
 
@@ -114,8 +129,7 @@ def _like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
         return made
     if made.dim() != x.dim():  # a loss that is added up
         return made
-    stride = elementwise_strides(x.shape, [(x.shape, x.stride())])
-    return laid_out(made, stride) if made.stride() != stride else made
+    return laid_out(made, elementwise_strides(x.shape, [(x.shape, x.stride())]))
 
 
 def _in_a_copy_of_the_first(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
@@ -214,31 +228,61 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
     value, target = node.meta.get("val"), node.target
     if not isinstance(target, torch._ops.OpOverload) or not isinstance(value, Tensor):
         return
+    if value.layout is not torch.strided:
+        return
     if target is torch.ops.aten.slice_scatter.default:
         _keep_strides(node, changed)
-    if target is torch.ops.aten.index.Tensor:
-        _index(node, value, changed)
+    if target is _INDEX:
+        given: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
+        _lay_out(node, _index_stride(value, *given), changed)
     if target in (torch.ops.aten._fft_c2c.default, torch.ops.aten._fft_r2c.default):
         _transformed(node, value, changed)
-    if torch.Tag.pointwise not in target.tags:
-        return
-    # In the order of the arguments, each as often as it stands there.
-    leaves = torch.utils._pytree.tree_leaves((node.args, node.kwargs))
-    operands = [leaf.meta.get("val") for leaf in leaves if isinstance(leaf, fx.Node)]
-    tensors = [one for one in operands if isinstance(one, Tensor)]
+    if target.overloadpacket in _LIKE:
+        _like_the_first(node, changed)
+    elif torch.Tag.pointwise in target.tags:
+        _by_kernel(node, target, changed)
+
+
+def _like_the_first(node: fx.Node, changed: set[fx.Node]) -> None:
+    x = node.all_input_nodes[0].meta["val"]
+    kept = node.kwargs.get("memory_format") in (None, torch.preserve_format)
+    if kept and not free_symbols((x.shape, x.stride())) and _is_dense(x.shape, x.stride()):
+        _lay_out(node, x.stride(), changed)
+
+
+def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Node]) -> None:
+    tensors = _operands(target, node)
     ldexp = target is torch.ops.aten.ldexp.Tensor and tensors[0].dtype is torch.float32
     if target is torch.ops.aten.pow.Scalar or (ldexp and tensors[1].is_floating_point()):
         # A number to the power of a tensor is in order, whatever the tensor's strides are; ldexp
         # of other types takes a tensor to that power.
         tensors[-1:] = [tensors[-1].new_empty(tensors[-1].shape)] * 2
-    stride = _wanted(value, tensors)
+    stride = _wanted(node.meta["val"], tensors)
     if stride is not None:
         _lay_out(node, stride, changed)
 
 
+def _operands(target: torch._ops.OpOverload, node: fx.Node) -> list[Tensor]:
+    """The tensors that an elementwise kernel gets: in the order of the arguments, each as often as
+    it stands there, and one without dimensions for a number that is an operand."""
+    found = []
+    names = [one.name for one in target._schema.arguments]
+    for name, given in (*zip(names, node.args, strict=False), *node.kwargs.items()):
+        for leaf in torch.utils._pytree.tree_leaves(given):
+            value = leaf.meta.get("val") if isinstance(leaf, fx.Node) else leaf
+            if isinstance(value, Tensor):
+                found.append(value)
+            elif name in ("self", "other") and isinstance(value, int | float):
+                found.append(torch.empty((), device="meta"))
+    return found
+
+
 def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> None:
+    """(Where operands are compared, even strides of dimensions of one element count.)"""
     value = node.meta["val"]
-    if any(n > 1 and a != b for n, a, b in zip(value.shape, value.stride(), stride, strict=True)):
+    pairs = zip(value.stride(), stride, strict=True)
+    same = all(statically_known_true(one == other) for one, other in pairs)
+    if not same:
         node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
 
@@ -258,29 +302,32 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
         changed.add(node)
 
 
-def _index(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
+def _indexed(op: Callable[..., Any], x: Tensor, indices: Any) -> Any:
+    made = op(x, indices)
+    return laid_out(made, _index_stride(made, x, indices))
+
+
+def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sequence[int]:
     """Eager mode's kernel walks over what is read, not moving where an index stands for a
     dimension, and the index tensors, their dimensions between those that are taken whole."""
-    made: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
-    x, indices = made
     given = [d for d, one in enumerate(indices) if one is not None]
     known = [indices[d] for d in given]
     if not value.numel() or not _are_known((x, value, *known)) or known[0].dtype is torch.bool:
-        return
+        return value.stride()
     if _are_in_order((x, value, *known)):
-        return
+        return value.stride()
     front = given[0] if given == list(range(given[0], given[-1] + 1)) else 0
     whole = [step for d, step in enumerate(x.stride()) if d not in given]
     rank, after = value.dim() - len(whole), (1,) * (len(whole) - front)
     if rank < max(one.dim() for one in known):
-        return  # traced wrongly for an index without dimensions: torch's own
+        return value.stride()  # traced wrongly for an index without dimensions: torch's own
     laid = [one.expand(value.shape[front : front + rank]) for one in known]
     laid = [one.reshape((1,) * front + one.shape + after) for one in laid]
     if x.device.type != "cpu" and any(one.stride() != laid[0].stride() for one in laid):
         laid = [one.contiguous() for one in laid]
     operands = [(value.shape, (*whole[:front], *(0,) * rank, *whole[front:]))]
     operands += [(one.shape, one.stride()) for one in laid]
-    _lay_out(node, elementwise_strides(value.shape, operands), changed)
+    return elementwise_strides(value.shape, operands)
 
 
 def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
@@ -294,37 +341,26 @@ def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
     dims = [d % x.dim() for d in named]
     last = dims[-1:] if node.target is torch.ops.aten._fft_r2c.default else []
     sorted_dims = sorted(set(range(x.dim())) - set(last), key=lambda d: (d in dims, -x.stride(d)))
-    stride, step = [0] * x.dim(), 1
-    for d in reversed([*sorted_dims, *last]):
-        stride[d], step = step, step * value.shape[d]
+    stride = _packed(value.shape, [*sorted_dims, *last])
     _lay_out(node, stride if dims else value.stride(), changed)
 
 
 def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
     """The strides that eager mode gives an elementwise ``value`` of ``tensors``; None if it has
     them, or nothing is known."""
-    if not isinstance(value, Tensor) or len(tensors) < 2 or not value.numel():
+    if not isinstance(value, Tensor) or not tensors or not value.numel():
         return None
     if value.dim() < max(t.dim() for t in tensors):  # a loss that is added up
         return None
     if _are_in_order((*tensors, value)) or not _are_known((*tensors, value)):
         return None
     shape = tuple(value.shape)
-    stride = elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
-    pairs = zip(shape, value.stride(), stride, strict=True)
-    return stride if any(n > 1 and a != b for n, a, b in pairs) else None
+    return elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
 
 
 def _are_in_order(tensors: Iterable[Tensor]) -> bool:
-    """Whether all are contiguous, and dimensions of size one have the strides that follow: even
-    those count where operands are compared."""
-
-    def follows(one: Tensor) -> bool:
-        inner = (*(n * step for n, step in zip(one.shape, one.stride(), strict=True)), 1)[1:]
-        steps = zip(one.shape, one.stride(), inner, strict=True)
-        return all(n != 1 or step == wanted for n, step, wanted in steps)
-
-    return all(one.is_contiguous() and follows(one) for one in tensors)
+    """Whether all are contiguous, and dimensions of size one have the strides that follow."""
+    return all(t.stride() == _packed(t.shape, range(t.dim())) for t in tensors)
 
 
 def _are_known(tensors: Sequence[Tensor]) -> bool:
@@ -336,15 +372,19 @@ def elementwise_strides(shape: Sizes, operands: Sequence[tuple[Sizes, Sizes]]) -
     """The strides that eager mode gives an elementwise result of ``shape`` over ``operands``
     (sizes and strides of each).
 
-    Operands of one dense layout hand it on. Otherwise dimensions are sorted by the strides of
+    Operands of one dense layout hand it on, rows and images with their channels last as tensors
+    that are made so. Otherwise dimensions are sorted by the strides of
     the first operand that tells two of them apart; what no operand decides stays in order. (The
     rule is that of ATen's ``TensorIterator``.)
     """
-    first = operands[0]
-    alike = all((tuple(s), tuple(t)) == (tuple(shape), tuple(first[1])) for s, t in operands)
-    if alike and _is_dense(shape, first[1]):
-        return tuple(first[1])
-    rank = len(shape)
+    first, rank = operands[0][1], len(shape)
+    if all(tuple(sizes) == tuple(shape) for sizes, _ in operands):
+        for outermost in (range(rank), *[(0, 2, 3, 1)] * (rank == 4)):
+            packed = _packed(shape, outermost)
+            if all(_is_same(shape, stride, packed) for _, stride in operands):
+                return packed
+        if all(tuple(stride) == tuple(first) for _, stride in operands) and _is_dense(shape, first):
+            return tuple(first)
     steps = [_broadcast(shape, *operand) for operand in operands]
     order = list(reversed(range(rank)))  # innermost first
     for start in range(1, rank):
@@ -356,11 +396,20 @@ def elementwise_strides(shape: Sizes, operands: Sequence[tuple[Sizes, Sizes]]) -
                 at = before
             elif verdict < 0:
                 break
-    stride, step = [0] * rank, 1
-    for dim in order:
-        stride[dim] = step
-        step *= shape[dim]
+    return _packed(shape, order[::-1])
+
+
+def _packed(shape: Sizes, outermost: Sizes) -> tuple[int, ...]:
+    """Strides without gaps, of dimensions in this order."""
+    stride, step = [0] * len(shape), 1
+    for dim in reversed(outermost):
+        stride[dim], step = step, step * shape[dim]
     return tuple(stride)
+
+
+def _is_same(shape: Sizes, stride: Sizes, other: Sizes) -> bool:
+    """Whether strides agree in every dimension longer than 1."""
+    return all(n == 1 or a == b for n, a, b in zip(shape, stride, other, strict=True))
 
 
 def _broadcast(shape: Sizes, sizes: Sizes, strides: Sizes) -> list[int]:

@@ -68,10 +68,15 @@ def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
                 args[:] = [arg for n, arg in enumerate(args) if n not in missing]
             return made[missing](args)
 
-        run._boxed_call = True  # type: ignore[attr-defined]
-        return run
+        return boxed(run)
 
     return compiled
+
+
+def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """``run`` as AOTAutograd calls what a compiler makes: with a list, which it may empty."""
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def fixed(joint: fx.GraphModule) -> bool:

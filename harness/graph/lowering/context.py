@@ -172,12 +172,14 @@ class Context:
         low = None if simplifier.is_nonnegative(expr) else sympy.S.Zero
         return self.inside(expr, shape, low, None if simplifier.is_less(expr, size) else size)
 
-    def position(self, value: ir.Value, size: sympy.Expr, shape: Shape) -> ir.Value:
+    def position(
+        self, value: ir.Value, size: sympy.Expr, shape: Shape, *, from_end: bool = False
+    ) -> ir.Value:
         """An integer ``value`` over a tensor of ``shape`` as an index into a dimension of ``size``:
-        negative ones count from the end, and nothing is out of range."""
+        nothing is out of range, and negative ones count ``from_end`` or are."""
         scalar, index = self.scalar, self.scalar.cast(value, DType.I64)
         low, high = self._ends(index, shape)
-        if low is None or not low.is_nonnegative:
+        if from_end and (low is None or not low.is_nonnegative):
             negative = scalar.compare(Op.LT, index, scalar.constant(0, DType.I64))
             index = scalar.where(negative, scalar.add(index, self.index_value(size)), index)
             low, high = self._ends(index, shape)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,16 +67,17 @@ class Scalar:
     builder: Builder
 
     def constant(self, number: Number, dtype: DType) -> Constant:
-        """``number`` in the compute type of ``dtype``, converted as torch converts: an integer
-        out of range wraps."""
+        """``number`` in the compute type of ``dtype``, converted as torch converts on a CPU: an
+        integer out of range wraps, and a float that is none is the least number, or an int32's."""
         compute = dtype.compute
         if compute is DType.BOOL:
             return self.builder.constant(bool(number), compute)
         if compute.is_integer:
-            finite = not isinstance(number, float) or math.isfinite(number)
             least, count = compute.least, 1 << 8 * compute.itemsize
-            wrapped = (int(number) - least) % count + least if finite else 0
-            return self.builder.constant(wrapped, compute)
+            lowest, end = min(least, -(1 << 31)), max(least + count, 1 << 31)
+            if isinstance(number, float) and not lowest <= number < end:
+                number = lowest
+            return self.builder.constant((int(number) - least) % count + least, compute)
         return self.builder.constant(float(number), compute)
 
     def like(self, number: Number, value: Value) -> Constant:

@@ -9,13 +9,14 @@ costs, it is computed there.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
 from harness.graph.passes.cleanup import RANDOM_NAMES, kept_names
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
+from harness.ir.reach import reached
 
 _NOT_CHEAP = frozenset(
     (
@@ -69,15 +70,16 @@ class Layout:
         found = dict.fromkeys(self.root(ref) for ref in self.nodes[name].refs())
         return [ref for ref in found if self.kind.get(ref) is not Kind.FREE]
 
-    def readers(self, name: str) -> Iterator[str]:
+    def shown(self, name: str) -> Iterable[str]:
+        """``name`` and all views of it."""
+        return reached([name], lambda at: self._users(at, views=True))
+
+    def readers(self, name: str) -> set[str]:
         """The nodes other than views that read ``name``, perhaps through views."""
-        stack = list(self.users.get(name, ()))
-        while stack:
-            user = stack.pop()
-            if self.kind[user] is Kind.VIEW:
-                stack.extend(self.users.get(user, ()))
-            else:
-                yield user
+        return {user for at in self.shown(name) for user in self._users(at, views=False)}
+
+    def _users(self, name: str, *, views: bool) -> list[str]:
+        return [u for u in self.users.get(name, ()) if (self.kind[u] is Kind.VIEW) is views]
 
     def is_cheap(self, name: str) -> bool:
         """Whether computing ``name`` again costs no more than reading its operands."""
@@ -102,17 +104,15 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     kind: dict[str, Kind] = {}
     for node in graph.nodes:
         kind[node.name] = _kind(node, nodes, kind, supports)
-    sizes = {i.name: _nbytes(i.type) for i in graph.inputs}
-    sizes.update((node.name, _nbytes(node.type)) for node in graph.nodes)
-    layout = Layout(graph, nodes, order, kind, users, {}, sizes, graph.types())
-    layout.level.update((item.name, 0) for item in graph.inputs)
+    types, level = graph.types(), {item.name: 0 for item in graph.inputs}
+    sizes = {name: _nbytes(kind) for name, kind in types.items()}
+    layout = Layout(graph, nodes, order, kind, users, level, sizes, types)
     drawn = 0
     for node in graph.nodes:
-        level = _level(node, layout)
-        if node.packet in RANDOM_NAMES and kind[node.name] is Kind.LIBRARY:
+        level[node.name] = _level(node, layout)
+        if node.packet in RANDOM_NAMES:
             # They are made in the graph's order (``regions``), which no region may stand against.
-            level = drawn = max(level, drawn)
-        layout.level[node.name] = level
+            level[node.name] = drawn = max(level[node.name], drawn)
     return layout
 
 
@@ -176,7 +176,7 @@ def _targets(layout: Layout, names: list[str], kept: frozenset[str]) -> dict[str
     """For each node of one level that could move: the one later level that uses it."""
     targets: dict[str, int] = {}
     for name in reversed(names):
-        if not layout.is_cheap(name) or _is_kept(layout, name, kept):
+        if not layout.is_cheap(name) or not kept.isdisjoint(layout.shown(name)):
             continue
         wanted: set[int | None] = set()
         for user in layout.readers(name):
@@ -191,36 +191,19 @@ def _targets(layout: Layout, names: list[str], kept: frozenset[str]) -> dict[str
     return targets
 
 
-def _is_kept(layout: Layout, name: str, kept: frozenset[str]) -> bool:
-    """Whether ``name`` or a view of it is an output or a mutation's value."""
-    stack = [name]
-    while stack:
-        value = stack.pop()
-        if value in kept:
-            return True
-        users = layout.users.get(value, ())
-        stack.extend(user for user in users if layout.kind[user] is Kind.VIEW)
-    return False
-
-
 def _cones(layout: Layout, targets: Mapping[str, int]) -> list[list[str]]:
     """Connected pieces of the movable nodes with one target, users before operands."""
-    seen: set[str] = set()
-    cones: list[list[str]] = []
+
+    def near(name: str) -> Iterable[str]:
+        beside = (*layout.operands(name), *layout.readers(name))
+        return (other for other in beside if targets.get(other) == targets[name])
+
+    cones: dict[str, list[str]] = {}
     for name in targets:
-        if name in seen:
-            continue
-        cone, stack = [], [name]
-        seen.add(name)
-        while stack:
-            at = stack.pop()
-            cone.append(at)
-            for near in (*layout.operands(at), *layout.readers(at)):
-                if near not in seen and targets.get(near) == targets[name]:
-                    seen.add(near)
-                    stack.append(near)
-        cones.append(sorted(cone, key=lambda n: -layout.order[n]))
-    return cones
+        if name not in cones:
+            cone = sorted(reached([name], near), key=lambda n: -layout.order[n])
+            cones.update(dict.fromkeys(cone, cone))
+    return [cone for name, cone in cones.items() if name is cone[0]]
 
 
 def _sink_cone(

@@ -40,6 +40,7 @@ from harness.graph.model import (
 from harness.graph.partition.levels import Kind, Layout, analyse, sink
 from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names, rename_refs
 from harness.graph.views import root_name
+from harness.ir.reach import reached
 
 
 @dataclass(slots=True)
@@ -90,22 +91,17 @@ def _is_scalar(layout: Layout, name: str) -> bool:
 def fill(layout: Layout, unit: Unit, extra: Iterable[str]) -> None:
     """Set ``contents`` and ``reads`` of ``unit``; ``extra`` are views to be contained too."""
     members = set(unit.members)
-    contents: set[str] = set()
-    reads: dict[str, None] = {}
-    stack = [*unit.members, *extra]
-    while stack:
-        name = stack.pop()
-        if name in contents:
-            continue
-        if name in members or layout.kind.get(name) in (Kind.VIEW, Kind.FREE):
-            contents.add(name)
-            stack.extend(layout.nodes[name].refs())
-        else:
-            reads[name] = None
+
+    def contained(names: Iterable[str]) -> Iterable[str]:
+        pulled = (Kind.VIEW, Kind.FREE)
+        return (n for n in names if n in members or layout.kind.get(n) in pulled)
+
+    starts = contained([*unit.members, *extra])
+    contents = reached(starts, lambda name: contained(layout.nodes[name].refs()))
     unit.contents = tuple(sorted(contents, key=layout.order.__getitem__))
     # In the order of first use, which is the order a reader meets them in.
     used = (ref for name in unit.contents for ref in layout.nodes[name].refs())
-    unit.reads = tuple(dict.fromkeys(ref for ref in used if ref in reads))
+    unit.reads = tuple(dict.fromkeys(ref for ref in used if ref not in contents))
 
 
 def region_graph(
@@ -148,7 +144,7 @@ def partition(
     layout = analyse(cleaned, _supporting(cleaned, supports))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
-    wanted = _wanted_by_host(layout, host)
+    wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))
     anchored = [n for n in layout.order if n in wanted and layout.kind[n] is Kind.FREE]
     units = connect(layout, anchored)
     plan = _Plan(layout, units, host)
@@ -180,14 +176,6 @@ def _host_nodes(layout: Layout) -> list[str]:
     return found[::-1]
 
 
-def _wanted_by_host(layout: Layout, host: list[str]) -> frozenset[str]:
-    """Values that must exist outside regions."""
-    wanted = set(kept_names(layout.graph))
-    for name in host:
-        wanted.update(layout.nodes[name].refs())
-    return frozenset(wanted)
-
-
 @dataclass(slots=True)
 class _Plan:
     """Steps in the making: units, then host nodes, then late mutations, by number. ``after[s]`` are
@@ -215,7 +203,8 @@ class _Plan:
                 if source is not None and source != number:
                     self.after[source].add(number)
         # Random numbers come out of one stream: the graph's order decides who gets which.
-        random = [n for n, name in enumerate(self.host, start) if _draws(self.layout, name)]
+        packets = (self.layout.nodes[name].packet for name in self.host)
+        random = [n for n, packet in enumerate(packets, start) if packet in RANDOM_NAMES]
         for first, second in itertools.pairwise(random):
             self.after[first].add(second)
 
@@ -224,23 +213,6 @@ class _Plan:
         if step < len(self.units):
             return self.units[step].reads
         return self.layout.nodes[self.host[step - len(self.units)]].refs()
-
-    def reaches(self, first: int, second: int) -> bool:
-        """Whether ``second`` has to run after ``first``."""
-        seen, stack = {first}, [first]
-        while stack:
-            for step in self.after[stack.pop()]:
-                if step == second:
-                    return True
-                if step not in seen:
-                    seen.add(step)
-                    stack.append(step)
-        return False
-
-
-def _draws(layout: Layout, name: str) -> bool:
-    known = layout.nodes[name].packet in RANDOM_NAMES
-    return known and layout.kind[name] is Kind.LIBRARY
 
 
 def _place_mutations(plan: _Plan) -> None:
@@ -265,7 +237,7 @@ def _place_mutations(plan: _Plan) -> None:
             step >= len(plan.units)
             or mutation.input in returned
             or any(root_name(name, nodes) == mutation.input != name for name in plan.reads(step))
-            or any(plan.reaches(step, other) for other in others)
+            or not reached([step], plan.after.__getitem__).keys().isdisjoint(others)
         ):
             plan.late.append(mutation)
             continue
@@ -317,15 +289,12 @@ def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
 
 
 def _host_call(layout: Layout, node: Node) -> HostCall:
-    match layout.kind[node.name]:
-        case Kind.VIEW:
-            return HostCall(node, True, VIEW_FOR_HOST)
-        case Kind.HOST_VIEW if node.op == "getitem":
-            return HostCall(node, True, RESULT_ACCESS)
-        case Kind.HOST_VIEW:
-            return HostCall(node, True, VIEW_UNSUPPORTED)
-        case Kind.LIBRARY | Kind.FUSIBLE | Kind.FREE:
-            return HostCall(node, False, _why_library(layout, node))
+    kind = layout.kind[node.name]
+    if kind is Kind.VIEW:
+        return HostCall(node, True, VIEW_FOR_HOST)
+    if kind is Kind.HOST_VIEW:
+        return HostCall(node, True, RESULT_ACCESS if node.op == "getitem" else VIEW_UNSUPPORTED)
+    return HostCall(node, False, _why_library(layout, node))
 
 
 def _why_library(layout: Layout, node: Node) -> str:

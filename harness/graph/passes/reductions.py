@@ -10,6 +10,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.model import Arg, Node, Ref, TensorType, ValueType
+from harness.ir.reach import reached
 
 _OVER_DIMS = {
     "aten.amax.default": "aten.amax.default",
@@ -126,22 +127,16 @@ def _runs_along(
     broadcast costs next to nothing and has no say.
     """
     rank = len(_shape(types, source.name))
-    todo = [(source.name, tuple(range(rank)))]
-    seen = set(todo)
     votes = {True: 0, False: 0}
-    while todo:
-        name, order = todo.pop()
-        made = nodes.get(name)
-        operands = _operands(made, order, types)
-        if operands is None:
-            unit = _unit_dim(types[name])
-            if unit is not None:
-                votes[order[unit] in dims] += _bytes(types[name])
-            continue
-        for operand in operands:
-            if operand not in seen:
-                seen.add(operand)
-                todo.append(operand)
+
+    def near(at: tuple[str, tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:
+        name, order = at
+        operands = _operands(nodes.get(name), order, types)
+        if operands is None and (unit := _unit_dim(types[name])) is not None:
+            votes[order[unit] in dims] += _bytes(types[name])
+        return operands or []
+
+    reached([(source.name, tuple(range(rank)))], near)
     return votes[True] > CLEARLY * votes[False] if any(votes.values()) else default
 
 

@@ -25,6 +25,7 @@ from harness.graph.passes.reductions import Reduction, parse_reduction
 from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type
 from harness.graph.sizes import contiguous_strides
 from harness.heuristics.mixed import fills, fits, strips
+from harness.ir.reach import reached
 from harness.target import Target
 
 ChooseSplit = Callable[[str, int], int]
@@ -342,14 +343,12 @@ def _behind(
 ) -> frozenset[str]:
     """Those of the ``full`` tensors that ``names`` are computed from at the same points, as far as
     they may be in memory; what is broadcast is not."""
-    todo, found, seen = list(names), set[str](), set[str]()
-    while todo:
-        name = todo.pop()
-        if name in seen or name not in full:
-            continue
-        seen.add(name)
-        if name not in nodes or nodes[name].op == "aten.permute.default":
-            found.add(name)
-        elif nodes[name].op != "aten.expand.default":
-            todo.extend(nodes[name].refs())
-    return frozenset(found)
+
+    def is_end(name: str) -> bool:
+        return name not in nodes or nodes[name].op == "aten.permute.default"
+
+    def near(name: str) -> list[str]:
+        ends = is_end(name) or nodes[name].op == "aten.expand.default"
+        return [] if ends else [ref for ref in nodes[name].refs() if ref in full]
+
+    return frozenset(filter(is_end, reached((name for name in names if name in full), near)))

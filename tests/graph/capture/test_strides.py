@@ -22,7 +22,10 @@ def _operand(rng: random.Random, shape: list[int]) -> torch.Tensor:
     sizes = [rng.choice((n, n, n, 1)) for n in shape][rng.choice((0, 0, 0, 1)) :]
     order = rng.sample(range(len(sizes)), len(sizes))
     made = torch.empty([sizes[n] for n in order])
-    return made.permute([order.index(n) for n in range(len(sizes))])
+    made = made.permute([order.index(n) for n in range(len(sizes))])
+    # A dimension of one element may have any stride.
+    steps = zip(made.shape, made.stride(), strict=True)
+    return made.as_strided(made.shape, [s if n > 1 else rng.choice((s, s, 1, 7)) for n, s in steps])
 
 
 @pytest.mark.parametrize("operands", [1, 2, 3])
@@ -34,8 +37,48 @@ def test_the_rule_is_eager_modes(operands: int) -> None:
         given = [_operand(rng, shape) for _ in range(operands)]
         made = function(*given)
         found = elementwise_strides(made.shape, [(t.shape, t.stride()) for t in given])
-        long = [n for n, size in enumerate(made.shape) if size > 1]
-        assert [found[n] for n in long] == [made.stride(n) for n in long]
+        assert found == made.stride()
+
+
+_ALONE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sum": lambda x: x + 2,
+    "less": lambda x: x < 2,
+    "remainder": lambda x: torch.remainder(3, x),
+    "power": lambda x: x**2,
+    "root": lambda x: x.abs().sqrt(),
+    "copy": lambda x: x.clone(),
+    "type": lambda x: x.double(),
+    "turned": lambda x: x.flip(*range(x.dim())),
+    "full": lambda x: torch.full_like(x, 2),
+    "put": lambda x: torch.ops.aten.index_put(x, [torch.tensor([0])], torch.tensor(2.0)),
+}
+
+
+@pytest.mark.parametrize("name", _ALONE)
+def test_strides_of_dimensions_of_one_element_are_eager_modes(name: str) -> None:
+    rng = random.Random(name)
+    for _ in range(25):
+        x = _operand(rng, [rng.choice((1, 1, 2, 3)) for _ in range(rng.choice((1, 2, 3, 4)))])
+        if not x.dim():
+            continue
+        gm = make_fx(_ALONE[name], tracing_mode="fake")(x)
+        follow_eager(gm)
+        (given,) = gm.graph.find_nodes(op="output")[0].args
+        assert given.meta["val"].stride() == _ALONE[name](x).stride()
+
+
+def test_what_one_element_decides(devices: Devices) -> None:
+    """Strides of dimensions of one element decide how what is made from them lies."""
+
+    def function(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
+        padded = F.pad(x.unsqueeze(0).flip(1, 0), (1, 0, 0, 1), value=1)
+        put = z.index_put((torch.tensor([0]),), torch.tensor(2.0))
+        pair = torch.ones(2) * y.sum()
+        return padded, torch.kron(pair, torch.remainder(3, y)), torch.kron(pair, put)
+
+    x, y, z = torch.randn(1, 2, 5), torch.randn(1, 8), torch.randn(3, 1)
+    given = [x.transpose(0, -1), y.t(), z.t()]
+    assert differences(function, given, Compiler(devices=devices)) == []
 
 
 def test_what_a_caller_sees(devices: Devices) -> None:
@@ -149,6 +192,11 @@ def test_resampled_and_shuffled_images_keep_their_channels_last(
     back = torch.ops.aten._adaptive_avg_pool2d_backward
     own = own.contiguous(memory_format=layout)
     assert not differences(lambda g, y: back(g, y), [weight, own], Compiler(devices=devices))
+    places = torch.arange(16).expand(2, 3, 16).reshape(2, 3, 4, 4)
+    unpool = torch.ops.aten.max_unpool2d
+    assert not differences(
+        lambda y, n: unpool(y, n, (8, 8)), [weight + 1, places], Compiler(devices=devices)
+    )
 
 
 def test_drawn_numbers_lie_in_order(devices: Devices) -> None:
@@ -211,3 +259,28 @@ def test_types_that_torch_traces_otherwise(devices: Devices) -> None:
     given = [torch.rand(2, 3, dtype=torch.float64), torch.rand(2, 3)]
     assert differences(function, given, Compiler(devices=devices)) == []
     assert differences(function, given[::-1], Compiler(devices=devices)) == []
+
+
+def test_what_is_made_of_an_indexed_tensor_lies_as_in_eager_mode(compiler: Compiler) -> None:
+    """By operators that are taken apart while tracing, whose rule asks how their operands lie."""
+    at = torch.tensor([[0, -1], [-1, 0]])
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        taken = x[None][:, at]
+        made = [taken // x, torch.xlogy(taken, x), torch.lerp(taken, x, 0.3)]
+        return [*made, torch.copysign(taken, x), taken / x]
+
+    x = torch.randn(16, 8, 2, 2).transpose(0, -1)
+    found, wanted = torch.compile(function, backend=compiler)(x), function(x)
+    assert [t.stride() for t in found] == [t.stride() for t in wanted]
+    torch.testing.assert_close(found, wanted, equal_nan=True)
+
+
+def test_dimensions_of_one_element_count_for_unknown_sizes_too(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        return [x.t() + 1, x.t() // 2, x.t() > 0, x.t().copysign(-1.0)]
+
+    x = torch.randn(1, 3)
+    found, wanted = torch.compile(function, backend=compiler, dynamic=True)(x), function(x)
+    assert [t.stride() for t in found] == [t.stride() for t in wanted] == [(1, 3)] * 4
+    torch.testing.assert_close(found, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -126,3 +127,15 @@ def test_an_order_given_apart_is_left_to_torch(compiler: Compiler) -> None:
         return (torch.searchsorted(x, x[:3] + 0.1, sorter=torch.argsort(x)),)
 
     assert "aten.searchsorted.Tensor" in same(compiler, function, torch.randn(12))
+
+
+def test_constants_that_no_integer_is(compiler: Compiler) -> None:
+    """They become what a number that is read becomes on a CPU, which the language leaves open."""
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        numbers = (math.nan, math.inf, -math.inf, 1e30, 3e9, -3e9, 300.7, -1.2)
+        kinds = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+        whole = [torch.full((2,), n, dtype=t) for n in numbers for t in (x.dtype, torch.float32)]
+        return [(x * 0).to(kinds[0]), *(one.to(kind) for one in whole for kind in kinds)]
+
+    assert same(compiler, function, torch.tensor([1.0, math.nan], dtype=torch.float64)) == []

@@ -65,6 +65,41 @@ def test_polynomials_where_their_formulas_meet(name: str, compiler: Compiler) ->
     assert all(not report.library_calls for report in compiler.reports)
 
 
+MIXED = [
+    (torch.bool, torch.int32),
+    (torch.uint8, torch.int8),
+    (torch.int16, torch.float32),
+    (torch.int64, torch.float64),
+    (torch.float16, torch.float32),
+    (torch.float32, torch.bfloat16),
+    (torch.float64, torch.int64),
+    (torch.float32, torch.bool),
+]
+
+
+@pytest.mark.parametrize("types", MIXED, ids=str)
+def test_polynomials_of_types_that_are_mixed(
+    types: tuple[torch.dtype, torch.dtype], compiler: Compiler
+) -> None:
+    """Points of one type and orders of another, as fractions where that type has any."""
+
+    def every(x: torch.Tensor, n: torch.Tensor) -> list[torch.Tensor]:
+        return [getattr(torch.special, name)(x, n) for name in POLYNOMIALS]
+
+    points = torch.tensor([-200.0, -7, -1, -0.7, -0.0, 0.0, 0.25, 0.96, 1, 1.5, 3, 100, math.inf])
+    orders = torch.tensor([-100.0, -1.5, -1, -0.5, 0, 0.9, 1, 2, 2.7, 6, 6.9, 7, 8, 9, 31, 100])
+    point, order = types
+    if not point.is_floating_point:
+        points = points[:-1].to(torch.int64)
+    x = points.to(point).repeat_interleave(len(orders))
+    n = orders.to(order).repeat(len(points))
+    found, wanted = torch.compile(every, backend=compiler)(x, n), every(x, n)
+    for a, b in zip(found, wanted, strict=True):
+        bound = 1e-9 if b.dtype is torch.float64 else 1e-4
+        torch.testing.assert_close(a, b, rtol=bound, atol=bound, equal_nan=True)
+    assert all(not report.library_calls for report in compiler.reports)
+
+
 def test_orders_and_points_that_are_numbers(compiler: Compiler) -> None:
     def both(x: torch.Tensor) -> torch.Tensor:
         special = torch.special

@@ -84,6 +84,7 @@ RULES: Rules = {
     "aten.full.default": filled(1, "fill_value"),
     "aten.full_like.default": filled(1, "fill_value"),
     "aten.scalar_tensor.default": filled(0, "s"),
+    "aten.zeros.default": Rule(lambda call: call.result(call.scalar.constant(0, call.dtype))),
     "aten.arange.start_step": Rule(arange),
     "prims.iota.default": Rule(iota),
     "harness.random_bits.default": Rule(random_bits),

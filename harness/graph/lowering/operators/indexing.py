@@ -18,9 +18,11 @@ ONE: Shape = (sympy.S.One,)
 """What a tensor without dimensions is indexed as."""
 
 
-def position(call: Call, value: Value, size: sympy.Expr) -> sympy.Expr:
-    """An integer value as an index into a dimension of ``size``."""
-    return call.context.indirect(call.context.position(value, size, call.shape))
+def position(call: Call, value: Value, size: sympy.Expr, *, from_end: bool = False) -> sympy.Expr:
+    """An integer value as an index into a dimension of ``size``; negative ones count ``from_end``
+    or are out of range."""
+    at = call.context.position(value, size, call.shape, from_end=from_end)
+    return call.context.indirect(at)
 
 
 def embedding(call: Call, weight: Tensor) -> Index:
@@ -41,7 +43,7 @@ def gather(call: Call, tensor: Tensor) -> Index:
 def index_select(call: Call, tensor: Tensor) -> Index:
     """``index_select(self, dim, index)``."""
     where, shape = list(canonical(call.shape or ONE)), tensor.shape or ONE
-    dim, index = call.dim(1, "dim", len(shape)), call.tensor(2, "index")
+    dim, index = call.dim(1, "dim", len(shape)), places(call, call.tensor(2, "index"))
     value = call.read(index, (where[dim],) * index.rank, call.shape)
     where[dim] = position(call, value, shape[dim])
     return tuple(where)
@@ -55,13 +57,18 @@ def index_tensors(call: Call) -> list[Tensor | None]:
     found: list[Tensor | None] = []
     for item in arg:
         tensor = call.as_tensor(item, "indices") if isinstance(item, Ref) else None
-        if tensor is not None and not tensor.dtype.is_integer:
-            raise call.reject(
-                f"an index of type {tensor.dtype.torch_name}",
-                "integers (the result's size must not depend on data)",
-            )
-        found.append(tensor)
+        found.append(tensor if tensor is None else places(call, tensor))
     return found
+
+
+def places(call: Call, index: Tensor) -> Tensor:
+    """``index``, if it is of a type that eager mode takes for positions: bytes are a mask."""
+    if index.dtype not in (DType.I32, DType.I64):
+        raise call.reject(
+            f"an index of type {index.dtype.torch_name}",
+            "int32 or int64 (the result's size must not depend on data)",
+        )
+    return index
 
 
 def searching(boundaries: int, values: int) -> Rule:
@@ -115,7 +122,8 @@ def common_dimensions(indices: list[Tensor | None]) -> tuple[int, Shape]:
 def advanced_index(
     call: Call, shape: Shape, indices: list[Tensor | None], out: Shape
 ) -> tuple[sympy.Expr, ...]:
-    """Where an element of the indexed tensor of ``shape`` lies for each point of ``out``."""
+    """Where an element of the indexed tensor of ``shape`` lies for each point of ``out``. Of all
+    operators only these take negative indices."""
     front, sizes = common_dimensions(indices)
     rank = len(sizes)
     variables = canonical(out)
@@ -128,7 +136,7 @@ def advanced_index(
             index.append(next(whole))
             continue
         value = call.read(tensor, common[rank - tensor.rank :], out)
-        index.append(position(call, value, size))
+        index.append(position(call, value, size, from_end=True))
     return tuple(index)
 
 
@@ -147,6 +155,6 @@ RULES: Rules = {
     "aten.searchsorted.Scalar": searching(0, 1),
     "aten.embedding.default": reading(embedding),
     "aten.gather.default": reading(gather),
-    "aten.index_select.default": reading(index_select),
+    "aten.index_select.default": reading(index_select, partial=True),
     "aten.index.Tensor": reading(index, partial=True),
 }

@@ -16,6 +16,7 @@ from harness.graph.lowering.operators.indexing import (
     advanced_index,
     common_dimensions,
     index_tensors,
+    places,
     position,
 )
 from harness.graph.lowering.rule import Call, Rule, Rules
@@ -91,7 +92,7 @@ def scatter_value(call: Call) -> Lowered:
 
 def index_add(call: Call) -> Lowered:
     """``index_add(self, dim, index, source, alpha)``: whole slices added at given positions."""
-    tensor, index = call.tensor(0), call.tensor(2, "index")
+    tensor, index = call.tensor(0), places(call, call.tensor(2, "index"))
     source = call.tensor(3, "source")
     dim = call.dim(1, "dim", tensor.rank)
     if not tensor.rank or not index.rank:

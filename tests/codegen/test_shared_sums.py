@@ -1,0 +1,109 @@
+"""Sums of unknown numbers of elements, shared by programs: right on both sides of every border."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.graph.text import loads
+from harness.runtime import module as runtime
+from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.target import H100
+from tests.codegen.kernels import modules
+
+_BORDERS = (1, 2, 15, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+NEAR = sorted({0, *(n + d for n in _BORDERS for d in (-1, 0, 1)), 7, 257, 785, 997, 1171})
+MOST = 60_000
+"""Elements of an input at most: the interpreter's."""
+
+TEXTS = {
+    "columns": """def columns(
+    x: "bf16[s0, s1]",
+):
+    wide: "f32[s0, s1]" = aten._to_copy.default(x, dtype=torch.float32)
+    total: "f32[s1]" = aten.sum.dim_IntList(wide, [0])
+    amax: "f32[s1]" = aten.amax.default(wide, [0])
+    return (total, amax)
+""",
+    "variances": """def variances(
+    x: "f32[s0, s1]",
+):
+    both: ("f32[s1]", "f32[s1]") = aten.var_mean.correction(x, [0], correction=0, keepdim=False)
+    var: "f32[s1]" = getitem(both, 0)
+    mean: "f32[s1]" = getitem(both, 1)
+    return (var, mean)
+""",
+    "everything": """def everything(
+    x: "f32[s0, s1]",
+):
+    total: "f32[]" = aten.sum.dim_IntList(x, [0, 1])
+    gt: "b8[s0, s1]" = aten.gt.Scalar(x, 3.0)
+    any_1: "b8[]" = aten.any.dims(gt, [0, 1], False)
+    return (total, any_1)
+""",
+    "few": """def few(
+    x: "f32[s0, 5, s1]",
+):
+    total: "f32[5]" = aten.sum.dim_IntList(x, [0, 2])
+    return (total,)
+""",
+    "means": """def means(
+    x: "f16[s0, s2, s1]",
+    y: "f32[s1]",
+):
+    wide: "f32[s0, s2, s1]" = aten._to_copy.default(x, dtype=torch.float32)
+    mul: "f32[s0, s2, s1]" = aten.mul.Tensor(wide, y)
+    both: ("f32[s2]", "f32[s2]") = aten.var_mean.correction(mul, [0, 2], correction=0)
+    var: "f32[s2]" = getitem(both, 0)
+    mean: "f32[s2]" = getitem(both, 1)
+    return (var, mean)
+""",
+}
+
+
+def sizes(name: str) -> st.SearchStrategy[Mapping[str, int]]:
+    """Near borders and anywhere, few enough elements to be interpreted."""
+    drawn = st.sampled_from(NEAR) | st.integers(0, 9000)
+    fields = {"s0": drawn, "s1": drawn}
+    if "s2" in TEXTS[name]:
+        fields["s2"] = st.integers(0, 20)
+    least = int(name == "columns")  # torch gives no largest of nothing
+
+    def few(known: Mapping[str, int]) -> Mapping[str, int]:
+        others = max(1, known["s0"]) * max(1, known.get("s2", 1))
+        return {**known, "s0": max(least, known["s0"]), "s1": min(known["s1"], MOST // others)}
+
+    return st.fixed_dictionaries(fields).map(few)
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_sums_are_right_at_every_size(name: str, interpreter: InterpreterPool) -> None:
+    (module,) = modules(loads(f"# harness graph 1\n{TEXTS[name]}", "test graph"))
+    assert "CHUNKS: tl.constexpr" in module.text
+
+    @settings(max_examples=5)
+    @given(st.lists(sizes(name), min_size=4, max_size=4))
+    def right(several: list[Mapping[str, int]]) -> None:
+        jobs = [CheckJob(module.text, sizes=tuple(known.items())) for known in several]
+        for position, answer in interpreter.each(jobs):
+            passed = isinstance(answer, CheckResult) and answer.passed
+            assert passed, (several[position], answer)
+
+    right()
+
+
+def test_rows_in_pieces_are_shared_whatever_their_number(tmp_path: Path) -> None:
+    (module,) = modules(loads(f"# harness graph 1\n{TEXTS['means']}", "test graph"))
+    loaded = runtime.load(module.text, tmp_path)
+
+    def programs(**known: int) -> tuple[int, int, int]:
+        args = loaded.only_sizes(known)
+        return loaded.grid(loaded.at(args, H100).configs[0], args)
+
+    assert programs(s0=8192, s1=15, s2=64) == (64, 8, 1)
+    assert programs(s0=8192, s1=1000, s2=3) == (3, 128, 1)
+    assert programs(s0=8192, s1=15, s2=5000) == (5000, 1, 1)
