@@ -130,6 +130,13 @@ def _is_parameter(value: torch.Tensor) -> bool:
         return True
 
 
+def _overlaps(value: torch.Tensor) -> bool:
+    """Whether several elements are in one place."""
+    within = value.untyped_storage().size() // value.itemsize
+    places = torch.arange(within).as_strided(value.shape, value.stride())
+    return len(set(places.flatten().tolist())) < places.numel()
+
+
 @dataclass
 class _Maker:
     """A program in the making, its values at hand."""
@@ -205,7 +212,7 @@ class _Maker:
         names = self.tensors(changeable=kind == "changes")
         # Several elements in one place: what is written there eager mode leaves open.
         if kind == "changes":
-            names = [n for n in names if 0 not in self.scope[n].stride()]
+            names = [n for n in names if not _overlaps(self.scope[n])]
         if not names:
             return
         # Later values more often, so that programs are deep.
@@ -312,14 +319,30 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
     """The program of ``seed`` tried (or ``program``), made small if it is wrong."""
     whole = program or make_program(seed)
     found = faults(whole, devices, seed)
+    left = tuple(line for line in found.faults if not _is_torchs(line, whole, devices))
+    own = tuple(line for line in found.faults if line not in left)
+    found = replace(found, faults=left, torchs=found.torchs + own)
     if not found.faults:
         return found
     kind = _kind(found.faults)
-    small = shrunk(whole, lambda p: _kind(_safely(p, devices)) == kind)
-    lines = _safely(small, devices)
+    small = shrunk(whole, lambda p: _kind(_safely(p, devices).faults) == kind)
+    lines = _safely(small, devices).faults
     return Trial(
         seed, found.kernels, found.library_calls, lines or found.faults, (), small.reproducer
     )
+
+
+def _is_torchs(line: str, program: Program, devices: Devices) -> bool:
+    """Whether what differs is torch's own in the smallest program that has it, where of the whole
+    ``aot_eager`` tells no more than that it raises."""
+
+    def ways(smaller: Program) -> set[bool]:
+        made, what = _safely(smaller, devices), line[line.find(": ") :]
+        told = [one for one in (*made.faults, *made.torchs) if one.endswith(what)]
+        return {one in made.torchs for one in told}
+
+    raises = any("; compiled: " in one for one in differences(*program.load(), "aot_eager"))
+    return raises and ways(shrunk(program, lambda p: bool(ways(p)))) == {True}
 
 
 def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 60) -> Program:
@@ -366,12 +389,12 @@ def _kind(lines: tuple[str, ...]) -> str:
     return "raises" if "compiled:" in lines[0] else "region" if "graph0" in lines[0] else "differs"
 
 
-def _safely(program: Program, devices: Devices) -> tuple[str, ...]:
-    """The faults; none of a program that eager mode refuses to make."""
+def _safely(program: Program, devices: Devices) -> Trial:
+    """As ``faults``; none of a program that eager mode refuses to make."""
     try:
         with torch.device("cpu"):  # a GPU that is given nonsense to do is lost
             function, args = program.load()
             function(*args)
-        return faults(program, devices).faults
+        return faults(program, devices)
     except Exception:  # noqa: BLE001 - shrinking makes programs that mean nothing
-        return ()
+        return Trial(0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 Run = Callable[[], Sequence[Any] | None]
 """The results of a function, and its arguments afterwards; None if it raises."""
 
+T = TypeVar("T")
 _REPEATS = 60
 TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 """Packets of ``aten`` that name any of the elements that are equal."""
@@ -62,11 +63,17 @@ class Judge:
 
     def _repeats(self) -> Iterator[Sequence[Any]]:
         yield from self.known
-        for seed in range(len(self.known), _REPEATS):
-            with _Moved(seed) if seed else _Unrounded():
-                made = self.run()
+        for made in repeats(self.run, len(self.known)):
             self.known.append(made if made and len(made) == len(self.eager) else self.eager)
             yield self.known[-1]
+
+
+def repeats(run: Callable[[], T], first: int = 0) -> Iterator[T]:
+    """``run()`` with other roundings each time, beginning with the repeat of that number."""
+    for seed in range(first, _REPEATS):
+        with _Moved(seed) if seed else _Unrounded():
+            made = run()
+        yield made
 
 
 class _Bounds:
@@ -98,7 +105,20 @@ class _Bounds:
         return bool((self.same | (self.error <= self.bound)).logical_and(~self.other_sign).all())
 
 
-class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Carries operators out otherwise, those in a branch of a condition too."""
+
+    supports_higher_order_operators = True
+    carried_out: Callable[..., Any]
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not torch.ops.higher_order.cond:
+            return self.carried_out(func, args, kwargs or {})
+        with self:
+            return args[1 if args[0] else 2](*args[3])
+
+
+class _Unrounded(_Repeat):
     """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), elementwise ones
     what 16 bits were before they were rounded, as inside a kernel; results have their types."""
 
@@ -107,14 +127,14 @@ class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         # The numbers in a wider type, and as of which change (counted once its operator is left).
         self.known: MutableMapping[Tensor, tuple[Tensor, int]] = WeakTensorKeyDictionary()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given, schema = (args, kwargs or {}), func._schema
+    def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
+        given, schema = (args, kwargs), func._schema
         name = func._overloadpacket.__name__
         if torch.Tag.pointwise in func.tags or name in ("_to_copy", "copy_", "floor_divide"):
             given = pytree.tree_map_only(Tensor, self._before_rounding, given)
         if schema.is_mutable:
             given = pytree.tree_map_only(Tensor, torch.clone, given)
-        made = func(*args, **(kwargs or {}))
+        made = func(*args, **kwargs)
         floats = [one for one in _leaves(made) if _is_float(one)]
         viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
         viewed |= name in ("set_", "_unsafe_view")
@@ -132,7 +152,7 @@ class _Unrounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return better if version == value._version else value
 
 
-class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Moved(_Repeat):
     """Moves the results that were rounded by up to two units of the last place, or twice what was
     lost; among equal elements it names another."""
 
@@ -143,13 +163,13 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.widely = seed % 4 == 1
         self.share = 1.0 if self.widely else (0.15, 0.5, 1.0)[seed % 3]
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given, schema = (args, kwargs or {}), func._schema
+    def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
+        given, schema = (args, kwargs), func._schema
         before = pytree.tree_map_only(Tensor, torch.clone, given) if schema.is_mutable else given
         tied = func._overloadpacket.__name__ in TIED and len(schema.returns) == 2
         if tied and not kwargs:
             return self._another_of_equals(func, *args)
-        made = func(*args, **given[1])
+        made = func(*args, **kwargs)
         computes = schema.is_mutable or all(one.alias_info is None for one in schema.returns)
         computes &= schema.name != "aten::set_"
         draws = torch.Tag.nondeterministic_seeded in func.tags and "attention" not in schema.name
@@ -183,7 +203,7 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
             places = (turned.narrow(dim, 0, args[0]) - self.seed) % x.shape[dim]
             return x.gather(dim, places), places  # of zeros of either sign, too
         equal = _same(x, values if values.dim() == x.dim() else values.unsqueeze(dim))
-        number = self.seed % equal.sum(dim, keepdim=True).clamp_min(1) + 1
+        number = (self.seed - 1) % equal.sum(dim, keepdim=True).clamp_min(1) + 1
         named = (equal & (equal.cumsum(dim) == number)).byte().argmax(dim, keepdim=True)
         return x.gather(dim, named).reshape(values.shape), named.reshape(indices.shape)
 
@@ -191,7 +211,8 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not any(map(_is_float, made)) or _is_zero(made):
             return
         double = any(one.dtype is torch.float64 for one in made)
-        pointwise = torch.Tag.pointwise in func.tags
+        # What a recurrence rounds at each step grows with the steps after it.
+        pointwise = torch.Tag.pointwise in func.tags and not _is_recurrence(func)
         other = _again(func, given, torch.float32 if double else torch.float64)
         nearby = made if pointwise else self._nearby(func, given)
         for one, better, near in zip(made, other or made, nearby or made, strict=True):
@@ -200,9 +221,11 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
             found, none = _found_among(one, given), one.isnan()
             _move_bits(func, given, one, found, self.seed)
             exact = _same(one, better) & (better is not one)
+            exact &= (one.abs() != 1) | (func is not torch.ops.aten.erf.default)  # it is beside 1
             if double or not pointwise:
                 # Distances of equal points are nothing in any type, or what cancelling leaves.
-                sure = exact.all() | pointwise
+                spreads = func._overloadpacket.__name__.startswith(("std", "var"))
+                sure = exact.all() & (not spreads) | pointwise  # a mean in the same type is rounded
                 copied = found if double or better is one else found & exact
                 # What goes farther than operands did is computed: a variance of 0 beside a 0.
                 copied &= (near.double() - one).abs() <= 32 * torch.finfo(one.dtype).eps * one.abs()
@@ -229,6 +252,11 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _nearby(self, func: Any, given: Any) -> Sequence[Tensor] | None:
         """The results of operands that are moved a little: sums in another order."""
         size = 8 if self._by_chance() else 1
+        if func is torch.ops.aten._euclidean_dist.default:  # of squares, which cancel
+            x, y = (one.double().square().sum(-1) for one in given[0])
+            lost = torch.finfo(given[0][0].dtype).eps * (x.unsqueeze(-1) + y.unsqueeze(-2))
+            square = func(*given[0]).double().square() + lost * self._steps(lost).abs()
+            return [square.sqrt()]
 
         def moved(leaf: Any) -> Any:
             if not _is_float(leaf):
@@ -236,7 +264,13 @@ class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
             eps = torch.finfo(torch.promote_types(leaf.dtype, torch.float32)).eps
             return leaf.double() * (1 + size * eps * self._steps(leaf).double())
 
+        if _is_recurrence(func):  # an order is a whole number, which would be the one below
+            return _again(func, ((moved(given[0][0]), *given[0][1:]), given[1]), torch.float64)
         return _again(func, pytree.tree_map(moved, given), torch.float64)
+
+
+def _is_recurrence(func: Any) -> bool:
+    return "_polynomial_" in func._schema.name
 
 
 def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> Any:
@@ -266,16 +300,19 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
     """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
     in one order may be anything in another, and deviations whose squares nearly are."""
     x: Any = given[0][0] if given[0] else None
-    if "prod" in func._schema.name and _is_float(x):
+    if "prod" in func._schema.name and isinstance(x, Tensor):
+        x = x.to(made.dtype)  # of integers a product may be a float
         size, rest = torch.where(x.isfinite(), x.abs(), 1), given[0][1:]
         lost = func(size.clamp_min(1), *rest, **given[1]).isinf()
         lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
         made.masked_fill_(lost, torch.nan)
     none, name = made.isnan(), func._overloadpacket.__name__
     if name.startswith(("std", "var")):
-        most = torch.finfo(torch.promote_types(made.dtype, torch.float32)).max
+        kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
         power = 0.5 if name.startswith("std") else 1.0
-        made.masked_fill_(made.abs() > (most / 1e6) ** power, torch.nan)
+        made.masked_fill_(made.abs() > (kind.max / 1e6) ** power, torch.nan)
+        if seed % 2:  # squares below the smallest number, which a CPU has in float64
+            made.masked_fill_(made.abs() < (kind.tiny * kind.eps) ** power, 0.0)
     if "batch_norm" in name and made.shape == x.shape:  # a CPU adds them up in float64
         spread = x.var([d for d in range(x.dim()) if d != 1], keepdim=True)
         made.masked_fill_(~spread.isfinite(), torch.nan)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from harness import pipeline
 from harness.backend import Compiler, Devices, backend
@@ -152,7 +154,7 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "index": (lambda x, i: x[i] * 2, torch.tensor([0, 5])),
     "column": (lambda x, i: x[:, i] * 2, torch.tensor([7])),
     "gather": (lambda x, i: x.gather(0, i) * 2, torch.tensor([[7, 0]])),
-    "embedding": (lambda x, i: torch.nn.functional.embedding(i, x) * 2, torch.tensor([7])),
+    "embedding": (lambda x, i: F.embedding(i, x) * 2, torch.tensor([7])),
     "negative": (lambda x, i: x.index_add(0, i, x[:1]) * 2, torch.tensor([-7])),
     "other row": (lambda x, i: x.gather(1, i) * 2, torch.tensor([[2], [0], [1]])),
     "masked": (lambda x, i: torch.where(i > 5, x[0, 0], x[i, 0]), torch.tensor([0, 7])),
@@ -168,6 +170,17 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "one put": (lambda x, i: (x[:1] * 2).index_put((i,), x[0]), torch.tensor([-2])),
     "no dimensions": (lambda x, i: x.sum().gather(0, i) * 2, torch.tensor(2)),
     "into no dimensions": (lambda x, i: x.sum().scatter(0, i, 7.0), torch.tensor(1)),
+    # Only indexing counts from the end.
+    "embedding of -1": (lambda x, i: F.embedding(i, x) * 2, torch.tensor([0, -1])),
+    "label of -1": (lambda x, i: F.cross_entropy(x, i), torch.tensor([0, -1, 1])),
+    "gather of -1": (lambda x, i: x.gather(0, i) * 2, torch.tensor([[-1, 0]])),
+    "select of -1": (lambda x, i: x.index_select(1, i) * 2, torch.tensor([-1])),
+    "add to -1": (lambda x, i: x.index_add(0, i, x[:1]) * 2, torch.tensor([-1])),
+    "scatter to -1": (lambda x, i: x.scatter(0, i, x) * 2, torch.tensor([[-1, 0]])),
+    "one number to -1": (lambda x, i: x.scatter(1, i, 3.0) * 2, torch.tensor([[1], [-1], [0]])),
+    "copy to -1": (lambda x, i: x.index_copy(1, i, x[:, :1]) * 2, torch.tensor([-1])),
+    "largest to -1": (lambda x, i: x.scatter_reduce(0, i, x, "amax"), torch.tensor([[-1, 0]])),
+    "sorted, of -1": (lambda x, i: x.sort(0)[0].gather(0, i), torch.tensor([[-1, -1]])),
 }
 
 
@@ -175,11 +188,43 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
 def test_an_index_out_of_range_raises(devices: Devices, name: str) -> None:
     function, index = OUTSIDE[name]
     args = [torch.randn(3, 2), index]
-    with pytest.raises((IndexError, RuntimeError)):
+    with pytest.raises((IndexError, RuntimeError)) as theirs:
         function(*args)
     torch.compiler.reset()
-    with pytest.raises(IndexOutOfRange, match="index is out of range"):
+    with pytest.raises(IndexOutOfRange, match="index is out of range") as ours:
         torch.compile(function, backend=Compiler(devices=devices))(*args)
+    assert isinstance(ours.value, theirs.type)
+
+
+MISTYPED: dict[str, Callable[..., Any]] = {
+    "copied": lambda x, i: x.index_copy(0, i, x[:2] * 2),
+    "reduced": lambda x, i: x.index_reduce(0, i, x[:2], "amax"),
+    "added": lambda x, i: x.index_add(0, i, x[:2]),
+    "selected": lambda x, i: x.index_select(0, i) * 2,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.float32, torch.uint8])
+@pytest.mark.parametrize("name", MISTYPED)
+def test_an_index_of_a_type_that_eager_mode_refuses_raises(
+    devices: Devices, name: str, dtype: torch.dtype
+) -> None:
+    args = [torch.randn(3, 2), torch.tensor([0, 1]).to(dtype)]
+    with pytest.raises(RuntimeError) as theirs:
+        MISTYPED[name](*args)
+    torch.compiler.reset()
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    with pytest.raises(RuntimeError, match=re.escape(str(theirs.value)[:40])):
+        torch.compile(MISTYPED[name], backend=compiler)(*args)
+
+
+def test_bytes_are_a_mask_and_no_positions(devices: Devices) -> None:
+    def function(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return x.index_put((mask,), torch.full((2, 2), 7.0)) * 2
+
+    args = [torch.randn(3, 2), torch.tensor([0, 1, 1], dtype=torch.uint8)]
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, args, compiler) == []
 
 
 def test_only_what_may_be_out_of_range_is_checked(devices: Devices) -> None:
@@ -201,7 +246,7 @@ def test_clamped_and_interpolated_places_are_not_checked(devices: Devices) -> No
     """They are bounded by what they are computed by; what is clamped too far is checked."""
 
     def inside(x: torch.Tensor, i: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        wide = torch.nn.functional.interpolate(x[None, None], size=(7, 9), mode="bilinear")
+        wide = F.interpolate(x[None, None], size=(7, 9), mode="bilinear")
         return wide, x[i.clamp(0, 2)] * 2, x[i.clamp(-7, -1).remainder(3).clamp(max=2)] + 1
 
     x, i = torch.randn(3, 2), torch.tensor([2, -3, 40])

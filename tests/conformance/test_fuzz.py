@@ -186,6 +186,36 @@ def test_what_torch_refuses_for_any_backend_is_its_own(devices: Devices) -> None
     assert "dynamic=True" in program.reproducer
 
 
+@pytest.mark.parametrize("raises", [True, False])
+def test_what_is_torchs_own_is_known_by_the_smallest_program_that_shows_it(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch, raises: bool
+) -> None:
+    """Where ``aot_eager`` raises, it tells nothing of what else differs in the whole program."""
+    line = "stride (40, 5, 1) instead of (1, 2, 16)"
+
+    def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
+        if not any("sin" in text for text in program.statements):
+            return Trial(seed)
+        number = len(program.outputs) - 1
+        told = (f"{number}: {line}",)
+        return Trial(seed, torchs=told) if number == 0 else Trial(seed, faults=told)
+
+    said = ["eager: a result; compiled: RuntimeError: a view"] if raises else ["0: wrong"]
+    monkeypatch.setattr(fuzzing, "faults", faults)
+    monkeypatch.setattr(fuzzing, "differences", lambda *_: said)
+    program = Program(("torch.ones(3)",), ("v0 = x0.cos()", "v1 = x0.sin()"), ("v0", "v1"))
+    found = trial(0, devices, program)
+    assert (found.torchs, found.faults) == (
+        ((f"1: {line}",), ()) if raises else ((), (f"1: {line}",))
+    )
+
+
+def test_what_overlaps_is_not_changed() -> None:
+    x = torch.ones(3, 4)
+    assert not any(map(fuzzing._overlaps, [x, x.t(), x[:, ::2], x[:0], x[1], x.unfold(1, 2, 2)]))
+    assert all(map(fuzzing._overlaps, [x.unfold(1, 2, 1), x[:1].expand(2, 4)]))
+
+
 def test_every_kind_of_statement_is_made() -> None:
     text = "\n".join(program.text for program in map(make_program, range(200)))
     for part in ("F.layer_norm", "scatter_reduce", ".view(torch.", "accumulate", ".unfold(",

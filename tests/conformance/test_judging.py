@@ -21,6 +21,8 @@ POINTS = torch.linspace(-3, 4, 240).sin().view(30, 8)
 SPECIAL = torch.tensor([3e38, 0.3, 1.3, 2.3] * 16)
 LARGE = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
 EQUAL = torch.full((9, 7), 0.1, dtype=torch.float64)
+WIDE = torch.linspace(-5, 5, 401)
+ORDERS = torch.full((401,), 11.0)
 
 
 def found(right: Function, wrong: Function, *args: torch.Tensor) -> list[str]:
@@ -34,6 +36,14 @@ def found(right: Function, wrong: Function, *args: torch.Tensor) -> list[str]:
         return run
 
     return differences(right, args, compiler)
+
+
+def _rounded_twice(x: torch.Tensor, order: int) -> torch.Tensor:
+    """Hermite's polynomials without fused multiplications and additions, which some builds have."""
+    before, made = torch.ones_like(x), x
+    for n in range(1, order):
+        before, made = made, x * made - n * before
+    return made
 
 
 def flipped(at: int) -> Function:
@@ -109,7 +119,22 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "an element beside one that vectors make NaN": (
         lambda x: x % 0.5, lambda x: (x % 0.5).where(x != 0.3, 0.2), [SPECIAL]
     ),
+    "a recurrence": (
+        torch.special.hermite_polynomial_he,
+        lambda x, n: torch.special.hermite_polynomial_he(x, n) * (1 + 5e-5), [WIDE, ORDERS],
+    ),
+    "an order": (
+        torch.special.hermite_polynomial_he,
+        lambda x, n: torch.special.hermite_polynomial_he(x, n - (x == WIDE[-1]) * 1.0),
+        [WIDE, ORDERS],
+    ),
     "a sign of zero": (lambda x: x * 0, lambda x: (x * 0).abs(), [SINGLE]),
+    "a deviation of equal numbers beyond rounding": (
+        lambda x: x.std(0).double(), lambda x: x.std(0).double() + 3e-5, [EQUAL.float()]
+    ),
+    "a small deviation that float32 has": (
+        lambda x: x.std(0) > 0, lambda x: x.std(0) > 1, [torch.tensor([0.0, 3e-18])]
+    ),
 }  # fmt: skip
 
 
@@ -120,6 +145,12 @@ def test_a_wrong_value_is_found(name: str) -> None:
 
 
 DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
+    "a deviation of equal numbers, whose mean is rounded": (
+        lambda x: x.std(0).double(), lambda x: x.std(0).double() + 3e-7, [EQUAL.float() * 10]
+    ),
+    "a deviation whose square float32 has not": (
+        lambda x: x.std(0) > 0, lambda x: x.std(0) > 1, [torch.tensor([0.0, 3e-41])]
+    ),
     "a batch of equal numbers less their mean": (
         lambda x: F.batch_norm(x, None, None, training=True).bool(),
         lambda x: torch.zeros_like(x, dtype=torch.bool), [EQUAL],
@@ -151,6 +182,9 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda n, x: [n.view(torch.bfloat16).copy_(x), n.clone()][1],
         lambda n, x: [n.view(torch.bfloat16).copy_(x), torch.where(n == -1, n * 0 + 32704, -1)][1],
         [torch.zeros(8, dtype=torch.int16), torch.full((8,), torch.nan)],
+    ),
+    "a recurrence whose steps are rounded twice": (
+        torch.special.hermite_polynomial_he, lambda x, _: _rounded_twice(x, 11), [WIDE, ORDERS]
     ),
     "products in another order": (
         lambda x: x.cumprod(0), lambda x: torch.cat([x[:3].cumprod(0), x[3:] * torch.nan]),
@@ -266,3 +300,72 @@ def test_signs_of_zeros_alone_are_told_by_place() -> None:
     assert found(lambda x: x * 1, lambda x: x * 1 + 0.0, x) == [
         "0: signs of 2 zeros at [[0, 0], [1, 1]] instead of eager mode's"
     ]
+
+
+def test_what_is_left_of_1_beside_an_error_function() -> None:
+    # Eager mode adds 1 to erf(-6.4), which float64 rounds to -1 as well; it is 1e-19.
+    x = torch.tensor([-9.0, -1.0, 0.0])
+    exact = torch.special.erfc(-x.double() / 2**0.5).div(2).float()
+
+    def left(x: torch.Tensor) -> torch.Tensor:
+        return torch.remainder(1, torch.special.ndtr(x))
+
+    assert found(left, lambda _: torch.remainder(1, exact), x) == []
+    assert found(left, lambda _: torch.remainder(1, exact) + 0.1, x) != []
+    assert found(torch.special.ndtr, lambda x: torch.special.ndtr(x) + 1e-4, x) != []
+
+
+def test_distances_of_points_by_squares_that_cancel() -> None:
+    # Of some points the squares cancel by chance, of others they do not.
+    points = torch.linspace(-3, 4, 240).sin().view(30, 8) + 1
+
+    def other(x: torch.Tensor) -> torch.Tensor:
+        left = torch.finfo(x.dtype).eps * 2 * x.square().sum(-1)
+        return torch.cdist(x, x).square().add(left.diag()).sqrt()
+
+    assert found(lambda x: torch.cdist(x, x), other, points) == []
+    assert found(lambda x: torch.cdist(x, x), lambda x: torch.cdist(x, x) + 0.02, points) != []
+
+
+def test_the_branches_of_a_condition_are_repeated() -> None:
+    x = torch.linspace(-3, 3, 50).half()
+
+    def branches(wide: torch.dtype, more: float = 0.0) -> Function:
+        def then(x: torch.Tensor) -> torch.Tensor:
+            return (x.to(wide).sin() + (1 + more)).half()
+
+        return lambda x: torch.cond(x.sum() > -1, then, lambda x: x.cos(), (x,))
+
+    once = branches(torch.float32)(x)
+    assert once.ne(branches(torch.float16)(x)).any()
+    assert found(branches(torch.float16), lambda _: once, x) == []
+    assert found(branches(torch.float16), lambda _: once + 0.01, x) != []
+
+
+def test_rounding_may_decide_whether_a_program_raises() -> None:
+    def right(x: torch.Tensor) -> torch.Tensor:  # i0e(0) is 0.99999994
+        return x.masked_scatter(torch.special.i0e(x).long() > 0, x[:0])
+
+    def raises(x: torch.Tensor) -> torch.Tensor:
+        return x.masked_scatter(x == 0, x[:0])
+
+    assert found(right, raises, torch.zeros(2)) == []
+    assert found(right, lambda x: x.view(7), torch.zeros(2)) != []
+    assert found(lambda x: x * 1, raises, torch.zeros(2)) != []
+
+
+def test_the_first_of_many_equal_elements() -> None:
+    x = torch.full((2, 300), torch.nan)
+    judge = Judge(lambda: [x.nanmedian(1)[1]], [x.nanmedian(1)[1]], True)
+    assert judge.is_right(0, torch.tensor([0, 0]))
+    assert not judge.is_right(0, torch.tensor([0, 300]))
+
+
+def test_a_product_of_integers_that_overflows_in_another_order() -> None:
+    x = torch.tensor([[0, *[2**62] * 3], [1, 2, 3, 4]])
+
+    def product(x: torch.Tensor) -> torch.Tensor:
+        return x.prod(1, dtype=torch.float32)
+
+    assert found(product, lambda x: product(x.flip(1)), x) == []
+    assert found(product, lambda x: product(x.flip(1)) + 1, x) != []
