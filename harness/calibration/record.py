@@ -136,8 +136,7 @@ class Power:
 @dataclass(frozen=True, slots=True)
 class Mode:
     """One way of comparing: ``in turns`` (both in every process), ``two runs`` (some processes
-    each), in older files also ``another sitting`` (an earlier calibration against this one).
-    ``false_alarms`` are kernels called SLOWER or FASTER though nothing changed."""
+    each). ``false_alarms`` are kernels called SLOWER or FASTER though nothing changed."""
 
     name: str
     processes: int

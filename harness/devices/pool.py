@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from harness.devices.job import Closing, Device, Job
 from harness.devices.process import START_SECONDS, Process
-from harness.errors import HarnessError, NoDevice, WorkerDied
+from harness.errors import HarnessError, NoDevice, WorkerDied, reason
 
 Answer = tuple[int, Any]
 """A job's index and its answer, which is a ``HarnessError`` where it failed."""
@@ -305,8 +305,7 @@ class Pool(Closing):
             return self._ended(batch, place)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             worker.job, worker.opening = None, False
-            text = f"{type(error).__name__}: {error}"
-            failure = HarnessError("a job cannot be sent", got=text)
+            failure = HarnessError("a job cannot be sent", got=reason(error))
             if index is None:
                 raise failure from error
             return [(index, failure)]
@@ -352,7 +351,7 @@ class Pool(Closing):
                 return self._ended(batch, place)
             return self._lost(batch, place, "its process ended")
         except Exception as error:  # noqa: BLE001 - an answer that cannot be read is no answer
-            return self._lost(batch, place, f"its answer: {type(error).__name__}: {error}")
+            return self._lost(batch, place, f"its answer: {reason(error)}")
         return [answer for kind, value in heard for answer in self._told(batch, place, kind, value)]
 
     def _told(self, batch: _Batch, place: _Place, kind: str, value: Any) -> list[Answer]:

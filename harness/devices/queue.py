@@ -8,7 +8,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from harness.errors import HarnessError, WorkerDied
@@ -36,34 +36,27 @@ Inbox: TypeAlias = "queue.SimpleQueue[Answer]"
 """Where the answers of several queues meet."""
 
 
+@dataclass(eq=False)
 class Queue(Generic[J, P]):
     """``open_pool`` opens the pool when the first job arrives, in the queue's thread; ``each``
-    does jobs with it, as ``Pool.each`` does."""
+    does jobs with it, as ``Pool.each`` does. Answers go to ``inbox``."""
 
-    def __init__(
-        self,
-        name: str,
-        inbox: Inbox,
-        open_pool: Callable[[], AbstractContextManager[P]],
-        each: Callable[[P, Sequence[J]], Iterator[tuple[int, Any]]],
-    ) -> None:
-        """A queue without jobs whose answers go to ``inbox``."""
-        self.name = name
-        self._inbox = inbox
-        self._open_pool = open_pool
-        self._each = each
-        self._jobs: queue.SimpleQueue[tuple[J] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._waiting: dict[J, list[Key]] = {}
-        self._known: dict[J, Any] = {}
-        self._thread: threading.Thread | None = None
-        self._stopped = threading.Event()
+    name: str
+    inbox: Inbox
+    open_pool: Callable[[], AbstractContextManager[P]]
+    each: Callable[[P, Sequence[J]], Iterator[tuple[int, Any]]]
+    _jobs: queue.SimpleQueue[tuple[J] | None] = field(default_factory=queue.SimpleQueue)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _waiting: dict[J, list[Key]] = field(default_factory=dict)
+    _known: dict[J, Any] = field(default_factory=dict)
+    _thread: threading.Thread | None = None
+    _stopped: threading.Event = field(default_factory=threading.Event)
 
     def put(self, key: Key, job: J) -> None:
         """Have ``job`` done for ``key``."""
         with self._lock:
             if job in self._known:
-                self._inbox.put(Answer(self.name, key, self._known[job]))
+                self.inbox.put(Answer(self.name, key, self._known[job]))
             elif job in self._waiting:
                 self._waiting[job].append(key)
             else:
@@ -80,9 +73,9 @@ class Queue(Generic[J, P]):
 
     def _work(self) -> None:
         try:
-            with self._open_pool() as pool:
+            with self.open_pool() as pool:
                 while batch := self._next_batch():
-                    for index, value in self._each(pool, batch):
+                    for index, value in self.each(pool, batch):
                         self._answer(batch[index], value)
                         if self._stopped.is_set():
                             return
@@ -103,7 +96,7 @@ class Queue(Generic[J, P]):
             self._known[job] = value
             keys = self._waiting.pop(job, [])
         for key in keys:
-            self._inbox.put(Answer(self.name, key, value))
+            self.inbox.put(Answer(self.name, key, value))
 
     def _next_batch(self) -> list[J]:
         """Everything that waits now, at least one job; nothing once stopped."""

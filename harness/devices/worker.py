@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from harness.devices.job import Context, Job, Unusable
-from harness.errors import HarnessError
+from harness.errors import HarnessError, reason
 
 LENGTH = struct.Struct("<Q")
 _PARENT_MS = 1000
@@ -76,17 +76,15 @@ def _answer(context: Context, message: bytes) -> tuple[str, object]:
         return ("last", last.error)
     except Exception as error:  # noqa: BLE001 - the parent is told, and the worker goes on
         trace = traceback.format_exc(limit=-4)
-        text = f"{type(error).__name__}: {error}"
         what = f"a worker could not do {what}"
-        return ("failed", HarnessError(what, got=text[:2000], remedy=trace[-2000:]))
+        return ("failed", HarnessError(what, got=reason(error), remedy=trace[-2000:]))
 
 
 def _packed_answer(answer: tuple[str, object]) -> bytes:
     try:
         return packed(answer)
     except Exception as error:  # noqa: BLE001 - what cannot be pickled is the job's failure
-        text = f"{type(error).__name__}: {error}"
-        return packed(("failed", HarnessError("an answer cannot be sent", got=text[:2000])))
+        return packed(("failed", HarnessError("an answer cannot be sent", got=reason(error))))
 
 
 def main(
@@ -105,8 +103,8 @@ def main(
         for name in imports:
             importlib.import_module(name)
     except Exception as error:  # noqa: BLE001 - the parent is told
-        text = f"{type(error).__name__}: {error}"
-        _send(answers, packed(("broken", HarnessError("a worker could not start", got=text))))
+        failure = HarnessError("a worker could not start", got=reason(error))
+        _send(answers, packed(("broken", failure)))
         return
     gc.freeze()
     atexit.register(gc.unfreeze)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from harness.errors import CheckFailed, HarnessError
+from harness.errors import CheckFailed, HarnessError, reason
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.roofline import Roofline, bytes_written
@@ -19,7 +19,6 @@ from harness.records.timing import Timer, Work
 from harness.records.trials import Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
-from harness.runtime.compile.static import reason
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.interpret.interpreting import result
 from harness.runtime.tune.autotune import Compiler, Settings
@@ -27,9 +26,6 @@ from harness.runtime.tune.caching import CachingAutotuner
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
-
-_KEPT = 256
-"""Modules that stay loaded: more than a session has in flight between looking up and timing."""
 
 Preparer = Callable[[modules.LoadedModule], Compiler]
 """Gives what compiles the candidates of a module; the device's compiler by default."""
@@ -53,23 +49,15 @@ class Measurer:
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
     pool: CompilePool | None = None
-    _loaded: dict[str, modules.LoadedModule] = field(default_factory=dict)
-
-    def load(self, module_text: str) -> modules.LoadedModule:
-        """The module, which stays: it is looked up, checked, tuned and timed. Raises
-        ``CompileFailed``."""
-        found = self._loaded.get(module_text)
-        if found is None:
-            if len(self._loaded) >= _KEPT:
-                self._loaded.clear()
-            found = self._loaded[module_text] = modules.load(module_text, self.cache)
-        return found
+    _load: Callable[[str, Path | None], modules.LoadedModule] = field(
+        default_factory=modules.keeping
+    )
 
     def check(self, module_text: str) -> CheckResult:
         """Run the first candidate, as it was compiled ahead, with poisoned outputs, and compare
         with plain torch in float64. Raises ``HarnessError`` where the kernel cannot be run."""
         began = time.perf_counter()
-        loaded = self.load(module_text)
+        loaded = self._load(module_text, self.cache)
         try:
             launch = self._prepare(loaded)(loaded.configs[0])
             found = loaded.check(loaded.get_args(device=self.device, seed=0), launch=launch)
@@ -101,7 +89,7 @@ class Measurer:
         args: modules.Arguments = []
         self.readings()  # what was read before concerns another kernel
         try:
-            loaded = self.load(module_text)
+            loaded = self._load(module_text, self.cache)
             name = loaded.name
             args = loaded.get_args(device=self.device, seed=seed)
             prepare = self._prepare(loaded)
@@ -141,7 +129,7 @@ class Measurer:
         a tuning whatever is known."""
         chosen = settings or Settings(room=free_room)
         places = (self.tuning_cache, self.table, self.pool)
-        loaded = self.load(module_text)
+        loaded = self._load(module_text, self.cache)
         return CachingAutotuner(loaded, self.target, self.cache, chosen, *places, fresh)
 
     def tune(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.devices.job import Device
 from harness.devices.pool import Pool
-from harness.errors import HarnessError, NoDevice
+from harness.errors import HarnessError, NoDevice, WorkerDied
 from harness.measure import jobs as device_jobs
 from harness.measure.jobs import (
     DeviceFacts,
@@ -57,7 +58,8 @@ Kept = MutableMapping[str, PairSamples]
 @dataclass(eq=False, slots=True)
 class _Pairs:
     """What is known of ``pairs``: their samples by process, or why there are none. ``homes`` are
-    the boards that time them, where there are several; ``lost`` is why boards gave out."""
+    the boards that time them, where there are several; ``lost`` is why boards gave out, ``died``
+    how often a process ended with a pair in hand."""
 
     pairs: Sequence[KernelPair]
     effort: Effort
@@ -68,11 +70,15 @@ class _Pairs:
     reasons: list[str]
     homes: dict[int, str | None] = field(default_factory=dict)
     lost: dict[str | None, NoDevice] = field(default_factory=dict)
+    died: Counter[int] = field(default_factory=Counter)
 
     def place(self, numbers: Sequence[int], boards: Sequence[str | None]) -> None:
-        """Give ``numbers`` to ``boards``, with what is kept of them there and nothing else."""
+        """Give ``numbers`` to ``boards``, with what is kept of them there and nothing else. A pair
+        whose process ended on a board that is lost since may try once more: it need not have been
+        the pair's doing."""
         for at, number in enumerate(numbers):
             self.homes[number] = boards[at % len(boards)]
+            self.reasons[number] = "" if self.died[number] == 1 else self.reasons[number]
             asked = [self._asked(number, process) for process in range(self.effort.processes)]
             self.outcomes[number] = {n: self.kept[k] for n, k in enumerate(asked) if k in self.kept}
 
@@ -94,6 +100,7 @@ class _Pairs:
                     self.lost[self.homes[number]] = found
                 elif isinstance(found, HarnessError):
                     self.reasons[number] = one_line(found)
+                    self.died[number] += isinstance(found, WorkerDied)
                 else:
                     self.outcomes[number][process] = found
                     self.kept[self._asked(number, process)] = found

@@ -16,7 +16,7 @@ import torch
 
 from harness import options
 from harness.devices.job import Context, Unusable
-from harness.errors import CompileFailed, HarnessError, NoDevice
+from harness.errors import CompileFailed, HarnessError, NoDevice, reason
 from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
@@ -27,7 +27,7 @@ from harness.records.timing import METHOD, Launch, Timer, Work
 from harness.records.trials import Outcome, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
-from harness.runtime.compile.static import reason, untuned
+from harness.runtime.compile.static import untuned
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.launch.launcher import Launcher

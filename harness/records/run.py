@@ -135,6 +135,8 @@ class KernelRecord:
     @property
     def problem(self) -> str:
         """Why its samples are no times that it takes; empty if they are."""
+        if self.launches < bool(self.module):  # what is imported is in no graph
+            return f"it is launched {self.launches} times"
         samples = self.samples_ms
         every = (*samples, 1.0 if self.ms is None else self.ms)
         odd = next((ms for ms in every if not 1e-9 < ms < 1e9), None)  # a femtosecond, 11 days

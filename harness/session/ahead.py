@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from pathlib import Path
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, ClassVar
@@ -38,8 +39,13 @@ _FIRST_KERNELS = 16
 _KERNELS = 64
 """In the others: enough that a slow compilation ends before the block before it is timed."""
 
+_AHEAD = 2
+"""Blocks that are generated, and compile, beside the one that is examined."""
+
 Made = tuple[Entry, Compiled | HarnessError]
 """A graph and its kernels, or why there are none."""
+_Begun = tuple[list[Made], list[Future[None]]]
+"""A block and the compilation of its kernels by all compilers, which goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,24 +85,30 @@ def compiled_ahead(
     """Every graph once its kernels are compiled, in the order of ``entries``, as far as that is
     before the moment ``until`` of ``time.monotonic``. A kernel that does not compile fails again,
     with its reason, when it is timed. Raises ``HarnessError`` where no process can compile."""
-    left, threads = deque(entries), ThreadPoolExecutor(3)
+    left, threads, thread = deque(entries), ThreadPoolExecutor(6), ThreadPoolExecutor(1)
+    sizes = chain((_FIRST_KERNELS, 2 * _FIRST_KERNELS), repeat(_KERNELS))
+
+    def begun() -> _Begun:
+        return _begun(_taken(left, next(sizes)), device, peers, threads)
+
     try:
-        block, compiling = _begun(_taken(left, _FIRST_KERNELS), device, peers, threads)
-        ahead = threads.submit(_taken, left, min(_KERNELS, 2 * _FIRST_KERNELS))
-        while block:
-            following = _begun(ahead.result(), device, peers, threads)
-            # The device waits for no code: it is generated while a block is examined.
-            ahead = threads.submit(_taken, left, _KERNELS)
+        # The device waits for no code: two blocks are begun, in their order, beside the examined.
+        coming = deque(thread.submit(begun) for _ in range(_AHEAD))
+        while True:
+            block, compiling = coming.popleft().result()
+            if not block:
+                return
+            coming.append(thread.submit(begun))
             if wait(compiling, max(0.0, min(until - time.monotonic(), TIMEOUT_MAX))).not_done:
                 return
             for work in compiling:
                 work.result()
             yield block
-            block, compiling = following
     finally:
         # After Ctrl-C nobody waits for compilers: a pool that is closed gives up.
         left.clear()
-        threads.shutdown(wait=False, cancel_futures=True)
+        for pool in (thread, threads):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def generated(entry: Entry) -> Made:
@@ -117,8 +129,8 @@ def _taken(left: deque[Entry], size: int) -> list[Made]:
 
 def _begun(
     block: list[Made], device: CudaDevice, peers: PeerPool | None, threads: ThreadPoolExecutor
-) -> tuple[list[Made], list[Future[None]]]:
-    """A block and the compilation of its kernels by all compilers, which goes on."""
+) -> _Begun:
+    """``block``, its kernels' compilation begun."""
     kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
     given = {k.module.text: k.config for k in kernels if k.config is not None}
     jobs = device.missing([kernel.module for kernel in kernels], given)

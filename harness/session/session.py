@@ -8,14 +8,15 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import queue
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from harness.devices.queue import Answer, Inbox, Queue
 from harness.errors import HarnessError, NoDevice
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
     from harness.session.cuda import CudaDevice
     from harness.session.entries import Entry
+
+T = TypeVar("T")
 
 NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
 NO_ASSEMBLY = "inline assembly: Triton's interpreter has none"
@@ -145,7 +148,9 @@ class Session:
         else:
             progress.comparing = self.peers is not None
             for number, kernel in enumerate(compiled.kernels):
-                kernels[number] = _checked(self.device, kernel, kernels[number])
+                found = _answer(functools.partial(self.device.check, kernel.module))
+                noted = replace(kernels[number], check_note=ON_DEVICE)
+                kernels[number] = _with_answer(noted, found, is_check=True)
                 yield from self._arrived(wait=False)
         yield from self._landed(entry.name)
 
@@ -297,13 +302,14 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
             raise TypeError(f"an answer of type {type(value).__name__}")
 
 
-def _checked(device: CudaDevice, kernel: CompiledKernel, record: KernelRecord) -> KernelRecord:
+def _answer(ask: Callable[[], T]) -> T | HarnessError:
+    """What a device answers, or why it has no answer. Raises ``NoDevice``."""
     try:
-        return _with_check(replace(record, check_note=ON_DEVICE), device.check(kernel.module))
+        return ask()
     except NoDevice:
         raise
     except HarnessError as error:
-        return replace(record, check=Check.FAILED, check_note=one_line(error))
+        return error
 
 
 def _timed(
@@ -312,13 +318,10 @@ def _timed(
     module, given = kernel.module, kernel.config
     if record.max_error is None:
         return record, None  # it could not be run
-    try:
-        known = (module.text, module.name, given) if given else None
-        timing = device.again(*known) if known else device.time(module, *kernel.earlier)
-    except NoDevice:
-        raise
-    except HarnessError as error:
-        return replace(record, reason=one_line(error)), None
+    known = functools.partial(device.again, module.text, module.name, given) if given else None
+    timing = _answer(known or functools.partial(device.time, module, *kernel.earlier))
+    if isinstance(timing, HarnessError):
+        return replace(record, reason=one_line(timing)), None
     record = replace(record, config=config_dict(timing.config), trials=timing.trials)
     return _with_samples(record, timing.samples, timing.limit), timing.config
 
@@ -342,7 +345,7 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
                 if _is_timed(kernel):
                     key = (kernel.module, str(kernel.config))
                     if key not in known:
-                        known[key] = _again(device, kernel, process)
+                        known[key] = _answer(functools.partial(_again, device, kernel, process))
                     kernel, event = _joined(graph.name, kernel, known[key])
                     yield event
                 kernels.append(kernel)
@@ -373,16 +376,9 @@ def _is_timed(kernel: KernelRecord) -> bool:
     return bool(kernel.sets) and kernel.config is not None and bool(kernel.module)
 
 
-def _again(
-    device: CudaDevice, kernel: KernelRecord, process: int
-) -> tuple[Samples, Limit | None] | HarnessError:
-    try:
-        config = config_from_dict(kernel.config or {})
-        found = device.again(kernel.module, kernel.name, config, kernel.sets[0].launches)
-    except NoDevice:
-        raise
-    except HarnessError as error:
-        return error
+def _again(device: CudaDevice, kernel: KernelRecord, process: int) -> tuple[Samples, Limit | None]:
+    config = config_from_dict(kernel.config or {})
+    found = device.again(kernel.module, kernel.name, config, kernel.sets[0].launches)
     return replace(found.samples, process=process), found.limit
 
 

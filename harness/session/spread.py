@@ -80,8 +80,9 @@ class Homes:
 @dataclass(eq=False, slots=True)
 class Fleet:
     """What a ``Session`` is, over several ``boards``, on each of which ``examine`` opens one. A
-    board that is lost costs nothing but time: its graphs go to the others. ``generate`` answers
-    entries with what is made of them, in any order."""
+    board that is lost costs nothing but time: graphs that it had not timed in every process go to
+    the others, which begin them anew. ``generate`` answers entries with what is made of them, in
+    any order."""
 
     entries: Sequence[Entry]
     target: Target
@@ -114,9 +115,12 @@ class Fleet:
             work = {n: [made[g] for g in shares[b.name]] for n, b in alive.items()}
             with closing(self._together({n: w for n, w in work.items() if w})) as events:
                 for event in events:
-                    if isinstance(event, GraphDone):
+                    if isinstance(event, GraphDone) and not event.again:
                         made.pop(event.record.name, None)
                     yield event
+            for n in work.keys() - self._lost.keys():
+                for entry in work[n]:  # also of what no further process had anything to time
+                    made.pop(entry.name, None)
 
     def machine(self) -> Machine:
         """The machine, with all boards as its GPU. Where graphs were moved between boards it is

@@ -112,7 +112,7 @@ class Worker:
         from distributed.comm.addressing import get_address_host
         from distributed.utils import get_ip
 
-        if self.name not in _names(self.client):
+        if not self._known():
             raise _lost(self.name, "gone")
         scheduler = get_address_host(self.client.scheduler.address)
         here: str = get_ip(scheduler)  # type: ignore[no-untyped-call]
@@ -121,7 +121,7 @@ class Worker:
             server.settimeout(_LOOK_SECONDS)
             asked = (server.getsockname()[:2], secret, {**given, "cache": self.cache})
             future = self.client.submit(_start, *asked, workers=[self.name], pure=False)
-            while time.monotonic() < end and future.status != "error":
+            while time.monotonic() < end and future.status != "error" and self._known():
                 with contextlib.suppress(OSError):
                     connection = server.accept()[0]
                     connection.settimeout(_LOOK_SECONDS)
@@ -130,8 +130,11 @@ class Worker:
                         ends = connection.makefile("wb", 0), connection.makefile("rb", 0)
                         return Connection(connection, *ends)
                     connection.close()
-        why = f"{future.exception()}" if future.status == "error" else "it does not connect"
-        raise _lost(self.name, why)
+        why = "it does not connect" if self._known() else "gone"
+        raise _lost(self.name, f"{future.exception()}" if future.status == "error" else why)
+
+    def _known(self) -> bool:
+        return self.name in _names(self.client)
 
 
 def _names(client: Any) -> list[str]:

@@ -165,7 +165,7 @@ def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
     assert good.samples.copy_gbps == 100.0
     assert good.limit is not None
     assert good.limit.fraction == pytest.approx(24000 / 0.5 / 1e6 / 100.0)
-    for config in measurer.load(emitted.POINTWISE).configs:
+    for config in modules.load(emitted.POINTWISE, tmp_path).configs:
         assert measurer.measure(emitted.POINTWISE, earlier=(config,)).config == config
     bad = Measurer(
         H100,
@@ -205,11 +205,11 @@ def test_a_check_runs_what_was_compiled_and_loads_the_module_once(
     measurer = Measurer(*places, preparer=by_torch)
     assert measurer.check(emitted.POINTWISE).passed
     measurer.measure(emitted.POINTWISE)
-    assert measurer.tuner(emitted.POINTWISE).loaded is measurer.load(emitted.POINTWISE)
+    assert measurer.tuner(emitted.POINTWISE).loaded is measurer.tuner(emitted.POINTWISE).loaded
     assert loads == [emitted.POINTWISE]
     wrong = Measurer(*places, preparer=lambda m: Wrongly(m, {}))
     assert not wrong.check(emitted.POINTWISE).passed
-    assert asked == [wrong.load(emitted.POINTWISE).configs[0]]
+    assert asked == [modules.load(emitted.POINTWISE, tmp_path).configs[0]]
     with pytest.raises(CompileFailed, match="no"):
         Measurer(*places, preparer=lambda m: by_torch(m, x1024="A")).check(emitted.POINTWISE)
 

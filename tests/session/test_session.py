@@ -291,6 +291,29 @@ def test_code_is_generated_while_a_block_is_examined(monkeypatch: pytest.MonkeyP
     assert seen == [(A.name, True), (B.name, True), (SMALL_A.name, True)]
 
 
+def test_two_blocks_are_begun_beside_the_one_that_is_examined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    begun: list[int] = []
+    third = threading.Event()
+
+    class Device(FakeDevice):
+        def missing(self, modules: Sequence[EmittedModule], given: Any) -> Any:
+            begun.append(len(modules))
+            if len(begun) == 3:
+                third.set()
+            return super().missing(modules, given)
+
+    entries = [FakeEntry(str(n), compiled(*[A] * (1 + n))) for n in range(4)]
+    blocks = cast(Any, ahead.compiled_ahead(entries, cast(Any, Device()), None))
+    assert [entry.name for entry, _ in next(blocks)] == ["0"]
+    assert third.wait(20), "nobody asks for the second block yet"
+    blocks.close()
+    assert begun[:3] == [1, 2, 3]
+
+
 def test_past_its_end_no_graph_is_begun_and_what_was_timed_is_whole() -> None:
     class Device(FakeDevice):
         def time(self, module: EmittedModule) -> Timing:

@@ -177,6 +177,15 @@ def test_a_lost_board_leaves_its_graphs_to_the_others() -> None:
         list(fleet([FakeBoard("GPU-a", dies=1), FakeBoard("GPU-b", dies=0)], 5).events())
 
 
+def test_a_board_lost_in_a_later_process_leaves_its_graphs_to_the_others() -> None:
+    """They are begun anew: a kernel's processes are of one board."""
+    places = [FakeBoard("GPU-a", dies=6), FakeBoard("GPU-b")]
+    events = list(fleet(places, 9, processes=3).events())
+    found = records(iter(events))
+    assert [len(k.sets) for g in found.values() for k in g.kernels] == [3] * 18
+    assert all(not e.again for e in events[-1:] if isinstance(e, GraphDone))
+
+
 def test_sixteen_boards_with_losses_and_stragglers() -> None:
     gates = [threading.Semaphore(0) if n % 3 == 1 else None for n in range(16)]
     places = [
@@ -192,6 +201,7 @@ def test_sixteen_boards_with_losses_and_stragglers() -> None:
     found = records(iter(events))
     assert sorted(found) == sorted(f"g{n}" for n in range(80))
     assert all(not k.failed for g in found.values() for k in g.kernels)
+    assert all(len(k.sets) == 2 for g in found.values() for k in g.kernels), "of one board each"
     assert threading.active_count() < 40
 
 
@@ -247,6 +257,25 @@ def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others(
         (tmp_path / name).write_text("0")
     with pytest.raises(NoDevice):
         time_pairs(work, Effort(2), tmp_path, 1, **given)
+
+
+def test_a_pair_in_hand_when_its_board_is_lost_is_timed_on_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that is lost ends the process in the middle of a pair, which answers nothing."""
+    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
+    (tmp_path / "GPU-b").write_text("dies")
+    given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS[:2]}
+    text = "# crashes\n# ms 1\n"
+    crashing = KernelPair((TimedKernel(text),), (TimedKernel(text),))
+    found = time_pairs(
+        [*(pair(f"k{n}") for n in range(4)), crashing], Effort(2), tmp_path, 1, **given
+    )
+    assert [len(outcomes) for outcomes in found.outcomes] == [2, 2, 2, 2, 0]
+    assert found.reasons[:4] == ("",) * 4
+    assert "process ended" in found.reasons[4], "one that ends every process is not tried for ever"
+    assert [note.split()[0] for note in found.notes] == ["GPU-b"]
 
 
 def test_what_a_board_kept_is_not_timed_again(

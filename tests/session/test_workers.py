@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -149,6 +150,22 @@ def test_a_worker_that_is_cut_off_is_a_lost_one(
     assert len(records(iter(events))) == 8
     (gone,) = (e for e in events if isinstance(e, BoardLost))
     assert (gone.board, "it does not connect" in gone.reason) == ("w0", True)
+
+
+def test_a_worker_that_goes_while_its_process_is_waited_for_is_lost_at_once(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(cluster, "w0")
+    monkeypatch.setattr(workers, "_start", but_of_w0)
+    with remote_gpus(cluster.scheduler.address) as ((device, _),):
+        monkeypatch.setattr(workers, "START_SECONDS", 600.0)  # nobody waits for that
+        ends = threading.Timer(1.0, close, (cluster, "w0"))
+        ends.start()
+        assert device.host is not None
+        with pytest.raises(NoDevice, match="a worker was lost") as error:
+            device.host({"cache": None, "environment": {}, "imports": [], "niceness": 0})
+        ends.join()
+    assert error.value.got == "gone"
 
 
 def test_a_connection_without_a_sign_of_life_is_closed(cluster: Any) -> None:

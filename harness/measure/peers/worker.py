@@ -11,6 +11,8 @@ this process with it, and the parent, told step by step how far it came, goes on
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledRegion
 from harness.devices.job import Context, Unusable
-from harness.errors import HarnessError
+from harness.errors import HarnessError, reason
 from harness.executor import PrepareKernel, prepare_region
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
@@ -38,7 +41,6 @@ from harness.measure.worker import Gpu, is_lost
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH, Samples, Timer, Work
 from harness.runtime import module as modules
-from harness.runtime.compile.static import reason
 from harness.runtime.device import current_target
 from harness.runtime.launch.launcher import Launcher
 from harness.target import Target
@@ -53,7 +55,10 @@ _TOLERANCE = {
 }
 """Allowed ‖out − ref‖ / ‖ref‖ by output type: a few roundings of that type."""
 _AS_GOOD = 2.0
-"""How many times further from float64 than the nearest other compiler is still right."""
+"""How many times further from float64 than the nearest other compiler is still right, and how many
+times as far as rounding moves an element."""
+_REPEATS = 16
+"""Of a task in its own types, to see what rounding moves."""
 HOST = "no CUDA graph of it can be recorded: its host's time is included"
 """The remark on a provider that is enqueued anew for each sample."""
 
@@ -64,11 +69,12 @@ Step = Callable[[str], None]
 @dataclass(frozen=True, eq=False, slots=True)
 class Task:
     """What all providers do. ``inputs`` makes the inputs, ``results`` picks what is compared out of
-    a provider's outputs and the inputs it was given, ``wanted`` computes the same in float64."""
+    a provider's outputs and the inputs it was given, ``wanted`` computes the same, in float64 or in
+    its own types."""
 
     inputs: Callable[[], list[Any]]
     results: Callable[[Sequence[torch.Tensor | None], Sequence[Any]], list[torch.Tensor]]
-    wanted: Callable[[Sequence[Any]], list[torch.Tensor]]
+    wanted: Callable[[Sequence[Any], bool], list[torch.Tensor]]
 
 
 def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
@@ -80,9 +86,9 @@ def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
     def results(outputs: Sequence[torch.Tensor | None], given: Sequence[Any]) -> list[torch.Tensor]:
         return [t for t in outputs if t is not None] + [given[n] for n in changed]
 
-    def wanted(given: Sequence[Any]) -> list[torch.Tensor]:
-        # A replay in float64 changes none of its inputs, so what they will hold is an output.
-        return [t for t in replay(asked, given, device, float64=True) if t is not None]
+    def wanted(given: Sequence[Any], float64: bool) -> list[torch.Tensor]:
+        # Such a replay changes none of its inputs, so what they will hold is an output.
+        return [t for t in replay(asked, given, device, float64) if t is not None]
 
     return Task(lambda: list(random_inputs(graph, device, seed)), results, wanted)
 
@@ -106,7 +112,7 @@ def compare(
     go on, and ``RuntimeError`` is raised. Times are known to ``width``, if that takes at most
     ``budget_ms`` for each provider."""
     inputs = task.inputs()
-    want = task.wanted(inputs)
+    want = task.wanted(inputs, True)
     peers: dict[str, RegionRecord] = {}
     works: dict[str, Work] = {}
     allowed = 0.0
@@ -124,11 +130,57 @@ def compare(
             continue
         works[name] = Work(_listing(provider), inputs)
         peers[name] = RegionRecord("", name, max_error=error)
-    del want
+    if any((peer.max_error or 0.0) > allowed for peer in peers.values()):
+        with contextlib.suppress(torch.OutOfMemoryError):  # there is no room to look closer
+            unsure = _unsure(task, inputs, want)
+            for name, work in works.items():
+                error = _error(_results(task, work.launch, inputs), want, unsure)
+                peers[name] = replace(peers[name], max_error=error)
+    want = unsure = []
+    peers = _judged(peers, allowed)
     step(TIMING)
     found = _timed(works, timer, budget_ms, width)
-    peers |= {name: _timed_peer(peers[name], samples) for name, samples in found.items()}
-    return _judged(peers, allowed)
+    return peers | {name: _timed_peer(peers[name], samples) for name, samples in found.items()}
+
+
+def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """How far rounding moves each element: the farthest from float64 that the task comes in its own
+    types, its inputs off by up to two units of their last place (16-bit ones are what they are)."""
+    most = [torch.zeros_like(w, dtype=torch.float64) for w in want]
+    for seed in range(_REPEATS):
+        given = [_moved(value, seed, (torch.float32, torch.float64)) for value in inputs]
+        with _Elsewhere(seed):
+            made = task.wanted(given, False)
+        for far, one, w in zip(most, made, want, strict=True):
+            off = (one.double() - w).abs().nan_to_num(math.inf, math.inf)
+            torch.maximum(far, off, out=far)
+    return most
+
+
+class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seed = seed
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made, self.seed = func(*args, **(kwargs or {})), self.seed + _REPEATS
+        rounds = func is torch.ops.aten._to_copy.default or torch.Tag.pointwise in func.tags
+        rounds &= func is not torch.ops.aten.clone.default
+        return _moved(made, self.seed, (torch.bfloat16, torch.float16)) if rounds else made
+
+
+def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
+    """A copy of a tensor of these types, its elements off by up to two units of the last place,
+    16-bit ones by one."""
+    if not isinstance(value, torch.Tensor) or value.dtype not in types:
+        return value
+    made, chance = copied(value), torch.Generator(value.device).manual_seed(seed)
+    size = torch.finfo(value.dtype).eps * min(2, value.itemsize // 2)
+    wide = torch.promote_types(value.dtype, torch.float32)
+    off = torch.empty_like(made, dtype=wide).uniform_(-size, size, generator=chance)
+    return made.copy_(made * (off + 1))
 
 
 def _listing(provider: Provider) -> Callable[[Sequence[Any]], Any]:
@@ -185,10 +237,12 @@ def _results(task: Task, provider: Provider, inputs: Sequence[Any]) -> list[torc
     return task.results(outputs, copies)
 
 
-def _error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
+def _error(
+    got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], unsure: Sequence[torch.Tensor] = ()
+) -> float:
     if len(got) != len(want):
         raise HarnessError(f"there are {len(got)} results, expected {len(want)}")
-    return max((distance(g, w) for g, w in zip(got, want, strict=True)), default=0.0)
+    return max(itertools.starmap(distance, itertools.zip_longest(got, want, unsure)), default=0.0)
 
 
 def copied(value: Any) -> Any:
@@ -199,23 +253,26 @@ def copied(value: Any) -> Any:
     return made.copy_(value)
 
 
-def distance(got: torch.Tensor, want: torch.Tensor) -> float:
+def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None = None) -> float:
     """‖got − want‖ / ‖want‖; for integers the share of elements that differ. Infinite where
-    one has a NaN or an infinity and the other has not, and where shapes differ."""
+    one has a NaN or an infinity and the other has not, and where shapes differ. Elements that are
+    off by what is ``unsure``, floats by twice that, do not count."""
     if got.shape != want.shape:
         return math.inf
     if not got.is_floating_point():
-        return float((got.double() != want.double()).double().mean()) if got.numel() else 0.0
+        off = (got.double() - want.double()).abs() > (0.0 if unsure is None else unsure)
+        return float(off.double().mean()) if got.numel() else 0.0
     a, b = got.double(), want.double()
     odd = ~torch.isfinite(b)
     # An overflow in the output's own type is not an error of the kernel.
     limit = torch.finfo(got.dtype).max
     odd |= b.abs() > limit
+    scale = float(torch.linalg.vector_norm(b.masked_fill(odd, 0.0)))
+    if unsure is not None:
+        odd |= ((a - b).abs() <= _AS_GOOD * unsure) | unsure.isinf()
     if bool((~torch.isfinite(a) & ~odd).any()):
         return math.inf
-    a, b = a.masked_fill(odd, 0.0), b.masked_fill(odd, 0.0)
-    scale = float(torch.linalg.vector_norm(b))
-    difference = float(torch.linalg.vector_norm(a - b))
+    difference = float(torch.linalg.vector_norm((a - b).masked_fill(odd, 0.0)))
     return difference / scale if scale else difference
 
 
@@ -355,7 +412,7 @@ def kernel_task(loaded: modules.LoadedModule, device: torch.device, seed: int = 
     return Task(
         lambda: loaded.get_args(device=str(device), seed=seed),
         lambda outputs, _: [t for t in outputs if t is not None],
-        lambda args: loaded.reference([copied(a) for a in args], wide=True),
+        lambda args, wide: loaded.reference([copied(a) for a in args], wide=wide),
     )
 
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import torch
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, reason
 from harness.records.timing import Launch
-from harness.runtime.compile.static import reason
 from harness.runtime.device import current_target, require
 from harness.runtime.launch.host import forget_recording
 from harness.runtime.tune.saved import storages

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
 from harness.measure.peers.worker import (
     Comparer,
+    Task,
     compare,
     distance,
     region_provider,
@@ -126,6 +129,49 @@ def test_where_all_are_far_from_float64_it_is_the_region(graph: Graph) -> None:
     found = compared(graph, harness=scaled(graph, 1.3), inductor=scaled(graph, 1.25))
     assert found["harness"].check is Check.PASSED
     assert found["inductor"].check is Check.PASSED
+
+
+def _unsteady(args: Sequence[torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
+    """A step of an optimizer, and numbers that 16 bits hold on the way."""
+    v, g, x, y = (t.to(dtype) if t.dtype is torch.float32 else t for t in args)
+    half = torch.float64 if dtype is torch.float64 else torch.bfloat16
+    made = x.to(half).sigmoid().to(dtype) * y.to(half).sigmoid().to(dtype)
+    return [g / ((v * 0.95 + g * 0.05 * g).sqrt() + 1e-8), made]
+
+
+def _other_order(args: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """As a compiler may do it: another order, one rounding to 16 bits less."""
+    v, g, x, y = args
+    made = x.float().sigmoid() * y.sigmoid().float()
+    return [g / ((v * 0.95 + g * g * 0.05).sqrt() + 1e-8), made]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_rounding_decides_does_not_count(number: int) -> None:
+    """One quotient is what cancelling leaves, and most of the norm; wrong ones beside it are
+    found."""
+    v, g, x, y = torch.rand(1000) + 0.5, *torch.randn(3, 1000)
+    x, y = x.bfloat16(), y.bfloat16()
+    v[7] = -g[7].double().square() / 19 * (1 - 3e-6)
+    task = Task(
+        lambda: [v, g, x, y],
+        lambda outputs, _: [t for t in outputs if t is not None],
+        lambda args, wide: _unsteady(args, torch.float64 if wide else torch.float32),
+    )
+
+    def wrong(args: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        made = _other_order(args)
+        made[number][::3] *= 1.1
+        return made
+
+    rounded = functools.partial(_unsteady, dtype=torch.float32)
+    given = {"harness": rounded, "eager": _other_order, "inductor": wrong}
+    makers: dict[str, Make] = {name: lambda _, way=way: way for name, way in given.items()}
+    found = compare(task, makers, FakeTimer())
+    checks = [found[name].check for name in given]
+    assert checks == [Check.PASSED, Check.PASSED, Check.FAILED], found
+    pairs = zip(rounded(task.inputs()), _other_order(task.inputs()), strict=True)
+    assert max(itertools.starmap(distance, pairs)) > 1e-3
 
 
 def test_outputs_of_another_shape_are_an_infinite_error(graph: Graph) -> None:
