@@ -321,7 +321,7 @@ def _markdown(block: Table | Text, room: _Room) -> Iterator[str]:
         text = _escaped(block.text)
         text = f"**{text}**" if "bold" in block.style and text else text
         text += "  " if text else ""
-        yield from room.taken(text) if room.has(text) else ()
+        yield from room.taken(text) if room.has(text) and (text or not room.out) else ()
         return
     if not room.has(_HEAD):
         room.out += len(block.rows)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.arguments import AckFile, Order, Repository
-from harness.cli.command import BROKEN, FINE, REGRESSED, UNUSABLE, Answer, command
+from harness.cli.command import BROKEN, FINE, NOTHING_JUDGED, REGRESSED, UNUSABLE, Answer, command
 from harness.cli.show import require_runs
 from harness.errors import unknown
 from harness.history import index
@@ -47,10 +47,10 @@ def changes(
 ) -> int:
     """Find the commits at which a kernel's or graph's time changed, and what caused it.
 
-    A fixed rate of false alarms, slow drift told from steps, breaks where the machine, the
-    driver or the method changed. Exit status 1 for a regression that is neither waived
-    nor recovered since, 3 for what the newest run shows broken, 2 for an error; other compilers'
-    changes are shown and never fail. How: docs/changes.md.
+    A fixed rate of false alarms, slow drift told from steps, breaks where the machine, the driver
+    or the method changed. Exit status 1 for a regression that is neither waived nor recovered
+    since, 3 for what the newest run shows broken, 2 for an error, 4 if no series could be judged;
+    other compilers' changes are shown and never fail. How: docs/changes.md.
 
     \b
     harness changes
@@ -71,7 +71,9 @@ def changes(
     answer.tell(changes_report(report, known, followed))
     if report.regressions or report.broken:
         return REGRESSED if report.regressions else BROKEN
-    return UNUSABLE if report.problems else FINE
+    if report.problems or runs.unreadable:
+        return UNUSABLE
+    return FINE if report.judged else NOTHING_JUDGED
 
 
 def followed_metrics(names: list[str], runs: index.Index) -> list[metrics.Metric]:

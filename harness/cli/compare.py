@@ -64,7 +64,7 @@ def compare(
 
     \b
     harness compare 20260102 latest
-    harness compare HEAD~1 HEAD -k softmax
+    harness compare HEAD~1 HEAD -k var_mean
     harness compare harness inductor --run latest
     harness compare --static main worktree
     harness compare HEAD~1 HEAD --configs-from A
@@ -98,7 +98,7 @@ def confirm(
         list[str] | None,
         typer.Argument(
             metavar="KERNEL",
-            help="Kernels by name or pattern ('*softmax*'), or graphs. Default: all whose code or "
+            help="Kernels by name or pattern ('*var_mean*'), or graphs. Default: all whose code or "
             "configuration differs, and some that do not as controls.",
         ),
     ] = None,
@@ -120,7 +120,7 @@ def confirm(
 
     \b
     harness confirm 20260102 latest
-    harness confirm 20260102 latest '*softmax*' --processes 8
+    harness confirm 20260102 latest '*var_mean*' --processes 8
     """
     from harness.measure.noise.judge import Rules
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 
 def main() -> None:
-    """Run the command line; never returns."""
+    """Run the command line; never returns. Where a terminal's encoding lacks a character (×, µ,
+    a byte of a file's name) it shows a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         from harness.cli.app import app
 

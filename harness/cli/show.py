@@ -20,7 +20,7 @@ from harness.records.run import Run
 from harness.report import output
 from harness.report.kernels import run_report
 from harness.report.output import Report
-from harness.table import Column, Fit, Row, Table, Text, columns
+from harness.table import Column, Fit, Row, Table, Text, columns, shorten
 from harness.target import TARGETS
 
 
@@ -46,7 +46,7 @@ def show(
 
     \b
     harness show
-    harness show 20260102 -k softmax
+    harness show 20260102 -k var_mean
     harness show latest --csv > run.csv
     harness show latest --module triton_per_fused_mul_0 > kernel.py
     harness show latest --by model --baseline inductor
@@ -228,8 +228,9 @@ _RUN_COLUMNS = (
     *columns("run"),
     Column("machine", lambda row: row["machine"], fit=Fit.SHORTEN),
     *columns("graphs", "kernels", "failed", right=True),
-    *columns("suite"),
+    Column("suite", lambda row: shorten(row["suite"], _LONGEST_SUITE)),
 )
+_LONGEST_SUITE = 60  # characters: a query may list every pattern that it leaves out
 _TARGET_COLUMNS = (
     *columns("name", "device", least=8),
     *columns("capability", "multiprocessors", "gbps", right=True),

@@ -123,12 +123,12 @@ def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> 
         earlier = _latest(options, session.device.facts.machine.key) if session.device else None
         found: list[KernelTuning] = []
         interrupted = False
-        steps = [f"tuning {short(module.name)}" for module in modules]
+        steps = [*(f"tuning {short(module.name)}" for module in modules), "tuning"]
         bar.update("compiling", 0, len(modules))
         try:
             for tuning in session.tunings(chosen_before(earlier)):
                 found.append(tuning)
-                bar.update([*steps, "tuning"][len(found)], len(found), len(modules))
+                bar.update(steps[len(found)], len(found), len(modules))
         except KeyboardInterrupt:
             interrupted = True
     if interrupted:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.errors import RecordError
+from harness.errors import RecordError, reason
 from harness.files import write_atomically
 from harness.history import schema, store
 from harness.records import metrics
@@ -182,8 +182,8 @@ def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, tuple[str, ...]
     except FileNotFoundError:
         return [], _empty(), ()
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return [], _empty(), (f"{path}: the index was damaged ({reason}) and is made again",)
+        note = f"{path}: the index was damaged ({reason(error)}) and is made again"
+        return [], _empty(), (note,)
 
 
 def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> None:
@@ -249,7 +249,7 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
         columns[name] = _as(column, kind)
     joined = pc.binary_join(read.column("origins"), "\n").to_pylist()
     graph, region, name = (read.column(each).to_pylist() for each in ("graph", "region", "name"))
-    known = zip(graph, region, [one and one.split("\n") for one in joined], name, strict=True)
+    known = zip(graph, region, joined, name, strict=True)
     columns["key"] = _as(pa.array(schema.series_keys(known), pa.string()), kinds["key"])
     failed, why = pc.equal(read["check"], "failed"), pc.not_equal(read["reason"], "")
     columns["failed"] = pc.fill_null(pc.or_kleene(failed, why), False)

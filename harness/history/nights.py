@@ -111,9 +111,9 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
                 expected="one at a time: two would disturb each other's times",
                 remedy="wait until it has ended; the lock goes with its process",
             ) from error
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
+        with contextlib.suppress(OSError):  # a full disk: it is locked, and says less
+            os.truncate(file.fileno(), 0)
+            os.write(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
         yield
 
 

@@ -68,17 +68,23 @@ def labels(kernels: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     return found
 
 
-def series_keys(kernels: Iterable[tuple[str, str | None, Sequence[str] | None, str]]) -> list[str]:
-    """What tells each kernel (graph, region, origins, name) of a run from the others, in every run
-    in which it computes the same nodes: its region, its nodes, and the ordinal among those that
-    agree in both. A kernel without known nodes has its name."""
-    seen: Counter[tuple[str, str]] = Counter()
+def series_keys(kernels: Iterable[tuple[str, str | None, str | None, str]]) -> list[str]:
+    """What tells each kernel (graph, region, its nodes in lines, name) of a run from the others, in
+    every run in which it computes the same nodes: its region, its nodes, and the ordinal among
+    those that agree in both. A kernel without known nodes has its name."""
+    seen: dict[tuple[str, str], int] = {}
     found = []
     for graph, region, origins, name in kernels:
-        key = f"{region or ''} {' '.join(sorted(origins))}" if origins else name
-        seen[graph, key] += 1
-        found.append(f"{key} {seen[graph, key]}")
+        key = f"{region or ''} {_in_order(origins)}" if origins else name
+        seen[graph, key] = number = seen.get((graph, key), 0) + 1
+        found.append(f"{key} {number}")
     return found
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _in_order(lines: str) -> str:
+    """Kept, since the runs of a history hold the same kernels."""
+    return " ".join(sorted(lines.split("\n")))
 
 
 def table(run: Run) -> pa.Table:

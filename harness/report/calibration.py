@@ -17,8 +17,6 @@ from harness.report.output import Report
 from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs
 
 TITLES = {"long": "over 20 µs", "medium": "3 to 20 µs", "short": "under 3 µs"}
-_NAMES = {"in turns": "interleaved", "another sitting": "another session"}
-"""What the ways of comparing are called, by their names in the files."""
 
 
 def calibration_report(
@@ -66,7 +64,7 @@ def _blocks(
         f"Verdicts as harness compare gives them: {100 * found.alpha:g} % chance of any false one "
         f"in a table, changes within {100 * found.margin:g} % are SAME (so a slowdown of that size "
         "need not be found). Slowdowns are shares of the kernel's own time, made by a spin "
-        "behind it.",
+        "behind it. Two runs are this session's even and odd processes; two days differ by more.",
         wrapped=True,
     )
     yield Text(f"calibration {found.id}  {path}")
@@ -82,9 +80,7 @@ _KERNELS = (
 
 def _mode(mode: Mode) -> Iterator[Block]:
     alarms = mode.false_alarms
-    name = mode.name
-    for old, new in _NAMES.items():
-        name = name.replace(old, new)
+    name = mode.name.replace("in turns", "interleaved")
     yield Text()
     yield Text(
         f"{name}: {alarms.found} of {alarms.kernels} unchanged "

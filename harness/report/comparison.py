@@ -161,8 +161,8 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
 
 
 _FOLDED = {
-    "RETUNED": "merely retuned: the same code in another of its configurations (leave that out: "
-    "--configs-from A)",
+    "RETUNED": "merely retuned: the same code in another of its configurations; --configs-from A "
+    "leaves that out",
     "UNSURE": "unresolved",
     "SAME": "the same",
 }
@@ -318,7 +318,7 @@ def _sums(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]
 
 def _scope(row: Row) -> str:
     low = min(row["covered"])
-    share = "" if low > 0.9995 else f" ({100 * low:.0f} % of it)"
+    share = "" if low > 0.9995 else f" ({100 * low:.3g} % of it)"
     name = row["level"] if row["level"] == SUITE else f"{row['level']} {row['name']}"
     return f"{name}{share}"
 

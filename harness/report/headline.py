@@ -28,7 +28,7 @@ def headline(found: Comparison) -> str:
     if seems:
         cost = sum(row.change_us or 0.0 for row in seems)
         look = "looks" if len(seems) == 1 else "look"
-        rest = f"; {len(seems)} of the unresolved {look} slower, by {cost:.4g} µs together"
+        rest = f"; {len(seems)} of the unresolved {look} slower, by {cost:.2f} µs together"
     known = resolution(found.rows)
     resolved = "" if known is None else f" (this pair resolves about ±{100 * known:.2g} %)"
     return f"{_answer(found)}: {', '.join(parts)}{resolved}{rest}"
@@ -136,5 +136,6 @@ def _noise(noise: Noise, *, paired: bool) -> str:
     if session.variance or session.absolute:
         source = f"{session.kernels} identical kernels" if session.kernels else "default"
         beside = f" and {1e6 * session.absolute**0.5:.2g} ns" if session.absolute else ""
-        text += f"; between runs {100 * session.variance**0.5:.2g} %{beside} ({source})"
+        moved = f"{100 * session.variance**0.5:.2g} %{beside}"
+        text += f"; each kernel by itself moves by {moved} between runs ({source})"
     return text

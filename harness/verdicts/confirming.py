@@ -63,7 +63,7 @@ def confirm(
 ) -> Comparison:
     """Time the matched kernels of two sides interleaved, each with its recorded configuration.
 
-    ``kernels`` are names, patterns (``*softmax*``) or graphs; none means every kernel whose code or
+    ``kernels`` are names, patterns (``*mean*``) or graphs; none means every kernel whose code or
     configuration differs, and some that do not as controls; ``everything`` all of them. Raises
     ``UnknownName`` for a kernel that neither side has, ``UsageError`` if nothing is left to time,
     ``NoDevice`` without a GPU."""

@@ -106,7 +106,7 @@ class Names:
 
     def __init__(self, run: Run) -> None:
         every = [(graph.name, kernel) for graph in run.graphs for kernel in graph.kernels]
-        keys = schema.series_keys((g, k.region, k.origins, k.name) for g, k in every)
+        keys = schema.series_keys((g, k.region, "\n".join(k.origins), k.name) for g, k in every)
         own = ([(k.name, k.origins) for k in graph.kernels] for graph in run.graphs)
         labels = [label for kernels in own for label in schema.labels(kernels)]
         both = zip(keys, labels, strict=True)

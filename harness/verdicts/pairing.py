@@ -104,7 +104,7 @@ def named(matches: Sequence[Match], name: str, *lone: KernelRecord) -> list[int]
         return found
     known = {k.name for match in matches for k in (*match.a, *match.b)}
     known |= {match.graph for match in matches} | {kernel.name for kernel in lone}
-    remedy = "names as harness compare A B --all shows them, or a pattern like '*softmax*'"
+    remedy = "names as harness compare A B --all shows them, or a pattern like '*var_mean*'"
     what = "neither side has a kernel or graph of that name"
     raise unknown(what, name, sorted(known), remedy=remedy)
 

@@ -193,7 +193,7 @@ def _kernel(file: Path) -> KernelRecord:
             name=_stated(text, "KERNEL"),
             kind=_stated(text, "CATEGORY"),
             bytes=int(_stated(text, "BYTES")),
-            module=text,
+            module=modules.unhashed(text),
         )
     except OSError as error:
         raise UnknownName(

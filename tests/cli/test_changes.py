@@ -194,7 +194,7 @@ def test_a_history_of_one_run_is_too_short_and_says_what_to_do(
 ) -> None:
     store.save(results, replace(run(), dirty=False))
     answer = harness("changes", "--repository", tmp_path)
-    assert answer.status == 0
+    assert answer.status == 4, "a gate that looked at nothing is not green"
     assert "0 series judged over 1" in answer.out
     assert "too short to be judged" in answer.out
     other = harness("compare", "latest~1", "latest")
@@ -211,6 +211,8 @@ def test_unreadable_runs_are_named_and_the_rest_is_judged(
     assert answer.status == 1
     assert f"{first}: a run file cannot be read" in answer.err
     assert "left out: runs that cannot be read: 1" in answer.out
+    # Without the regression, the torn file is what there is to see to.
+    assert harness("changes", "--repository", commits[0], "--smallest", "0.5").status == 2
 
 
 @pytest.mark.parametrize("command", [("list", "--runs"), ("changes",)])
@@ -341,7 +343,7 @@ def _spoilt(results: Path, commits: list[str], what: str) -> None:
             return kernel
         sets = {"constant": Samples((0.02,) * 30), "another method": Samples((0.02,), method="2")}
         one = sets.get(what, Samples((0.02, times.get(what, 0.02))))
-        return replace(kernel, sets=(one,))
+        return replace(kernel, sets=(one,), launches=int(what != "no launches"))
 
     files = save_history(results, commits, values, edit=edit)
     whole = store.load(files[7])
@@ -365,6 +367,7 @@ def _spoilt(results: Path, commits: list[str], what: str) -> None:
         ("zero", "kernel triton_poi_k4_0 of block: a sample is no time (0 ms)"),
         ("negative", "kernel triton_poi_k4_0 of block: a sample is no time (-0.02 ms)"),
         ("too long", "kernel triton_poi_k4_0 of block: a sample is no time (1e+300 ms)"),
+        ("no launches", "kernel triton_poi_k4_0 of block: it is launched 0 times"),
         ("constant", "kernel triton_poi_k4_0 of block: all 30 samples are 0.02 ms"),
         ("another method", "kernel triton_poi_k4_0 of block: mixes methods of measuring: 2"),
         ("duplicate", "kernel triton_poi_k4_0 of block: it is there twice"),

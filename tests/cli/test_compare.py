@@ -344,6 +344,20 @@ def test_what_a_file_should_not_hold_is_named_and_the_rest_is_judged(
     assert len(harness("compare", A, B, "--json").json()["problems"]) == 1
 
 
+@pytest.mark.parametrize("launches", [0, -3])
+def test_a_kernel_that_is_launched_no_times_is_named(
+    harness: Command, results: Path, launches: int
+) -> None:
+    recorded(results, A, *kernels(1))
+    first, *rest = kernels(2)
+    recorded(results, B, replace(first, launches=launches), *rest)
+    answer = harness("compare", A, B)
+    assert answer.status == 2
+    said = f"kernel {first.name} of g: it is launched {launches} times"
+    assert said in " ".join(answer.out.split())
+    assert answer.err == ""
+
+
 def test_what_is_wrong_with_many_kernels_is_folded(harness: Command, results: Path) -> None:
     recorded(results, A, *kernels(1))
     recorded(results, B, *(replace(k, sets=(replace(k.sets[0], ms=(0.02,)),)) for k in kernels(2)))

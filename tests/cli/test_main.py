@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,23 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
         cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_characters_shows_question_marks(encoding: str) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", "from harness.cli.main import main; main()"]
+        + ["compare", "20261121-070533", "20261121-071108"],
+        check=False,
+        capture_output=True,
+        encoding=encoding,
+        cwd=root,
+        env={**os.environ, "PYTHONIOENCODING": encoding, "HARNESS_RESULTS": str(root / "results")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "B?A" in done.stdout.replace("B\xf7A", "B?A")
+    assert "XBLOCK 16 ? 32" in done.stdout
 
 
 RECORDED = (

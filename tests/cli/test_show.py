@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,16 @@ def test_a_torn_file(harness: Command, path: Path) -> None:
     assert answer.status == 1
     assert str(path) in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_the_query_of_a_run_is_shortened_where_it_lists_patterns(
+    harness: Command, results: Path
+) -> None:
+    query = "corpus:name!=" + ",".join(f"pattern_{n}" for n in range(300))
+    store.save(results, replace(run(), suite=query))
+    shown = harness("list", "--runs").out
+    assert "corpus:name!=pattern_0" in shown and max(map(len, shown.splitlines())) < 200
+    assert harness("list", "--runs", "--json").json()["runs"][0]["suite"] == query
 
 
 def test_list_runs_shows_good_ones_and_names_bad_ones(

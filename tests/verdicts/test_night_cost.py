@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from harness import options
+from harness.codegen import kernel as rendering
+from harness.session.ahead import generated
+from harness.session.entries import find_entries
+from harness.session.model import Compiled
+from harness.session.session import blank
+from harness.target import H200
 from harness.verdicts.night_plan import CONFIRM, CONTROLS, DETECT
+from scripts.night_of_many import body_of
 from tests.verdicts.night_world import World, made, world
 
 __all__ = ["world"]
@@ -37,3 +45,22 @@ def test_ten_changed_kernels_of_many_take_three_minutes_of_gpu(
         for processes, pairs in zip((DETECT, CONFIRM), world.timed, strict=True)
     )
     assert seconds <= 180
+
+
+def test_the_script_knows_kernels_by_what_the_compiler_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else no kernel of its other package would change."""
+    written, function = set(), rendering.function
+
+    def kept(*given: object) -> tuple[dict[str, str], str]:
+        found = function(*given)  # type: ignore[arg-type]
+        written.add(found[1])
+        return found
+
+    monkeypatch.setattr(rendering, "function", kept)
+    (entry,) = find_entries(options.current(), "default", ["unet_up_block_forward"], H200)
+    _, found = generated(entry)
+    assert isinstance(found, Compiled)
+    bodies = [body_of(blank(kernel)) for kernel in found.kernels]
+    assert bodies and set(bodies) <= written

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import errno
+import resource
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -335,6 +336,17 @@ def test_two_nights_at_once(world: World) -> None:
             world.night()
         assert "process" in caught.value.got
     world.night()
+
+
+def test_a_lock_that_cannot_be_written_is_one(world: World) -> None:
+    """Of a full disk the run's own file tells, with its name."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with nights.one_at_a_time(world.results), pytest.raises(UsageError):
+            nights.one_at_a_time(world.results).__enter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_gpu_lost_while_kernels_are_examined(world: World) -> None:

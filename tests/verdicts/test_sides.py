@@ -144,6 +144,18 @@ def test_modules_are_read_and_never_executed(tmp_path: Path) -> None:
     assert len(pair(found.run.graphs, one.run.graphs).matches) == 1
 
 
+def test_an_edited_module_is_other_code_whatever_it_states(tmp_path: Path) -> None:
+    stated = f'CODE_HASH = "{facts(module("triton_k")).code_hash}"\n'
+    sides = []
+    for name, body in (("a", "x"), ("same", "x"), ("edited", "x + 1")):
+        file = tmp_path / f"{name}.py"
+        file.write_text(stated + module("triton_k", body))
+        (graph,) = find_side(tmp_path, str(file)).run.graphs
+        sides.append(graph.kernels[0])
+    one, same, edited = sides
+    assert one.code_hash == same.code_hash != edited.code_hash
+
+
 def test_a_file_that_is_no_module_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("print(1)\n")
     with pytest.raises(UsageError, match="no emitted module"):

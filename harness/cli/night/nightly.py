@@ -118,6 +118,8 @@ def accept(
     run = store.load(path)
     left = len(night.not_measured) + len(night.unexamined) if night else 0
     why_not = ["it was interrupted"] * (not run.complete)
+    lost = sum(bool(graph.reason) for graph in run.graphs)
+    why_not += [f"{lost} of its {len(run.graphs)} graphs failed"] * bool(lost)
     why_not += ["it was made from a tree that differs from its commit"] * run.dirty
     why_not += [f"{left} kernels were not reached: nobody would ever look at them"] * bool(left)
     if why_not and not anyway:

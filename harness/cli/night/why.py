@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Sequence
@@ -58,7 +59,7 @@ def why(
 
     \b
     harness why poi_fused_mul_4 20260102 latest
-    harness why '*softmax*' HEAD~20 HEAD
+    harness why '*var_mean*' HEAD~20 HEAD
     """
     from harness.measure.noise.judge import Rules
     from harness.report.why import why_report
@@ -154,10 +155,14 @@ class _Asked:
         return Generator(self.root, files[0], chosen, self.cache)
 
     def _recorded_graph(self) -> str:
-        """The graph of the newest run that has the kernel. Raises ``UsageError``."""
+        """The graph, of those that are known by name (a user's file is not), of the newest run
+        that has the kernel. Raises ``UsageError``."""
+        from harness.session.entries import find_graphs
+
         for path in reversed(lookup.runs(self.options.results)):
             for graph, _ in self._recorded(store.load(path)):
-                return graph
+                with contextlib.suppress(UnknownName):
+                    return find_graphs(self.options, "default", [graph])[0].name
         raise UsageError(
             "no recorded run has a kernel of that name",
             where=str(self.options.results),

@@ -231,9 +231,13 @@ def _describe(
         if abs(np.expm1(size)) < settings.smallest or not (certain or cut == fit.cuts[-1]):
             continue
         before, after = edges[j], edges[j + 2]
-        there = np.abs(raw - row[before:cut].mean()) < fitting.QUIET * fit.deviation
-        # A single point back at the old level is no sign of a mode where outliers go that far.
-        back = np.flatnonzero((raw != row) & there & (not law.reaches(-size / fit.deviation)))
+        # A single point at the other level is no sign of a mode where outliers go that far.
+        back, ago = (
+            np.flatnonzero((raw != row) & (np.abs(raw - level) < fitting.QUIET * fit.deviation))
+            if not law.reaches(way * size / fit.deviation)
+            else np.zeros(0, np.int64)
+            for way, level in ((-1, row[before:cut].mean()), (1, row[cut:after].mean()))
+        )
         earliest, gains = fitting.where(row, j, known, fit)
         here = gains[cut - earliest]
         # A step elsewhere leaves more to the noise.
@@ -255,6 +259,7 @@ def _describe(
                 confirmed=certain,
                 chances=tuple(np.maximum(chances, fit.p[j]).tolist()),
                 back=next((place for place in back.tolist() if place > cut), None),
+                ago=next((place for place in reversed(ago.tolist()) if place < cut), None),
             )
         )
     return tuple(steps)

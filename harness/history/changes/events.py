@@ -15,6 +15,8 @@ RAMP = 6
 """Steps the same way are one event if there are no more points than this between them."""
 BRIEF = 3
 """A level of so few points is brief: coming back from it is no change."""
+BACK = 0.001
+"""A step that is not certain counts against an earlier one from this p on: modes lie far off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,10 @@ class Event:
         for each in self.later:
             left += np.log1p(each.size)
             variance += each.variance
-            limit = max(np.log1p(settings.smallest), np.sqrt(variance))
-            if (each.certain or not sure) and left * np.sign(self.size) < limit:
+            limit = _limit(variance, settings)
+            if (each.certain or (not sure and each.p <= BACK)) and left * np.sign(
+                self.size
+            ) < limit:
                 return each.last.position
         return None if sure else self.first.back
 
@@ -105,11 +109,11 @@ def events(steps: Sequence[Step], settings: Settings) -> list[Event]:
         else:
             groups.append([step])
     made = [Event(tuple(group)) for group in groups]
-    for n in range(1, len(made)):
-        if _returns(made[n - 1], made[n], settings):
+    for n in range(len(made)):
+        if n and _returns(made[n - 1], made[n], settings):
             made[n] = replace(made[n], returns=True)
         seen = _seen(made[: n + 1], settings)
-        again = seen is not None and made[n - 1].seen is not None
+        again = n > 0 and seen is not None and made[n - 1].seen is not None
         made[n] = replace(made[n], seen=seen, again=again)
     return [replace(one, later=tuple(made[n + 1 :])) for n, one in enumerate(made)]
 
@@ -119,8 +123,8 @@ def _returns(brief: Event, back: Event, settings: Settings) -> bool:
     if brief.returns or back.first.position - brief.last.position > BRIEF:
         return False
     left = np.log1p(brief.size) + np.log1p(back.size)
-    limit = max(np.log1p(settings.smallest), np.sqrt(brief.variance + back.variance))
-    return bool(brief.size * back.size < 0 and abs(left) < limit)
+    apart = abs(left) >= _limit(brief.variance + back.variance, settings)
+    return brief.size * back.size < 0 and not apart
 
 
 def _seen(made: Sequence[Event], settings: Settings) -> int | None:
@@ -131,7 +135,13 @@ def _seen(made: Sequence[Event], settings: Settings) -> int | None:
     for place in range(len(earlier) - 1, -1, -1):
         left = earlier[place]
         away += float(np.log1p(left.size))
-        limit = max(np.log1p(settings.smallest), np.sqrt(left.variance + new.variance))
+        limit = _limit(left.variance + new.variance, settings)
         if abs(away) < min(limit, abs(np.log1p(new.size)) / 2):
             return left.first.position - 1
-    return None
+    return new.last.ago
+
+
+def _limit(variance: float, settings: Settings) -> float:
+    """How far apart levels have to be to be two: enough to be reported, and certain (99.9 %: 1.7
+    times the half width of 95 % whose square is ``variance``)."""
+    return float(max(np.log1p(settings.smallest), 1.7 * np.sqrt(variance)))

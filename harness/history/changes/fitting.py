@@ -56,7 +56,7 @@ class Step:
     from ``earliest`` to ``latest``. ``confirmed`` is false for the newest point alone,
     for a level that outliers explain, and for a step that does not stand out among as many series;
     ``together`` is true where it does so only with those of other series at its commit. ``back``: a
-    later single point that is at the level before it.
+    later single point that is at the level before it; ``ago``: an earlier one at that behind it.
     """
 
     position: int
@@ -72,6 +72,7 @@ class Step:
     together: bool = False
     chances: tuple[float, ...] = ()
     back: int | None = None
+    ago: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,43 +90,27 @@ def read(path: Path, metrics: Sequence[str]) -> tuple[Waiver, ...]:
 
 
 def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Waiver:
+    def require(holds: bool, what: str, got: str, expected: str, remedy: str) -> None:
+        if not holds:
+            raise UsageError(what, where, got=got, expected=expected, remedy=remedy)
+
     fields = line.split(None, 3)
-    if len(fields) < 4:
-        missing = _FIELDS.split(", ")[len(fields)]
-        raise UsageError(
-            f"a line of waived changes has no {missing}",
-            where=where,
-            got=line.strip(),
-            expected=_FIELDS,
-            remedy="say which change is meant and why it is accepted",
-        )
+    missing = [*_FIELDS.split(", "), ""][len(fields)]
+    what = f"a line of waived changes has no {missing}"
+    remedy = "say which change is meant and why it is accepted"
+    require(not missing, what, line.strip(), _FIELDS, remedy)
     commit, metric, series, reason = fields
     first, dots, last = commit.rpartition("..")
-    for name in (first, last) if dots else (last,):
-        if not _COMMIT.fullmatch(name.lower()):
-            raise UsageError(
-                "a waived change names no commit",
-                where=where,
-                got=commit,
-                expected="7 to 64 hexadecimal digits, or two of those with .. between",
-                remedy="take the commit from `harness changes`; the reason comes last in the line",
-            )
-    if metric not in ("*", *metrics):
-        raise UsageError(
-            "a waived change names no metric",
-            where=where,
-            got=metric,
-            expected=", ".join(("*", *metrics)),
-            remedy="name one of these; * means all of them",
-        )
-    if "/" not in series:
-        raise UsageError(
-            "a waived change names no series",
-            where=where,
-            got=series,
-            expected="graph/kernel; * stands for anything",
-            remedy="take the series from `harness changes`; a graph's own figures are GRAPH/",
-        )
+    named = all(_COMMIT.fullmatch(n.lower()) for n in ((first, last) if dots else (last,)))
+    expected = "7 to 64 hexadecimal digits, or two of those with .. between"
+    remedy = "take the commit from `harness changes`; the reason comes last in the line"
+    require(named, "a waived change names no commit", commit, expected, remedy)
+    known = ("*", *metrics)
+    what, remedy = "a waived change names no metric", "name one of these; * means all of them"
+    require(metric in known, what, metric, ", ".join(known), remedy)
+    what, expected = "a waived change names no series", "graph/kernel; * stands for anything"
+    remedy = "take the series from `harness changes`; a graph's own figures are GRAPH/"
+    require("/" in series, what, series, expected, remedy)
     bound, until, reason = _limits(reason.strip(), where)
     return Waiver(number, first.lower(), last.lower(), metric, series, reason, bound, until)
 

@@ -315,7 +315,9 @@ def kernels_of(
     found = []
     for graph, run in graphs:
         labels = schema.labels((k.name, k.origins) for k in graph.kernels)
-        keys = schema.series_keys((graph.name, k.region, k.origins, k.name) for k in graph.kernels)
+        keys = schema.series_keys(
+            (graph.name, k.region, "\n".join(k.origins), k.name) for k in graph.kernels
+        )
         for label, key, record in zip(labels, keys, graph.kernels, strict=True):
             page, at = _page(graph.name, label, key), (graph.name, key)
             history = lines.get(at, Line()), exact.get(at, ()), earlier.get(at, ())

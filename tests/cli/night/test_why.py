@@ -214,14 +214,40 @@ def test_why_generates_commits_without_runs_and_names_the_first_other_one(
     assert "triton_poi_mul_0" in wrong.err
 
 
-def recorded(results: Path, commit: str, hour: int, ms: float, body: str) -> None:
+def recorded(
+    results: Path, commit: str, hour: int, ms: float, body: str, of: str = "llama_block_forward"
+) -> None:
     rest = [kernel(f"k{n}", f"n{n}", ms=[0.01 + 1e-5 * n] * 3) for n in range(10)]
     jitter = [ms, 1.001 * ms, 0.999 * ms]
     mine = kernel("triton_poi_mul_0", "mul add", ms=jitter, body=body)
     name = f"20260101-{hour:02}0000-{commit[:12]}"
     made = Run(name, f"2026-01-01T{hour:02}:00:00+00:00", MACHINE, "sm_90", method="m/1")
-    graphs = (graph(*rest, mine, name="llama_block_forward"),)
+    graphs = (graph(*rest, mine, name=of),)
     store.save(results, replace(made, commit=commit, processes=3, graphs=graphs))
+
+
+def test_a_graph_that_only_the_user_has_is_not_looked_for_at_commits(
+    harness: Command, repository: Repository, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest run may be of a file of the user's, which has a kernel of that name too."""
+    monkeypatch.setenv("HARNESS_SUITES", str(GRAPH.parents[1]))
+    made = slower(repository)
+    recorded(results, made[10], 1, 0.02, "c")
+    recorded(results, made[11], 2, 0.02, "c", "my_model")
+    answer = harness("why", "poi_mul_0", "HEAD~11", "HEAD~6")
+    assert answer.status == 0, answer.err
+    assert answer.out.startswith("SOURCE CHANGED  llama_block_forward  poi_mul_0\n")
+
+
+def test_a_run_of_which_graphs_failed_is_no_baseline(harness: Command, results: Path) -> None:
+    made = Run("20260101-010000-a", "2026-01-01T01:00:00+00:00", MACHINE, "sm_90", method="m/1")
+    good = graph(kernel("k", "n"), name="good")
+    lost = replace(graph(name="lost"), reason="DamagedGraph: no graph")
+    store.save(results, replace(made, graphs=(good, lost)))
+    answer = harness("accept", made.id)
+    assert answer.status == 2
+    assert "1 of its 2 graphs failed" in answer.err
+    assert harness("accept", made.id, "--anyway").status == 0
 
 
 def test_why_of_two_runs_says_by_how_much_and_since_which_commit(

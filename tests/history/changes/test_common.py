@@ -109,6 +109,27 @@ def test_steps_far_apart_or_the_other_way_are_events_of_their_own() -> None:
     assert events.events([step(5, -0.1), step(7, 1 / 0.9 - 1)], Settings())[1].returns
 
 
+@pytest.mark.parametrize(("left", "back", "seen"), [(0.003, 30, 29), (0.006, None, None)])
+def test_levels_are_two_where_that_is_certain(
+    left: float, back: int | None, seen: int | None
+) -> None:
+    """Two levels between which two intervals of 0.2 % lie, and so much is left."""
+    steps = [step(12, 0.05), step(30, (1 + left) / 1.05 - 1), step(45, 0.05)]
+    (up, down, again) = events.events(steps, Settings(smallest=0.001))
+    assert up.recovered(Settings(smallest=0.001)) == back
+    assert (again.seen, down.seen) == (seen, None if seen is None else 11)
+    assert events.events([step(12, 0.05, ago=4)], Settings())[0].seen == 4
+
+
+@pytest.mark.parametrize(("p", "back"), [(0.003, None), (0.0005, 29)])
+def test_a_newest_run_that_noise_may_explain_takes_no_step_back(p: float, back: int | None) -> None:
+    """One run in 200 is off that far by itself."""
+    newest = step(29, 1 / 1.05 - 1, p=p, confirmed=False)
+    (loss, _) = events.events([step(12, 0.05), newest], Settings())
+    assert loss.recovered(Settings(), sure=False) == back
+    assert loss.recovered(Settings()) is None
+
+
 def test_series_of_kernels_that_share_a_last_node_do_not_inherit(
     tmp_path: Path, commits: Commits
 ) -> None:
@@ -139,11 +160,7 @@ def test_kernels_that_are_gone_are_named(tmp_path: Path, commits: Commits) -> No
 
 
 def test_keys_tell_kernels_of_the_same_nodes_apart_by_ordinal() -> None:
-    rows = [
-        ("g", "r0", ["b", "a"], "x"),
-        ("g", "r0", ["a", "b"], "y"),
-        ("g", "r1", ["a", "b"], "z"),
-    ]
+    rows = [("g", "r0", "b\na", "x"), ("g", "r0", "a\nb", "y"), ("g", "r1", "a\nb", "z")]
     assert schema.series_keys([*rows, ("g", None, None, "k")]) == [
         "r0 a b 1",
         "r0 a b 2",

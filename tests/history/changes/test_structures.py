@@ -141,11 +141,18 @@ def test_outliers_where_a_level_begins_do_not_hide_it() -> None:
 def test_one_run_back_at_the_old_level_is_no_mode_where_outliers_go_as_far(
     outliers: float, back: int | None
 ) -> None:
-    """A kernel became faster; one later run is as slow as before."""
+    """A kernel became faster; one later run is as slow as before. Another became slower; one
+    earlier run is as slow as that."""
     rng = np.random.default_rng(6)
     block = 0.005 * rng.normal(size=(50, POINTS))
     block[1:] += outliers * (rng.random((49, POINTS)) < 0.02)
     block[0] -= np.log(1.05) * (np.arange(POINTS) >= 25)
     block[0, 45] += np.log(1.05)
-    (step,) = judged(block)[0].steps
-    assert (step.position, step.confirmed, step.back) == (25, True, back)
+    block[1] += np.log(1.05) * (np.arange(POINTS) >= 25)
+    block[1, 10] += np.log(1.05)
+    found = judged(block)
+    (step,) = found[0].steps
+    assert (step.position, step.confirmed, step.back, step.ago) == (25, True, back, None)
+    (step,) = found[1].steps
+    assert (step.position, step.confirmed, step.back) == (25, True, None)
+    assert step.ago == (None if back is None else 10)

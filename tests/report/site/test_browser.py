@@ -136,9 +136,23 @@ def test_the_roofline_has_every_timed_kernel(world: World, tab: Any, said: list[
     tab.wait_for_selector("#roofline .scatterlayer .point")
     kernels = sum(len(graph.kernels) for graph in world.runs[-1].graphs)
     assert tab.locator("#roofline .scatterlayer .point").count() == kernels
+    ticks = tab.locator("#roofline .xtick text").all_text_contents()
+    assert [float(text) for text in ticks] == sorted({float(text) for text in ticks}), ticks
     tab.click("[data-view=roof]")
     tab.wait_for_selector("text=FLOP per byte")
     assert said == []
+
+
+def test_changes_are_read_on_a_phone(world: World, tab: Any) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.goto((world.site / "history.html").as_uri())
+    for cell in tab.locator(".changes tr").first.locator("td").all():
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= 390
+    levels = tab.locator(".changes tr:has-text('other compilers') td:nth-child(4)")
+    assert all(text.endswith("µs") for text in levels.all_inner_texts()) and levels.count()
+    tab.fill(".filter", "no such kernel")
+    assert not tab.locator(".changes tbody tr").first.is_visible()
 
 
 def test_tables_are_sorted_and_filtered(world: World, tab: Any) -> None:

@@ -337,7 +337,7 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
     """Its findings, not what a comparison of the two newest runs would say."""
     run, before = world.runs[-1], world.runs[-2]
     keys = series_keys(
-        (run.graphs[0].name, k.region, k.origins, k.name) for k in run.graphs[0].kernels
+        (run.graphs[0].name, k.region, "\n".join(k.origins), k.name) for k in run.graphs[0].kernels
     )
     kernel = run.graphs[0].kernels[3]
     slower = Finding(

@@ -192,9 +192,11 @@ if (points) addEventListener("load", () => {
       traces.push({ type: "scatter", mode: "lines", name: "peak", hoverinfo: "skip", line: { color: colour("--quiet"), dash: "dash" }, x: xs, y: xs.map((x) => Math.min(x * bandwidth / 1000, fp32 || Infinity)) });
     }
     const axis = { gridcolor: colour("--rule"), zeroline: false, linecolor: colour("--rule") };
+    const ticks = [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5].flatMap((power) => [1, 2, 5].map((n) => +(n + "e" + power)));
+    const log = { ...axis, type: "log", tickvals: ticks, ticktext: ticks.map(String) };
     Plotly.react(box, traces, {
       paper_bgcolor: "transparent", plot_bgcolor: "transparent", font: { color: colour("--ink"), family: "system-ui, sans-serif" }, margin: { t: 20, r: 20, b: 50, l: 60 }, hovermode: "closest", legend: { orientation: "h", y: 1.06 },
-      xaxis: { ...axis, type: "log", title: { text: share ? "µs of a launch" : "FLOP per byte" } }, yaxis: { ...axis, type: share ? "linear" : "log", title: { text: share ? "% of what the device allows" : "TFLOP/s" }, rangemode: "tozero" },
+      xaxis: { ...log, title: { text: share ? "µs of a launch" : "FLOP per byte" } }, yaxis: { ...(share ? axis : log), title: { text: share ? "% of what the device allows" : "TFLOP/s" }, rangemode: "tozero" },
     }, { responsive: true, displaylogo: false });
   }
   draw();
