@@ -183,7 +183,9 @@ def _number(term: _Term) -> float:
     match = _NUMBER.match(term.value)
     if match is None:
         raise UsageError(
-            f"{term.key} is a number", got=term.text, expected=f"{term.key}>1000, {term.key}>1MB"
+            f"{term.key} is a number",
+            got=term.text,
+            expected=f"{term.key}>1000, {term.key}>1MB (KB, MB, GB)",
         )
     return float(match["number"]) * _UNITS[match["unit"].lower()]
 

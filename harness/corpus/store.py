@@ -1,8 +1,9 @@
 """The corpus on disk: a few compressed Parquet files with checksums, read without torch.
 
 ``captures.parquet`` has one row per capture, ``patterns-<k>-of-<n>.parquet`` one per pattern: what
-is known of it as JSON, and its graphs as text. Every file says its version and the corpus's
-digest. A file that cannot be used is named, and the others are read.
+is known of it as JSON, and its graphs as text. Every file says its version, how many rows it has
+and the corpus's digest. A file that cannot be used is named, and the others are read; one that
+lacks rows is named, and the rest of it is read.
 ``suites.building`` writes them.
 """
 
@@ -13,7 +14,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,7 +24,7 @@ from harness.errors import DamagedCorpus, UnknownName, nearest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 KEY = b"harness corpus"
 CAPTURES = "captures.parquet"
 _REMEDY = "make it again: python -m suites.building build; or take the file of the commit"
@@ -85,6 +86,7 @@ def _loaded(folder: Path, _: tuple[tuple[str, int, int, int], ...]) -> Corpus:
     for path in (folder / CAPTURES, *_expected(folder)):
         try:
             table = _read(path)
+            digest, rows = (_facts(table)[key] for key in ("digest", "rows"))
             about = table.column("about").to_pylist()
             if path.name == CAPTURES:
                 captures += [msgspec.json.decode(row, type=Capture) for row in about]
@@ -92,10 +94,14 @@ def _loaded(folder: Path, _: tuple[tuple[str, int, int, int], ...]) -> Corpus:
                 texts = table.select(["name", "text", "small"])
                 patterns += [msgspec.json.decode(row, type=Pattern) for row in about]
                 tables.append(texts)
-            seen.setdefault(_facts(table)[1], []).append(path.name)
+            seen.setdefault(digest, []).append(path.name)
+            if table.num_rows != rows:
+                lacks = "a file of the corpus lacks rows, the rest of it is used"
+                found = str(path), f"{table.num_rows} rows", f"{rows} rows", _REMEDY
+                notes.append(DamagedCorpus(lacks, *found))
         except DamagedCorpus as error:
             notes.append(error)
-        except (msgspec.DecodeError, KeyError) as error:
+        except (msgspec.DecodeError, KeyError, TypeError) as error:
             notes.append(_damaged(path, str(error)))
     if not patterns:
         raise notes[0] if notes else _damaged(folder, "no patterns")
@@ -114,7 +120,7 @@ def _read(path: Path) -> pa.Table:
 
     try:
         table = pq.read_table(path, page_checksum_verification=True)
-        version, _ = _facts(table)
+        version = _facts(table)["version"]
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0]
         raise _damaged(path, said if path.is_file() else "there is no such file") from error
@@ -123,9 +129,9 @@ def _read(path: Path) -> pa.Table:
     return table
 
 
-def _facts(table: pa.Table) -> tuple[int, str]:
-    found = json.loads(table.schema.metadata[KEY])
-    return found["version"], found["digest"]
+def _facts(table: pa.Table) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(table.schema.metadata[KEY])
+    return found
 
 
 def _expected(folder: Path) -> list[Path]:

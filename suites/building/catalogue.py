@@ -8,7 +8,7 @@
     dtype = "bf16"
     size = "latency"
     options = { batch = 1, seq = 128 }
-    [[model]]
+    [[model]]                             # or, before all of these, the list model = [{ target …
     target = "transformers:LlamaForCausalLM"
     origin = "meta-llama/Meta-Llama-3-8B"
 

@@ -28,7 +28,7 @@ def save(folder: Path, captures: Sequence[Capture], patterns: Sequence[Pattern])
     for pattern in sorted(patterns, key=lambda p: p.name):
         parts[zlib.crc32(pattern.name.encode()) % _PARTS].append(pattern)
     rows: list[dict[str, Any]] = [{"about": msgspec.json.encode(c)} for c in captures]
-    _write(folder / CAPTURES, rows, {"version": VERSION, "digest": key})
+    _write(folder / CAPTURES, rows, key)
     for number, part in enumerate(parts):
         rows = [
             {
@@ -40,17 +40,18 @@ def save(folder: Path, captures: Sequence[Capture], patterns: Sequence[Pattern])
             for p in part
         ]
         path = folder / f"patterns-{number + 1}-of-{_PARTS}.parquet"
-        _write(path, rows, {"version": VERSION, "digest": key})
+        _write(path, rows, key)
         written.add(path)
     for old in set(folder.glob("patterns-*.parquet")) - written:
         old.unlink()
     return key
 
 
-def _write(path: Path, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
+def _write(path: Path, rows: Sequence[dict[str, Any]], key: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    facts = {"version": VERSION, "digest": key, "rows": len(rows)}
     table = pa.Table.from_pylist(list(rows)).replace_schema_metadata({KEY: json.dumps(facts)})
     sink = pa.BufferOutputStream()
     pq.write_table(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -36,6 +37,16 @@ def test_a_model_is_two_lines(tmp_path):
     assert one.name == "softmax/inference/f16/latency"
     assert (one.model.family, one.model.origin) == ("language", "here")
     assert one.options == {"columns": 40, "rows": 3}
+
+
+def test_the_line_that_the_readme_shows_is_one_of_every_file(tmp_path):
+    (line,) = re.findall(r"^ +{ target.*$", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    for path in (FOLDER / "corpus").glob("*.toml"):
+        text = path.read_text()
+        assert text.count("\nmodel = [\n") == 1, path
+        text = text.replace("\nmodel = [\n", f"\nmodel = [\n{line}\n")
+        (tmp_path / "models.toml").write_text(text.replace("LlamaForCausalLM", "New", 1))
+        assert any(p.model.name == "New" for p in catalogue.load(tmp_path))
 
 
 def test_a_variant_of_some_models(tmp_path):

@@ -4,12 +4,14 @@ import dataclasses
 import shutil
 import time
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from harness.corpus import store
 from harness.errors import DamagedCorpus, UnknownName
 from harness.graph.text import dumps, loads
+from suites.building import writing
 from suites.building.writing import save
 
 
@@ -33,8 +35,7 @@ def test_what_was_saved_is_read(whole, shards):
 
 
 @pytest.mark.parametrize(
-    "harm",
-    ["cut", "flipped", "missing", "version", "foreign", "empty", "column", "digest", "facts"],
+    "harm", "cut flipped missing version foreign empty column null digest facts".split()
 )
 def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, monkeypatch):
     path, everything = part(copy, 2), len(store.load(copy).patterns)
@@ -50,18 +51,21 @@ def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, mo
         path.write_bytes(b"")
     elif harm == "column":
         parquet.write_table(parquet.read_table(path).drop_columns(["small"]), path)
+    elif harm == "null":
+        table = parquet.read_table(path)
+        about = pa.nulls(table.num_rows, pa.binary())
+        parquet.write_table(table.set_column(1, "about", about), path)
     elif harm in ("digest", "facts"):
-        said = b'{"version": 1}' if harm == "digest" else b"[1]"
+        said = b"[1]" if harm == "facts" else f'{{"version": {store.VERSION}}}'.encode()
         table = parquet.read_table(path).replace_schema_metadata({store.KEY: said})
         parquet.write_table(table, path)
     elif harm == "foreign":
         path.write_bytes((copy / "captures.parquet").read_bytes())
     else:
-        monkeypatch.setattr(store, "VERSION", 2)
+        monkeypatch.setattr(writing, "VERSION", store.VERSION + 1)
         other = copy.parent / "other"
         save(other, [], [])
         path.write_bytes(part(other, 2).read_bytes())
-        monkeypatch.setattr(store, "VERSION", 1)
     corpus = store.load(copy)
     (note,) = corpus.notes
     assert note.where == str(path)
@@ -70,8 +74,21 @@ def test_a_file_that_cannot_be_used_is_named_and_the_rest_is_read(copy, harm, mo
     assert corpus.texts(p.name for p in corpus.patterns)
 
 
+def test_a_file_that_lacks_a_pattern_is_named_and_the_rest_of_it_is_read(copy):
+    path, everything = part(copy, 2), len(store.load(copy).patterns)
+    table = parquet.read_table(path)
+    parquet.write_table(table.slice(1), path)
+    corpus = store.load(copy)
+    (note,) = corpus.notes
+    rows = table.num_rows
+    assert (note.where, note.got) == (str(path), f"{rows - 1} rows")
+    assert note.expected == f"{rows} rows" and len(corpus.patterns) == everything - 1
+    with pytest.raises(UnknownName):
+        corpus.texts([table["name"][0].as_py()])
+
+
 def test_no_file_says_what_it_is(copy):
-    nothing = {store.KEY: b'{"version": 1}'}
+    nothing = {store.KEY: f'{{"version": {store.VERSION}}}'.encode()}
     for path in copy.glob("*.parquet"):
         parquet.write_table(parquet.read_table(path).replace_schema_metadata(nothing), path)
     with pytest.raises(DamagedCorpus):
