@@ -120,6 +120,14 @@ def changing() -> Iterator[Case]:
                 yield Case(f"changing {name}", lengths(*shape), function, made, dynamic=True)
 
 
+def summed() -> Iterator[Case]:
+    """Reductions with few results, or to one, compiled for sizes that change, too."""
+    for name, (function, inputs) in SUMMED.items():
+        for shape in CHANGING:
+            made = functools.partial(inputs, *shape)
+            yield Case(f"summed {name}", lengths(*shape), function, made, dynamic=True)
+
+
 def adam(p: Any, g: Any, m: Any, v: Any) -> Any:
     """A step of one tensor."""
     m, v = m * 0.9 + g * 0.1, v * 0.999 + g * g * 0.001
@@ -159,11 +167,18 @@ CHANGED: dict[str, tuple[Callable[..., Any], Callable[[int, int], list[Any]]]] =
     "transpose": (lambda x: (x.t() * 2).contiguous(), matrix),
 }
 """Functions of matrices, and their inputs."""
+SUMMED: dict[str, tuple[Callable[..., Any], Callable[[int, int], list[Any]]]] = {
+    "everything": (lambda x: x.float().sum(), matrix),
+    "loss": (functional.mse_loss, lambda m, n: [random(m, n), random(m, n)]),
+    "few": (lambda x: x.float().sum((0, 2)), lambda m, n: [random(m, 64, max(1, n // 64))]),
+    "variance": (lambda x: torch.var_mean(x.float(), 0), matrix),
+}
+"""The same: those that programs share."""
 
 
 def cases() -> list[Case]:
     """Everything, in the order in which it is timed."""
-    return [*layers(), *dropped(), *changing(), *searches(), *sorts(), *scans()]
+    return [*layers(), *dropped(), *changing(), *summed(), *searches(), *sorts(), *scans()]
 
 
 def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -176,11 +191,14 @@ def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         if {"inductor", "inductor tuned"} & r["ms"].keys() and {"untuned", "tuned"} & r["ms"].keys()
     }
     own = {
-        r["case"]: r["ms"]["dynamic"] / r["ms"]["untuned"] for r in found if "dynamic" in r["ms"]
+        r["case"]: r["ms"]["dynamic"] / r["ms"]["untuned"]
+        for r in found
+        if {"dynamic", "untuned"} <= r["ms"].keys()
     }
     for name, ratios, worst in (
         ("over Inductor's better", against, min),
-        ("dynamic / static time", own, max),
+        ("dynamic / static time", {c: v for c, v in own.items() if "summed" not in c}, max),
+        ("of sums and variances", {c: v for c, v in own.items() if "summed" in c}, max),
     ):
         if ratios:
             case = worst(ratios, key=lambda c: ratios[c])

@@ -52,6 +52,9 @@ from harness.runtime.tune.saved import free_room  # noqa: E402
 from harness.runtime.tune.search import Search, search_named  # noqa: E402
 from harness.target import Target  # noqa: E402
 
+BEHIND = 0.97
+"""Regions whose first choice has less than this share of tuned Inductor's speed are named."""
+
 
 @dataclass
 class Row:
@@ -80,7 +83,7 @@ class Bench:
     timer: CudaTimer
     cache: Path
     pool: CompilePool
-    search: Search
+    search: Search | None
     budget_ms: float
     configs: dict[str, Config] = field(default_factory=dict)
     trials: int = 0
@@ -90,20 +93,24 @@ class Bench:
         began = time.perf_counter()
         loaded = {t: modules.load(t, self.cache / "modules") for t in dict.fromkeys(texts)}
         todo = {t: m for t, m in loaded.items() if t not in self.configs}
-        self.pool.warm([CompileJob(t, self.target, c) for t, m in todo.items() for c in m.configs])
+        tried = 1 if self.search is None else None
+        jobs = [(text, config) for text, m in todo.items() for config in m.configs[:tried]]
+        self.pool.warm([CompileJob(text, self.target, config) for text, config in jobs])
         for text, module in todo.items():
             self.configs[text] = module.configs[0]
+            if self.search is None:
+                continue
             try:
-                self._tune(text, module)
+                self._tune(text, module, self.search)
             except (HarnessError, RuntimeError) as error:
                 print(f"{module.name}: {failure(error)}"[:300], flush=True)
         torch.cuda.empty_cache()
         return time.perf_counter() - began
 
-    def _tune(self, text: str, module: modules.LoadedModule) -> None:
+    def _tune(self, text: str, module: modules.LoadedModule, search: Search) -> None:
         args = module.get_args(device="cuda")
         prepare = Compiler(module, self.target, self.cache, self.pool)
-        settings = Settings(search=self.search, room=free_room)
+        settings = Settings(search=search, room=free_room)
         found = tune(module, args, self.timer, prepare, settings=settings)
         self.configs[text] = found.config
         self.trials += len(found.trials)
@@ -162,8 +169,9 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
     makers: dict[str, Make] = {
         OURS: lambda _: region_provider(region, tuned, device),
         TUNED: timed_maker(maker(TUNED, source, device), row),
-        "first choice": lambda _: region_provider(region, untuned, device),
     }
+    if bench.search is not None:
+        makers["first choice"] = lambda _: region_provider(region, untuned, device)
     try:
         peers = compare(region_task(source, device), makers, bench.timer, bench.budget_ms)
     except Exception as error:  # noqa: BLE001 - one region's failure must not end the run
@@ -174,7 +182,8 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
         torch.compiler.reset()
         torch.cuda.empty_cache()
     row.passed = peers[OURS].check is Check.PASSED
-    row.ours_ms, row.first_ms = peers[OURS].ms, peers["first choice"].ms
+    row.ours_ms = peers[OURS].ms
+    row.first_ms = peers["first choice"].ms if bench.search is not None else row.ours_ms
     row.inductor_ms = peers[TUNED].ms
     row.reasons = {name: peer.reason for name, peer in peers.items() if peer.reason}
     return row
@@ -205,10 +214,15 @@ def summary(rows: Sequence[Row], total: int) -> str:
     timed = [r for r in rows if r.ours_ms and r.inductor_ms]
     ratios = [r.inductor_ms / r.ours_ms for r in timed if r.inductor_ms and r.ours_ms]
     gains = [r.first_ms / r.ours_ms for r in timed if r.first_ms and r.ours_ms]
+    untuned = {r.region: r.inductor_ms / r.first_ms for r in timed if r.inductor_ms and r.first_ms}
+    behind = sorted((ratio, name) for name, ratio in untuned.items() if ratio < BEHIND)
     ours, theirs = (sum(r.ours_s for r in timed), sum(r.inductor_s for r in timed))
     return (
         f"{len(timed)} of {total} distinct regions timed, {sum(r.passed for r in rows)} right\n"
         f"speed against tuned Inductor, geometric mean: {mean(ratios):.3f} (want 1.0 or more)\n"
+        f"first choices against tuned Inductor, geometric mean: {mean(list(untuned.values())):.3f} "
+        f"(want 1.20 or more); below {BEHIND}: {len(behind)} "
+        f"({', '.join(f'{name} {ratio:.2f}' for ratio, name in behind)})\n"
         f"first choice over tuned, geometric mean: {mean(gains):.3f} (heuristics' share "
         f"{1 / mean(gains) if gains else math.nan:.3f}, want 0.95 or more)\n"
         f"seconds of tuning: ours {ours:.0f} ({sum(r.new for r in timed)} kernels), "
@@ -223,7 +237,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--seconds", type=float, default=540.0, help="stop before this long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
-    parser.add_argument("--search", default="guided")
+    parser.add_argument("--search", default="guided", help="none: ours is not tuned")
     parser.add_argument("--budget-ms", type=float, default=60.0, help="per region and provider")
     parser.add_argument("--skip", type=Path, help="tuned.json of an earlier run")
     return parser.parse_args()
@@ -247,7 +261,7 @@ def main() -> int:
     cache = Path(tempfile.mkdtemp(prefix="harness-tuned-"))
     print(f"{torch.cuda.get_device_name()}; {len(regions)} regions to do", flush=True)
     with CompilePool(given.jobs, cache) as pool:
-        search = search_named(given.search)
+        search = None if given.search == "none" else search_named(given.search)
         bench = Bench(target, CudaTimer(), cache, pool, search, given.budget_ms)
         for graph, region, count in regions:
             if time.monotonic() - began > given.seconds - 20:
@@ -259,7 +273,7 @@ def main() -> int:
                 "device": torch.cuda.get_device_name(),
                 "torch": torch.__version__,
                 "method": METHOD,
-                "search": search.name,
+                "search": given.search,
                 "trials": bench.trials,
                 "summary": summary(rows, total),
                 "regions": [asdict(r) for r in rows],

@@ -236,21 +236,21 @@ def percent(part: int, whole: int) -> str:
 
 
 def row(
-    world: str, rows: int, reports: int, changed: int, against: Sequence[str], coded: bool
+    world: str, rows: int, reports: range, changed: range, against: Sequence[str], coded: bool
 ) -> str:
-    """A line of the table."""
-    flat = [steps_of(drawn(world, rows, n, "flat")[0], coded) for n in range(reports)]
+    """A line of the table: reports and changed ones of these numbers."""
+    flat = [steps_of(drawn(world, rows, n, "flat")[0], coded) for n in reports]
     false = sum(any(one) for one in flat)
     new = np.array([0, 0, 0])
     totals = {name: np.array([0, 0, 0]) for name in ("harness", *against)}
-    for n in range(changed):
+    for n in changed:
         series, at = drawn(world, rows, n, "steps")
         totals["harness"] += counted(steps_of(series, coded), at)
         for name in against:
             totals[name] += counted(METHODS[name](series), at)
         series, at = drawn(world, rows, n, "two points")
         new += counted(steps_of(series, coded), at)
-    cells = [world, str(rows), percent(false, reports)]
+    cells = [world, str(rows), percent(false, len(reports))]
     for there, hit, said in totals.values():
         right = f"{100 * hit / said:.0f}" if said else "–"
         cells.append(f"{100 * hit / max(1, there):.0f} / {right}")
@@ -264,6 +264,7 @@ def main() -> None:
     parser.add_argument("--series", type=int, nargs="+", default=[50])
     parser.add_argument("--reports", type=int, default=100, help="without a step")
     parser.add_argument("--changed", type=int, default=20, help="with steps")
+    parser.add_argument("--first", type=int, default=0, help="number of the first: its seed")
     parser.add_argument("--world", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--against", nargs="+", choices=METHODS, default=[])
     parser.add_argument("--coded", action="store_true", help="each commit has other code")
@@ -274,8 +275,10 @@ def main() -> None:
     print("|" + "---|" * (len(heads) + 1))
     for world in asked.world:
         for series in asked.series:
-            counts = asked.reports, asked.changed
-            print(row(world, series, *counts, asked.against, asked.coded), flush=True)
+            flat, changed = (
+                range(asked.first, asked.first + n) for n in (asked.reports, asked.changed)
+            )
+            print(row(world, series, flat, changed, asked.against, asked.coded), flush=True)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,12 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
-from harness.errors import HarnessError  # noqa: E402
+from harness.errors import HarnessError, reason  # noqa: E402
 from harness.files import write_atomically  # noqa: E402
 from harness.options import current  # noqa: E402
 from harness.records.machine import fingerprint  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.compile.static import compile_for, reason  # noqa: E402
+from harness.runtime.compile.static import compile_for  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
 from harness.runtime.launch.host import raw_stream  # noqa: E402
 from harness.runtime.launch.launcher import Launcher  # noqa: E402

@@ -7,6 +7,7 @@ entry points are found by, and the ``harness`` command, all read off
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 import sysconfig
@@ -50,10 +51,16 @@ def write_metadata(project: dict[str, Any], packages: Path) -> None:
     (info / "RECORD").write_text("", encoding="utf-8")
 
 
+BESIDE = {"pytest": "pytest:main", "asv": "asv.main:main"}
+"""Commands of borrowed packages that README names: another environment's would not know ours."""
+
+
 def write_commands(project: dict[str, Any], folder: Path) -> None:
-    """Write one executable per console script into ``folder``."""
-    for name, target in project["scripts"].items():
+    """Write one executable per console script into ``folder``, and those of ``BESIDE``."""
+    for name, target in {**project["scripts"], **BESIDE}.items():
         module, _, function = target.partition(":")
+        if importlib.util.find_spec(module.partition(".")[0]) is None:
+            continue
         # A shebang line cannot hold a path with a space, so the shell starts python;
         # to python the shell's line is a string without effect.
         text = (

@@ -47,7 +47,7 @@ PATTERNS = ("*0", "*1", "*2", "*[0-4]3")
 SLOWER, CHANGED = 2, 10
 _LEAST, _MOST = 4e6, 4e8
 """Bytes of a kernel that is changed: some microseconds, and not so many that tuning it is all."""
-_FUNCTION = re.compile(r"^@triton\.jit[^\n]*\ndef (\w+)(\(.*?\n)\n\n", re.MULTILINE | re.DOTALL)
+_FUNCTION = re.compile(r"^@triton\.jit[^\n]*\ndef (\w+)(\(.*?\n)\n", re.MULTILINE | re.DOTALL)
 _LOAD = re.compile(r"(?m)^( +)(tmp\d+)( = tl\.load\(.*)\n")
 _RENDERED = "    helpers, tail = function(plan)\n"
 _MORE = "    tail = _planted(tail)\n"

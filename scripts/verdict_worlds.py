@@ -246,11 +246,12 @@ def mean_by_controls(asked: Asked, tables: int) -> str:
     return f"{scale * found:.1f} ({scale * np.nan_to_num(low):.1f}–{scale * high:.1f})"
 
 
-def rates(asked: Asked, tables: int, with_changes: int) -> tuple[int, int, int, int]:
-    """False tables; changed kernels, those found, and those called SAME."""
+def rates(asked: Asked, tables: int, with_changes: int, first: int) -> tuple[int, int, int, int]:
+    """False tables; changed kernels, those found, and those called SAME. Tables are numbered from
+    ``first`` on."""
     false, changed, found, same = 0, 0, 0, 0
     for change, several in ((0.0, tables), (CHANGE, with_changes)):
-        for number in range(several):
+        for number in range(first, first + several):
             pairs, effects = table(asked, number, change)
             said = verdicts(pairs, Rules(), earlier(asked, number))
             wrong = [v for n, v in said.items() if effects[n] == 0]
@@ -278,6 +279,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, nargs="+", default=[3])
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--changed", type=int, default=60, help="tables with changes as well")
+    parser.add_argument("--first", type=int, default=0, help="number of the first table: its seed")
     parser.add_argument("--unchanged", type=float, default=UNCHANGED)
     parser.add_argument("--earlier", type=int, default=0, help="earlier pairs of runs")
     parser.add_argument("--world", nargs="+", choices=WORLDS, default=list(WORLDS))
@@ -290,7 +292,7 @@ def main() -> None:
         for kernels in given.kernels:
             for processes in given.processes:
                 asked = Asked(world, kernels, processes, given.unchanged, given.earlier)
-                false, changed, found, same = rates(asked, given.tables, given.changed)
+                false, changed, found, same = rates(asked, given.tables, given.changed, given.first)
                 cells = [percent(false, given.tables), percent(found, changed)]
                 cells.append(percent(same, changed))
                 several = given.by_controls

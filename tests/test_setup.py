@@ -83,6 +83,18 @@ def test_packages_are_borrowed_and_the_package_is_this_checkout(
     assert backend == "harness.backend:backend"
 
 
+def test_borrowed_commands_run_in_this_environment(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(): import harness.pytest.plugin\n")
+    done = subprocess.run(
+        [str(checkout / ".venv" / "bin" / "pytest"), "-q", "-W", "error"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_python_that_is_not_there(checkout: Path) -> None:
     (checkout / ".venv" / ".stamp").unlink()
     done = make(checkout, "setup", "PYTHON=/no/such/python")
