@@ -162,6 +162,9 @@ def _do(connection: socket.socket) -> int:
     (code, arguments, folder, environment), streams = _received(connection)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
+    # Those of the server may be of another kind: a file, where these are pipes.
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

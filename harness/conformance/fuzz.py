@@ -238,8 +238,9 @@ class _Maker:
                 template = f"{{0}}.{name}()"
         else:
             template = rng.choice(_templates()[kind])
-        if "scaled_dot" in template and not self.scope[picked[0]].numel():
-            return  # a division by zero ends eager mode's process
+        divided = words["c"] == -1 and ("rounding_mode" in template or "// {c}" in template)
+        if divided or ("scaled_dot" in template and not self.scope[picked[0]].numel()):
+            return  # the least integer by -1, or by zero, ends eager mode's process
         text = template.format(*picked, **words)
         line = text if kind == "changes" else f"v{len(self.statements)} = {text}"
         if self._try(line):

@@ -232,6 +232,9 @@ class GraphWriter:
         pairs = [p for p, item in zip(pairs, inputs, strict=True) if item.name not in free]
         strides = [(v, self.text.numbers(layout.stride)) for v, layout in pairs]
         fine = [f"{v}.{here} and {v}.stride() == {stride}" for v, stride in strides]
+        # Autograd hands gradients on as eager mode has them, of types that may not be the traced.
+        given_back = {self._values[i.name].variable for i in inputs if i.role == "gradient"}
+        fine += [f"{v}.dtype is {self.text.dtype(k.dtype)}" for v, k in pairs if v in given_back]
         slow = self.text.bind(self.host.all_fit, "all_fit")
         named = [f"({v}, {self.text.layout(layout)})" for v, layout in pairs]
         quick = " and ".join(fine) or "True"
@@ -351,9 +354,11 @@ class GraphWriter:
         if isinstance(node.type, TensorType):
             layout = Layout.of(node.type)
             shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
-            odd = f"{result}.shape != {shape} or {result}.stride() != {stride}"
+            dtype = self.text.dtype(torch_dtype(node.type.dtype))
+            odd = f"{result}.dtype is not {dtype} or "  # kernels read it as they were told
+            odd += f"{result}.shape != {shape} or {result}.stride() != {stride}"
             made = f"{self.text.bind(laid_out, 'laid_out')}({result}, {shape}, {stride}"
-            laid = f"{made}, {f'{node.name} = {node.op}'!r})"
+            laid = f"{made}, {f'{node.name} = {node.op}'!r}).to({dtype})"
             if returns and self._is_returned(node):
                 # The caller gets what the operator made, in whatever layout.
                 self._returned[node.name], result = result, self.text.fresh(node.name)

@@ -43,7 +43,8 @@ class Layout:
     def fits(self, tensor: torch.Tensor, device: torch.device) -> bool:
         """Whether kernels can read ``tensor`` where it is."""
         stride: Any = self.stride
-        return tensor.device.type == device.type and same_layout(tensor, stride)
+        same = tensor.device.type == device.type and tensor.dtype is self.dtype
+        return same and same_layout(tensor, stride)
 
 
 @dataclass(frozen=True, slots=True)

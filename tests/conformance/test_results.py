@@ -389,14 +389,6 @@ def test_what_differs_between_versions_of_torch(compiler: Compiler) -> None:
     check(compiler, function, torch.randn(4, 5).t(), y, n, torch.tensor(0.3, dtype=torch.float16))
 
 
-def test_a_loss_has_the_type_of_its_first_operand(compiler: Compiler) -> None:
-    x, y = torch.randn(4, 4, dtype=torch.bfloat16), torch.randn(4, 4)
-    check(compiler, F.huber_loss, x, y)
-    found = torch.compile(F.soft_margin_loss, backend=compiler)(x, y)
-    assert found.dtype is torch.bfloat16
-    torch.testing.assert_close(found, F.soft_margin_loss(x, y))
-
-
 def test_powers_of_two_have_eager_mode_s_type(compiler: Compiler) -> None:
     def function(x: torch.Tensor, n: torch.Tensor) -> Any:
         half, least = x.bfloat16(), n.amin()

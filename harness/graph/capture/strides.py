@@ -163,12 +163,10 @@ def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) ->
     return made if stride is None else laid_out(made, stride)
 
 
-def _like_the_target(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
-    """A loss has the target's type (torch 2.11 traces a common one); of 16 bits eager mode rounds
-    in between, so that stays whole."""
-    if x.dtype is not y.dtype and min(x.itemsize, y.itemsize) < 4:
-        return NotImplemented
-    return rule(x, y, *args).to(y.dtype)
+def _typed_like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
+    """A loss of two types has that of the argument of this ``number``; torch traces another one
+    (and what stays whole is read as that)."""
+    return rule(*args).to(args[number].dtype)
 
 
 def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -184,7 +182,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "binary_cross_entropy_backward": functools.partial(_like, 1),
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
     "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
-    "binary_cross_entropy_with_logits": _like_the_target,
+    "binary_cross_entropy_with_logits": functools.partial(_typed_like, 1),
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),
     "huber_loss": functools.partial(_like, 0),
@@ -198,10 +196,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
         torch.nan,
         rule(grad, x, y, *args),  # torch's rule loses it
     ).contiguous(),
-    # Of two types eager mode rounds in between to the first one.
-    "soft_margin_loss": lambda rule, x, y, *args: (
-        rule(x, y, *args) if x.dtype is y.dtype else NotImplemented
-    ),
+    "soft_margin_loss": functools.partial(_typed_like, 0),
     "threshold_backward": _second_first,
 }
 

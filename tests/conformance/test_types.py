@@ -1,0 +1,51 @@
+"""Types of results as in eager mode, where fake tensors have others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
+from harness.graph.capture import strides
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.manual_seed(0)
+    yield Compiler(devices=devices)
+    torch.compiler.reset()
+
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+@pytest.mark.parametrize("dtypes", list(itertools.permutations(FLOATS, 2)), ids=str)
+def test_losses_of_two_types_are_of_eager_mode_s(compiler: Compiler, dtypes: Any) -> None:
+    """Fake tensors have another type; what stays whole was read as that."""
+    x = torch.randn(4, 6).to(dtypes[0]).requires_grad_()
+    y = torch.rand(4, 6).round().to(dtypes[1])
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        many = F.soft_margin_loss(x, y, reduction="none")
+        scaled = F.binary_cross_entropy_with_logits(x, y, pos_weight=y[0] + 1)
+        return F.soft_margin_loss(x, y) * 2, many + 1, scaled, F.smooth_l1_loss(x, y)
+
+    assert differences(function, [x, y], compiler) == []
+    assert differences(F.huber_loss, [x.detach(), y], compiler) == []
+    assert [text for report in compiler.reports for text in report.failures] == []
+
+
+def test_a_library_call_of_another_type_than_recorded_is_brought_into_it(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last line of defence: kernels read memory as the type they were compiled for."""
+    monkeypatch.setitem(strides._WAYS, "soft_margin_loss", lambda *_: NotImplemented)
+    x, y = torch.randn(8, 16, dtype=torch.bfloat16), torch.randn(8, 16)
+    found = torch.compile(lambda x, y: F.soft_margin_loss(x, y) * 2, backend=compiler)(x, y)
+    torch.testing.assert_close(found.bfloat16(), F.soft_margin_loss(x, y) * 2)
