@@ -238,9 +238,10 @@ class _Maker:
                 template = f"{{0}}.{name}()"
         else:
             template = rng.choice(_templates()[kind])
-        divided = words["c"] == -1 and ("rounding_mode" in template or "// {c}" in template)
-        if divided or ("scaled_dot" in template and not self.scope[picked[0]].numel()):
-            return  # the least integer by -1, or by zero, ends eager mode's process
+        if "scaled_dot" in template and not self.scope[picked[0]].numel():
+            return  # a division by zero ends eager mode's process
+        if words["c"] == -1 and ("rounding_mode" in template or "// {c}" in template):
+            words["c"] = -3  # and so does one of the least integer by -1
         text = template.format(*picked, **words)
         line = text if kind == "changes" else f"v{len(self.statements)} = {text}"
         if self._try(line):
