@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from harness.errors import CommitUnusable, HarnessError, NoDevice, UsageError
-from harness.history.commits import elsewhere, tree
+from harness.history.commits import tree
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Rules, Verdict
 from harness.records.metrics import StaticMetrics
@@ -323,11 +323,9 @@ class Environments:
         modules = [
             {"text": k.module, "config": k.config, "launches": k.launches} for k in made.kernels
         ]
-        request = {"tree": str(self.root), "modules": modules, "wanted": wanted}
+        request = {"modules": modules, "wanted": wanted, "target": self.target}
         subject = made.subject
-        request["target"] = self.target
-        path = [str(self.root)]
-        return tree.answered(elsewhere.__file__, request, path, subject.python, subject.name)
+        return tree.answered(request, [str(self.root)], subject.python, subject.name)
 
 
 def _with(kernel: KernelRecord, figures: dict[str, Any]) -> KernelRecord:

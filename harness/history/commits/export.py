@@ -1,9 +1,11 @@
-"""Run by a commit's own compiler: graphs in, emitted modules out, as plain data.
+"""Run by another compiler: graphs in, emitted modules out; or by another interpreter: emitted
+modules in, times or figures out with its torch and triton. All as plain data.
 
-A script, never imported by what runs it: the package ``harness`` that it imports is the
-commit's, while everything that measures is the working tree's. So it uses nothing but what
+A script, never imported by what runs it: the package ``harness`` that graphs are compiled with is
+a commit's, while everything that measures is the working tree's. So it uses nothing but what
 every commit since the first whole pipeline has (``graph.text.load``, ``target.TARGETS``,
-``pipeline.compile_graph``, kernels and launches of its result) and asks for the rest.
+``pipeline.compile_graph``, kernels and launches of its result) and asks for the rest. Timing
+modules needs torch and triton alone.
 
 Reads a request as JSON from standard input and writes the answer as JSON to the file that the
 request names, because a compiler may print. Request: ``tree`` (the package has to come from
@@ -12,16 +14,21 @@ after a first one; 0 for none), ``out``, ``stages`` (a folder for what the compi
 or null; a commit from before there were hooks leaves it empty). Answer: ``error`` (empty, or why
 nothing came out), ``graphs``: per name ``reason``, ``kernels`` (``name``, ``kind``, ``bytes``,
 ``launches``, ``region`` of the first launch, ``origins``, ``text``), ``failures``,
-``library_calls`` and ``seconds`` of each repeat (processor time).
+``library_calls`` and ``seconds`` of each repeat (processor time). Instead of ``graphs`` a request
+has ``modules`` (``text``, ``config`` or null, ``launches``) and ``wanted`` (``ms`` of all launches,
+``figures`` of each module); its answer says ``torch`` and ``triton`` (versions), too.
 """
 
 from __future__ import annotations
 
 import gc
+import importlib.util
 import json
 import sys
+import tempfile
 import time
 from collections import Counter
+from dataclasses import asdict
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
@@ -30,17 +37,17 @@ from typing import Any
 def main() -> int:
     """Answer the request on standard input."""
     request = json.load(sys.stdin)
-    answer = export(request)
+    answer: dict[str, Any] = {"error": ""}
+    try:
+        answer |= _export(request) if "graphs" in request else _measured(request)
+    except Exception as error:  # noqa: BLE001 - whatever another compiler or environment does
+        answer["error"] = _said(error)
     Path(request["out"]).write_text(json.dumps(answer), encoding="utf-8")
     return 0
 
 
-def export(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to ``request``."""
-    try:
-        target = _target(request["tree"], request["target"])
-    except Exception as error:  # noqa: BLE001 - whatever a commit does when it is imported
-        return {"error": _said(error), "graphs": {}}
+def _export(request: dict[str, Any]) -> dict[str, Any]:
+    target = _target(request["tree"], request["target"])
     graphs = {}
     for name, path in request["graphs"].items():
         try:
@@ -49,7 +56,7 @@ def export(request: dict[str, Any]) -> dict[str, Any]:
                 _write_stages(path, target, request["stages"])
         except Exception as error:  # noqa: BLE001 - one graph that this commit cannot compile
             graphs[name] = {"reason": _said(error)}
-    return {"error": "", "graphs": graphs}
+    return {"graphs": graphs}
 
 
 class OnlyFrom:
@@ -155,6 +162,51 @@ def _write_stages(path: str, target: Any, folder: str) -> None:
         compile_graph(load(Path(path)), target, UNDECIDED, (StageFiles(Path(folder)),))
     except (ImportError, TypeError):
         return
+
+
+def _measured(request: dict[str, Any]) -> dict[str, Any]:
+    """What is wanted of emitted modules, by the interpreter at hand."""
+    import torch
+    import triton
+
+    answer: dict[str, Any] = {"torch": torch.__version__, "triton": triton.__version__}
+    if request["wanted"] == "ms":
+        answer["ms"] = sum(_ms(module) for module in request["modules"])
+    elif request["wanted"] == "figures":
+        answer["figures"] = _figures(request)
+    return answer
+
+
+def _ms(module: dict[str, Any]) -> float:
+    """Milliseconds of all of a module's launches, in its configuration, else in its first."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "emitted.py"  # triton reads a kernel's source from its file
+        path.write_text(module["text"], encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("emitted", path)
+        if spec is None or spec.loader is None:
+            raise ImportError("the module cannot be loaded")
+        loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+        configs = [module["config"] or loaded.CONFIGS[0]]
+        (row,) = loaded.benchmark_all_configs(loaded.get_args(), configs)
+    if row["ms"] is None:
+        raise RuntimeError(row["error"])
+    return float(row["ms"]) * int(module["launches"])
+
+
+def _figures(request: dict[str, Any]) -> list[dict[str, Any]]:
+    from harness.errors import HarnessError
+    from harness.runtime.compile.static import CompileJob, measure
+    from harness.runtime.module import config_from_dict
+    from harness.target import TARGETS
+
+    target = TARGETS[request["target"]]
+    jobs = [
+        CompileJob(m["text"], target, config_from_dict(m["config"]) if m["config"] else None)
+        for m in request["modules"]
+    ]
+    found = measure(jobs)
+    return [{"error": str(f)} if isinstance(f, HarnessError) else asdict(f) for f in found]
 
 
 def _said(error: BaseException) -> str:

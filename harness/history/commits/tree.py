@@ -70,17 +70,17 @@ def export(
         "repeats": repeats,
         "stages": None if stages is None else str(stages),
     }
-    return answered(exporter.__file__, request, [str(tree), *path], python, commit)
+    return answered(request, [str(tree), *path], python, commit)
 
 
 def answered(
-    script: str, request: Mapping[str, Any], path: Sequence[str], python: str, named: str
+    request: Mapping[str, Any], path: Sequence[str], python: str, named: str
 ) -> dict[str, Any]:
-    """What ``script`` answers to ``request`` when ``python`` runs it with ``path``. Raises
+    """What ``export.py`` answers to ``request`` when ``python`` runs it with ``path``. Raises
     ``CommitUnusable``, where ``named`` says of whom, for an error and a process that dies."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.json"
-        said = _run(script, json.dumps({**request, "out": str(out)}), path, python)
+        said = _run(json.dumps({**request, "out": str(out)}), path, python)
         try:
             answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -90,10 +90,10 @@ def answered(
     return answer
 
 
-def _run(script: str, request: str, path: Sequence[str], python: str) -> str:
-    """Runs the script; the last line of what it printed."""
+def _run(request: str, path: Sequence[str], python: str) -> str:
+    """Runs the script with ``request``; the last line of what it printed."""
     # -P: the script's own folder is the working tree's and must not be searched.
-    command = ["env", f"PYTHONPATH={':'.join(path)}", python, "-P", script]
+    command = ["env", f"PYTHONPATH={':'.join(path)}", python, "-P", exporter.__file__]
     try:
         done = subprocess.run(
             command, input=request, capture_output=True, text=True, timeout=_SECONDS, check=False
