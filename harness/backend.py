@@ -328,7 +328,7 @@ class Compiler:
     ) -> Runner:
         name = "_".join(filter(None, (f"graph{len(self.compiled) + len(self.eager)}", kind, part)))
         try:
-            if control.has_control(gm):
+            if any(map(control.is_control, gm.graph.nodes)):
                 return self._in_parts(kind, name, gm)
             return self._compiled(kind, name, gm, inputs, part)
         except (FellBack, FallbackWarning, RestartAnalysis):

@@ -14,6 +14,7 @@ from harness.errors import UsageError, unknown
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("", "0", "false", "no", "off")
+_INSTALLED = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,12 @@ def from_environment(
     does not say, ``harness.toml`` or ``[tool.harness]`` of ``pyproject.toml`` may (``declared``).
     Raises ``UsageError`` for a value that makes no sense."""
     root = project_root(directory)
+    own = (root / "suites").is_dir()
     seen = _Environment({**declared(directory), **environ}, directory)
     return Options(
         cache=seen.path("HARNESS_CACHE") or _cache_folder(environ),
         results=seen.path("HARNESS_RESULTS") or root / "results",
-        suites=seen.path("HARNESS_SUITES") or _suites_folder(root),
+        suites=seen.path("HARNESS_SUITES") or (root if own else _INSTALLED) / "suites",
         jobs=seen.count("HARNESS_JOBS", cores or 1),
         target=seen.text("HARNESS_TARGET") or "sm_90",
         color=not seen.text("NO_COLOR"),
@@ -241,11 +243,6 @@ def project_root(directory: Path) -> Path:
         if (folder / "pyproject.toml").is_file() and (folder / "suites").is_dir():
             return folder
     return directory
-
-
-def _suites_folder(root: Path) -> Path:
-    local = root / "suites"
-    return local if local.is_dir() else Path(__file__).resolve().parent.parent / "suites"
 
 
 def _cache_folder(environ: Mapping[str, str]) -> Path:

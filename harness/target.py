@@ -49,13 +49,8 @@ MI300X = Target("mi300x", "hip", 942, 64, 304, 2048, 131072, 65536, 65536, 256 <
 metrics do not, so it is not among ``TARGETS``."""
 
 TARGETS: dict[str, Target] = {
-    "a100": A100,
-    "h100": H100,
-    "h200": H200,
-    "b200": B200,
-    "sm_80": A100,
-    "sm_90": H100,
-    "sm_100": B200,
+    **{target.name: target for target in (A100, H100, H200, B200)},
+    **{f"sm_{target.capability}": target for target in (A100, H100, B200)},
 }
 """Targets by name; ``sm_90`` is the default and means an H100."""
 

@@ -13,16 +13,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.codegen import tail
+from harness.codegen import module, tail
 from harness.codegen.inputs import argument_rows
 from harness.codegen.kernel import block_names, function
-from harness.codegen.module import (
-    dict_text,
-    reduced_elements,
-    reference_text,
-    signature_of,
-    tuple_text,
-)
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of
 from harness.codegen.source import EmittedModule
@@ -80,7 +73,7 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
         f"{argument}_{n}_{copy}": kind
         for n, part in enumerate(parts)
         for copy in range(part.count)
-        for argument, kind in signature_of(part.plan).items()
+        for argument, kind in module.signature_of(part.plan).items()
     }
     rows = [r for part in parts for r in argument_rows(part.plan, part.graph) * part.count]
     text = _kernel(parts, name, list(signature))
@@ -236,7 +229,7 @@ def _own(
         operations=sum(part.count * floating_operations(part.plan) for part in parts),
         written=written,
         kept=kept,
-        reduced=max(reduced_elements(part.plan) for part in parts),
+        reduced=max(module.reduced_elements(part.plan) for part in parts),
         steps=any(reference.steps for reference in references),
         allowed=tail.allowed_line(allowed),
         programs=[
@@ -246,11 +239,11 @@ def _own(
             for n, p in enumerate(parts)
         ],
         references=[
-            reference_text(reference, part.plan, f"_reference_{n}")
+            module.reference_text(reference, part.plan, f"_reference_{n}")
             for n, (part, reference) in enumerate(zip(parts, references, strict=True))
         ],
-        mapping=dict_text,
-        sequence=tuple_text,
+        mapping=module.dict_text,
+        sequence=module.tuple_text,
         **given,
     )
 
@@ -262,7 +255,7 @@ def _outputs(
     the errors allowed (``tail.allowed_pairs``)."""
     written, kept, allowed, first = list[int](), list[int](), list[str](), 0
     for part, reference in zip(parts, references, strict=True):
-        plan, types = part.plan, list(signature_of(part.plan).values())
+        plan, types = part.plan, list(module.signature_of(part.plan).values())
         own = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
         for _ in range(part.count):
             written += [first + n for n in own]
@@ -270,7 +263,7 @@ def _outputs(
             first += len(types)
         allowed += part.count * tail.allowed_pairs(
             [types[n] for n in own],
-            reduced_elements(plan),
+            module.reduced_elements(plan),
             reference.floating,
             rounded=reference.rounded,
         )

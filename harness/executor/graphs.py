@@ -17,6 +17,7 @@ from harness.executor.hosttext import HostText, listing, unpacking
 from harness.executor.layouts import Host, Layout
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
+from harness.graph import replay
 from harness.graph.calltext import call_kwargs, is_factory
 from harness.graph.model import (
     DIFFERENTIABLE,
@@ -34,15 +35,6 @@ from harness.graph.model import (
 )
 from harness.graph.products import interleaved_mm
 from harness.graph.random import draw_seeds
-from harness.graph.replay import (
-    apply_mutations,
-    check_inputs,
-    laid_out,
-    last_uses,
-    operator_function,
-    torch_constant,
-    torch_dtype,
-)
 from harness.graph.views import GETITEM, VIEW_OPS, root_name
 
 _OWN_RESULT = frozenset(
@@ -214,7 +206,9 @@ class GraphWriter:
         for item in inputs:
             self._values[item.name] = Value(self.text.fresh(item.name), sure=False)
         variables = [self._values[item.name].variable for item in inputs]
-        check = functools.partial(check_inputs, self.partition.graph, unknown=self.sizes.given)
+        check = functools.partial(
+            replay.check_inputs, self.partition.graph, unknown=self.sizes.given
+        )
         mismatch = self.text.bind(check, "mismatch")
         given = [*variables, *map(self.text.unknown, self.sizes.given)]
         self.text.add(f"if len(tensors) != {len(given)}: {mismatch}(tensors)")
@@ -277,7 +271,7 @@ class GraphWriter:
         inputs = [item.name for item in graph.inputs]
         self._values = {name: outside[name] for name in inputs}
         kept = (*inputs, *names, *(m.value for m in graph.mutations))
-        freed = last_uses([(*node.refs(), node.name) for node in graph.nodes], kept)
+        freed = replay.last_uses([(*node.refs(), node.name) for node in graph.nodes], kept)
         for node, dead in zip(graph.nodes, freed, strict=True):
             self._call(node, returns=False)
             self._drop(dead)
@@ -291,7 +285,7 @@ class GraphWriter:
         changing = dict.fromkeys(name for m in graph.mutations for name in (m.input, m.value))
         values = ", ".join(f"{name!r}: {self._values[name].variable}" for name in changing)
         results = listing([self._values[name].variable for name in names])
-        mutated = self.text.bind(functools.partial(apply_mutations, graph), "mutated")
+        mutated = self.text.bind(functools.partial(replay.apply_mutations, graph), "mutated")
         call = f"{mutated}({{{values}}}, {results})"
         made = [self.text.fresh(name) for name in names]
         self.text.add(*(unpacking(made, call) or [call]))
@@ -336,7 +330,7 @@ class GraphWriter:
 
     def _called(self, node: Node, given: Mapping[str, str]) -> str:
         """The text of a call, values being as ``given``."""
-        function = _QUICK.get(node.op) or operator_function(node.op)
+        function = _QUICK.get(node.op) or replay.operator_function(node.op)
         positional = [self._argument(arg, node, given) for arg in node.args]
         named = [f"{key}={self._argument(arg, node, given)}" for key, arg in call_kwargs(node)]
         if is_factory(node):
@@ -354,10 +348,10 @@ class GraphWriter:
         if isinstance(node.type, TensorType):
             layout = Layout.of(node.type)
             shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
-            dtype = self.text.dtype(torch_dtype(node.type.dtype))
+            dtype = self.text.dtype(replay.torch_dtype(node.type.dtype))
             odd = f"{result}.dtype is not {dtype} or "  # kernels read it as they were told
             odd += f"{result}.shape != {shape} or {result}.stride() != {stride}"
-            made = f"{self.text.bind(laid_out, 'laid_out')}({result}, {shape}, {stride}"
+            made = f"{self.text.bind(replay.laid_out, 'laid_out')}({result}, {shape}, {stride}"
             laid = f"{made}, {f'{node.name} = {node.op}'!r}).to({dtype})"
             if returns and self._is_returned(node):
                 # The caller gets what the operator made, in whatever layout.
@@ -388,9 +382,9 @@ class GraphWriter:
             case Ref(name=name):
                 return given[name]
             case Token(name=name):
-                return self.text.bind(torch_constant(name), name)
+                return self.text.bind(replay.torch_constant(name), name)
             case DType():
-                return self.text.dtype(torch_dtype(arg))
+                return self.text.dtype(replay.torch_dtype(arg))
             case sympy.Expr():
                 return self.text.size(arg)
             case tuple():

@@ -326,13 +326,11 @@ def _split_multiples(terms: Terms, divisor: sympy.Expr) -> tuple[Terms, Terms]:
 def _split_sum(terms: Terms, divisor: sympy.Expr) -> tuple[Terms, Terms]:
     """As ``_split_multiples`` for a divisor that is a sum: all or nothing."""
     quotient = sympy.cancel(_sum(terms) / divisor) if not _sum(terms).has(FloorDiv, Mod) else None
-    if quotient is not None and quotient.is_polynomial() and _is_whole(quotient):
-        return _terms(quotient.expand()), {}
+    if quotient is not None and quotient.is_polynomial():
+        quotient = quotient.expand()
+        if all(term.as_coeff_Mul()[0].is_Integer for term in sympy.Add.make_args(quotient)):
+            return _terms(quotient), {}
     return {}, terms
-
-
-def _is_whole(expr: sympy.Expr) -> bool:
-    return all(t.as_coeff_Mul()[0].is_Integer for t in sympy.Add.make_args(expr.expand()))
 
 
 def _has_factor(product: sympy.Expr, factor: sympy.Expr) -> bool:

@@ -14,15 +14,7 @@ from harness.devices.job import Device
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice, WorkerDied
 from harness.measure import jobs as device_jobs
-from harness.measure.jobs import (
-    DeviceFacts,
-    Effort,
-    Follow,
-    PairJob,
-    PairSamples,
-    TimedKernel,
-    fresh_processes,
-)
+from harness.measure.jobs import DeviceFacts, Effort, Follow, PairJob, PairSamples, TimedKernel
 from harness.records.run import one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.runtime.module import config_from_dict
@@ -91,7 +83,9 @@ class _Pairs:
         """Time what is wanted."""
         effort, total = self.effort, self.effort.processes * len(self.pairs)
         self.follow(sum(map(len, self.outcomes)), total)
-        for process, order, chance in fresh_processes(pool, len(self.pairs), effort, self.wanted):
+        for process, order, chance in device_jobs.fresh_processes(
+            pool, len(self.pairs), effort, self.wanted
+        ):
             numbers = [n for n in order if self.wanted(process, n)]
             jobs = [self._job(n, effort.seed + process, chance.random() < 0.5) for n in numbers]
             for index, found in pool.each(jobs):

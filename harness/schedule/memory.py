@@ -157,16 +157,15 @@ def _pairs(
 ) -> tuple[tuple[str, str], ...]:
     pairs: dict[str, str] = {}
     for output in born:
-        same = (n for n in dying if _same_storage(buffers[output], buffers[n]))
+        same = (n for n in dying if _layout(buffers[n]) == _layout(buffers[output]))
         fitting = (n for n in same if n not in pairs.values() and may_overwrite(group, output, n))
         if (name := next(fitting, None)) is not None:
             pairs[output] = name
     return tuple(pairs.items())
 
 
-def _same_storage(first: Buffer, second: Buffer) -> bool:
-    one, other = ((b.dtype, b.shape, b.stride) for b in (first, second))
-    return one == other
+def _layout(buffer: Buffer) -> tuple[object, ...]:
+    return buffer.dtype, buffer.shape, buffer.stride
 
 
 def may_overwrite(group: FusedGroup, output: str, name: str) -> bool:

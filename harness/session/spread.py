@@ -19,17 +19,10 @@ from harness.errors import NoDevice, UsageError
 from harness.files import write_atomically
 from harness.measure.timer.state import summary
 from harness.records.run import Machine, Run, one_line
+from harness.session import model
 from harness.session.ahead import Made
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, MadeEntry
-from harness.session.model import (
-    BoardLost,
-    Compiled,
-    Event,
-    GraphDone,
-    GraphStarted,
-    ProcessStarted,
-)
 from harness.session.session import Session
 from harness.target import Target
 
@@ -95,15 +88,15 @@ class Fleet:
     moved: bool = False
     _lost: dict[int, NoDevice] = field(default_factory=dict)
 
-    def events(self) -> Generator[Event, None, None]:
+    def events(self) -> Generator[model.Event, None, None]:
         """Generate everything, then examine it on all boards. Raises ``NoDevice`` where none is
         left."""
         made: dict[str, Entry] = {entry.name: entry for entry in self.entries}
         costs = dict.fromkeys(made, 0.0)
         for position, (entry, found) in enumerate(self.generate(self.entries), start=1):
-            yield GraphStarted(entry.name, position, len(self.entries))
+            yield model.GraphStarted(entry.name, position, len(self.entries))
             made[entry.name] = MadeEntry(entry.name, found, entry)
-            if isinstance(found, Compiled):
+            if isinstance(found, model.Compiled):
                 costs[entry.name] = float(len(found.kernels))
         while made and time.monotonic() < self.until:
             alive = {n: board for n, board in enumerate(self.boards) if n not in self._lost}
@@ -115,7 +108,7 @@ class Fleet:
             work = {n: [made[g] for g in shares[b.name]] for n, b in alive.items()}
             with closing(self._together({n: w for n, w in work.items() if w})) as events:
                 for event in events:
-                    if isinstance(event, GraphDone) and not event.again:
+                    if isinstance(event, model.GraphDone) and not event.again:
                         made.pop(event.record.name, None)
                     yield event
             for n in work.keys() - self._lost.keys():
@@ -134,14 +127,14 @@ class Fleet:
         state = summary([reading for board in self.boards for reading in board.readings])
         return replace(run, machine=self.machine(), state=state)
 
-    def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[Event, None, None]:
+    def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[model.Event, None, None]:
         """What boards say of their ``work``, as it comes, each from a thread that waits for it; at
         last None, or why there is no more. A process is announced once all boards are in it."""
         heard: _Heard = queue.SimpleQueue()
         stop = threading.Event()
         for given in work.items():
             threading.Thread(target=self._examine, args=(*given, heard, stop), daemon=True).start()
-        running, held = dict.fromkeys(work, 0), dict[int, ProcessStarted]()
+        running, held = dict.fromkeys(work, 0), dict[int, model.ProcessStarted]()
         try:
             while running:
                 number, event = heard.get()
@@ -151,10 +144,10 @@ class Fleet:
                     case NoDevice():
                         del running[number]
                         self._lost[number] = event
-                        yield BoardLost(self.boards[number].name, one_line(event))
+                        yield model.BoardLost(self.boards[number].name, one_line(event))
                     case BaseException():
                         raise event
-                    case ProcessStarted():
+                    case model.ProcessStarted():
                         running[number] = event.process
                         held[event.process] = event
                     case _:
@@ -178,7 +171,7 @@ class Fleet:
                 for event in events:
                     if stop.is_set():
                         return
-                    if not isinstance(event, GraphStarted):
+                    if not isinstance(event, model.GraphStarted):
                         heard.put((number, event))
         except BaseException as found:  # noqa: BLE001 - raised where it is heard
             error = found

@@ -26,17 +26,12 @@ _ON_TENSORS = "cond while_loop while_loop_stack_output scan map_impl invoke_subg
 attention, a scan by halves) run theirs on batches, within transformations of torch."""
 
 
-def has_control(gm: fx.GraphModule) -> bool:
-    """Whether a node of ``gm`` is a higher-order operator."""
-    return any(_is_control(node) for node in gm.graph.nodes)
-
-
 def in_parts(
     gm: fx.GraphModule, compile_part: CompilePart
 ) -> tuple[Callable[..., Any], tuple[tuple[str, int], ...]]:
     """A function of a list of arguments that computes ``gm``, and how many nodes of which
     higher-order operator torch runs in it."""
-    counts = Counter(str(node.target) for node in gm.graph.nodes if _is_control(node))
+    counts = Counter(str(node.target) for node in gm.graph.nodes if is_control(node))
     for name in dict.fromkeys(_bodies(gm)):
         body = getattr(gm, name)
         plain_effects(body)
@@ -68,7 +63,7 @@ class _Compiled(torch.nn.Module):
 def _bodies(gm: fx.GraphModule) -> Iterator[str]:
     """The names of graphs that ``gm`` runs on tensors."""
     for node in gm.graph.nodes:
-        if _is_control(node) and node.target.name() in _ON_TENSORS:
+        if is_control(node) and node.target.name() in _ON_TENSORS:
             yield from (str(n.target) for n in node.all_input_nodes if n.op == "get_attr")
 
 
@@ -80,7 +75,7 @@ def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
     at = 0
     for node in gm.graph.nodes:
         source = node.args[0] if node.target is operator.getitem else None
-        alone = _is_control(node) or node.target is torch.ops.aten.copy_.default
+        alone = is_control(node) or node.target is torch.ops.aten.copy_.default
         at += alone
         homes[node] = homes.get(source, at) if isinstance(source, fx.Node) else at
         if alone:
@@ -89,5 +84,6 @@ def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
     return homes, kept
 
 
-def _is_control(node: fx.Node) -> bool:
+def is_control(node: fx.Node) -> bool:
+    """Whether it is a higher-order operator."""
     return isinstance(node.target, torch._ops.HigherOrderOperator)

@@ -22,16 +22,10 @@ _aten = torch.ops.aten
 LARGE_TABLE = 64 << 20
 """Bytes, moved in some 15 µs, that two more launches have to save."""
 _LIKE_CONVOLUTIONS = (
-    "native_batch_norm",
-    "_native_batch_norm_legit",
-    "_native_batch_norm_legit_functional",
-    "_native_batch_norm_legit_no_training",
-    "_batch_norm_with_update",
-    "_batch_norm_with_update_functional",
-    "native_batch_norm_backward",
-    "batch_norm_backward",
-    "roll",
-)
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward "
+    "_batch_norm_with_update_functional native_batch_norm_backward roll"
+).split()
 
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:

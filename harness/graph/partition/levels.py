@@ -105,7 +105,10 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     for node in graph.nodes:
         kind[node.name] = _kind(node, nodes, kind, supports)
     types, level = graph.types(), {item.name: 0 for item in graph.inputs}
-    sizes = {name: _nbytes(kind) for name, kind in types.items()}
+    sizes = {
+        name: sum(size_hint(one.numel) * one.dtype.itemsize for one in tensors_of(kind))
+        for name, kind in types.items()
+    }
     layout = Layout(graph, nodes, order, kind, users, level, sizes, types)
     drawn = 0
     for node in graph.nodes:
@@ -114,10 +117,6 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
             # They are made in the graph's order (``regions``), which no region may stand against.
             level[node.name] = drawn = max(level[node.name], drawn)
     return layout
-
-
-def _nbytes(kind: ValueType) -> int:
-    return sum(size_hint(one.numel) * one.dtype.itemsize for one in tensors_of(kind))
 
 
 def _kind(

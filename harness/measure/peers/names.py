@@ -37,7 +37,11 @@ def parse(text: str, backends: Sequence[str] | None = None) -> tuple[str, ...]:
     others = [name for name in names if name not in BUILT_IN]
     if not others:
         return names
-    known = [*BUILT_IN, *(torch_backends() if backends is None else backends)]
+    if backends is None:
+        import torch
+
+        backends = sorted(torch.compiler.list_backends(exclude_tags=()))  # debugging ones, too
+    known = [*BUILT_IN, *backends]
     known = [name for name in dict.fromkeys(known) if name not in SUBJECTS]
     for name in others:
         if name not in known:
@@ -59,13 +63,6 @@ def _unknown(name: str, known: Sequence[str]) -> UnknownName:
         "(torch.compiler.list_backends(exclude_tags=()) lists them)"
     )
     return unknown("there is no such compiler", name, known, "--against", remedy, most=None)
-
-
-def torch_backends() -> list[str]:
-    """Every backend that this ``torch.compile`` has, debugging ones included."""
-    import torch
-
-    return sorted(torch.compiler.list_backends(exclude_tags=()))
 
 
 def needs_warming(names: Sequence[str]) -> list[bool]:

@@ -145,21 +145,9 @@ def _metrics(binary: Binary, facts: SassFacts | CompileFailed, shared: int) -> S
     if isinstance(facts, CompileFailed):
         raise facts
     registers, stack = disassembly.resources(binary)
-    return StaticMetrics(
-        registers=registers,
-        spills=disassembly.spills(binary) if _uses_local(facts, stack) else 0,
-        stack=stack,
-        shared=shared,
-        instructions=facts.instructions,
-        widest_load=facts.widest_load,
-        widest_store=facts.widest_store,
-        mix=facts.mix,
-    )
-
-
-def _uses_local(facts: SassFacts, stack: int) -> bool:
-    local = dict(facts.mix)
-    return stack > 0 or "load_local" in local or "store_local" in local
+    uses_local = stack > 0 or {"load_local", "store_local"} & dict(facts.mix).keys()
+    spills = disassembly.spills(binary) if uses_local else 0
+    return StaticMetrics(registers, spills, stack, shared, **asdict(facts))
 
 
 def compile_for(

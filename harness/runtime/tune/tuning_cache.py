@@ -41,22 +41,10 @@ T = TypeVar("T")
 Warn = Callable[[str], None]
 _DRIVER = Path("/proc/driver/nvidia/version")
 _PROPERTIES = (
-    "name",
-    "major",
-    "minor",
-    "multi_processor_count",
-    "total_memory",
-    "L2_cache_size",
-    "regs_per_multiprocessor",
-    "shared_memory_per_block_optin",
-    "shared_memory_per_multiprocessor",
-    "max_threads_per_multi_processor",
-    "warp_size",
-    "clock_rate",
-    "memory_clock_rate",
-    "memory_bus_width",
-    "gcnArchName",
-)
+    "name major minor multi_processor_count total_memory L2_cache_size regs_per_multiprocessor "
+    "shared_memory_per_block_optin shared_memory_per_multiprocessor clock_rate gcnArchName "
+    "max_threads_per_multi_processor warp_size memory_clock_rate memory_bus_width"
+).split()
 
 
 def candidates_hash(configs: tuple[Config, ...]) -> str:

@@ -11,14 +11,7 @@ from __future__ import annotations
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.lowering.operators.indexing import (
-    ONE,
-    advanced_index,
-    common_dimensions,
-    index_tensors,
-    places,
-    position,
-)
+from harness.graph.lowering.operators import indexing
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Scattered, Shape, Tensor, canonical
 from harness.graph.model import Ref
@@ -39,10 +32,10 @@ def _mode(call: Call, mode: StoreMode) -> StoreMode:
 def scatter(call: Call, source: Value, mode: StoreMode) -> Lowered:
     """``source`` (over the index tensor's points) written along one dimension."""
     tensor, index = call.tensor(0), call.tensor(2, "index")
-    shape = tensor.shape or ONE
+    shape = tensor.shape or indexing.ONE
     dim = call.dim(1, "dim", len(shape))
-    target = list(canonical(index.shape or ONE))
-    target[dim] = position(call, index.value, shape[dim])
+    target = list(canonical(index.shape or indexing.ONE))
+    target[dim] = indexing.position(call, index.value, shape[dim])
     return Scattered(
         _initial(call, tensor),
         index.shape,
@@ -92,14 +85,14 @@ def scatter_value(call: Call) -> Lowered:
 
 def index_add(call: Call) -> Lowered:
     """``index_add(self, dim, index, source, alpha)``: whole slices added at given positions."""
-    tensor, index = call.tensor(0), places(call, call.tensor(2, "index"))
+    tensor, index = call.tensor(0), indexing.places(call, call.tensor(2, "index"))
     source = call.tensor(3, "source")
     dim = call.dim(1, "dim", tensor.rank)
     if not tensor.rank or not index.rank:
         raise call.reject("a tensor without dimensions", "at least one dimension")
     target = list(canonical(source.shape))
     at = call.read(index, (target[dim],), source.shape)
-    target[dim] = position(call, at, tensor.shape[dim])
+    target[dim] = indexing.position(call, at, tensor.shape[dim])
     value = call.scalar.cast(source.value, call.dtype)
     value = call.scalar.scale(value, call.number(4, "alpha", 1))
     mode = _mode(call, StoreMode.ATOMIC_ADD)
@@ -114,11 +107,11 @@ def index_put(call: Call) -> Lowered:
     masks = _masks(call)
     if masks is not None:
         return _masked_put(call, masks, values, accumulate)
-    indices = index_tensors(call)
+    indices = indexing.index_tensors(call)
     if all(t is None for t in indices):
         raise call.reject("no index tensors", "at least one")
     points = _put_shape(tensor.shape, indices)
-    target = advanced_index(call, tensor.shape, indices, points)
+    target = indexing.advanced_index(call, tensor.shape, indices, points)
     value = call.scalar.cast(call.broadcast(values, points), call.dtype)
     mode = _mode(call, StoreMode.ATOMIC_ADD if accumulate else StoreMode.PLAIN)
     return Scattered(_initial(call, tensor), points, target, value, mode)
@@ -148,7 +141,7 @@ def _masked_put(call: Call, mask: Tensor, values: Tensor, accumulate: bool) -> L
 
 def _put_shape(shape: Shape, indices: list[Tensor | None]) -> Shape:
     """The shape of ``self[indices]``: what the values broadcast to."""
-    front, common = common_dimensions(indices)
+    front, common = indexing.common_dimensions(indices)
     whole = [n for d, n in enumerate(shape) if d >= len(indices) or indices[d] is None]
     return (*whole[:front], *common, *whole[front:])
 
