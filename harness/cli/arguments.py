@@ -9,41 +9,31 @@ import typer
 
 Graphs: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="GRAPH",
-        help="Graphs by name or pattern (see `harness list`), graph files, folders of them. "
-        "Default: the whole suite.",
-    ),
+    "Graphs by name or pattern (see `harness list`), graph files, folders of them. "
+    "Default: the whole suite.",
+    typer.Argument(metavar="GRAPH"),
 ]
 GraphName: TypeAlias = Annotated[
-    str, typer.Argument(metavar="GRAPH", help="A graph by name (see `harness list`) or its file.")
+    str, "A graph by name (see `harness list`) or its file.", typer.Argument(metavar="GRAPH")
 ]
 Suite: TypeAlias = Annotated[str, "Which suite the names are from."]
 Where: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="QUERY",
-        help="Of a corpus the patterns like this: 'model=llama* kind=reduction bytes>1MB'.",
-    ),
+    "Of a corpus the patterns like this: 'model=llama* kind=reduction bytes>1MB'.",
+    typer.Option(metavar="QUERY"),
 ]
 Sample: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Of a corpus N patterns at random, spread over kinds, sizes and families.",
-    ),
+    "Of a corpus N patterns at random, spread over kinds, sizes and families.",
+    typer.Option(min=1, metavar="N"),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Which sample.")]
+Seed: TypeAlias = Annotated[int, "Which sample.", typer.Option(min=0)]
 
 Minutes: TypeAlias = Annotated[
     float | None,
-    typer.Option(
-        min=0.01,
-        metavar="M",
-        help="Of a corpus the patterns that tell most in that time: by weight and by how long ago "
-        "they were last measured.",
-    ),
+    "Of a corpus the patterns that tell most in that time: by weight and by how long ago "
+    "they were last measured.",
+    typer.Option(min=0.01, metavar="M"),
 ]
 
 
@@ -61,65 +51,50 @@ TargetName: TypeAlias = Annotated[
     "Default: the GPU here, else $HARNESS_TARGET or sm_90.",
 ]
 Jobs: TypeAlias = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Worker processes. Default: the cores.")
+    int | None, "Worker processes. Default: the cores.", typer.Option("--jobs", "-j", min=1)
 ]
 Processes: TypeAlias = Annotated[
     int,
-    typer.Option(
-        min=1,
-        max=64,
-        help="Fresh processes to time every kernel in, one after the other; what differs between "
-        "them no repeat within one shows. The later ones do not tune.",
-    ),
+    "Fresh processes to time every kernel in, one after the other; what differs between "
+    "them no repeat within one shows. The later ones do not tune.",
+    typer.Option(min=1, max=64),
 ]
 KernelSeconds: TypeAlias = Annotated[
     float,
-    typer.Option(
-        min=1.0,
-        metavar="SECONDS",
-        help="Give up a kernel whose check or timing, tuning included, takes longer: it hangs.",
-    ),
+    "Give up a kernel whose check or timing, tuning included, takes longer: it hangs.",
+    typer.Option(min=1.0, metavar="SECONDS"),
 ]
 Devices: TypeAlias = Annotated[
     str,
-    typer.Option(
-        metavar="all|N,N",
-        help="Spread over these GPUs of the machine, a graph always on the same one. "
-        "Default: the current GPU.",
-    ),
+    "Spread over these GPUs of the machine, a graph always on the same one. "
+    "Default: the current GPU.",
+    typer.Option(metavar="all|N,N"),
 ]
 Workers: TypeAlias = Annotated[
     str,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Spread over the GPUs of a dask scheduler's workers: tcp://HOST:8786.",
-    ),
+    "Spread over the GPUs of a dask scheduler's workers: tcp://HOST:8786.",
+    typer.Option(metavar="ADDRESS"),
 ]
 Timing: TypeAlias = Annotated[
     bool | None,
-    typer.Option(
-        "--timing/--no-timing",
-        help="Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
-    ),
+    "Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
+    typer.Option("--timing/--no-timing"),
 ]
 
 Commit: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="SHA",
-        help="Record under this commit (SHA-dirty: a tree that differs from it) "
-        "where there is no checkout to ask. HARNESS_COMMIT means the same.",
-    ),
+    "Record under this commit (SHA-dirty: a tree that differs from it) "
+    "where there is no checkout to ask. HARNESS_COMMIT means the same.",
+    typer.Option(metavar="SHA"),
 ]
 Everything: TypeAlias = Annotated[
-    bool, typer.Option("--all", help="Print rows that are SAME; time kernels that are equal, too.")
+    bool, "Print rows that are SAME; time kernels that are equal, too.", typer.Option("--all")
 ]
 Alpha: TypeAlias = Annotated[
-    float,
-    typer.Option(min=1e-6, max=0.5, help="Chance of any false SLOWER or FASTER in the table."),
+    float, "Chance of any false SLOWER or FASTER in the table.", typer.Option(min=1e-6, max=0.5)
 ]
 Margin: TypeAlias = Annotated[
-    float, typer.Option(min=1e-4, max=1.0, help="Relative change that SAME stays within.")
+    float, "Relative change that SAME stays within.", typer.Option(min=1e-4, max=1.0)
 ]
 AckFile: TypeAlias = Annotated[
     Path | None, "The file of waived changes. Default: acknowledged.txt in the results folder."

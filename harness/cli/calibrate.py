@@ -28,23 +28,16 @@ from harness.target import find_target
 if TYPE_CHECKING:
     from harness.calibration.run import Candidate
 
-Processes = Annotated[int, typer.Option(min=2, max=100, help="Fresh processes to time in.")]
-Budget = Annotated[
-    float, typer.Option(min=1.0, help="Milliseconds for a kernel in a process, at most.")
-]
-Seconds = Annotated[float | None, typer.Option(min=1.0, help="Begin no kernel after so long.")]
+Processes = Annotated[int, "Fresh processes to time in.", typer.Option(min=2, max=100)]
+Budget = Annotated[float, "Milliseconds for a kernel in a process, at most.", typer.Option(min=1.0)]
+Seconds = Annotated[float | None, "Begin no kernel after so long.", typer.Option(min=1.0)]
 Sessions = Annotated[
     int | None,
-    typer.Option(
-        min=0,
-        max=1000,
-        help="Measure so often, as a whole and slowing nothing down, and state the false tables "
-        "between all that is recorded; 0: measure nothing.",
-    ),
+    "Measure so often, as a whole and slowing nothing down, and state the false tables "
+    "between all that is recorded; 0: measure nothing.",
+    typer.Option(min=0, max=1000),
 ]
-Every = Annotated[
-    float, typer.Option(min=0.0, help="Hours from one of the --sessions to the next.")
-]
+Every = Annotated[float, "Hours from one of the --sessions to the next.", typer.Option(min=0.0)]
 
 
 @command(table=True, only=True)
@@ -61,7 +54,7 @@ def calibrate(
     every: Every = 1.0,
     jobs: Jobs = None,
     commit: Commit = None,
-    everything: Annotated[bool, typer.Option("--all", help="Print every kernel.")] = False,
+    everything: Annotated[bool, "Print every kernel.", typer.Option("--all")] = False,
 ) -> int:
     """Measure how far this machine's verdicts can be trusted.
 

@@ -23,20 +23,14 @@ if TYPE_CHECKING:  # these import torch or sympy
 
 _Sizes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--size",
-        "-s",
-        metavar="NAME=VALUE",
-        help="An option of the model or its inputs; may be repeated.",
-    ),
+    "An option of the model or its inputs; may be repeated.",
+    typer.Option("--size", "-s", metavar="NAME=VALUE"),
 ]
 _SmallSizes = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="Capture again at this size into small/ beside the file, for checks without "
-        "a GPU; may be repeated.",
-    ),
+    "Capture again at this size into small/ beside the file, for checks without "
+    "a GPU; may be repeated.",
+    typer.Option(metavar="NAME=VALUE"),
 ]
 
 
@@ -48,14 +42,12 @@ def capture(
     answer: Answer,
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="TARGET",
-            help="package.module:callable, or PROVIDER:MODEL?OPTION=VALUE&… "
-            "(transformers, diffusers, timm, torchvision).",
-        ),
+        "package.module:callable, or PROVIDER:MODEL?OPTION=VALUE&… "
+        "(transformers, diffusers, timm, torchvision).",
+        typer.Argument(metavar="TARGET"),
     ],
     file: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; a folder for several graphs.")
+        Path, "File to write; a folder for several graphs.", typer.Option("--output", "-o")
     ],
     training: Annotated[bool, "Forward and backward graphs."] = False,
     optimizer: Annotated[bool, "An AdamW step over the model's parameters."] = False,

@@ -21,10 +21,8 @@ from harness.report.changes import changes_report, chosen
 
 _Metrics = Annotated[
     list[str] | None,
-    typer.Option(
-        help=f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
-        "(other compilers) if there are any; the static ones where nothing was timed."
-    ),
+    f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
+    "(other compilers) if there are any; the static ones where nothing was timed.",
 ]
 
 
@@ -36,13 +34,13 @@ def changes(
     order: Order = "history",
     repository: Repository = None,
     alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="Chance of any false alarm in the report.")
+        float, "Chance of any false alarm in the report.", typer.Option(min=1e-6, max=0.5)
     ] = 0.05,
     smallest: Annotated[
-        float, typer.Option(min=0, max=10, help="Least relative change worth reporting.")
+        float, "Least relative change worth reporting.", typer.Option(min=0, max=10)
     ] = 0.005,
     shortest_run: Annotated[
-        int, typer.Option(min=2, max=100, help="Points a new level has to hold for.")
+        int, "Points a new level has to hold for.", typer.Option(min=2, max=100)
     ] = 2,
 ) -> int:
     """Find the commits at which a kernel's or graph's time changed, and what caused it.

@@ -16,6 +16,7 @@ Those that judge (``gate``: compare, confirm, changes) tell more apart:
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import inspect
@@ -139,7 +140,8 @@ def command(
 
     Every command has ``--json``, ``-q``, ``-v`` and ``--debug``; one that answers with a ``table``
     also ``--csv``, ``--markdown`` and ``--wide``; ``only``: and ``-k``; ``cases``: and ``--junit``.
-    A parameter ``Annotated[type, "sentence"]`` is an option with that help.
+    A parameter ``Annotated[type, "sentence"]`` is an option with that help, or what stands behind
+    the sentence.
     The status of a ``gate`` says what was found, so that an error has one of its own."""
     if function is None:
         return functools.partial(command, table=table, only=only, cases=cases, gate=gate)
@@ -190,13 +192,13 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
 
 
 def _option(parameter: inspect.Parameter, hint: Any) -> Any:
-    """``hint``, an option if all that it says beside the type is a sentence, its help; a switch
-    that is off has no opposite."""
-    kind, *said = typing.get_args(hint) or (hint,)
-    if len(said) != 1 or not isinstance(said[0], str):
-        return hint
+    """``hint`` with its sentence as the help of the option or argument behind it; without one it is
+    an option, of which a switch that is off has no opposite."""
+    kind, help_, *made = typing.get_args(hint)
     switch = [f"--{parameter.name.replace('_', '-')}"] * (parameter.default is False)
-    return Annotated[kind, typer.Option(*switch, help=said[0])]
+    own = copy.copy(made[0]) if made else typer.Option(*switch)
+    own.help = help_
+    return Annotated[kind, own]
 
 
 def _form(chosen: dict[str, bool]) -> Form:

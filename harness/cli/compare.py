@@ -29,11 +29,9 @@ Sorted: TypeAlias = Annotated[
 ]
 _ConfigsFrom: TypeAlias = Annotated[
     str,
-    typer.Option(
-        metavar="A|B|RUN",
-        help="Time both sides now, in the configurations that this one recorded: what the tuner "
-        "chose anew is left out.",
-    ),
+    "Time both sides now, in the configurations that this one recorded: what the tuner "
+    "chose anew is left out.",
+    typer.Option(metavar="A|B|RUN"),
 ]
 _SIDE = (
     "`latest`, a run file, the beginning of a run's name, a commit, an emitted module or a "
@@ -44,8 +42,8 @@ _SIDE = (
 @command(table=True, only=True, cases=True, gate=True)
 def compare(
     answer: Answer,
-    a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
+    a: Annotated[str, _SIDE, typer.Argument(metavar="A")],
+    b: Annotated[str, "The same, compared with A.", typer.Argument(metavar="B")],
     run: Annotated[str, "The run from which two compilers are taken."] = "latest",
     static: Annotated[
         bool, "Compare binaries, without times or a GPU; commits (and `worktree`) are compiled."
@@ -92,20 +90,17 @@ def compare(
 @command(table=True, only=True, cases=True, gate=True)
 def confirm(
     answer: Answer,
-    a: Annotated[str, typer.Argument(metavar="RUN_A", help="What `harness compare` takes.")],
-    b: Annotated[str, typer.Argument(metavar="RUN_B", help="The same, compared with RUN_A.")],
+    a: Annotated[str, "What `harness compare` takes.", typer.Argument(metavar="RUN_A")],
+    b: Annotated[str, "The same, compared with RUN_A.", typer.Argument(metavar="RUN_B")],
     kernels: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="KERNEL",
-            help="Kernels by name or pattern ('*var_mean*'), or graphs. Default: all whose code or "
-            "configuration differs, and some that do not as controls.",
-        ),
+        "Kernels by name or pattern ('*var_mean*'), or graphs. Default: all whose code or "
+        "configuration differs, and some that do not as controls.",
+        typer.Argument(metavar="KERNEL"),
     ] = None,
-    processes: Annotated[int, typer.Option(min=1, max=100, help="Fresh processes to time in.")] = 5,
+    processes: Annotated[int, "Fresh processes to time in.", typer.Option(min=1, max=100)] = 5,
     budget: Annotated[
-        float,
-        typer.Option(min=1.0, help="Milliseconds for a pair of kernels in a process, at most."),
+        float, "Milliseconds for a pair of kernels in a process, at most.", typer.Option(min=1.0)
     ] = 150.0,
     configs_from: _ConfigsFrom = "",
     everything: Everything = False,

@@ -19,16 +19,16 @@ from harness.table import Block, Column, Fit, Table, Text
 if TYPE_CHECKING:
     from harness.conformance.fuzz import Trial
 
-_JOBS = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Worker processes.")]
+_JOBS = Annotated[int, "Worker processes.", typer.Option("--jobs", "-j", min=1)]
 _JOURNAL = Annotated[Path | None, "Go on where an earlier run stopped: its rows are in this file."]
-_SECONDS = Annotated[float, typer.Option(min=1.0, help="How long to go on.")]
+_SECONDS = Annotated[float, "How long to go on.", typer.Option(min=1.0)]
 _DEVICE = Annotated[str, "Where tensors are: cpu (the interpreter), or cuda."]
 
 
 @command(table=True, only=True)
 def conformance(
     answer: Answer,
-    samples: Annotated[int, typer.Option(min=0, help="Inputs tried of each; 0: all.")] = 1,
+    samples: Annotated[int, "Inputs tried of each; 0: all.", typer.Option(min=0)] = 1,
     dtype: Annotated[
         list[str] | None, "Element type, may be repeated; all: five of them. [default: float32]"
     ] = None,
@@ -85,9 +85,9 @@ _COLUMNS = (
 def fuzz(
     answer: Answer,
     seconds: _SECONDS = 60.0,
-    seed: Annotated[int, typer.Option(min=0, help="Number of the first program.")] = 0,
+    seed: Annotated[int, "Number of the first program.", typer.Option(min=0)] = 0,
     programs: Annotated[
-        int, typer.Option("--programs", "--count", min=1, help="How many programs at most.")
+        int, "How many programs at most.", typer.Option("--programs", "--count", min=1)
     ] = 100_000,
     jobs: _JOBS = 1,
     journal: _JOURNAL = None,

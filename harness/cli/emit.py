@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def emit(
     answer: Answer,
     graph: GraphName,
-    folder: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
+    folder: Annotated[Path, "The folder to write to.", typer.Option("--output", "-o")],
     suite: Suite = "default",
     target: TargetName = None,
     small: Annotated[bool, "The small capture, for the interpreter."] = False,
@@ -184,7 +184,8 @@ def explain(
     target: TargetName = None,
     nodes: Annotated[
         list[str] | None,
-        typer.Option("--node", help="Only rejections that touch this node; may be repeated."),
+        "Only rejections that touch this node; may be repeated.",
+        typer.Option("--node"),
     ] = None,
     stages: Annotated[
         Path | None, "A folder for what every stage of the compiler made, as text."

@@ -23,12 +23,9 @@ def gc(
     answer: Answer,
     yes: Annotated[bool, "Remove it. Without this, say what would be removed."] = False,
     days: Annotated[
-        float,
-        typer.Option(min=0, help="Age of interrupted runs and of trees with uncommitted changes."),
+        float, "Age of interrupted runs and of trees with uncommitted changes.", typer.Option(min=0)
     ] = 90,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="Runs of one commit that stay, the newest.")
-    ] = 5,
+    repeats: Annotated[int, "Runs of one commit that stay, the newest.", typer.Option(min=1)] = 5,
     ack: AckFile = None,
 ) -> None:
     """Remove what is of no use from the results: remains of dead writers, old interrupted runs,
@@ -77,10 +74,8 @@ def import_(
     answer: Answer,
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATH",
-            help="asv's results folder or files of it, or JSON files of pytest-benchmark.",
-        ),
+        "asv's results folder or files of it, or JSON files of pytest-benchmark.",
+        typer.Argument(metavar="PATH"),
     ],
     dry_run: Annotated[bool, "Say what would be imported, write nothing."] = False,
 ) -> int:

@@ -32,20 +32,15 @@ if TYPE_CHECKING:  # these import torch
 
 _Against: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="COMPILERS",
-        help="Compare with other compilers on the same regions and inputs, commas between "
-        "them: eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
-    ),
+    "Compare with other compilers on the same regions and inputs, commas between "
+    "them: eager, inductor, inductor-tuned, or a backend of torch.compile. Needs a GPU.",
+    typer.Option(metavar="COMPILERS"),
 ]
 
 _Decide: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--decide",
-        help="Time what the compiler is unsure of both ways first, and take the faster one: "
-        "reductions in a block or a loop, fused kernels or their halves. Needs a GPU.",
-    ),
+    "Time what the compiler is unsure of both ways first, and take the faster one: "
+    "reductions in a block or a loop, fused kernels or their halves. Needs a GPU.",
 ]
 
 
@@ -61,7 +56,7 @@ def run(
     target: arguments.TargetName = None,
     jobs: arguments.Jobs = None,
     record: Annotated[
-        bool, typer.Option("--record/--no-record", help="Keep the run below the results folder.")
+        bool, "Keep the run below the results folder.", typer.Option("--record/--no-record")
     ] = True,
     timing: arguments.Timing = None,
     commit: arguments.Commit = None,

@@ -28,12 +28,10 @@ from harness.target import TARGETS
 def show(
     answer: Answer,
     run: Annotated[
-        str,
-        typer.Argument(help="`latest`, a run file, or the beginning of a run's or commit's name."),
+        str, "`latest`, a run file, or the beginning of a run's or commit's name.", typer.Argument()
     ] = "latest",
     kernel: Annotated[
-        str | None,
-        typer.Option("--module", help="Print the emitted module of this kernel instead."),
+        str | None, "Print the emitted module of this kernel instead.", typer.Option("--module")
     ] = None,
     by: Annotated[
         str | None, "Sum a run of the corpus up: by all, kind, family, model, pattern."

@@ -37,17 +37,16 @@ if TYPE_CHECKING:
     from harness.report.site.tonight import Tonight
 
 _Baseline: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="RUN", help="Compare with this run. Default: the accepted.")
+    str | None, "Compare with this run. Default: the accepted.", typer.Option(metavar="RUN")
 ]
 _Budget: TypeAlias = Annotated[
     float | None,
-    typer.Option(min=0.1, metavar="MINUTES", help="Likely worst first; what is left out is said."),
+    "Likely worst first; what is left out is said.",
+    typer.Option(min=0.1, metavar="MINUTES"),
 ]
-_Green: TypeAlias = Annotated[
-    bool, typer.Option("--accept-green", help="Move the baseline if nothing became slower.")
-]
+_Green: TypeAlias = Annotated[bool, "Move the baseline if nothing became slower."]
 _Metrics: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write OpenMetrics there.")
+    Path | None, "Write OpenMetrics there.", typer.Option(metavar="FILE")
 ]
 
 
@@ -100,7 +99,7 @@ def nightly(
 def accept(
     answer: Answer,
     name: Annotated[
-        str, typer.Argument(metavar="[RUN|NIGHT]", help="`latest`: the newest night.")
+        str, "`latest`: the newest night.", typer.Argument(metavar="[RUN|NIGHT]")
     ] = "latest",
     why: Annotated[str, "Kept beside who and when."] = "",
     anyway: Annotated[bool, "Even if it did not reach everything, or is dirty."] = False,
@@ -151,11 +150,12 @@ def _who() -> str:
 def report(
     answer: Answer,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the pages.")
+        Path, "The folder of the pages.", typer.Option("-o", "--output", metavar="DIR")
     ],
     results: Annotated[
         Path | None,
-        typer.Argument(metavar="RESULTS", help="Default: the results folder (HARNESS_RESULTS)."),
+        "Default: the results folder (HARNESS_RESULTS).",
+        typer.Argument(metavar="RESULTS"),
     ] = None,
     machine: Annotated[
         str, "A part of a machine's name: its pages alone. Default: all, newest first."

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 _Kernel = Annotated[
     str,
-    typer.Argument(
-        metavar="KERNEL", help="A kernel by name or pattern, or a node of the graph it computes."
-    ),
+    "A kernel by name or pattern, or a node of the graph it computes.",
+    typer.Argument(metavar="KERNEL"),
 ]
 _Graph = Annotated[
     str | None, "The graph that has the kernel. Default: that of the newest run with such a kernel."
@@ -44,12 +43,12 @@ _END = "A commit, or a run of one; with --environment a NAME."
 def why(
     answer: Answer,
     kernel: _Kernel,
-    a: Annotated[str, typer.Argument(metavar="A", help="What `harness compare` takes.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
+    a: Annotated[str, "What `harness compare` takes.", typer.Argument(metavar="A")],
+    b: Annotated[str, "The same, compared with A.", typer.Argument(metavar="B")],
     graph: _Graph = None,
     target: TargetName = None,
     quick: Annotated[bool, "Do not look for the commit and the stage."] = False,
-    everything: Annotated[bool, typer.Option("--all", help="The whole diff.")] = False,
+    everything: Annotated[bool, "The whole diff.", typer.Option("--all")] = False,
 ) -> int:
     """Name what made a kernel take another time in B, with the figures that it rests on.
 
@@ -220,21 +219,17 @@ class _Asked:
 
 _Environment = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=PYTHON",
-        help="Search interpreters instead of commits, in this order (repeat it).",
-    ),
+    "Search interpreters instead of commits, in this order (repeat it).",
+    typer.Option(metavar="NAME=PYTHON"),
 ]
 _ConfigsFrom = Annotated[
     str | None,
-    typer.Option(
-        metavar="RUN",
-        help="Time in the configuration that this run recorded, not in the module's default.",
-    ),
+    "Time in the configuration that this run recorded, not in the module's default.",
+    typer.Option(metavar="RUN"),
 ]
-_Error = Annotated[float, typer.Option(min=1e-6, max=0.5, help="Chance of a wrong answer.")]
+_Error = Annotated[float, "Chance of a wrong answer.", typer.Option(min=1e-6, max=0.5)]
 _Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Where both modules go. Default: the cache.")
+    Path | None, "Where both modules go. Default: the cache.", typer.Option("--output", "-o")
 ]
 
 
@@ -242,8 +237,8 @@ _Output = Annotated[
 def bisect(
     answer: Answer,
     kernel: _Kernel,
-    good: Annotated[str, typer.Argument(metavar="GOOD", help=_END)],
-    bad: Annotated[str, typer.Argument(metavar="BAD", help="The same, later and slower.")],
+    good: Annotated[str, _END, typer.Argument(metavar="GOOD")],
+    bad: Annotated[str, "The same, later and slower.", typer.Argument(metavar="BAD")],
     graph: _Graph = None,
     target: TargetName = None,
     environment: _Environment = None,
