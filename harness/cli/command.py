@@ -194,7 +194,10 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
 def _option(parameter: inspect.Parameter, hint: Any) -> Any:
     """``hint`` with its sentence as the help of the option or argument behind it; without one it is
     an option, of which a switch that is off has no opposite."""
-    kind, help_, *made = typing.get_args(hint)
+    kind, *said = typing.get_args(hint) or (hint,)
+    if not said or not isinstance(said[0], str):
+        return hint
+    help_, *made = said
     switch = [f"--{parameter.name.replace('_', '-')}"] * (parameter.default is False)
     own = copy.copy(made[0]) if made else typer.Option(*switch)
     own.help = help_
