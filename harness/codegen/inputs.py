@@ -30,6 +30,7 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
     buffers = {b.name: b for b in plan.buffers}
     positive, distinct = positive_values(graph), distinct_indices(graph)
     ascending = _searched(graph)
+    statistics = {i.name for i in graph.inputs if i.role == "buffer"}  # running variances, counts
     rows: list[str] = []
     unknown = iter(plan.sizes)
     for argument in plan.arguments:
@@ -42,7 +43,7 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
             continue
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
-        kind = "positive" if value in positive or _is_statistic(buffer, graph) else "normal"
+        kind = "positive" if value in positive or buffer.name in statistics else "normal"
         kind = distinct.get(value or "", "sorted" if value in ascending else kind)
         rows.append(_row(buffer, kind))
     return rows
@@ -63,12 +64,6 @@ def _row(buffer: Buffer, kind: str) -> str:
     shape, stride = sizes_text(buffer.shape), sizes_text(buffer.stride)
     bound = 0 if buffer.bound is None else size_text(buffer.bound)
     return f'({shape}, {stride}, "{buffer.dtype.torch_name}", "{kind}", {bound})'
-
-
-def _is_statistic(buffer: Buffer, graph: Graph) -> bool:
-    """Running variances, step counts and the like: buffers of the model."""
-    roles = {i.name: i.role for i in graph.inputs}
-    return roles.get(buffer.name) == "buffer"
 
 
 def distinct_indices(graph: Graph) -> dict[str, str]:

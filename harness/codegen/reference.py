@@ -141,7 +141,9 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
     lines[:0] = _unread_sizes(plan, graph, lines)
     kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
-    floating = any(b.dtype.is_float for b in plan.buffers) or computes_floats(nodes)
+    kinds = (node.type for node in nodes)
+    floating = any(b.dtype.is_float for b in plan.buffers)
+    floating |= any(isinstance(kind, TensorType) and kind.dtype.is_float for kind in kinds)
     signatures = tuple(sorted(map(triton_signature, rounded)))
     return Reference(tuple(lines), kept, floating, steps, signatures)
 
@@ -258,11 +260,6 @@ def _number(arg: object) -> float | None:
     if isinstance(arg, int | float):
         return float(arg)
     return float(arg) if isinstance(arg, sympy.Expr) and arg.is_number else None
-
-
-def computes_floats(nodes: Iterable[Node]) -> bool:
-    """Whether any of ``nodes`` has a floating-point result."""
-    return any(isinstance(n.type, TensorType) and n.type.dtype.is_float for n in nodes)
 
 
 def jumps(nodes: Iterable[Node], types: Mapping[str, ValueType]) -> bool:

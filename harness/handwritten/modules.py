@@ -60,6 +60,9 @@ def _constants(kernel: UserKernel, facts: Signature) -> str:
     kinds = [list(facts.types.values())[n] for n in facts.outputs]
     tolerance = kernel.declaration.tolerance
     allowed = tail.allowed_line(tail.allowed_pairs(kinds, facts.reduced, facts.floating, tolerance))
+    arithmetic: dict[str, object] = {}  # what a launch computes, where the declaration says so
+    if facts.flops:
+        arithmetic = {"FLOPS": facts.flops, "TENSOR": bool(_DOT.search(kernel.text.device))}
     return f"CONFIGS = [\n{configs}]\n{allowed}" + _assigned(
         REGION="",
         NODES=(kernel.name,),
@@ -72,15 +75,8 @@ def _constants(kernel: UserKernel, facts: Signature) -> str:
         KEPT=facts.kept,
         REDUCED=facts.reduced,
         STEPS=False,
-        **_arithmetic(kernel, facts),
+        **arithmetic,
     )
-
-
-def _arithmetic(kernel: UserKernel, facts: Signature) -> dict[str, object]:
-    """What a launch computes, where the declaration says so."""
-    if not facts.flops:
-        return {}
-    return {"FLOPS": facts.flops, "TENSOR": bool(_DOT.search(kernel.text.device))}
 
 
 def _sizes(kernel: UserKernel, facts: Signature) -> str:

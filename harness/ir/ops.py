@@ -54,11 +54,6 @@ class Rule(enum.Enum):
             case Rule.ANY | Rule.COMPARE | Rule.SELECT | Rule.CONVERT:
                 return COMPUTE_TYPES
 
-    @property
-    def yields_bool(self) -> bool:
-        """Whether the result is bool whatever the operands are."""
-        return self in (Rule.LOGIC, Rule.COMPARE, Rule.TEST, Rule.FLOAT_TEST)
-
 
 class Cost(enum.IntEnum):
     """What an operation costs an element, in bytes of memory traffic that take the same time: a GPU
@@ -218,7 +213,8 @@ def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
         raise InvalidProgram(what, op.value, got, wanted, remedy)
     if op.rule is Rule.RANDOM:
         return DType.I32
-    return DType.BOOL if op.rule.yields_bool else chosen[0]
+    yes_or_no = op.rule in (Rule.LOGIC, Rule.COMPARE, Rule.TEST, Rule.FLOAT_TEST)
+    return DType.BOOL if yes_or_no else chosen[0]
 
 
 def triton_text(

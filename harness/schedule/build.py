@@ -37,7 +37,8 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     program = _remove_dead(program)
     facts = gather(program)
     fused, rejections = fuse(facts, decisions, target)
-    positions = _positions(program)
+    origins = dict.fromkeys(name for nest in program.nests for name in nest.origins)
+    positions = {name: place for place, name in enumerate(origins)}
     drafts = [_group(kernel, facts, positions) for kernel in fused]
     members = [kernel.candidate.members for kernel in fused]
     touched = [traffic(g.nests, g.internal) for g in drafts]
@@ -69,12 +70,6 @@ def _remove_dead(program: Program) -> Program:
     if len(kept) == len(program.nests) and len(buffers) == len(program.buffers):
         return program
     return replace(program, buffers=buffers, nests=tuple(reversed(kept)))
-
-
-def _positions(program: Program) -> dict[str, int]:
-    """Where graph nodes come in the program."""
-    names = dict.fromkeys(name for nest in program.nests for name in nest.origins)
-    return {name: place for place, name in enumerate(names)}
 
 
 def _group(kernel: Fused, facts: Facts, positions: dict[str, int]) -> FusedGroup:

@@ -318,13 +318,10 @@ class _Reader:
         if form is None:
             self.accesses[key] = self.opaque(use, name, index)
         else:
-            strides = self.over_dimensions(form.strides)
+            steps = form.strides  # of loops
+            strides = tuple(steps[self.position[d.var]] * d.weight for d in self.dimensions)
             self.accesses[key] = AffineAccess(use, name, form.offset, strides, not indirect)
             self.of_index.setdefault(index, key)
-
-    def over_dimensions(self, strides: tuple[Size, ...]) -> tuple[Size, ...]:
-        """Strides per loop as strides per dimension."""
-        return tuple(strides[self.position[d.var]] * d.weight for d in self.dimensions)
 
     def opaque(self, use: Use, name: str, index: sympy.Expr) -> AffineAccess:
         """The access of an address that is not linear in the loops: linear in the dimensions

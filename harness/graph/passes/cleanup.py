@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token, ValueType
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
 from harness.graph.views import VIEW_OPS, root_name
 
 RANDOM_NAMES = frozenset(
@@ -71,7 +71,8 @@ def fold_empty(graph: Graph) -> Graph:
     points: a result without elements, and one of a call all of whose tensors are empty (a sum
     over nothing), is a constant. What the constant is, the operator itself says. A change of an
     input without elements is none."""
-    empty = {name for name, kind in graph.types().items() if _is_empty(kind)}
+    kinds = ((name, t) for name, t in graph.types().items() if isinstance(t, TensorType))
+    empty = {name for name, kind in kinds if any(n.is_zero for n in kind.shape)}
     if not empty:
         return graph
     known: dict[str, tuple[object, ...]] = {}
@@ -99,10 +100,6 @@ def fold_empty(graph: Graph) -> Graph:
         nodes.append(node)
     mutations = tuple(m for m in graph.mutations if m.input not in empty)
     return dataclasses.replace(graph, nodes=tuple(nodes), mutations=mutations)
-
-
-def _is_empty(kind: ValueType) -> bool:
-    return isinstance(kind, TensorType) and any(n.is_zero for n in kind.shape)
 
 
 def _results_of_nothing(node: Node, graph: Graph) -> tuple[object, ...]:

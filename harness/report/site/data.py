@@ -23,7 +23,7 @@ from harness.records.names import short
 from harness.records.night import NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.report.changes import verdict
-from harness.table import clean, plural
+from harness.table import plural
 from harness.verdicts.totals import scopes
 
 if TYPE_CHECKING:
@@ -244,11 +244,6 @@ class Site:
     def places(self) -> dict[str, int]:
         """Positions of commits by their full name."""
         return {commit.sha: place for place, commit in enumerate(self.commits)}
-
-    @cached_property
-    def shown_names(self) -> list[str]:
-        """What commits are called on a chart."""
-        return [clean(commit.short) for commit in self.commits]
 
     def commit(self, name: str) -> NightCommit:
         """The commit of that name (or its first digits), with what is known of it."""

@@ -166,7 +166,7 @@ def _files(
     against = {model.name: _against(model) for model in site.models}
     peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
     yield "assets/search.js", _script("SEARCH", _search(site))
-    yield "assets/commits.js", _script("COMMITS", site.shown_names)
+    yield "assets/commits.js", _script("COMMITS", [clean(commit.short) for commit in site.commits])
     yield "index.html", page("index", 0, tonight=tonight, most=MOST, peers=peers)
     yield "kernels.html", page("kernels", 0)
     yield "history.html", page("history", 0)
