@@ -15,8 +15,7 @@ from harness.errors import DumpWarning, UsageError
 from harness.pipeline import STAGES
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.module import config_dict
-from harness.runtime.tune.autotune import Settings
-from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.autotune import CachingAutotuner, Settings
 from harness.runtime.tune.search import SEARCHES
 from harness.runtime.tune.tuning_cache import LookupTable
 from harness.target import TARGETS

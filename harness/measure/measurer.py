@@ -21,8 +21,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.runtime.interpret.interpreting import result
-from harness.runtime.tune.autotune import Compiler, Settings
-from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.autotune import CachingAutotuner, Compiler, Settings
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target

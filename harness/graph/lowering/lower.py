@@ -11,7 +11,7 @@ from harness.graph.bounds import index_bounds
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.cost import Demand, oversized, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
-from harness.graph.lowering.picking import limited, only_picked, pick
+from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
 from harness.graph.model import (

@@ -24,8 +24,7 @@ from harness.runtime.compile.static import untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
 from harness.runtime.launch.native import Kernel, launching
-from harness.runtime.tune.autotune import Settings
-from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.autotune import CachingAutotuner, Settings
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 

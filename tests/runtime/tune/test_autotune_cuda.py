@@ -10,8 +10,7 @@ import torch
 
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
-from harness.runtime.tune.autotune import Compiler, Settings, tune
-from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.autotune import CachingAutotuner, Compiler, Settings, tune
 from harness.runtime.tune.race import EventSampler
 from harness.runtime.tune.saved import Saved, free_room
 from harness.runtime.tune.search import CoordinateDescent, GuidedSearch

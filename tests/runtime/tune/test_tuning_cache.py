@@ -24,7 +24,7 @@ from harness.errors import RecordError
 from harness.heuristics.facts import Config
 from harness.records.trials import Origin, Resources, Trial, Tuned
 from harness.runtime import module as modules
-from harness.runtime.tune.caching import CachingAutotuner
+from harness.runtime.tune.autotune import CachingAutotuner
 from harness.runtime.tune.search import CoordinateDescent
 from harness.runtime.tune.tuning_cache import (
     LookupTable,
