@@ -23,7 +23,7 @@ from harness.calibration.record import AGAIN, PLAIN, Cell, Mode, Share, Subject,
 from harness.measure.noise.estimate import Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import Prior
-from harness.records.run import GraphRecord, KernelRecord
+from harness.records.run import GraphRecord, KernelRecord, fields
 
 GROUPS = 10
 """Of so many groups of kernels one at a time is slowed down."""
@@ -61,9 +61,7 @@ def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> 
     turns, _ = _table(IN_TURNS, kernels, {}, rules)
     apart, noise = _table(TWO_RUNS, kernels, {}, rules)
     modes = (_mode(IN_TURNS, kernels, turns, rules), _mode(TWO_RUNS, kernels, apart, rules))
-    names = [
-        {"key": k.subject.key, "name": k.subject.name, "graph": k.subject.graph} for k in kernels
-    ]
+    names = [fields(k.subject, "key name graph") for k in kernels]
     detectable = tuple(
         record.Detectable(
             **name, ms=k.ms, two_runs=two.mde, in_turns=one.mde, blind=two.undetectable

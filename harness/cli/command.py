@@ -34,6 +34,7 @@ import typer
 from harness import options as settings
 from harness.errors import GraphError, HarnessError, UsageError
 from harness.options import Options
+from harness.records.run import fields
 from harness.report import output
 from harness.report.output import Form, Progress, Report, Watch
 
@@ -241,8 +242,7 @@ def _told(error: BaseException, *, as_json: bool) -> int:
 
 def describe(error: HarnessError) -> dict[str, Any]:
     """``error`` as JSON values."""
-    said = {name: getattr(error, name) for name in ("what", "where", "got", "expected", "remedy")}
-    return {"condition": type(error).__name__, **said}
+    return {"condition": type(error).__name__, **fields(error, "what where got expected remedy")}
 
 
 def _is_for_typer(error: BaseException) -> bool:

@@ -16,7 +16,7 @@ from harness.graph.suite import Entry, load_suite
 from harness.history import index, lookup, store
 from harness.options import Options
 from harness.records.names import find, is_chosen
-from harness.records.run import Run
+from harness.records.run import Run, fields
 from harness.report import output
 from harness.report.kernels import run_report
 from harness.report.output import Report
@@ -250,10 +250,9 @@ def _table(
 def _runs(options: Options) -> list[dict[str, Any]]:
     found = index.refresh(options.results)
     say_unreadable(found, options.results)
-    same = ("graphs", "kernels", "failed", "suite")
     return [
         {"run": Path(run.file).stem, "machine": run.gpu or run.machine}
-        | {name: getattr(run, name) for name in same}
+        | fields(run, "graphs kernels failed suite")
         | {"file": str(options.results / run.file)}
         for run in found.readable
     ]

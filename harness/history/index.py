@@ -23,7 +23,7 @@ from harness.errors import RecordError, reason
 from harness.files import write_atomically
 from harness.history import schema, store
 from harness.records import metrics
-from harness.records.run import EMPTY, TWICE, Run, from_json
+from harness.records.run import EMPTY, TWICE, Run, fields, from_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ _PEER = ("region", "compiler", "ms", "low", "high", "check", "reason")
 """What is read of a region that another compiler was measured on (``run --against``)."""
 _NAMES = {"kernel": "name", "code": "code_hash"}
 """Columns that are called something else in a run file."""
-_OF_RUN = "id created commit dirty target suite method complete".split()
+_OF_RUN = "id created commit dirty target suite method complete"
 _OF_MACHINE = "gpu gpu_uuid driver torch triton".split()
 _MADE = ("compiler", "key")
 """Columns that no run file has."""
@@ -327,7 +327,7 @@ def _empty() -> pa.Table:
 def _entry(
     run: Run, rows: pa.Table, name: str, size: int, changed: int, problems: Sequence[str]
 ) -> IndexedRun:
-    same: dict[str, Any] = {name: getattr(run, name) for name in _OF_RUN}
+    same = fields(run, _OF_RUN)
     same |= {name: getattr(run.machine, name) or "" for name in _OF_MACHINE}
     empty = [EMPTY] if run.empty and run.complete and not rows.num_rows else []
     broken = sum(bool(graph.reason) for graph in run.graphs)

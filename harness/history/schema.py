@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 from harness.records import metrics
 from harness.records import run as records
-from harness.records.run import GraphRecord, KernelRecord, RegionRecord, Run, from_json, to_json
+from harness.records.run import (
+    GraphRecord,
+    KernelRecord,
+    RegionRecord,
+    Run,
+    fields,
+    from_json,
+    to_json,
+)
 from harness.records.timing import DISTURBED
 
 if TYPE_CHECKING:
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
 
 RUN_KEY = b"harness.run"
 VERSION_KEY = b"harness.schema"
-_OF_RUN = ("created", "commit", "target", "method", "copy_gbps")
+_OF_RUN = "created commit target method copy_gbps"
 
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -92,7 +100,7 @@ def table(run: Run) -> pa.Table:
     made of a graph's regions is a list in the graph's first row."""
     import pyarrow as pa
 
-    key = {name: getattr(run, name) for name in _OF_RUN}
+    key = fields(run, _OF_RUN)
     key |= {"run": run.id, "machine": run.machine.key, "gpu": run.machine.gpu}
     rows = []
     for graph in run.graphs:

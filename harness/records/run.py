@@ -342,6 +342,11 @@ def one_line(error: HarnessError) -> str:
     return "; ".join(parts)[:500]
 
 
+def fields(record: Any, names: str) -> dict[str, Any]:
+    """What ``record`` holds under ``names``, with blanks between them, by name."""
+    return {name: getattr(record, name) for name in names.split()}
+
+
 def to_json(value: Any) -> Any:
     """``value`` (a record or a part of one) as plain JSON values."""
     return msgspec.to_builtins(value, enc_hook=_plain)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.records.metrics import Metric, Scope
 from harness.records.names import is_chosen, short
+from harness.records.run import fields
 from harness.report import output
 from harness.table import MOST, Block, Column, Fit, Row, Table, Text, paragraphs, plural
 
@@ -218,9 +219,7 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
     return {
         "regressions": len(report.regressions),
         "suspected": len(report.suspected),
-        "judged": report.judged,
-        "short": report.short,
-        "points": report.points,
+        **fields(report, "judged short points"),
         "order": "history" if known.by_history else "time",
         "changes": [_change_document(change) for change in report.changes],
         "breaks": [
@@ -237,8 +236,7 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
 
 
 _OF_CHANGE = (
-    *("worse", "size", "low", "high", "old", "new", "p", "together", "before", "commit"),
-    *("lowest", "highest", "points_before", "points_after"),
+    "worse size low high old new p together before commit lowest highest points_before points_after"
 )
 
 
@@ -247,11 +245,10 @@ def _change_document(change: Change) -> dict[str, Any]:
     return {
         "verdict": verdict(change),
         "metric": series.metric.name,
-        "graph": series.graph,
-        "kernel": series.kernel,
+        **fields(series, "graph kernel"),
         "name": change.name,
         "machine": series.environment.machine,
-        **{name: getattr(change, name) for name in _OF_CHANGE},
+        **fields(change, _OF_CHANGE),
         "causes": list(change.causes),
         "undone": change.recovered,
         "acknowledged": None if waived is None else asdict(waived),

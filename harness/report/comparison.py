@@ -14,7 +14,7 @@ from harness import table
 from harness.errors import unknown
 from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
-from harness.records.run import KernelRecord
+from harness.records.run import KernelRecord, fields
 from harness.report import documents
 from harness.report.headline import headline, looks, remarks, suite_lines, word
 from harness.report.output import Case, Report
@@ -372,16 +372,14 @@ def sides(a: Side, b: Side, notes: Sequence[str]) -> Iterator[Block]:
 
 def _document(found: Comparison, rows: Sequence[Row]) -> dict[str, Any]:
     """The JSON of a comparison (docs/json.md)."""
-    rules = ("alpha", "margin", "same_alpha", "level")
     return {
         "headline": headline(found),
         "counts": {v.value: sum(r.verdict is v for r in found.rows) for v in Verdict},
         "resolution": resolution(found.rows),
         "a": documents.side_document(found.a),
         "b": documents.side_document(found.b),
-        "rules": {name: getattr(found.rules, name) for name in rules},
-        "paired": found.paired,
-        "slower": found.slower,
+        "rules": fields(found.rules, "alpha margin same_alpha level"),
+        **fields(found, "paired slower"),
         "notes": list(found.notes),
         "problems": list(found.problems),
         "broken": list(found.broken),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.records.run import fields
 from harness.report.output import Report
 from harness.table import Column, Row, Table, Text, columns
 
@@ -56,9 +57,7 @@ def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
 
 def _pattern(pattern: Pattern) -> dict[str, Any]:
     return {
-        "name": pattern.name,
-        "kind": pattern.kind,
-        "nodes": pattern.nodes,
+        **fields(pattern, "name kind nodes"),
         "MB": round(pattern.bytes / 1e6, 3),
         "models": len({use.capture.partition("/")[0] for use in pattern.uses}),
         "calls": sum(use.calls for use in pattern.uses),
@@ -80,14 +79,10 @@ def captures_report(corpus: Corpus, shown: Sequence[Capture]) -> Report:
 
 def _capture(one: Capture) -> Row:
     return {
-        "name": one.name,
-        "family": one.family,
-        "regions": one.regions,
+        **fields(one, "name family regions"),
         "calls": one.library_calls,
         "GB": round(one.bytes / 1e9, 3),
-        "reason": one.reason,
-        "target": one.target,
-        "origin": one.origin,
+        **fields(one, "reason target origin"),
         "options": dict(one.options),
         "versions": one.versions,
     }
@@ -125,9 +120,7 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
     """A run of the corpus by model, family or kind."""
     shown = [
         {
-            "group": row.group,
-            "patterns": row.patterns,
-            "failed": row.failed,
+            **fields(row, "group patterns failed"),
             "covered": f"{row.covered:.1%}",
             "ms": f"{row.ms:.4g}",
             "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",

@@ -8,7 +8,7 @@ from typing import Any
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect
 from harness.records import metrics
-from harness.records.run import KernelRecord
+from harness.records.run import KernelRecord, fields
 from harness.verdicts import comparing
 from harness.verdicts.causes import clock, figure, mix
 from harness.verdicts.comparing import Side
@@ -19,14 +19,13 @@ from harness.verdicts.totals import Rollup
 def side_document(side: Side) -> dict[str, Any]:
     """The JSON of A or B."""
     run = side.run
-    names = ("commit", "dirty", "method", "processes")
     return {
         "name": side.label,
         "origin": side.origin,
         "run": run.id,
         "machine": run.machine.key,
         "driver": run.machine.driver,
-        **{name: getattr(run, name) for name in names},
+        **fields(run, "commit dirty method processes"),
         "pooled": list(side.pool.runs),
     }
 
@@ -70,13 +69,11 @@ def row_document(row: comparing.Row) -> dict[str, Any]:
         "verdict": row.verdict.value,
         "reason": row.reason,
         "causes": list(row.causes),
-        "identical": row.identical,
-        "retuned": row.retuned,
+        **fields(row, "identical retuned"),
         "machine": row.identical and row.moved,
         **match,
         **_effect_document(row.effect),
-        "change_us": row.change_us,
-        "cycles_ratio": row.cycles_ratio,
+        **fields(row, "change_us cycles_ratio"),
     }
 
 
@@ -92,9 +89,8 @@ def _effect_document(effect: Effect | None) -> dict[str, Any]:
 
 def rollup_document(rollup: Rollup) -> dict[str, Any]:
     """The JSON of a sum."""
-    names = ("level", "name", "kernels", "a_ms", "b_ms")
     return {
-        **{name: getattr(rollup, name) for name in names},
+        **fields(rollup, "level name kernels a_ms b_ms"),
         "covered": list(rollup.covered),
         "verdict": rollup.verdict.value,
         "lone": rollup.lone,
@@ -106,5 +102,5 @@ def rollup_document(rollup: Rollup) -> dict[str, Any]:
 
 def lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
     """The JSON of a kernel without a partner."""
-    names = ("region", "launches", "ms", "bytes")
-    return {"graph": graph, "kernel": kernel.name, **{n: getattr(kernel, n) for n in names}}
+    own = fields(kernel, "region launches ms bytes")
+    return {"graph": graph, "kernel": kernel.name, **own}

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.measure.tuning import KernelTuning, totals
 from harness.records.names import short
-from harness.records.run import Run, to_json
+from harness.records.run import Run, fields, to_json
 from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
@@ -146,11 +146,7 @@ def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:
         "best_ms": None if t.best is None else t.best.time,
         "regret": t.regret,
         "earlier_config": t.earlier,
-        "pinned": t.pinned,
-        "verdict": t.verdict,
-        "seconds": t.seconds,
-        "source": t.source,
-        "reason": t.reason,
+        **fields(t, "pinned verdict seconds source reason"),
         "trials": [
             {**to_json(trial), "ms": trial.time, "occupancy": _occupancy(trial, target)}
             for trial in t.trials

@@ -13,7 +13,7 @@ from harness.history import index
 from harness.measure.noise.judge import Verdict
 from harness.records import modules
 from harness.records.night import Change
-from harness.records.run import Check, KernelRecord, Run
+from harness.records.run import Check, KernelRecord, Run, fields
 from harness.verdicts.causes import has_same_code, settings
 from harness.verdicts.comparing import Comparison, Row
 from harness.verdicts.night_record import toolchain
@@ -87,8 +87,7 @@ def carried_over(a: Run, b: Run) -> Run:
             found = replace(new, config=old.config)
             if same:
                 note = "" if old.check is Check.SKIPPED else f"in run {a.id}"
-                names = ("metrics", "mix", "check", "max_error", "allowed", "reason")
-                kept = {name: getattr(old, name) for name in names}
+                kept = fields(old, "metrics mix check max_error allowed reason")
                 found = replace(found, check_note=old.check_note or note, **kept)
             known[id(new)] = found
     return b.mapped(lambda _, kernel: known.get(id(kernel), kernel))

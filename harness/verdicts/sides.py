@@ -27,6 +27,7 @@ from harness.records.run import (
     Machine,
     RegionRecord,
     Run,
+    fields,
     from_json,
 )
 from harness.verdicts.causes import settings
@@ -245,8 +246,7 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
 
 
 def _region(found: RegionRecord) -> KernelRecord:
-    names = ("check", "max_error", "ms", "low", "high", "sets", "reason")
-    same: dict[str, Any] = {name: getattr(found, name) for name in names}
+    same = fields(found, "check max_error ms low high sets reason")
     return KernelRecord(
         found.region, "region", 0, found.count, (found.region,), region=found.region, **same
     )
