@@ -218,7 +218,9 @@ def _put_by_mask(x: torch.Tensor, mask: torch.Tensor, value: torch.Tensor) -> to
     return made.square()
 
 
-@pytest.mark.parametrize(("size", "among"), [((), 1), ((4,), 1), ((1,), 1), ((), 2), ((5, 4), 0)])
+@pytest.mark.parametrize(
+    ("size", "among"), [((), 1), ((4,), 1), ((1,), 1), ((1, 4), 1), ((1,), 2), ((), 2), ((5, 4), 0)]
+)
 def test_one_value_where_a_mask_says_has_a_gradient(
     compiler: Compiler, size: tuple[int, ...], among: int
 ) -> None:
@@ -236,6 +238,43 @@ def test_one_value_where_a_mask_says_has_a_gradient(
     reports = compiler.reports[before:]
     assert [r.library_calls for r in reports] == [(), ()]
     assert not any(r.fallbacks for r in reports)
+
+
+def _put_in_columns(x: torch.Tensor, mask: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    made = x * 2
+    made[:, mask] = value
+    return made.square()
+
+
+@pytest.mark.parametrize(
+    ("put", "shape", "rows"),
+    [
+        (_put_by_mask, (6,), (4,)),
+        (_put_by_mask, (2, 3), (4,)),
+        (_put_by_mask, (6, 3), (4, 3)),
+        (_put_by_mask, (6, 3), (4, 1)),
+        (_put_in_columns, (2, 6), (2, 4)),
+        (_put_in_columns, (2, 6, 3), (4, 3)),
+    ],
+)
+def test_rows_where_a_mask_says_have_a_gradient(
+    compiler: Compiler, put: Callable[..., Any], shape: tuple[int, ...], rows: tuple[int, ...]
+) -> None:
+    torch.compiler.reset()
+    mask = torch.tensor([True, False, True, True, False, True])
+    mask = mask.view(shape) if shape == (2, 3) else mask
+    given = [torch.randn(shape), mask, torch.randn(rows)]
+    before, made = len(compiler.reports), []
+    for function in (put, torch.compile(put, backend=compiler)):
+        x, _, value = args = [t.clone().requires_grad_(t.dtype is not torch.bool) for t in given]
+        function(*args).sum().backward()
+        made.append((x.grad, value.grad))
+    torch.testing.assert_close(made[1], made[0])
+    reports = compiler.reports[before:]
+    assert len(reports) == 2
+    assert not any(r.fallbacks or r.eager for r in reports)
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        torch.compile(put, backend=compiler)(given[0], mask.new_ones(mask.shape), given[2])
 
 
 @pytest.mark.parametrize("value", [torch.ones(3, 4), torch.ones(4, dtype=torch.int32), 0.5])

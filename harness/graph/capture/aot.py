@@ -36,7 +36,7 @@ from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.rules import rules_of_device
-from harness.graph.capture.scattering import fill_masks
+from harness.graph.capture.scattering import counted_masks, fill_masks
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -242,12 +242,13 @@ def compile_joint(
 
         return compiled_part
 
+    table = decompositions(eager_random) | rules_of_device() | _list_rules()
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
         inference_compiler=part(inference, whole=True),
         partition_fn=partition,
-        decompositions=decompositions(eager_random) | rules_of_device() | _list_rules(),
+        decompositions=table | counted_masks(table),
         keep_inference_input_mutations=True,
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor

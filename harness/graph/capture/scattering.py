@@ -4,11 +4,13 @@ kernel adds up atomically or finds the largest of integers; everything else is m
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
+from torch.utils.weak import WeakIdKeyDictionary
 
 _aten = torch.ops.aten
 
@@ -41,10 +43,41 @@ def fill_masks(gm: fx.GraphModule) -> None:
 def _assign(x: Any, index: Any, value: Any) -> None:
     masks = isinstance(index, Tensor) and index.dtype is torch.bool and index.device == x.device
     after = x.dim() - index.dim() if masks and index.shape == x.shape[: index.dim()] else -1
+    if isinstance(value, Tensor) and 0 <= after < value.dim():
+        leading = value.shape[: value.dim() - after]
+        if all(statically_known_true(n == 1) for n in leading):
+            value = value.view(value.shape[len(leading) :])
     if isinstance(value, Tensor) and value.dtype is x.dtype and value.dim() <= after:
         x.copy_(torch.where(index[(..., *[None] * after)], value, x))
     else:
         x[index] = value
+
+
+def counted_masks(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """Rules for one trace, over those of ``table``. The gradient of ``x[mask] = rows`` are the rows
+    where the mask is true: as many as were written, which tracing alone does not know."""
+    put_op, index_op = _aten.index_put.default, _aten.index.Tensor
+    counts = WeakIdKeyDictionary()
+
+    def put(x: Tensor, indices: Any, values: Tensor, *args: Any, **kwargs: Any) -> Any:
+        given = [one for one in indices if one is not None]
+        if len(given) == 1 and given[0].dtype is torch.bool:
+            behind = x.dim() - given[0].dim() - list(indices).index(given[0])
+            rows = values.shape[-1 - behind] if values.dim() > behind else 1
+            if not free_unbacked_symbols(rows) and rows != 1:
+                counts[given[0]] = rows
+        return table[put_op](x, indices, values, *args, **kwargs)
+
+    def index(x: Tensor, indices: Any) -> Any:
+        if not any(one in counts for one in indices):
+            return table[index_op](x, indices)
+        places: list[Any] = []
+        for one in indices:
+            counted = one in counts
+            places += torch.nonzero_static(one, size=counts[one]).T if counted else [one]
+        return index_op(x, places)
+
+    return {put_op: put, index_op: index}
 
 
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:

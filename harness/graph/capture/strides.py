@@ -125,7 +125,7 @@ def _like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
     (torch's ``huber_loss`` has a common one)."""
     made, x = rule(*args), args[number]
     made = made.to(x.dtype) if isinstance(made, Tensor) else made
-    if made is NotImplemented or not x.numel() or not _are_known([x]):
+    if made is NotImplemented or not _are_known([x]) or not x.numel():
         return made
     if made.dim() != x.dim():  # a loss that is added up
         return made
@@ -307,7 +307,7 @@ def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sequence[int]:
     dimension, and the index tensors, their dimensions between those that are taken whole."""
     given = [d for d, one in enumerate(indices) if one is not None]
     known = [indices[d] for d in given]
-    if not value.numel() or not _are_known((x, value, *known)) or known[0].dtype is torch.bool:
+    if known[0].dtype is torch.bool or not _are_known((x, value, *known)) or not value.numel():
         return value.stride()
     if _are_in_order((x, value, *known)):
         return value.stride()
@@ -343,11 +343,11 @@ def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
 def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
     """The strides that eager mode gives an elementwise ``value`` of ``tensors``; None if it has
     them, or nothing is known."""
-    if not isinstance(value, Tensor) or not tensors or not value.numel():
+    if not isinstance(value, Tensor) or not tensors or not _are_known((*tensors, value)):
         return None
-    if value.dim() < max(t.dim() for t in tensors):  # a loss that is added up
+    if not value.numel() or value.dim() < max(t.dim() for t in tensors):  # a loss that is added up
         return None
-    if _are_in_order((*tensors, value)) or not _are_known((*tensors, value)):
+    if _are_in_order((*tensors, value)):
         return None
     shape = tuple(value.shape)
     return elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
