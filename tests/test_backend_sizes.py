@@ -159,6 +159,23 @@ def test_numbers_made_of_sizes_are_returned(devices: Devices) -> None:
     assert len(compiler.compiled) == 1
 
 
+def filled(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    n = x.shape[0]
+    made = torch.full((n,), float(n)) * x, torch.full_like(x, 1 / n), x.new_full((n, 2), n / 4)
+    return *made, x.clamp(max=n / 9), x.clamp(-n / 7, 0.5), x.abs() ** (1 / n)
+
+
+def test_numbers_made_of_sizes_fill_and_bound_tensors(devices: Devices) -> None:
+    torch.compiler.reset()
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    run = torch.compile(filled, backend=compiler, dynamic=True)
+    for dtype in (torch.float32, torch.float64):
+        for n in (5, 8, 13):
+            x = torch.randn(n, dtype=dtype)
+            torch.testing.assert_close(run(x), filled(x))
+    assert len(compiler.compiled) == 2
+
+
 @pytest.mark.parametrize("number", [1.5, -0.0, math.inf, math.nan])
 def test_numbers_that_are_constants_are_returned(devices: Devices, number: float) -> None:
     """A float that torch makes constant, and what follows from it."""

@@ -39,6 +39,12 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
         _aten.unbind_copy.int: _copied(_aten.unbind.int),
         _aten._cdist_forward.default: cdist,
+        **{
+            op: functools.partial(_filled, op)
+            for op in (_aten.full.default, _aten.full_like.default)
+        },
+        _aten.clamp.default: functools.partial(_by_tensors, _aten.clamp.Tensor),
+        _aten.pow.Tensor_Scalar: functools.partial(_by_tensors, _aten.pow.Tensor_Tensor),
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
@@ -164,6 +170,22 @@ def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
     """Of integers as eager mode computes it; torch's shape function takes the power for one of
     float32, whatever the exponent's type is."""
     return NotImplemented if x.is_floating_point() else x * torch.pow(2.0, exponent)
+
+
+def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:
+    """With a number that follows from unknown sizes: by a product, which kernels have of it."""
+    if not isinstance(value, torch.SymFloat):
+        return NotImplemented
+    ones = op(like, 1.0, **options)
+    return (ones * value).to(ones.dtype)
+
+
+def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
+    """``op`` of numbers that follow from unknown sizes, which kernels read as tensors."""
+    if not x.is_floating_point() or not any(isinstance(one, torch.SymFloat) for one in given):
+        return NotImplemented
+    number = functools.partial(_aten.scalar_tensor, dtype=x.dtype, device=x.device)
+    return op(x, *(one if one is None else number(one) for one in given))
 
 
 def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
