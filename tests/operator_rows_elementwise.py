@@ -232,6 +232,13 @@ def _special() -> list[Case]:
         row("nan", "aten.fmin.default", SPECIAL, Tensor((4, 9))),
         row("int", "aten.fmax.default", INTEGERS, SMALL_INTEGERS),
         row("exponents", "aten.ldexp.Tensor", A, Tensor((5, 7), I32, low=-9, high=9)),
+        row("floats", "aten.ldexp.Tensor", A, Tensor((5, 7), low=-9, high=9)),
+        row(
+            "double",
+            "aten.ldexp.Tensor",
+            Tensor((5, 7), F64),
+            Tensor((5, 7), I64, low=-99, high=99),
+        ),
         row("special", "aten.angle.default", SPECIAL),
     ]
     return rows

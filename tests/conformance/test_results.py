@@ -400,6 +400,16 @@ def test_powers_of_two_have_eager_mode_s_type(compiler: Compiler) -> None:
     check(compiler, function, torch.randn(5), torch.arange(5, dtype=torch.uint8))
 
 
+def test_powers_of_two_reach_as_far_as_numbers_do(compiler: Compiler) -> None:
+    numbers = [1.0, -0.0, 1e-45, 1.2e-38, 1e-30, 3.3e38, 5e-324, 1.7e308, INF, -INF, NAN, -2.7]
+    powers = [0, 128, -150, -151, 277, 1000, 2098, -2098, 2**31 - 1, 2**31, 2**32 + 3, -(2**31) - 1]
+    exponents = torch.tensor(powers).repeat_interleave(len(numbers))
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.tensor(numbers, dtype=torch.float64).to(dtype).repeat(len(powers))
+        made = torch.compile(torch.ldexp, backend=compiler)(x, exponents)
+        torch.testing.assert_close(made, torch.ldexp(x, exponents), rtol=0, atol=0, equal_nan=True)
+
+
 GAPS = {
     "columns": torch.randn(4, 5, 6)[..., ::2],
     "rows": torch.randn(6, 5, 4).permute(2, 1, 0)[:, ::2],

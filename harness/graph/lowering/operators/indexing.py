@@ -77,6 +77,8 @@ def searching(boundaries: int, values: int) -> Rule:
 
     def lower(call: Call) -> Lowered:
         rows, sought = call.tensor(boundaries, "sorted_sequence"), call.tensor(values, "self")
+        if boundaries and rows.rank != 1:
+            raise call.reject(f"boundaries of {rows.rank} dimensions", "one dimension")
         count = rows.shape[-1] if rows.rank else sympy.S.One
         if not count.is_Integer:
             raise call.reject(f"{count} boundaries", "a number known when compiling")

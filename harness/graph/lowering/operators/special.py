@@ -180,9 +180,24 @@ def least_multiple(scalar: Scalar, left: Value, right: Value) -> Value:
     return scalar.op(Op.ABS, scalar.mul(quotient, right))
 
 
-def ldexp(scalar: Scalar, left: Value, right: Value) -> Value:
-    """``self * 2 ** other``, each step in the result's type, as in eager mode."""
-    return scalar.mul(left, scalar.op(Op.POW, scalar.like(2, left), right))
+def ldexp(call: Call) -> Lowered:
+    """``self * 2 ** other``, a power of floats rounded as in eager mode. Of integers, which as there
+    wrap around at 32 bits, it is a factor in float64, whose exponent is written as bits."""
+    scalar, left, double = call.scalar, call.operand(0), call.dtype is DType.F64
+    if call.tensor(1).dtype.is_float:
+        power = scalar.op(Op.POW, scalar.like(2, left), call.operand(1))
+        return call.result(scalar.mul(left, power))
+    value = scalar.cast(left, DType.F64)
+    exponent = scalar.cast(call.operand(1, dtype=DType.I32), DType.I64)
+    most = scalar.like(1000, exponent)
+    for _ in range(3 if double else 1):
+        step = scalar.op(
+            Op.MAXIMUM, scalar.op(Op.MINIMUM, exponent, most), scalar.like(-1000, most)
+        )
+        bits = scalar.op(Op.SHIFT_LEFT, scalar.shift(step, 1023), scalar.like(52, step))
+        value = scalar.mul(value, scalar.builder.compute(Op.BITCAST, bits, dtype=DType.F64))
+        exponent = scalar.sub(exponent, step)
+    return call.result(scalar.cast(value, left.dtype))
 
 
 def angle(scalar: Scalar, value: Value) -> Value:
@@ -236,7 +251,7 @@ RULES: Rules = {
     "aten.fmax.default": _ignoring_nan(Op.MAXIMUM),
     "aten.fmin.default": _ignoring_nan(Op.MINIMUM),
     "aten.lcm.default": elementwise(least_multiple, 2),
-    "aten.ldexp.Tensor": elementwise(ldexp, 2),
+    "aten.ldexp.Tensor": Rule(ldexp),
     "aten.angle.default": elementwise(angle, 1),
     "aten.frexp.Tensor": Rule(frexp),
 }
