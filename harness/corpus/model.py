@@ -6,9 +6,6 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 
-KINDS = ("scatter", "reduction", "gather", "layout", "pointwise")
-"""What a pattern is, by its operators; the first that fits."""
-
 
 @dataclass(frozen=True, slots=True)
 class Capture:

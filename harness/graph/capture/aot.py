@@ -210,9 +210,9 @@ def compile_joint(
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
-    dense_masks(gm)
-    resampled(gm)
-    fill_masks(gm)
+    for rewrite in (dense_masks, resampled, fill_masks):
+        rewrite(gm)
+    table = decompositions(eager_random) | rules_of_device() | _list_rules()
     fixed = [False]  # whether gradients that do not exist are not made up
 
     def relaid(graph: fx.GraphModule) -> None:
@@ -242,13 +242,12 @@ def compile_joint(
 
         return compiled_part
 
-    table = decompositions(eager_random) | rules_of_device() | _list_rules()
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
         inference_compiler=part(inference, whole=True),
         partition_fn=partition,
-        decompositions=table | counted_masks(table),
+        decompositions=counted_masks(table),
         keep_inference_input_mutations=True,
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor

@@ -177,7 +177,7 @@ def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) ->
     if not isinstance(value, torch.SymFloat):
         return NotImplemented
     ones = op(like, 1.0, **options)
-    return (ones * value).to(ones.dtype)
+    return _aten.mul.Tensor(ones, value).to(ones.dtype)
 
 
 def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:

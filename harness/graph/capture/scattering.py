@@ -54,16 +54,16 @@ def _assign(x: Any, index: Any, value: Any) -> None:
 
 
 def counted_masks(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Rules for one trace, over those of ``table``. The gradient of ``x[mask] = rows`` are the rows
-    where the mask is true: as many as were written, which tracing alone does not know."""
+    """``table`` for one trace. The gradient of ``x[mask] = rows`` are the rows where the mask is
+    true: as many as were written, which tracing alone does not know."""
     put_op, index_op = _aten.index_put.default, _aten.index.Tensor
     counts = WeakIdKeyDictionary()
 
     def put(x: Tensor, indices: Any, values: Tensor, *args: Any, **kwargs: Any) -> Any:
         given = [one for one in indices if one is not None]
-        if len(given) == 1 and given[0].dtype is torch.bool:
-            behind = x.dim() - given[0].dim() - list(indices).index(given[0])
-            rows = values.shape[-1 - behind] if values.dim() > behind else 1
+        behind = x.dim() - list(indices).index(given[0]) - given[0].dim()
+        if len(given) == 1 and given[0].dtype is torch.bool and values.dim() > behind:
+            rows = values.shape[-1 - behind]
             if not free_unbacked_symbols(rows) and rows != 1:
                 counts[given[0]] = rows
         return table[put_op](x, indices, values, *args, **kwargs)
@@ -71,13 +71,10 @@ def counted_masks(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable
     def index(x: Tensor, indices: Any) -> Any:
         if not any(one in counts for one in indices):
             return table[index_op](x, indices)
-        places: list[Any] = []
-        for one in indices:
-            counted = one in counts
-            places += torch.nonzero_static(one, size=counts[one]).T if counted else [one]
-        return index_op(x, places)
+        found = [torch.nonzero_static(i, size=counts[i]).T if i in counts else [i] for i in indices]
+        return index_op(x, [one for places in found for one in places])
 
-    return {put_op: put, index_op: index}
+    return {**table, put_op: put, index_op: index}
 
 
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:

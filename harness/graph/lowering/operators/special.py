@@ -181,8 +181,8 @@ def least_multiple(scalar: Scalar, left: Value, right: Value) -> Value:
 
 
 def ldexp(call: Call) -> Lowered:
-    """``self * 2 ** other``, a power of floats rounded as in eager mode. Of integers, which as there
-    wrap around at 32 bits, it is a factor in float64, whose exponent is written as bits."""
+    """``self * 2 ** other``, a power of floats rounded as in eager mode. Of integers, which wrap
+    around at 32 bits as there, it is a factor in float64, whose exponent is written as bits."""
     scalar, left, double = call.scalar, call.operand(0), call.dtype is DType.F64
     if call.tensor(1).dtype.is_float:
         power = scalar.op(Op.POW, scalar.like(2, left), call.operand(1))
