@@ -353,6 +353,8 @@ def _spoilt(results: Path, commits: list[str], what: str) -> None:
     elif what == "duplicate":
         kernels = (*graph.kernels, graph.kernels[4])
         whole = replace(whole, graphs=(replace(graph, kernels=kernels),))
+    elif what == "a graph twice":
+        whole = replace(whole, graphs=(graph, replace(graph, kernels=graph.kernels[4:5])))
     elif what == "a machine that lies":
         whole = replace(whole, machine=replace(whole.machine, gpu="NVIDIA B200"))
     files[7].unlink()
@@ -371,6 +373,7 @@ def _spoilt(results: Path, commits: list[str], what: str) -> None:
         ("constant", "kernel triton_poi_k4_0 of block: all 30 samples are 0.02 ms"),
         ("another method", "kernel triton_poi_k4_0 of block: mixes methods of measuring: 2"),
         ("duplicate", "kernel triton_poi_k4_0 of block: it is there twice"),
+        ("a graph twice", "kernel triton_poi_k4_0 of block: it is there twice"),
         ("empty", "holds no kernels"),
         ("a machine that lies", "and was made on NVIDIA B200"),
     ],
@@ -388,7 +391,7 @@ def test_what_a_file_should_not_hold_is_named_and_the_rest_is_judged(
     # Eight kernels and their graph, without what is no figure of them.
     assert document["judged"] == 9
     assert not document["changes"]
-    lost = {"empty": 9, "a machine that lies": 9, "duplicate": 0}.get(what, 2)
+    lost = {"empty": 9, "a machine that lies": 9, "duplicate": 0, "a graph twice": 0}.get(what, 2)
     assert document["points"] == 9 * POINTS - lost
     assert said in " ".join(harness("changes", "--repository", commits[0]).out.split())
 
