@@ -17,7 +17,10 @@ smallest p that the table asks for first): fewer tables say as much of worlds th
 In calm ones it is too low, since an unchanged kernel that is far off adds to every p of its table,
 and so it is in small tables, where each has a say in what is learnt. With ``--earlier``
 as many pairs of runs of unchanged code, drawn in the same world, say what moves between runs where
-the table itself does not.
+the table itself does not. *MDE found* (``--detectable``): of the kernels that may have changed,
+each made slower by the smallest effect that its own table says it would tell from nothing in 95 %,
+the share of which it does (p, adjusted; within the margin the verdict is SAME). Those of which the
+table says that it would detect nothing below 10 % are left out; the median of the others is given.
 """
 
 from __future__ import annotations
@@ -41,6 +44,8 @@ from harness.measure.noise.judge import Rules, Verdict, judge
 
 Block = NDArray[np.float64]
 CHANGE, ABOVE, UNCHANGED = 0.02, 0.02, 0.9
+LARGEST = 0.1
+"""Minimum detectable effects above this promise nothing."""
 EARLIER = 10**6
 """Tables from this number on are earlier runs, in which nothing changed."""
 
@@ -246,6 +251,24 @@ def mean_by_controls(asked: Asked, tables: int) -> str:
     return f"{scale * found:.1f} ({scale * np.nan_to_num(low):.1f}–{scale * high:.1f})"
 
 
+def promised(asked: Asked, tables: range) -> str:
+    """The share of minimum detectable effects that are detected, and their median."""
+    found, stated = 0, []
+    for number in tables:
+        pairs, _ = table(asked, number, 0.0)
+        every, _ = estimate(pairs, paired=False, between=earlier(asked, number))
+        mine = [one for one, pair in zip(every, pairs, strict=True) if not pair.identical]
+        for n, effect in enumerate(judge(mine, Rules())):
+            if effect.mde > LARGEST:
+                continue
+            moved = replace(mine[n], log_ratio=mine[n].log_ratio + float(np.log1p(effect.mde)))
+            said = judge([*mine[:n], moved, *mine[n + 1 :]], Rules())[n]
+            found += said.ratio > 1 and said.adjusted <= Rules().alpha
+            stated.append(effect.mde)
+    middle = f" of {100 * np.median(stated):.2g} %" if stated else ""
+    return f"{percent(found, len(stated))}{middle}"
+
+
 def rates(asked: Asked, tables: int, with_changes: int, first: int) -> tuple[int, int, int, int]:
     """False tables; changed kernels, those found, and those called SAME. Tables are numbered from
     ``first`` on."""
@@ -284,10 +307,11 @@ def main() -> None:
     parser.add_argument("--earlier", type=int, default=0, help="earlier pairs of runs")
     parser.add_argument("--world", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--by-controls", type=int, default=0, help="so many tables")
+    parser.add_argument("--detectable", type=int, default=0, help="so many tables")
     given = parser.parse_args()
     head = "| world | kernels | processes | false tables % | 2 % found % | SAME wrong % "
-    print(f"{head}| by controls |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"{head}| by controls | MDE found % |")
+    print("|---|---|---|---|---|---|---|---|")
     for world in given.world:
         for kernels in given.kernels:
             for processes in given.processes:
@@ -297,6 +321,8 @@ def main() -> None:
                 cells.append(percent(same, changed))
                 several = given.by_controls
                 cells.append(mean_by_controls(asked, several) if several else "–")
+                some = range(given.first, given.first + given.detectable)
+                cells.append(promised(asked, some) if some else "–")
                 row = [world, str(kernels), str(processes), *cells]
                 print(f"| {' | '.join(row)} |", flush=True)
 

@@ -249,14 +249,15 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
         columns[name] = _as(column, kind)
     joined = pc.binary_join(read.column("origins"), "\n").to_pylist()
     graph, region, name = (read.column(each).to_pylist() for each in ("graph", "region", "name"))
-    known = [*zip(graph, region, joined, name, strict=True)]
-    columns["key"] = _as(pa.array(schema.series_keys(known), pa.string()), kinds["key"])
+    codes = read.column("code_hash").to_pylist()
+    known = [*zip(graph, region, joined, name, codes, strict=True)]
+    keys = pa.array(schema.series_keys(one[:4] for one in known), pa.string())
+    columns["key"] = _as(keys, kinds["key"])
     failed, why = pc.equal(read["check"], "failed"), pc.not_equal(read["reason"], "")
     columns["failed"] = pc.fill_null(pc.or_kleene(failed, why), False)
     # A graph that is there twice holds kernels of which each record knows one.
-    coded = [*zip(known, read.column("code_hash").to_pylist(), strict=True)]
-    first = {one: n for n, one in reversed([*enumerate(coded)])}
-    again = pa.array([first[one] < n for n, one in enumerate(coded)], pa.bool_())
+    first = {one: n for n, one in reversed([*enumerate(known)])}
+    again = pa.array([first[one] < n for n, one in enumerate(known)], pa.bool_())
     problem = pc.if_else(again, TWICE, read["problem"].combine_chunks())
     wrong = pc.not_equal(problem, "")
     texts = zip(name, graph, problem.to_pylist(), strict=True)

@@ -35,7 +35,10 @@ def find(results: Path, name: str = LATEST) -> Path:
     if name == LATEST:
         return ([path for path in known if not is_imported(path)] or known)[-1]
     matches = [path for path in known if path.stem.startswith(name)]
-    matches = matches or [path for path in known if _is_commit(name, _commit(path))]
+    given = name.lower()
+    if not matches and len(given) >= _FEWEST:
+        both = [(path, _commit(path)) for path in known]
+        matches = [p for p, one in both if one.startswith(given) or given.startswith(one)]
     if len(matches) == 1 or any(path.stem == name for path in matches):
         return next((path for path in matches if path.stem == name), matches[0])
     if matches:
@@ -58,13 +61,6 @@ def find(results: Path, name: str = LATEST) -> Path:
 def no_runs(results: Path) -> UnknownName:
     """That nothing is recorded."""
     return UnknownName("there are no runs yet", str(results), remedy="make one: harness run")
-
-
-def _is_commit(name: str, commit: str) -> bool:
-    """Whether ``name`` is the beginning of a commit that a run's identifier abbreviates as
-    ``commit``, in four digits or more."""
-    name = name.lower()
-    return len(name) >= _FEWEST and (commit.startswith(name) or name.startswith(commit))
 
 
 def is_imported(path: Path) -> bool:

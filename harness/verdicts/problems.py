@@ -66,17 +66,11 @@ def _name(side: Side) -> str:
 
 def without_duplicates(graphs: Sequence[GraphRecord]) -> list[GraphRecord]:
     """``graphs`` with each kernel once."""
-    return [
-        replace(
-            graph,
-            kernels=tuple(
-                kernel
-                for kernel, why in zip(graph.kernels, graph.problems, strict=True)
-                if why != TWICE
-            ),
-        )
-        for graph in graphs
-    ]
+    found = []
+    for graph in graphs:
+        each = zip(graph.kernels, graph.problems, strict=True)
+        found.append(replace(graph, kernels=tuple(one for one, why in each if why != TWICE)))
+    return found
 
 
 def broken_in(a: Side, b: Side, matches: Sequence[Match]) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.history.changes import events, whole_runs
 from harness.history.changes.changepoints import detect
@@ -197,12 +196,16 @@ def _rank(change: Change) -> tuple[object, ...]:
 
 
 def _noisy(known: History, every: Sequence[Series], settings: Settings) -> tuple[list[Change], int]:
+    # For each run a number for its day and board.
+    days = [(r.created[:_DATE], r.gpu_uuid) if r.created else n for n, r in enumerate(known.runs)]
+    places = {day: n for n, day in enumerate(dict.fromkeys(days))}
+    of_run = np.array([places[day] for day in days], np.int64)
     judged = detect(
         [series.values for series in every],
         [series.environment for series in every],
         settings,
         [series.positions for series in every],
-        _days(known, every),
+        [of_run[series.runs] for series in every],
     )
     found = []
     for series, judgement in zip(every, judged, strict=True):
@@ -228,14 +231,6 @@ def _other_work(known: History, series: Series, before: int, after: int) -> bool
         runs = frame["run"].to_numpy()
         one, other = (whole[mine & (runs == series.runs[n])].sum() for n in (before, after))
     return bool(abs(other - one) > _SAME_WORK * one)
-
-
-def _days(known: History, every: Sequence[Series]) -> list[NDArray[np.int64]]:
-    """For each point of each series a number for the day and the board of its run."""
-    days = [(r.created[:_DATE], r.gpu_uuid) if r.created else n for n, r in enumerate(known.runs)]
-    places: dict[object, int] = {}
-    of_run = np.array([places.setdefault(day, len(places)) for day in days], np.int64)
-    return [of_run[series.runs] for series in every]
 
 
 def _of_step(known: History, series: Series, event: Event, settings: Settings) -> Change:

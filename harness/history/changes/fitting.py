@@ -239,11 +239,9 @@ class Fit:
 def judge(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
     """Drop the least certain of ``cuts`` until each of the rest is certain enough. Each lies where
     it explains most between the others: it may have been proposed beside one that is dropped."""
-    cuts, run = list(cuts), settings.shortest_run
+    sums = known.sums(row)
     while True:
-        for j in range(len(cuts)):
-            start, gains = _gains(row, cuts, j, known)
-            cuts[j] = start + run + int(gains[run - 1 : len(gains) + 1 - run].argmax())
+        cuts = list(sums.placed(cuts, settings.shortest_run))
         found = fit(row, cuts, known, settings)
         if not cuts or found.p.max() <= settings.alone:
             return found
@@ -360,18 +358,6 @@ def _run(edges: list[int], weak: NDArray[np.bool_], longest: int) -> int | None:
 def where(row: Block, j: int, known: Noise, found: Fit) -> tuple[int, Block]:
     """The positions that the ``j``-th step may have (95 %) between its neighbours: the first, and
     for it and those that follow what a step there adds to the fit."""
-    start, gains = _gains(row, found.cuts, j, known)
+    start, gains = known.sums(row).gains(found.cuts, j)
     near = np.flatnonzero(gains >= gains[found.cuts[j] - start - 1] - 2 * POSITION * found.variance)
     return start + 1 + int(near[0]), gains[near[0] : near[-1] + 1]
-
-
-def _gains(row: Block, cuts: Sequence[int], j: int, known: Noise) -> tuple[int, Block]:
-    """The cut before the ``j``-th of ``cuts``, and what a step at each place from there to the one
-    behind it adds to the fit of the others, under the likeliest structure."""
-    edges, n = [0, *cuts, len(row)], known.likeliest
-    gram, moments = known.shape.grams[n], known.shape.moments[n] @ (row - np.median(row))
-    others = [0, *cuts[:j], *cuts[j + 1 :]]
-    share = np.linalg.solve(gram[np.ix_(others, others)], gram[others])
-    between = slice(edges[j] + 1, edges[j + 2])
-    power = (np.diagonal(gram) - (share * gram[others]).sum(axis=0))[between]
-    return edges[j], (moments - moments[others] @ share)[between] ** 2 / power

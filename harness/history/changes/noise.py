@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape
+from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape, Sums
 
 if TYPE_CHECKING:
     from harness.measure.noise.variance import Prior
@@ -106,10 +106,9 @@ class Noise:
     limit: float = 0.0
     freedom: float = 0.0
 
-    @property
-    def likeliest(self) -> int:
-        """The number of the structure with the largest weight."""
-        return int(self.numbers[self.weights.argmax()])
+    def sums(self, row: Block) -> Sums:
+        """Those of ``row`` under the structure with the largest weight."""
+        return self.shape.sums(row[None], self.numbers[[self.weights.argmax()]])
 
     @property
     def spread(self) -> float:
@@ -143,7 +142,10 @@ def learn_scales(
         left = np.array([block.shape[1] - 1.0 - len(row.cuts) for row in rows])
         own.append(_own(block, shape, rows) / left)
         freedom.append(left)
-    levels = _usual_values(blocks)
+    # Noise may depend on a row's usual value, but where they differ little chance would decide how.
+    middle = [np.median(block, axis=1) for block in blocks]
+    alike = np.ptp(np.concatenate(middle)) < SPAN
+    levels = [np.ones(len(each)) if alike else np.exp(each) for each in middle]
     every = [np.concatenate(each) for each in (levels, own, freedom)]
     step = -(-len(every[0]) // ENOUGH)
     prior = variance.fit_prior(*(each[::step] for each in every))
@@ -171,15 +173,6 @@ def _own(block: Block, shape: Shape, rows: Sequence[Explained]) -> Block:
         _, rest, _ = shape.sums(block[members], np.array([m])).fit(cuts)
         found[members] = rest[0]
     return found
-
-
-def _usual_values(blocks: Sequence[Block]) -> list[Block]:
-    """Each row's usual value, which its noise may depend on; all the same where they differ so
-    little that chance would decide on what."""
-    middle = [np.median(block, axis=1) for block in blocks]
-    if np.ptp(np.concatenate(middle)) < SPAN:
-        return [np.ones(len(block)) for block in blocks]
-    return [np.exp(each) for each in middle]
 
 
 def _usual(prior: Prior, level: Block, freedom: Block) -> tuple[Block, Block, float]:

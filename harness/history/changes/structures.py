@@ -126,7 +126,8 @@ class Shape:
         self, block: Block, proposed: Sequence[list[int]]
     ) -> tuple[Block, list[list[Cuts]]]:
         """The smallest loss of each row under each structure (of all ``STRUCTURES``), and the steps
-        at which it is reached: all ``proposed`` ones, or those less some that matter least."""
+        at which it is reached: all ``proposed`` ones, or those less some that matter least. Each
+        lies where it explains most: beside one that is left out it may have lain elsewhere."""
         mine = [n for n, one in enumerate(STRUCTURES) if one in self.structures]
         losses = np.full((len(block), len(STRUCTURES)), np.inf)
         likely: list[list[Cuts]] = [[()] * len(STRUCTURES) for _ in block]
@@ -134,8 +135,10 @@ class Shape:
             sums = self.sums(block[start : start + _AT_ONCE])
             losses[start : start + _AT_ONCE, mine] = sums.losses(())
             for j, cuts in enumerate(proposed[start : start + _AT_ONCE], start):
+                own = sums.row(j - start)
                 for some in _nested(block[j], cuts):
-                    loss = sums.row(j - start).losses(some)[0]
+                    some = own.placed(some)
+                    loss = own.losses(some)[0]
                     for n, one in zip(mine, loss.tolist(), strict=True):
                         if one < losses[j, n]:
                             losses[j, n], likely[j][n] = one, some
@@ -167,6 +170,25 @@ class Sums:
         """Those of one row."""
         each = slice(j, j + 1)
         return Sums(self.shape, self.numbers, self.squares[:, each], self.moments[:, :, each])
+
+    def placed(self, cuts: Sequence[int], run: int = 2) -> Cuts:
+        """The ``cuts`` of the first row, each where it explains most between the others; levels
+        have ``run`` points at least."""
+        found = list(cuts)
+        for j in range(len(found)):
+            start, gains = self.gains(found, j)
+            found[j] = start + run + int(gains[run - 1 : len(gains) + 1 - run].argmax())
+        return tuple(found)
+
+    def gains(self, cuts: Sequence[int], j: int) -> tuple[int, Block]:
+        """The cut before the ``j``-th of ``cuts``, and what a step of the first row at each place
+        from there to the one behind it adds to the fit of the others, under the first structure."""
+        gram, moments = self.shape.grams[self.numbers][0], self.moments[0, :, 0]
+        edges, others = [0, *cuts, len(gram)], [0, *cuts[:j], *cuts[j + 1 :]]
+        share = np.linalg.solve(gram[np.ix_(others, others)], gram[others])
+        between = slice(edges[j] + 1, edges[j + 2])
+        power = (np.diagonal(gram) - (share * gram[others]).sum(axis=0))[between]
+        return edges[j], (moments - moments[others] @ share)[between] ** 2 / power
 
     def fit(self, cuts: Sequence[int]) -> tuple[Block, Block, Block]:
         """Generalised least squares of a level and a step at each of ``cuts``: their sizes

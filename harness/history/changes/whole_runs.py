@@ -89,12 +89,18 @@ def _effects(known: History, members: Sequence[Series]) -> tuple[NDArray[np.floa
 
 def polished(block: NDArray[np.float64]) -> NDArray[np.float64]:
     """The common effect of each column of a ``block`` with a row per level (NaN: not measured),
-    by median polish; their median is 0."""
+    by median polish; their median is 0, and they are drawn to it as far as chance made them."""
     moved = np.zeros(block.shape[1])
     for _ in range(_ROUNDS):
         own = np.nanmedian(block - moved, axis=1)
         moved = np.nanmedian(block - own[:, None], axis=0)
-    return np.asarray(moved - np.median(moved))
+    moved = moved - np.median(moved)
+    # What a median of so many may be off by; what all of them move by beyond that is real.
+    own = np.nanmedian(block - moved, axis=1)
+    rest = np.nanmedian(np.abs(block - own[:, None] - moved), axis=0) / noise.NORMAL_MEDIAN
+    error = np.pi / 2 * rest**2 / np.maximum(np.isfinite(block).sum(axis=0), 1)
+    real = max(0.0, float((moved**2 - error).mean()))
+    return np.asarray(moved * real / np.maximum(real + error, 1e-30))
 
 
 def _levels(

@@ -12,6 +12,7 @@ import pytest
 from harness.history.changes import noise
 from harness.history.changes.noise import Noise
 from harness.history.changes.structures import Shape, explain
+from harness.history.changes.whole_runs import polished
 
 
 def learnt(block: np.ndarray) -> noise.Scales:
@@ -99,3 +100,21 @@ def test_judging_takes_no_library_that_takes_a_second_to_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_step_is_explained_where_it_lies_and_not_where_it_was_proposed_beside_others() -> None:
+    """Or a level that wanders explains it better than any of the proposals."""
+    rng = np.random.default_rng(3)
+    row = rng.normal(size=(1, 60)) + 5 * (np.arange(60) >= 44)
+    ((found,),) = explain([Shape(np.arange(60), np.ones(60))], [row], [[[40, 48]]])
+    assert found.cuts == [44]
+    assert found.weights[0] > 0.9
+
+
+def test_what_all_kernels_do_by_chance_is_no_common_effect() -> None:
+    rng = np.random.default_rng(5)
+    white = rng.normal(size=(50, 60))
+    assert np.abs(polished(white)).mean() < 0.03  # a median is 0.14 off
+    days = 2 * np.repeat(rng.normal(size=12), 5)
+    left = days - np.median(days) - polished(white + days)
+    assert np.abs(left - np.median(left)).mean() < 0.2
