@@ -62,6 +62,11 @@ class Answer:
         """Print the answer."""
         output.print_report(report, self.form, self.options, whole=self.whole)
 
+    def note_nothing_like(self, found: object, what: str) -> None:
+        """Say that nothing is like the patterns of ``-k``, if nothing is ``found``."""
+        if self.only and not found:
+            self.note(f"-k: no {what} is like {' '.join(self.only)} (a part of a name, or * and ?)")
+
     def progress(self, title: str) -> AbstractContextManager[Progress]:
         """A progress bar, where somebody watches, or what -q and -v make of it."""
         usual = self.watch is Watch.USUAL
@@ -159,10 +164,10 @@ def command(
             answer = Answer(settings.current(), _form(chosen), **more, watch=watch)
             status = wanted(answer, *args, **given) or FINE
             sys.stdout.flush()
-        except KeyboardInterrupt:
-            output.note("interrupted")  # commands that keep something say so themselves
-            status = INTERRUPTED
-        except (MemoryError, Exception) as error:
+        except (KeyboardInterrupt, MemoryError, Exception) as error:
+            if _is_interrupt(error):
+                output.note("interrupted")  # commands that keep something say so themselves
+                raise typer.Exit(INTERRUPTED) from None
             if debug and not isinstance(error, BrokenPipeError) or _is_for_typer(error):
                 raise
             status = _told(error, as_json=chosen["as_json"])
@@ -250,6 +255,13 @@ def _is_for_typer(error: BaseException) -> bool:
     if isinstance(error, typer.Exit | typer.Abort | SystemExit):
         return True
     return hasattr(error, "exit_code") and hasattr(error, "show")
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is what ``error`` began with: libraries make errors of their own of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _unwritable(error: OSError) -> int:

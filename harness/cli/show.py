@@ -52,6 +52,7 @@ def show(
     answer.recover()
     path = lookup.find(answer.options.results, run)
     found = chosen(store.load(path), answer.only)
+    answer.note_nothing_like(found.graphs, "graph or kernel of the run")
     if kernel is not None:
         output.emit_file(_module(found, kernel))
         return FINE
@@ -148,16 +149,16 @@ def list_(
     options = answer.options
     if runs:
         answer.recover()
-        answer.tell(_table(_runs(options), answer.only, "runs", _RUN_COLUMNS))
+        answer.tell(_table(_runs(options), answer, "runs", _RUN_COLUMNS))
     elif targets:
-        answer.tell(_table(_targets(), answer.only, "targets", _TARGET_COLUMNS))
+        answer.tell(_table(_targets(), answer, "targets", _TARGET_COLUMNS))
     else:
         suite = queried(suite, where, sample, seed)
         found = _corpus(options, suite, answer.only, models, coverage)
         if found is None and (models or coverage):
             asked = "--models" if models else "--coverage"
             raise UsageError(f"{asked} is of a corpus", got=suite, expected="--suite corpus")
-        answer.tell(found or _suite(options, suite, answer.only))
+        answer.tell(found or _suite(options, suite, answer))
 
 
 def _corpus(
@@ -186,17 +187,18 @@ def _corpus(
     return report.patterns_report(found, chosen)
 
 
-def _suite(options: Options, suite: str, only: Sequence[str]) -> Report:
+def _suite(options: Options, suite: str, answer: Answer) -> Report:
     document: list[dict[str, Any]] = []
     for entry in load_suite(suite, options.suites).entries:
         paths = {name: entry.path(name) for name in entry.entry.graph_names}
         graphs = [
             {"name": name, "file": str(path), "captured": path.is_file()}
             for name, path in paths.items()
-            if is_chosen(only, name, entry.name)
+            if is_chosen(answer.only, name, entry.name)
         ]
         if graphs:
             document.append({**_entry(entry.entry), "graphs": graphs})
+    answer.note_nothing_like(document, "graph of the suite")
     rows: list[Row] = [
         {**{name: value for name, value in entry.items() if name != "graphs"}, **graph}
         for entry in document
@@ -235,15 +237,12 @@ _TARGET_COLUMNS = (
 )
 
 
-def _table(
-    rows: Sequence[Row], only: Sequence[str], what: str, shown: tuple[Column, ...]
-) -> Report:
+def _table(rows: Sequence[Row], answer: Answer, what: str, shown: tuple[Column, ...]) -> Report:
     names = ("run", "machine", "suite", "name", "device")
-    kept = [row for row in rows if is_chosen(only, *(row[n] for n in names if n in row))]
+    kept = [row for row in rows if is_chosen(answer.only, *(row[n] for n in names if n in row))]
+    missing = f"no {what} like that" if rows else f"no {what} yet"
     return Report(
-        lambda: [Table(shown, kept) if kept else Text(f"no {what} yet")],
-        lambda: {what: kept},
-        lambda: kept,
+        lambda: [Table(shown, kept) if kept else Text(missing)], lambda: {what: kept}, lambda: kept
     )
 
 

@@ -351,12 +351,11 @@ def is_file(name: str) -> bool:
 
 def _by_path(path: Path) -> list[GraphFile]:
     """The graph file at ``path``, or those in that folder."""
-    files = [path] if path.is_file() else []
-    if path.is_dir():
-        files = [file for file in sorted(path.glob("*.py")) if is_graph(file)]
+    candidates = [path] if path.is_file() else sorted(path.glob("*.py"))
+    files = [file for file in candidates if is_graph(file)]
     if not files:
         raise UnknownName(
-            "there is no such graph file",
+            "the file holds no graph" if path.is_file() else "there is no such graph file",
             got=str(path),
             expected="a graph saved by harness capture, a folder of them, or a name that harness "
             "list shows",

@@ -50,6 +50,23 @@ def test_exit_status(error: BaseException, expected: int) -> None:
     assert status(error) == expected
 
 
+def test_an_interrupt_that_a_library_made_an_error_of_is_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def importing(answer: Answer) -> None:
+        try:
+            try:
+                raise KeyboardInterrupt
+            except BaseException as error:
+                raise ModuleNotFoundError("could not import the model") from error
+        except ModuleNotFoundError as error:
+            raise UsageError("it could not be built") from error
+
+    with pytest.raises(typer.Exit) as caught:
+        command(importing)()
+    assert caught.value.exit_code == 130 and capsys.readouterr().err == "interrupted\n"
+
+
 @pytest.mark.parametrize(("returned", "expected"), [(None, 0), (0, 0), (1, 1)])
 def test_a_command_ends_with_the_status_it_returns(returned: int | None, expected: int) -> None:
     with pytest.raises(typer.Exit) as caught:

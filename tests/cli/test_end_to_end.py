@@ -238,6 +238,17 @@ def test_a_damaged_graph_file_is_named_with_its_line(harness: Command, tmp_path:
     assert "Traceback" not in answer.err
 
 
+def test_a_file_that_holds_no_graph_is_no_run(
+    harness: Command, results: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import os\n")
+    for command in (("run", script), ("explain", script), ("run", script, QUICK)):
+        answer = harness(*command)
+        assert answer.status == 2 and "the file holds no graph" in answer.err
+    assert not list(results.rglob("*.parquet"))
+
+
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [("llama_block_forwrd", "llama_block_forward"), ("missing.py", "harness list")],

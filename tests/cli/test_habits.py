@@ -70,6 +70,9 @@ def test_k_chooses_graphs_and_kernels(harness: Command, path: Path) -> None:
     assert "per_fused_mul_0" in harness("show", "-k", "FUSED_MUL").out
     assert "per_fused_mul_0" in harness("show", "-k", "per_*_0").out
     assert "0 graphs, 0 kernels" in harness("show", "-k", "softmax").out
+    for command in (("show",), ("list",)):
+        assert "is like [ (a part of a name" in harness(*command, "-k", "[").err
+    assert "no runs like that" in harness("list", "--runs", "-k", "[").out
     graphs = harness("show", "-k", "broken", "--json").json()["graphs"]
     assert [graph["name"] for graph in graphs] == ["broken"]
     rows = harness("compare", "latest", "latest", "-k", "mul_0", "--json").json()["kernels"]
