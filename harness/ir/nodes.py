@@ -229,16 +229,6 @@ class Nest:
     origins: tuple[str, ...]
 
     @property
-    def numel(self) -> sympy.Expr:
-        """Points of the parallel axes."""
-        return points(self.axes)
-
-    @property
-    def rnumel(self) -> sympy.Expr:
-        """Points of the reduction axes (1 without)."""
-        return points(self.raxes)
-
-    @property
     def is_reduction(self) -> bool:
         """Whether anything is reduced, or combined along axes."""
         return bool(self.raxes)

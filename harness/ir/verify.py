@@ -182,7 +182,7 @@ class _NestChecker:
         for axis in self.axes:
             if not all(s.is_positive for s in sympy.sympify(axis.size).free_symbols):
                 self._fail("an axis size is no size", axis.size, "numbers and sizes")
-        if self.nest.raxes and self.nest.rnumel == 1:
+        if self.nest.raxes and ir.points(self.nest.raxes) == 1:
             self._fail("a nest reduces over a single point", "1 point", "its value, unreduced")
 
     def _check_store(self, store: ir.Store) -> None:

@@ -90,21 +90,6 @@ class Samples:
         came, or more than half were left out."""
         return self.stopped in DISTURBED or self.excluded > len(self.ms)
 
-    @property
-    def width(self) -> float | None:
-        """Width of the confidence interval over the median; None if it is not known."""
-        if self.low is None or self.high is None or self.median == 0:
-            return None
-        return (self.high - self.low) / self.median
-
-    @property
-    def spread(self) -> float:
-        """Interquartile range over the median; 0 for fewer than four samples."""
-        if len(self.ms) < 4 or self.median == 0:
-            return 0.0
-        low, _, high = statistics.quantiles(self.ms, n=4)
-        return (high - low) / self.median
-
 
 class Timer(Protocol):
     """Times launches on the device in milliseconds. ``budget_ms`` is wall clock; ``width``

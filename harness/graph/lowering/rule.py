@@ -99,14 +99,6 @@ class Call:
             case _:
                 raise self.reject(f"{name!r} is {arg!r}", "a tensor or a number")
 
-    def layout(self, position: int, name: str = "self") -> TensorType:
-        """The recorded type of a tensor argument, with its strides."""
-        arg = self.raw(position, name)
-        found = self.types.get(arg.name) if isinstance(arg, Ref) else None
-        if found is None:
-            raise self.reject(f"{name!r} is {arg!r}", "a tensor of the graph")
-        return found
-
     def tensors(self, position: int, name: str = "tensors") -> list[Tensor]:
         """A list of tensors."""
         arg = self.raw(position, name)
