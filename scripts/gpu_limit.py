@@ -145,21 +145,29 @@ def rows(n: int) -> Iterator[Case]:
         yield Case("rms norm", label, norm, lambda: [random(m, n), random(n)])
         yield Case("layer norm", label, layer, lambda: [random(m, n), random(n), random(n)])
     if n in (16384, 262144):
+        yield from norms_backward(m, n, label)
         return
     yield Case("loss and gradient", label, loss_step, targets)
     if n == 50257:
         return
-    one = functools.partial(random, m, 1, dtype=torch.float32)
     yield Case("softmax backward", label, softmax_backward, probabilities)
-    yield Case(
-        "rms backward", label, rms_backward, lambda: [random(m, n), random(m, n), random(n), one()]
-    )
-    yield Case(
-        "layer backward",
-        label,
-        layer_backward,
-        lambda: [random(m, n), random(m, n), one(), one(), random(n), random(n)],
-    )
+    yield from norms_backward(m, n, label)
+
+
+def norms_backward(m: int, n: int, label: str) -> Iterator[Case]:
+    """Gradients of everything that a norm of ``m`` rows of ``n`` takes."""
+
+    def one() -> torch.Tensor:
+        return random(m, 1, dtype=torch.float32)
+
+    def rms() -> list[torch.Tensor]:
+        return [random(m, n), random(m, n), random(n), one()]
+
+    def layer() -> list[torch.Tensor]:
+        return [random(m, n), random(m, n), one(), one(), random(n), random(n)]
+
+    yield Case("rms backward", label, rms_backward, rms)
+    yield Case("layer backward", label, layer_backward, layer)
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
