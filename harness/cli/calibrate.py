@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 Processes = Annotated[int, "Fresh processes to time in.", typer.Option(min=2, max=100)]
 Budget = Annotated[float, "Milliseconds for a kernel in a process, at most.", typer.Option(min=1.0)]
 Seconds = Annotated[float | None, "Begin no kernel after so long.", typer.Option(min=1.0)]
-Sessions = Annotated[
-    int | None,
-    "Measure so often, as a whole and slowing nothing down, and state the false tables "
-    "between all that is recorded; 0: measure nothing.",
-    typer.Option(min=0, max=1000),
-]
 Every = Annotated[float, "Hours from one of the --sessions to the next.", typer.Option(min=0.0)]
 
 
@@ -50,7 +44,12 @@ def calibrate(
     seconds: Seconds = None,
     resume: Annotated[bool, "Go on with this machine's last one that was interrupted."] = False,
     show: Annotated[bool, "Print the newest one again; measure nothing."] = False,
-    sessions: Sessions = None,
+    sessions: Annotated[
+        int | None,
+        "Measure so often, as a whole and slowing nothing down, and state the false tables "
+        "between all that is recorded; 0: measure nothing.",
+        typer.Option(min=0, max=1000),
+    ] = None,
     every: Every = 1.0,
     jobs: Jobs = None,
     commit: Commit = None,

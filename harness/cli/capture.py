@@ -21,22 +21,6 @@ if TYPE_CHECKING:  # these import torch or sympy
     from harness.graph.model import Graph
 
 
-_Sizes = Annotated[
-    list[str] | None,
-    "An option of the model or its inputs; may be repeated.",
-    typer.Option("--size", "-s", metavar="NAME=VALUE"),
-]
-_SmallSizes = Annotated[
-    list[str] | None,
-    "Capture again at this size into small/ beside the file, for checks without "
-    "a GPU; may be repeated.",
-    typer.Option(metavar="NAME=VALUE"),
-]
-
-
-_Name = Annotated[str, "What the graphs are called."]
-
-
 @command
 def capture(
     answer: Answer,
@@ -52,9 +36,18 @@ def capture(
     training: Annotated[bool, "Forward and backward graphs."] = False,
     optimizer: Annotated[bool, "An AdamW step over the model's parameters."] = False,
     dtype: Annotated[str, "Type of parameters and floating inputs (bf16, f16, …)."] = "f32",
-    size: _Sizes = None,
-    small: _SmallSizes = None,
-    name: _Name = "",
+    size: Annotated[
+        list[str] | None,
+        "An option of the model or its inputs; may be repeated.",
+        typer.Option("--size", "-s", metavar="NAME=VALUE"),
+    ] = None,
+    small: Annotated[
+        list[str] | None,
+        "Capture again at this size into small/ beside the file, for checks without "
+        "a GPU; may be repeated.",
+        typer.Option(metavar="NAME=VALUE"),
+    ] = None,
+    name: Annotated[str, "What the graphs are called."] = "",
     force: Annotated[bool, "Replace a file even if it is not a graph."] = False,
 ) -> None:
     """Capture a model's graphs, without loading or allocating a weight.

@@ -19,17 +19,15 @@ from harness.history.changes.series import arrange
 from harness.records import metrics
 from harness.report.changes import changes_report, chosen
 
-_Metrics = Annotated[
-    list[str] | None,
-    f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
-    "(other compilers) if there are any; the static ones where nothing was timed.",
-]
-
 
 @command(table=True, only=True, gate=True)
 def changes(
     answer: Answer,
-    metric: _Metrics = None,
+    metric: Annotated[
+        list[str] | None,
+        f"{', '.join(metrics.names())}; repeatable. Default: ms, and peers "
+        "(other compilers) if there are any; the static ones where nothing was timed.",
+    ] = None,
     ack: AckFile = None,
     order: Order = "history",
     repository: Repository = None,

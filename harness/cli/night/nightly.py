@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,29 +36,24 @@ if TYPE_CHECKING:
     from harness.report.site.pages import Written
     from harness.report.site.tonight import Tonight
 
-_Baseline: TypeAlias = Annotated[
-    str | None, "Compare with this run. Default: the accepted.", typer.Option(metavar="RUN")
-]
-_Budget: TypeAlias = Annotated[
-    float | None,
-    "Likely worst first; what is left out is said.",
-    typer.Option(min=0.1, metavar="MINUTES"),
-]
-_Green: TypeAlias = Annotated[bool, "Move the baseline if nothing became slower."]
-_Metrics: TypeAlias = Annotated[
-    Path | None, "Write OpenMetrics there.", typer.Option(metavar="FILE")
-]
-
 
 @command(table=True, cases=True, gate=True)
 def nightly(
     answer: Answer,
     graphs: arguments.Graphs = None,
     suite: arguments.Suite = "default",
-    baseline: _Baseline = None,
-    budget: _Budget = None,
-    accept_green: _Green = False,
-    metrics: _Metrics = None,
+    baseline: Annotated[
+        str | None, "Compare with this run. Default: the accepted.", typer.Option(metavar="RUN")
+    ] = None,
+    budget: Annotated[
+        float | None,
+        "Likely worst first; what is left out is said.",
+        typer.Option(min=0.1, metavar="MINUTES"),
+    ] = None,
+    accept_green: Annotated[bool, "Move the baseline if nothing became slower."] = False,
+    metrics: Annotated[
+        Path | None, "Write OpenMetrics there.", typer.Option(metavar="FILE")
+    ] = None,
     ack: arguments.AckFile = None,
     timing: arguments.Timing = None,
     jobs: arguments.Jobs = None,

@@ -217,22 +217,6 @@ class _Asked:
         )
 
 
-_Environment = Annotated[
-    list[str] | None,
-    "Search interpreters instead of commits, in this order (repeat it).",
-    typer.Option(metavar="NAME=PYTHON"),
-]
-_ConfigsFrom = Annotated[
-    str | None,
-    "Time in the configuration that this run recorded, not in the module's default.",
-    typer.Option(metavar="RUN"),
-]
-_Error = Annotated[float, "Chance of a wrong answer.", typer.Option(min=1e-6, max=0.5)]
-_Output = Annotated[
-    Path | None, "Where both modules go. Default: the cache.", typer.Option("--output", "-o")
-]
-
-
 @command(gate=True)
 def bisect(
     answer: Answer,
@@ -241,10 +225,20 @@ def bisect(
     bad: Annotated[str, "The same, later and slower.", typer.Argument(metavar="BAD")],
     graph: _Graph = None,
     target: TargetName = None,
-    environment: _Environment = None,
-    configs_from: _ConfigsFrom = None,
-    error: _Error = 0.05,
-    output: _Output = None,
+    environment: Annotated[
+        list[str] | None,
+        "Search interpreters instead of commits, in this order (repeat it).",
+        typer.Option(metavar="NAME=PYTHON"),
+    ] = None,
+    configs_from: Annotated[
+        str | None,
+        "Time in the configuration that this run recorded, not in the module's default.",
+        typer.Option(metavar="RUN"),
+    ] = None,
+    error: Annotated[float, "Chance of a wrong answer.", typer.Option(min=1e-6, max=0.5)] = 0.05,
+    output: Annotated[
+        Path | None, "Where both modules go. Default: the cache.", typer.Option("--output", "-o")
+    ] = None,
 ) -> int:
     """Find the commit, or the torch and triton, that made a kernel slower.
 
