@@ -49,3 +49,32 @@ def test_a_library_call_of_another_type_than_recorded_is_brought_into_it(
     x, y = torch.randn(8, 16, dtype=torch.bfloat16), torch.randn(8, 16)
     found = torch.compile(lambda x, y: F.soft_margin_loss(x, y) * 2, backend=compiler)(x, y)
     torch.testing.assert_close(found.bfloat16(), F.soft_margin_loss(x, y) * 2)
+
+
+REFUSED = {
+    "cross_entropy": lambda x, y: F.cross_entropy(x, y[:, 0].int() % 3),
+    "cross_entropy of images": lambda x, y: F.cross_entropy(x.T[None], y[None, :, 0].int() % 3),
+    "binary_cross_entropy": lambda x, y: F.binary_cross_entropy(x.sigmoid(), y.sigmoid()),
+    "heaviside": lambda x, y: torch.heaviside(x.detach(), y),
+    "cross": torch.linalg.cross,
+    "cdist": torch.cdist,
+    "grid_sample": lambda x, y: F.grid_sample(
+        x[None, None], y[None, None, :, :2], align_corners=True
+    ),
+    "huber_loss": F.huber_loss,
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_types_that_eager_mode_refuses_are_refused_in_its_words(
+    compiler: Compiler, name: str
+) -> None:
+    x, y = torch.randn(4, 3, requires_grad=True), torch.rand(4, 3, dtype=torch.float64)
+    compiled = torch.compile(REFUSED[name], backend=compiler)
+    said = []
+    for function in (REFUSED[name], compiled):
+        with pytest.raises(RuntimeError) as caught:
+            function(x, y).sum().backward()
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert not any(report.fallbacks for report in compiler.reports)

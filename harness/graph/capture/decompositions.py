@@ -55,6 +55,15 @@ RANDOM = tuple(
 )
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
+_OF_ONE_TYPE = {
+    **dict.fromkeys(("binary_cross_entropy", "heaviside", "linalg_cross"), (0, 1)),
+    **dict.fromkeys(("_cdist_forward", "grid_sampler_2d"), (0, 1)),
+    **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), ()),
+    "huber_loss_backward": (1, 2),
+}
+"""Packets of ``aten`` that eager mode refuses for operands (by position) of several types, or for
+classes of some: then torch is called, which says so."""
+
 _NORM = torch.ops.aten.linalg_vector_norm.default
 if torch.__version__ < "2.13":
     # Traced, it keeps dimensions of size 1 that are counted from behind.
@@ -84,7 +93,19 @@ def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable
     kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
     table = {op: rule for op, rule in table.items() if _packet(op) not in kept}
     table |= layout_rules(table)
+    for op, rule in table.items():
+        name = _packet(op).removeprefix("aten::")
+        if name in _OF_ONE_TYPE:
+            table[op] = functools.partial(_checked, rule, _OF_ONE_TYPE[name])
     return table if eager_random else table | random_rules()
+
+
+def _checked(rule: Callable[..., Any], places: tuple[int, ...], *args: Any, **options: Any) -> Any:
+    """``rule``, left to torch where it would take operands that eager mode refuses."""
+    known = len({args[place].dtype for place in places}) == 1
+    if not places:
+        known = args[1].dtype in (torch.int64, torch.uint8)
+    return rule(*args, **options) if known else NotImplemented
 
 
 def _packet(op: torch._ops.OperatorBase) -> str:
