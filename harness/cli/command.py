@@ -233,8 +233,14 @@ def _told(error: BaseException, *, as_json: bool) -> int:
             # The reader went away (a pager, head): python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED
-        case OSError():
-            return _unwritable(error)
+        case OSError():  # the system's own words about a file or the standard output
+            if error.filename is None:  # the answer could not be written: as above
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            output.note(
+                f"error: {error.filename or 'standard output'}: {error.strerror or error}\n"
+                "  what to do: check the space, the permissions and the name; --debug shows where"
+            )
+            return FAILED
         case _:
             text = " ".join(str(error).split())[:300]
             output.note(
@@ -262,15 +268,3 @@ def _is_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def _unwritable(error: OSError) -> int:
-    """The system's own words about a file or the standard output."""
-    if error.filename is None:  # writing the answer: python would complain once more at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    name = error.filename or "standard output"
-    output.note(
-        f"error: {name}: {error.strerror or error}\n"
-        "  what to do: check the space, the permissions and the name; --debug shows where"
-    )
-    return FAILED

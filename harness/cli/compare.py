@@ -16,7 +16,7 @@ from harness.cli.command import BROKEN, FINE, NOTHING_JUDGED, REGRESSED, UNUSABL
 from harness.errors import UsageError
 from harness.history.between import learn
 from harness.measure.jobs import Effort
-from harness.options import Options, project_root
+from harness.options import project_root
 from harness.target import find_target
 
 if TYPE_CHECKING:
@@ -125,24 +125,19 @@ def confirm(
 
 
 def _tell(answer: Answer, found: Comparison, everything: bool, sort: str) -> int:
-    """Print a comparison; its exit status."""
+    """Print a comparison; its exit status: the worst of it."""
     from harness.report.comparison import Sort, View, chosen, comparison_report
 
     kept = chosen(found, answer.only)
     view = View(len(found.rows), everything, Sort(sort))
     answer.tell(comparison_report(kept, view))
-    return _status(kept)
-
-
-def _status(found: Comparison) -> int:
-    """What a comparison means for a script: the worst of it."""
-    if found.regressed:
+    if kept.regressed:
         return REGRESSED
-    if found.broken:
+    if kept.broken:
         return BROKEN
-    if found.problems:
+    if kept.problems:
         return UNUSABLE
-    return FINE if found.judged else NOTHING_JUDGED
+    return FINE if kept.judged else NOTHING_JUDGED
 
 
 def _remeasured(
@@ -187,28 +182,22 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
 
     from harness.report.static import chosen, static_report
     from harness.runtime.compile.compiling import CompilePool
+    from harness.session.entries import find_graphs
+    from harness.verdicts.sides import commit_side, find_static_side
     from harness.verdicts.static_comparing import compare_static
 
-    options = answer.options
+    options, root = answer.options, project_root(Path.cwd())
     target = find_target(options.target)
+
+    def compile_at(commit: str | None, label: str) -> Side:
+        graphs = find_graphs(options, "default", [])
+        return commit_side(root, commit, label, graphs, options.target)
+
     with answer.cache() as cache, answer.progress("compiling") as bar:
-        a, b = _static_sides(options, names)
+        a, b = (find_static_side(options.results, name, compile_at) for name in names)
         with CompilePool(options.jobs, cache) as pool:
             compiled = partial(pool.metrics, follow=partial(bar.update, "compiling"))
             found = compare_static(a, b, target, triton.__version__, compiled)
     found = chosen(found, answer.only)
     answer.tell(static_report(found, everything=everything))
     return REGRESSED if found.worse else FINE
-
-
-def _static_sides(options: Options, names: Sequence[str]) -> list[Side]:
-    from harness.session.entries import find_graphs
-    from harness.verdicts.sides import commit_side, find_static_side
-
-    root = project_root(Path.cwd())
-
-    def compile_at(commit: str | None, label: str) -> Side:
-        graphs = find_graphs(options, "default", [])
-        return commit_side(root, commit, label, graphs, options.target)
-
-    return [find_static_side(options.results, name, compile_at) for name in names]
