@@ -155,7 +155,10 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     parameters = inspect.signature(value.fn).parameters
     arguments = tuple(n for n, p in parameters.items() if not _is_constexpr(p))
     constexprs = {n: p for n, p in parameters.items() if _is_constexpr(p)}
-    _require_order(where, list(parameters), arguments)
+    if tuple(parameters)[: len(arguments)] != arguments:
+        what = "a constexpr parameter stands before an argument"
+        expected = "arguments first, then every constexpr parameter"
+        raise _wrong(where, what, ", ".join(parameters), expected)
     _require_names(where, declaration, arguments, constexprs)
     made = tuple(_config(where, config, constexprs) for config in configs) or ({},)
     constants = {n: p.default for n, p in constexprs.items() if p.default is not p.empty}
@@ -165,7 +168,9 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     known = {*arguments, *constants, *made[0], *declaration.sizes} - set(_OPTIONS)
     finished = tuple({**c, "num_warps": c.get("num_warps", 4)} for c in made)
     finished = tuple({**c, "num_stages": c.get("num_stages", 3)} for c in finished)
-    _require_free(where, text)
+    if taken := _RESERVED & bound_names(text.device):
+        what = "the kernel uses a name that its module needs for itself"
+        raise _wrong(where, what, ", ".join(sorted(taken)), "another name")
     asked = {
         "reference": _asked(where, "reference", declaration.reference, known - set(made[0])),
         "grid": _asked(where, "grid", declaration.grid, known, whole=True),
@@ -185,13 +190,6 @@ def _declaration(value: Any, where: str) -> Declaration:
 def _is_constexpr(parameter: inspect.Parameter) -> bool:
     annotation = parameter.annotation
     return "constexpr" in (annotation if isinstance(annotation, str) else repr(annotation))
-
-
-def _require_order(where: str, parameters: Sequence[str], arguments: Sequence[str]) -> None:
-    if list(parameters[: len(arguments)]) != list(arguments):
-        what = "a constexpr parameter stands before an argument"
-        expected = "arguments first, then every constexpr parameter"
-        raise _wrong(where, what, ", ".join(parameters), expected)
 
 
 def _require_names(
@@ -242,13 +240,6 @@ def _require_constants(
             raise _wrong(where, "a constexpr parameter has no value", got, expected)
         if (set(config) ^ set(configs[0])) - set(_OPTIONS):
             raise _wrong(where, "candidates set different names", str(dict(config)), "the same")
-
-
-def _require_free(where: str, text: KernelText) -> None:
-    taken = _RESERVED & bound_names(text.device)
-    if taken:
-        what = "the kernel uses a name that its module needs for itself"
-        raise _wrong(where, what, ", ".join(sorted(taken)), "another name")
 
 
 def _asked(

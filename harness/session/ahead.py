@@ -89,7 +89,15 @@ def compiled_ahead(
     sizes = chain((_FIRST_KERNELS, 2 * _FIRST_KERNELS), repeat(_KERNELS))
 
     def begun() -> _Begun:
-        return _begun(_taken(left, next(sizes)), device, peers, threads)
+        block = _taken(left, next(sizes))
+        kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
+        given = {k.module.text: k.config for k in kernels if k.config is not None}
+        jobs = device.missing([kernel.module for kernel in kernels], given)
+        compiling = [threads.submit(device.compile, jobs)]
+        if peers is not None:
+            regions = [region for graph in _graphs(block) for region in graph.regions]
+            compiling.append(threads.submit(peers.prepare, regions))
+        return block, compiling
 
     try:
         # The device waits for no code: two blocks are begun, in their order, beside the examined.
@@ -125,20 +133,6 @@ def _taken(left: deque[Entry], size: int) -> list[Made]:
     while left and sum(len(graph.kernels) for graph in _graphs(block)) < size:
         block.append(generated(left.popleft()))
     return block
-
-
-def _begun(
-    block: list[Made], device: CudaDevice, peers: PeerPool | None, threads: ThreadPoolExecutor
-) -> _Begun:
-    """``block``, its kernels' compilation begun."""
-    kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
-    given = {k.module.text: k.config for k in kernels if k.config is not None}
-    jobs = device.missing([kernel.module for kernel in kernels], given)
-    compiling = [threads.submit(device.compile, jobs)]
-    if peers is not None:
-        regions = [region for graph in _graphs(block) for region in graph.regions]
-        compiling.append(threads.submit(peers.prepare, regions))
-    return block, compiling
 
 
 def _graphs(block: Sequence[Made]) -> list[Compiled]:

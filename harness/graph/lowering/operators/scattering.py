@@ -110,7 +110,9 @@ def index_put(call: Call) -> Lowered:
     indices = indexing.index_tensors(call)
     if all(t is None for t in indices):
         raise call.reject("no index tensors", "at least one")
-    points = _put_shape(tensor.shape, indices)
+    front, common = indexing.common_dimensions(indices)
+    rest = [n for d, n in enumerate(tensor.shape) if d >= len(indices) or indices[d] is None]
+    points = (*rest[:front], *common, *rest[front:])  # of self[indices]: of the values
     target = indexing.advanced_index(call, tensor.shape, indices, points)
     value = call.scalar.cast(call.broadcast(values, points), call.dtype)
     mode = _mode(call, StoreMode.ATOMIC_ADD if accumulate else StoreMode.PLAIN)
@@ -137,13 +139,6 @@ def _masked_put(call: Call, mask: Tensor, values: Tensor, accumulate: bool) -> L
     return call.result(
         scalar.where(chosen, scalar.add(rest, number) if accumulate else number, rest)
     )
-
-
-def _put_shape(shape: Shape, indices: list[Tensor | None]) -> Shape:
-    """The shape of ``self[indices]``: what the values broadcast to."""
-    front, common = indexing.common_dimensions(indices)
-    whole = [n for d, n in enumerate(shape) if d >= len(indices) or indices[d] is None]
-    return (*whole[:front], *common, *whole[front:])
 
 
 RULES: Rules = {
