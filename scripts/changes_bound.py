@@ -10,6 +10,8 @@ know, and so is the deviation, or it is not (a prior flat in its logarithm).
     python scripts/changes_bound.py            seeded: the same each time
     python scripts/changes_bound.py --worlds   5 % steps two points before the end, in the worlds
                                                of history_worlds.py
+    python scripts/changes_bound.py --placed 0 where least squares, told the noise, see the steps of
+                                               400 reports of *noise × 3 midway* from number 0 on
 
 In a world the test knows everything but the level: the noise's law with its parameters, the size
 of the step and where it would be. Among 50 series with 57 places each, up or down, all of which it
@@ -172,12 +174,37 @@ def worlds() -> None:
         print(f"| {name} | {100 * found[0]:.0f} | {100 * found[1]:.0f} |")
 
 
+def placed(first: int, reports: int = 400) -> None:
+    """Print how many steps of *noise × 3 midway* are found more than two points off by least
+    squares that are told each point's noise, and the step's size as well, and how many are less
+    certain than one of 50 series has to be."""
+    from history_worlds import NOISE, drawn
+
+    weights = 1 / np.where(np.arange(RUNS) < RUNS // 2, 1.0, 3.0) ** 2
+    cuts, certain = np.arange(2, RUNS - 1), stats.norm.isf(0.025 / (2 * ROWS * (RUNS - 3)))
+    before = np.cumsum(weights)[cuts - 1]
+    after = weights.sum() - before
+    power, off, weak, total = before * after / (before + after), np.zeros(2, np.int64), 0, 0
+    for number in range(first, first + reports):
+        series, at = drawn("noise × 3 midway", ROWS, number, "steps")
+        for row, place in zip(series[at < RUNS] / NOISE, at[at < RUNS].tolist(), strict=True):
+            sums = np.cumsum(weights * row)
+            sizes = (sums[-1] - sums[cuts - 1]) / after - sums[cuts - 1] / before
+            free, told = sizes**2 * power, (2 * sizes - STEP) * STEP * power
+            off += [abs(int(cuts[gain.argmax()]) - place) > 2 for gain in (free, told)]
+            weak += int(free.max() < certain**2)
+            total += 1
+    print(f"{off[0]} of {total} more than two points off, told the size {off[1]}; {weak} uncertain")
+
+
 def main() -> None:
     """Print the table asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worlds", action="store_true", help="the worlds of history_worlds.py")
-    if parser.parse_args().worlds:
-        worlds()
+    parser.add_argument("--placed", type=int, help="from this number of a report on")
+    asked = parser.parse_args()
+    if asked.worlds or asked.placed is not None:
+        worlds() if asked.worlds else placed(asked.placed)
         return
     print("| step | flat noise | false alarms | deviation known | unknown |")
     print("|---|---|---|---|---|")

@@ -9,7 +9,8 @@ The same seeded histories as history_worlds.py: 50 series of 60 commits, steps o
     python scripts/history_curve.py pair FILE --reports 500 --methods asv PELT
 
 *pair* counts, each method at its own setting, the steps that ours or the other alone finds, and the
-chance (exact, two-sided) of counts that far apart or further if each finds as many.
+chance (exact, two-sided) of counts that far apart or further if each finds as many. All steps of
+these worlds go up: with ``--rises`` a step down at the place of one is none that was found.
 
 *Settings*: of ours the chance of a false alarm in the report (``--alpha``; the default is 5 %) and
 beyond that of one in a series, 0.5 % by default; what is suspected as well. Of asv its penalty for
@@ -142,15 +143,15 @@ def of_report(asked: tuple[str, int, str, str]) -> dict[str, list[int]]:
     return {key: [*counted(found, at), int(any(found))] for key, found in said.items()}
 
 
-def pair_of(asked: tuple[str, int, tuple[str, ...]]) -> dict[str, list[int]]:
+def pair_of(asked: tuple[str, int, tuple[str, ...], bool]) -> dict[str, list[int]]:
     """For each method the steps of one report that there are, that ours alone finds and that it
     alone does, and the wrong ones that ours and it say."""
-    world, number, names = asked
+    world, number, names, rises = asked
     series, at = drawn(world, ROWS, number, "steps")
-    ours = steps_of(series, coded=False)
+    ours = steps_of(series, coded=False, rises=rises)
     found = {}
     for name in names:
-        theirs = METHODS[name.lower()](series)
+        theirs = METHODS[name.lower()](series, rises)
         pairs = zip(ours, theirs, at, strict=True)
         each = [[counted([s], np.array([a])) for s in (one, other)] for one, other, a in pairs]
         sums = np.sum(each, axis=0)
@@ -167,7 +168,8 @@ def pair(path: Path, asked: argparse.Namespace) -> None:
     print("|" + "---|" * 8)
     with Pool(asked.jobs) as pool:
         for world in asked.world:
-            reports = [(world, n, names) for n in range(asked.reports)]
+            numbers = range(asked.first, asked.first + asked.reports)
+            reports = [(world, n, names, asked.rises) for n in numbers]
             each = pool.map(pair_of, reports, chunksize=1)
             kept[world] = {n: np.sum([one[n] for one in each], axis=0).tolist() for n in names}
             path.write_text(json.dumps(kept, indent=1) + "\n")
@@ -275,6 +277,8 @@ def main() -> None:
     parser.add_argument("picture", type=Path, nargs="?")
     parser.add_argument("--reports", type=int, default=100, help="with steps")
     parser.add_argument("--flat", type=int, default=60, help="without a step")
+    parser.add_argument("--first", type=int, default=0, help="pair: number of the first")
+    parser.add_argument("--rises", action="store_true", help="pair: only steps up count")
     parser.add_argument("--methods", nargs="+", choices=OWN, default=list(OWN))
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--world", nargs="+", choices=WORLDS, default=list(WORLDS))

@@ -153,9 +153,9 @@ WORLDS: dict[str, Callable[[Rng, int], Block]] = {
 }
 
 
-def steps_of(series: Block, coded: bool) -> list[list[int]]:
+def steps_of(series: Block, coded: bool, rises: bool = False) -> list[list[int]]:
     """Where `harness changes` confirms steps that stand, for each row; ``coded``: the code of every
-    kernel is known, and another one at each commit."""
+    kernel is known, and another one at each commit; ``rises``: only steps up."""
     rules = Settings()
     rows = list(series - polished(series) if len(series) >= LEAST else series)
     found = detect(rows, days=[DAYS] * len(rows))
@@ -166,25 +166,26 @@ def steps_of(series: Block, coded: bool) -> list[list[int]]:
             if (not event.again if coded else event.seen is None)
             and event.recovered(rules, sure=False) is None
             for step in event.steps
-            if step.confirmed
+            if step.confirmed and (step.size > 0 or not rises)
         ]
         for one in found
     ]
 
 
-def by_asv(series: Block) -> list[list[int]]:
-    """Where asv's step detection sees the level change by half the step and more."""
+def by_asv(series: Block, rises: bool = False) -> list[list[int]]:
+    """Where asv's step detection sees the level change, or rise, by half the step and more."""
     from asv.step_detect import detect_steps
 
     found = []
     for row in np.exp(series):
         levels = detect_steps(list(row))
-        sizes = np.abs(np.diff(np.log([one[2] for one in levels])))
+        jumps = np.diff(np.log([one[2] for one in levels]))
+        sizes = jumps if rises else np.abs(jumps)
         found.append([one[0] for one, s in zip(levels[1:], sizes, strict=True) if s > STEP / 2])
     return found
 
 
-def by_pelt(series: Block) -> list[list[int]]:
+def by_pelt(series: Block, rises: bool = False) -> list[list[int]]:
     """The same of PELT on the scaled series, with a penalty of three logarithms of its length."""
     import ruptures
 
@@ -194,12 +195,12 @@ def by_pelt(series: Block) -> list[list[int]]:
         model = ruptures.KernelCPD(kernel="linear", min_size=2).fit(scaled[:, None])
         ends = [0, *model.predict(pen=3 * np.log(POINTS))]
         levels = [row[a:b].mean() for a, b in zip(ends, ends[1:], strict=False)]
-        sizes = np.abs(np.diff(levels))
+        sizes = np.diff(levels) if rises else np.abs(np.diff(levels))
         found.append([e for e, s in zip(ends[1:-1], sizes, strict=True) if s > STEP / 2])
     return found
 
 
-METHODS: dict[str, Callable[[Block], list[list[int]]]] = {"asv": by_asv, "pelt": by_pelt}
+METHODS: dict[str, Callable[..., list[list[int]]]] = {"asv": by_asv, "pelt": by_pelt}
 
 
 def drawn(world: str, rows: int, number: int, kind: str) -> tuple[Block, NDArray[np.int64]]:
