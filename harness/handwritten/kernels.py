@@ -90,7 +90,6 @@ class UserKernel:
 class UserFile:
     """The kernels of a file, and what is wrong with the others, by name."""
 
-    path: Path
     kernels: tuple[UserKernel, ...] = ()
     failures: Mapping[str, HarnessError] = field(default_factory=dict)
 
@@ -117,7 +116,7 @@ def load_kernels(path: Path) -> UserFile:
             kernels.append(_kernel(module, path.name, cut_out))
         except UsageError as error:
             failures[name] = error
-    return UserFile(path, tuple(kernels), failures)
+    return UserFile(tuple(kernels), failures)
 
 
 def _executed(path: Path) -> ModuleType:

@@ -52,7 +52,6 @@ class Reduction:
     node: Node
     op: str
     source: Ref
-    type: TensorType
     result: TensorType
     shape: tuple[int, ...]
     dims: tuple[int, ...]
@@ -98,7 +97,6 @@ def parse_reduction(
         node=node,
         op=op,
         source=source,
-        type=value,
         result=result,
         shape=shape,
         dims=dims,

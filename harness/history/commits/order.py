@@ -32,13 +32,11 @@ class Line:
 class Order:
     """Positions of the commits that were asked for (by the names they were asked by).
 
-    ``by_history`` is false when only the runs' time can order them; ``elsewhere`` are commits that
-    exist but are not on the line; ``notes`` are sentences about both. ``line`` names the commits
-    between two positions."""
+    ``by_history`` is false when only the runs' time can order them; ``notes`` are sentences about
+    that, and about commits that are not on the line, which names those between two positions."""
 
     positions: dict[str, int]
     by_history: bool
-    elsewhere: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     line: Line = Line()
 
@@ -84,7 +82,7 @@ def order(commits: Collection[str], repository: Path) -> Order:
             f"first-parent line ({_few(missing)}): another branch, or one that was rewritten; "
             "--order time takes all runs",
         )
-    return Order(found, True, frozenset(missing), notes, line)
+    return Order(found, True, notes, line)
 
 
 def _on_line(commits: Collection[str], line: tuple[str, ...]) -> dict[str, int]:
