@@ -214,6 +214,8 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             run = from_json(Run, store.run_metadata(kept, path), str(path))
             rows, regions, problems = _projected(file, path)
             rows.validate(full=True)  # texts are UTF-8
+            if {*rows.column("graph").unique().to_pylist()} - {one.name for one in run.graphs}:
+                raise RecordError("a run file's row belongs to no graph of the run", str(path))
         figures = [*_peers(regions.to_pylist()), *_peers(_bare_regions(run))]
         entry = _entry(run, rows, name, size, changed, problems)
         return entry, pa.concat_tables([rows, _table(figures)]) if figures else rows

@@ -217,6 +217,15 @@ def test_text_that_is_not_utf_8_is_a_damaged_run(tmp_path: Path, column: str) ->
     assert str(path) in damaged.unreadable
 
 
+def test_rows_of_no_graph_are_a_damaged_run(tmp_path: Path) -> None:
+    path = store.save(tmp_path, run())
+    table = pq.read_table(path)
+    names = pa.array(["another"] * table.num_rows)
+    pq.write_table(table.set_column(table.column_names.index("graph"), "graph", names), path)
+    (damaged,) = index.refresh(tmp_path).unreadable
+    assert damaged.unreadable == f"{path}: a run file's row belongs to no graph of the run"
+
+
 def test_a_run_of_a_newer_version_is_listed_with_its_reason(tmp_path: Path) -> None:
     path = store.save(tmp_path, run())
     table = pq.read_table(path)
