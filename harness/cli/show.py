@@ -183,7 +183,7 @@ def _corpus(
     if coverage:
         from harness.graph.lowering.operators import RULES
 
-        return report.coverage_report(chosen, {op.split(".")[1].strip("_") for op in RULES})
+        return report.coverage_report(found, chosen, (op.split(".")[1].strip("_") for op in RULES))
     return report.patterns_report(found, chosen)
 
 

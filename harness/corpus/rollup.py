@@ -58,9 +58,8 @@ class Standing:
 def standings(
     corpus: Corpus, run: Run, by: str, baseline: Run | str | None = None
 ) -> list[Standing]:
-    """The rows of a roll-up, the heaviest group first; patterns by their ratio to the baseline, the
-    slowest first. ``baseline`` is another run, or the name of
-    a compiler that this run was compared with. Raises ``UsageError`` for a run of no pattern."""
+    """The rows of a roll-up, the heaviest group first; patterns by their ratio to the ``baseline``
+    (a run, or a compiler of this one), the slowest first. Raises ``UsageError`` without any."""
     timed = {graph.name: graph for graph in run.graphs}
     if not any(pattern.name in timed for pattern in corpus.patterns):
         raise UsageError(
@@ -83,36 +82,22 @@ def standings(
             calls[group, pattern.name] = calls.get((group, pattern.name), 0) + use.calls
     ordered = sorted(weights, key=lambda group: (-sum(weights[group].values()), group))
     shown = [group for group in ordered if not timed.keys().isdisjoint(weights[group])]
-    rows = [
-        _standing(
-            group,
-            weights[group],
-            {name: calls[group, name] for name in weights[group]},
-            timed,
-            {name: logs[name] for name in weights[group] if name in logs},
-            _ALPHA / len(shown),
-        )
-        for group in shown
-    ]
+    alpha = _ALPHA / max(1, len(shown))
+    rows = [_standing(group, weights[group], calls, timed, logs, alpha) for group in shown]
     if by == "pattern":
         rows.sort(key=lambda row: math.inf if row.mean is None else row.mean)
     return rows
 
 
 def _group(pattern: Pattern, capture: Capture, by: str) -> str:
-    return {
-        "all": "all",
-        "kind": pattern.kind,
-        "family": capture.family,
-        "model": capture.model,
-        "pattern": pattern.name,
-    }[by]
+    found = {"all": "all", "kind": pattern.kind, "pattern": pattern.name}
+    return found[by] if by in found else str(getattr(capture, by))
 
 
 def _standing(
     group: str,
     weights: Mapping[str, float],
-    calls: Mapping[str, int],
+    calls: Mapping[tuple[str, str], int],
     timed: Mapping[str, GraphRecord],
     logs: Mapping[str, float],
     alpha: float,
@@ -120,7 +105,8 @@ def _standing(
     mine = {name: timed[name] for name in weights if name in timed}
     times = {name: ms for name, graph in mine.items() if (ms := milliseconds(graph))}
     fractions = {n: f for n in times if (f := _fraction(mine[n])) is not None}
-    spent = {name: times[name] * calls[name] for name in times}
+    spent = {name: times[name] * calls[group, name] for name in times}
+    found = [(logs[name], weights[name]) for name in weights if name in logs]
     share = sum(spent[name] for name in fractions)
     return Standing(
         group,
@@ -129,8 +115,8 @@ def _standing(
         sum(weights[name] for name in times) / sum(weights.values()),
         sum(spent.values()),
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
-        score([(logs[name], weights[name]) for name in logs], alpha),
-        math.exp(sum(logs.values()) / len(logs)) if logs else None,
+        score(found, alpha),
+        math.exp(sum(log for log, _ in found) / len(found)) if found else None,
     )
 
 

@@ -8,7 +8,7 @@ operators and types: one of them has to fit, of captures one all of what is aske
 
 from __future__ import annotations
 
-import operator
+import operator as op
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +23,9 @@ from harness.errors import UnknownName, UsageError, nearest
 _TERM = re.compile(r"^(?P<key>\w+)(?P<sign>!=|<=|>=|=|<|>)(?P<value>.+)$")
 _NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)(?P<unit>|KB|MB|GB)$", re.IGNORECASE)
 _UNITS = {"": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9}
-_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = dict(
+    zip("= != < <= > >=".split(), (op.eq, op.ne, op.lt, op.le, op.gt, op.ge), strict=True)
+)
 Words: TypeAlias = "Callable[[Pattern, Mapping[str, Capture]], Sequence[str]]"
 
 

@@ -91,9 +91,8 @@ def _loaded(folder: Path, _: tuple[tuple[str, int, int, int], ...]) -> Corpus:
             if path.name == CAPTURES:
                 captures += [msgspec.json.decode(row, type=Capture) for row in about]
             else:
-                texts = table.select(["name", "text", "small"])
+                tables.append(table.select(["name", "text", "small"]))
                 patterns += [msgspec.json.decode(row, type=Pattern) for row in about]
-                tables.append(texts)
             seen.setdefault(digest, []).append(path.name)
             if table.num_rows != rows:
                 lacks = "a file of the corpus lacks rows, the rest of it is used"

@@ -34,6 +34,7 @@ _DOMAINS: tuple[tuple[int, tuple[int, ...], bool], ...] = (
     (64, (), False),
     (256, (5, 7, 3), False),
     (4, (5, 7, 3, 6, 4, 2), True),
+    (4, (2, 3), True),
 )
 """The largest size that stays as it is (counts: channels, halves), small ones for the others, best
 first: odd ones before others so that masks matter; then what divides well; as small as can be; with
@@ -41,7 +42,7 @@ tables as they are (buckets of positions). Where there are none, sizes rise as t
 that places in a table stay inside it. At last dimensions stay in which something is looked up."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes, but in a shape."""
-_FEW_ELEMENTS, _MOST_ELEMENTS = 1 << 15, 1 << 19
+_FEW_ELEMENTS, MOST_ELEMENTS = 1 << 15, 1 << 19
 """In a tensor: what takes the interpreter a second; and, where nothing is as small, some."""
 _MOST_SIZE = 4096
 _STEPS = 100_000
@@ -57,15 +58,26 @@ class _Impossible(ValueError):
     """There is no small counterpart by this choice of sizes; the text says why."""
 
 
-_FAILURES = (HarnessError, AssertionError, LookupError, RuntimeError, TypeError, ValueError)
+FAILURES = (HarnessError, AssertionError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """``holds`` of the small sizes that ``sizes`` get; checked once all of them have one."""
+    """``holds`` of the small sizes that ``sizes`` get; checked once all of them have one. Where two
+    ``sides`` have the same ``total``, the last of their sizes is not searched for."""
 
     sizes: tuple[int, ...]
     holds: Callable[[Mapping[int, int]], bool]
+    total: Callable[[Iterable[int]], int] = math.prod
+    sides: tuple[Sequence[int], Sequence[int]] = ((), ())
+
+    def left(self, size: int, chosen: Mapping[int, int]) -> Iterator[int]:
+        """What the sides leave for ``size``, the only one of theirs that is open."""
+        own, other = sorted(self.sides, key=lambda side: size not in side)
+        if (*own, *other).count(size) == 1 and min(*own, *other) >= 0:
+            rest = self.total(chosen[n] for n in own if n != size)
+            whole = self.total(chosen[n] for n in other)
+            yield min(size, whole - rest if self.total is sum else whole // max(1, rest))
 
 
 def shrunk(graph: Graph) -> tuple[Graph | None, str]:
@@ -82,16 +94,16 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
             made = _Rebuilt(sizes).graph(graph)
             elements = max((int(k.numel) for k in tensors_of(*made.types().values())), default=0)
             if elements <= _FEW_ELEMENTS:
-                return _tried(made), ""
+                return tried(made), ""
             larger.append((elements, made))
-        except _FAILURES as error:
+        except FAILURES as error:
             reason = _said(error)
     for elements, made in sorted(larger, key=lambda found: found[0]):
-        if elements > _MOST_ELEMENTS:
+        if elements > MOST_ELEMENTS:
             return None, "the smallest sizes that fit are too large for the interpreter"
         try:
-            return _tried(made), ""
-        except _FAILURES as error:
+            return tried(made), ""
+        except FAILURES as error:
             reason = _said(error)
     return None, reason
 
@@ -100,7 +112,7 @@ def _said(error: Exception) -> str:
     return str(error) if isinstance(error, _Impossible) else reason(error)
 
 
-def _tried(graph: Graph) -> Graph:
+def tried(graph: Graph) -> Graph:
     """``graph`` after a run on random inputs; whatever torch raises is for the caller."""
     with torch.no_grad():
         replay(graph, random_inputs(graph, "cpu"), "cpu")
@@ -151,19 +163,23 @@ class _Extents:
             # An empty part may have another rank.
             pieces = tuple(int(p.shape[dim]) for p in parts if p.rank == kind.rank)
             whole = int(kind.shape[dim])
-            self._add((*pieces, whole), lambda v: sum(v[n] for n in pieces) == v[whole])
+            self._equal(sum, pieces, (whole,))
         elif node.packet == "arange" and len(node.args) > 1 and kind.rank == 1:
-            self._arange(node.args[:3], int(kind.shape[0]))
+            numbers = [int(a) for a in node.args[:3] if isinstance(a, int | sympy.Integer)]
+            if len(numbers) == len(node.args[:3]):  # places that begin at a half are as many
+                self._range(*numbers[:2], *(numbers[2:] or [1]), int(kind.shape[0]))
 
     def _of_one(self, node: Node, source: TensorType, kind: TensorType) -> None:
         name, before, after = node.packet, _ints(source.shape), _ints(kind.shape)
         if name in _RESHAPES:
             for ins, outs in matched(source.shape, kind.shape):
-                self._product([before[d] for d in ins], [after[d] for d in outs])
+                self._equal(math.prod, [before[d] for d in ins], [after[d] for d in outs])
         elif name == "as_strided":
-            self._product(before, after)
+            self._equal(math.prod, before, after)
         elif name == "constant_pad_nd":
-            self._pad(node, source, kind)
+            pads = [_number(one) for one in _tuple(node.args[1])]
+            for d, at in enumerate(range(0, len(pads), 2), start=1):
+                self._equal(sum, (before[-d], *pads[at : at + 2]), (after[-d],))
         elif name == "select" and (at := _number(node.args[2])) > 0:
             whole = before[_number(node.args[1])]
             self._add((whole, at), lambda v: v[at] < v[whole])
@@ -174,8 +190,14 @@ class _Extents:
                 sizes = after[d], before[d]
                 self._add(sizes, partial(_pooled, sizes, [_number(n) for n in numbers]))
 
-    def _product(self, left: Sequence[int], right: Sequence[int]) -> None:
-        self._add((*left, *right), partial(_same_product, left, right))
+    def _equal(self, total: Any, left: Sequence[int], right: Sequence[int]) -> None:
+        """That both sides have the same product, or sum; what is taken off counts below zero."""
+
+        def of(value: Mapping[int, int], side: Sequence[int]) -> Any:
+            return total(value[n] if n >= 0 else -value[-n] for n in side)
+
+        sizes = map(abs, (*left, *right))
+        self._add(sizes, lambda v: of(v, left) == of(v, right), total, (left, right))
 
     def _slice(self, node: Node, source: TensorType) -> None:
         """The length of what is cut out, and that it lies inside."""
@@ -188,29 +210,19 @@ class _Extents:
         self._range(start, end, step, length)
         self._add((whole, end), lambda v: v[end] <= v[whole])
 
-    def _arange(self, args: Sequence[Arg], length: int) -> None:
-        numbers = [int(arg) for arg in args if isinstance(arg, int | sympy.Integer)]
-        if len(numbers) == len(args):  # places that begin at a half are as many
-            self._range(numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 1, length)
-
     def _range(self, start: int, end: int, step: int, length: int) -> None:
-        sizes = (start, end, length)
-        if step == 1 and start < 0:
-            self._add((abs(n) for n in sizes), partial(_padded, sizes))
+        if step == 1:
+            self._equal(sum, (start, length), (end,))
         elif min(start, end, step) >= 0:
+            sizes = (start, end, length)
             self._add(sizes, lambda v: -(-(v[end] - v[start]) // step) == v[length])
 
-    def _pad(self, node: Node, source: TensorType, kind: TensorType) -> None:
-        """What is added to a dimension, on both sides; what is cut off counts below zero."""
-        pads = [_number(one) for one in _tuple(node.args[1])]
-        for back, at in enumerate(range(0, len(pads), 2), start=1):
-            sizes = (int(source.shape[-back]), int(kind.shape[-back]), *pads[at : at + 2])
-            self._add((abs(n) for n in sizes), partial(_padded, sizes))
-
-    def _add(self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool]) -> None:
+    def _add(
+        self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool], *sides: Any
+    ) -> None:
         different = tuple(dict.fromkeys(sizes))
         if len(different) > 1 and holds({n: n for n in different}):
-            self.demands.append(_Demand(different, holds))
+            self.demands.append(_Demand(different, holds, *sides))
 
 
 def _search(
@@ -231,7 +243,8 @@ def _search(
         if position == len(order):
             return True
         size = order[position]
-        for value in _values(size, places[size], domain, chosen, size in due):
+        left = [n for d in due.get(size, ()) for n in d.left(size, chosen)]
+        for value in left[:1] or _values(size, places[size], domain, chosen, size in due):
             if next(steps) > _STEPS:
                 return False
             chosen[size] = value
@@ -245,9 +258,10 @@ def _search(
 
 def _order(sizes: Sequence[int], demands: Sequence[_Demand]) -> list[int]:
     """``sizes`` in the order in which they get their values: next comes the one that the most of a
-    demand waits for, of those the smallest, so that a choice that fails does so early."""
+    demand waits for, of those the smallest, so that a choice that fails does so early. What is only
+    bounded waits for what has to be equal."""
     left = dict.fromkeys(sizes)
-    waiting = [{n for n in demand.sizes if n in left} for demand in demands]
+    waiting = [{n for n in d.sizes if n in left} for d in demands if d.sides[0]]
     order = []
     while left:
         fewest = min((len(w) for w in waiting if w), default=0)
@@ -374,15 +388,6 @@ def _number(arg: Arg) -> int:
     return int(arg)  # type: ignore[arg-type]
 
 
-def _same_product(one: Sequence[int], other: Sequence[int], value: Mapping[int, int]) -> bool:
-    return math.prod(value[n] for n in one) == math.prod(value[n] for n in other)
-
-
 def _pooled(sizes: Sequence[int], numbers: Sequence[int], value: Mapping[int, int]) -> bool:
     (whole, windows), (length, step, pad) = (value[n] for n in sizes), numbers
     return (whole + 2 * pad - length) // step + 1 == windows
-
-
-def _padded(sizes: Sequence[int], value: Mapping[int, int]) -> bool:
-    one, other, *pads = (value[n] if n >= 0 else -value[-n] for n in sizes)
-    return one + sum(pads) == other

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from harness.records.run import fields
@@ -78,42 +81,55 @@ def captures_report(corpus: Corpus, shown: Sequence[Capture]) -> Report:
 
 
 def _capture(one: Capture) -> Row:
-    return {
-        **fields(one, "name family regions"),
-        "calls": one.library_calls,
-        "GB": round(one.bytes / 1e9, 3),
-        **fields(one, "reason target origin"),
-        "options": dict(one.options),
-        "versions": one.versions,
-    }
+    return {**asdict(one), "calls": one.library_calls, "GB": round(one.bytes / 1e9, 3)}
 
 
-def coverage_report(patterns: Sequence[Pattern], supported: Iterable[str]) -> Report:
-    """What patterns hold, by kind, type, rank, size, family and operator; and which of the
+def coverage_report(
+    corpus: Corpus, patterns: Sequence[Pattern], supported: Iterable[str]
+) -> Report:
+    """What patterns hold, by kind, type, layout, rank, size and operator; and which of the
     ``supported`` operators (those with a lowering) none of them has."""
-    found: dict[str, Counter[str]] = {}
-    weights: dict[tuple[str, str], float] = {}
+    texts = corpus.texts(pattern.name for pattern in patterns)
+    found: dict[str, Counter[Any]] = {}
+    weights: dict[tuple[str, Any], float] = {}
     for pattern in patterns:
-        traits = {
+        traits: dict[str, Iterable[Any]] = {
             "kind": [pattern.kind],
             "type": pattern.dtypes,
-            "rank": [str(pattern.rank)],
-            "bytes": [f"up to 1e{len(str(pattern.bytes))}"],
+            "layout": _layouts(texts[pattern.name][0]),
+            "rank": [pattern.rank],
+            "bytes": [len(str(pattern.bytes))],
             "operator": pattern.operators,
         }
         for what, values in traits.items():
             for value in values:
                 found.setdefault(what, Counter())[value] += 1
                 weights[what, value] = weights.get((what, value), 0.0) + pattern.weight
-    rows: list[dict[str, Any]] = [
-        {"what": what, "value": value, "patterns": n, "weight": f"{weights[what, value]:.2%}"}
-        for what, counts in found.items()
-        for value, n in counts.most_common()
-    ]
+    rows: list[dict[str, Any]] = []
+    for what, counts in found.items():
+        for value in sorted(counts) if what in ("rank", "bytes") else dict(counts.most_common()):
+            said = _up_to(value) if what == "bytes" else str(value)
+            share = f"{weights[what, value]:.2%}"
+            rows.append({"what": what, "value": said, "patterns": counts[value], "weight": share})
     missing = sorted(set(supported) - set(found.get("operator", ())))
     rows += [{"what": "missing", "value": op, "patterns": 0, "weight": "–"} for op in missing]
     total = f"{len(found.get('operator', ()))} operators; {len(missing)} with a rule are missing"
     return _report(_COVERAGE, rows, total, {"coverage": rows, "missing": missing})
+
+
+def _layouts(text: str) -> set[str]:
+    """How the values of a graph lie in memory, where that is not row by row."""
+    found: set[str] = set()
+    for shape, stride in re.findall(r"\[([\d, ]+)\]\{([\d, ]+)\}", text):
+        sizes, steps = ([int(n) for n in one.split(",")] for one in (shape, stride))
+        reach = 1 + sum((n - 1) * step for n, step in zip(sizes, steps, strict=True))
+        repeated, gaps = reach < math.prod(sizes), reach > math.prod(sizes)
+        found.add("repeated" if repeated else "with gaps" if gaps else "transposed")
+    return found or {"row by row alone"}
+
+
+def _up_to(digits: int) -> str:
+    return f"up to {10 ** (digits % 3)} {('bytes', 'kB', 'MB', 'GB', 'TB')[digits // 3]}"
 
 
 def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report:
@@ -126,9 +142,7 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
             "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",
             "mean": "–" if row.mean is None else f"{row.mean:.3f}",
             "score": "–" if row.score is None else f"{row.score.value:.3f}",
-            "interval": "–"
-            if row.score is None
-            else f"{row.score.low:.3f} to {row.score.high:.3f}",
+            "interval": f"{row.score.low:.3f} to {row.score.high:.3f}" if row.score else "–",
             "verdict": "" if row.score is None else row.score.verdict,
         }
         for row in rows

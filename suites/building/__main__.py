@@ -21,8 +21,9 @@ from harness.devices.job import Device
 from harness.errors import HarnessError
 from harness.report import output
 from suites.building import catalogue
-from suites.building.capturing import Shard, earlier, merged, shards, with_small
+from suites.building.capturing import Shard, earlier, merged, shards
 from suites.building.causes import markdown
+from suites.building.counterparts import with_small
 from suites.building.picture import draw
 from suites.building.trying import TARGETS, Tried, on_gpus, summary, tried
 from suites.building.writing import save
@@ -61,7 +62,8 @@ def main(arguments: Sequence[str]) -> str | None:
         )
         found = shards(planned, given.work, workers, _tell, there)
         if building:
-            patterns = list(with_small(merged(found), given.jobs, _known(given.folder)))
+            known = _known(given.folder)
+            patterns = list(with_small(merged(found), given.jobs, known, planned))
             key = save(given.folder, [shard.capture for shard in found], patterns)
             small = sum(1 for pattern in patterns if pattern.small)
             sys.stdout.write(

@@ -7,10 +7,10 @@ on where it was. A model that its library cannot build leaves the library's sent
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -42,15 +42,6 @@ class CaptureJob(Job):
     planned: Planned
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShrinkJob(Job):
-    """Make the small counterpart of a graph's text: the answer is that text and the reason why
-    there is none, one of them empty."""
-
-    handler: ClassVar[str] = "suites.building.capturing:shrink_job"
-    text: str
-
-
 def capture_job(_context: Context, job: CaptureJob) -> Shard:
     """Do a ``CaptureJob``."""
     import time
@@ -63,15 +54,6 @@ def capture_job(_context: Context, job: CaptureJob) -> Shard:
     graphs = capture(planned.model.target, options)
     shard = cut(blank(planned), graphs)
     return replace(shard, capture=replace(shard.capture, seconds=time.perf_counter() - began))
-
-
-def shrink_job(_context: Context, job: ShrinkJob) -> tuple[str, str]:
-    """Do a ``ShrinkJob``."""
-    from harness.graph.shrinking import shrunk
-    from harness.graph.text import dumps, loads
-
-    small, why = shrunk(loads(job.text))
-    return ("" if small is None else dumps(small)), why
 
 
 def blank(planned: Planned, reason: str = "") -> Capture:
@@ -221,23 +203,3 @@ def merged(found: Sequence[Shard]) -> list[Pattern]:
         return replace(shown, uses=uses, weight=weight)
 
     return sorted((one(same) for same in variants.values()), key=lambda p: (-p.weight, p.name))
-
-
-Known: TypeAlias = "Mapping[str, tuple[str, str]]"
-"""Small counterparts by the text of their pattern, and why there is none."""
-
-
-def with_small(
-    patterns: Sequence[Pattern], workers: int, known: Known | None = None
-) -> Iterator[Pattern]:
-    """``patterns`` with their small counterparts, in order; those that are known are not made
-    again."""
-    made = dict(known or {})
-    todo = [pattern.text for pattern in patterns if pattern.text not in made]
-    with Pool(cores(workers, (("OMP_NUM_THREADS", "1"),)), seconds=60.0) as pool:
-        for index, answer in pool.each([ShrinkJob(text=text) for text in todo]):
-            failed = isinstance(answer, HarnessError)
-            made[todo[index]] = ("", answer.what) if failed else answer
-    for pattern in patterns:
-        small, why = made[pattern.text]
-        yield replace(pattern, small=small, without_small=why)

@@ -55,6 +55,9 @@ class Model:
     origin: str = _LIBRARY
     options: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 120.0
+    small: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Further options, for the small counterparts of regions that a search finds none for. They
+    change no capture: what stands for a capture on disk does without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,9 @@ def _model(row: Mapping[str, Any], defaults: Mapping[str, Any]) -> Model:
     merged = {**defaults.get("options", {}), **row.get("options", {})}
     strict = msgspec.convert({**row, "options": merged}, _Row)
     name = strict.name or strict.target.partition(":")[2].partition("?")[0]
-    return Model(strict.target, name, strict.family, strict.origin, merged, strict.seconds)
+    return Model(
+        strict.target, name, strict.family, strict.origin, merged, strict.seconds, strict.small
+    )
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -136,6 +141,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
     origin: str = _LIBRARY
     options: dict[str, Any] = {}
     seconds: float = 120.0
+    small: dict[str, Any] = {}
 
 
 def named(planned: Sequence[Planned], patterns: Sequence[str]) -> tuple[Planned, ...]:

@@ -79,7 +79,7 @@ class _Sizes:
         match kind:
             case TensorType():
                 sizes = ",".join(self.of(int(n)) for n in kind.shape)
-                return f"{kind.dtype.short}[{sizes}]{_layout(kind)}"
+                return f"{kind.dtype.short}[{sizes}]{layout(kind)}"
             case tuple():
                 return f"({' '.join(self.type(one) for one in kind)})"
             case None:
@@ -101,7 +101,7 @@ class _Sizes:
                 return repr(arg)
 
 
-def _layout(kind: TensorType) -> str:
+def layout(kind: TensorType) -> str:
     """The order of the dimensions in memory, and whether there are gaps or repeats; nothing for
     row-major."""
     if kind.stride == contiguous_strides(kind.shape):

@@ -21,6 +21,9 @@ def test_patterns_captures_and_coverage_are_listed(harness):
     assert any(row["reason"] for row in models) and any(row["regions"] for row in models)
     covered = harness("list", "--suite", "corpus", "--coverage", "--json").json()
     assert {"reduction", "bf16", "rsqrt"} <= {row["value"] for row in covered["coverage"]}
+    said = [row["value"] for row in covered["coverage"] if row["what"] in ("layout", "bytes")]
+    assert {"transposed", "with gaps", "repeated"} <= set(said), "layouts other than by rows"
+    assert said.index("up to 1 MB") < said.index("up to 10 MB") < said.index("up to 1 GB")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import pytest
 
 from harness.dtypes import DType
 from harness.graph.suite import load_suite
-from suites.building.capturing import Shard, blank, cut, merged, with_small
+from suites.building.capturing import Shard, blank, cut, merged
 from suites.building.catalogue import Model, Planned, Variant
+from suites.building.counterparts import with_small
 from suites.building.writing import save
 
 ENTRIES = ("llama_block", "gpt2", "gpt2_tuned", "vit")

@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
 from harness.corpus import store
 from harness.errors import UnknownName, UsageError
 from harness.graph.suite import FOLDER
+from harness.graph.text import loads
 from suites.building import catalogue
 from suites.building.__main__ import main
-from suites.building.capturing import shards
+from suites.building.capturing import merged, shards
+from suites.building.counterparts import ShrinkJob, alike, with_small
 
 FILE = """
 [defaults]
@@ -116,6 +120,61 @@ def test_captures_that_crash_hang_or_fail_are_rows(tmp_path, monkeypatch):
     assert "see corpus_models.py and a/b" in reasons["refuse"], "no folder of this machine"
     again = shards(planned, tmp_path / "work", 0)
     assert again == found, "captures that are known are not made again"
+
+
+PLACES = """
+import torch
+def places(rows, columns):
+    limit = rows * columns - 1
+    def looked_up(x, at):
+        return x[at.clamp(0, limit) + limit - limit]
+    return looked_up, (torch.randn(rows * columns), torch.arange(columns))
+"""
+
+
+def test_where_a_search_finds_none_a_small_counterpart_is_cut_from_a_small_model(
+    tmp_path, monkeypatch
+):
+    """A limit of positions is a number like any other: only the model knows what it is of."""
+    (tmp_path / "corpus_models.py").write_text(PLACES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("suites.building.counterparts.ShrinkJob", _Refuses)
+    small = "small = { rows = 2 }\n"
+    for more, reason in (("", "no sizes"), (small, "")):
+        planned = catalogue.load(written(tmp_path, "corpus_models:places", more))
+        patterns = merged(shards(planned, tmp_path / "work", 1))
+        (made,) = with_small(patterns, 1, planned=planned)
+        assert made.without_small == reason and bool(made.small) is bool(more)
+    whole, cut = loads(made.text), loads(made.small)
+    assert alike(whole, cut) and cut.name == whole.name
+    assert [max(int(i.type.shape[0]) for i in g.inputs) for g in (whole, cut)] == [120, 80]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refuses(ShrinkJob):
+    handler: ClassVar[str] = "tests.corpus.test_catalogue:refuse"
+
+
+def refuse(_context, _job):
+    """A search that finds nothing."""
+    return "", "no sizes"
+
+
+def test_regions_of_other_calls_types_or_dimensions_are_not_alike():
+    def text(dim=1, dtype="f32", rows=3, op="exp"):
+        return f"""# harness graph 1
+def one(x: "{dtype}[{rows}, 9]"):
+    a: "{dtype}[{rows}, 9]" = aten.{op}.default(x)
+    b: "{dtype}[{rows}]" = aten.sum.dim_IntList(a, [{dim}])
+    return (b,)
+"""
+
+    first = loads(text())
+    assert alike(first, loads(text(rows=5)))
+    for other in (text(dtype="bf16"), text(op="sin")):
+        assert not alike(first, loads(other))
+    square = loads(text(rows=9))
+    assert not alike(square, loads(text(rows=9, dim=0)))
 
 
 def test_a_corpus_is_built_tried_and_drawn_by_one_command(tmp_path, monkeypatch, capsys):

@@ -222,3 +222,31 @@ def test_sizes_that_depend_on_each_other(text):
     assert not why and small is not None
     validate(small)
     assert max(int(kind.numel) for kind in small.types().values()) <= 1 << 18
+
+
+def test_the_last_size_of_a_product_or_a_sum_is_not_searched_for():
+    """A picture folded into patches: seven products of up to four sizes. A search that tried every
+    number for the last size of each had spent its steps before it had tried half of the others."""
+    graph = loads("""# harness graph 1
+def folded(
+    x: "f32[32, 192, 14, 14]",
+    weight: "f32[192]",
+    saved: "f32[128, 49, 192]",
+):
+    a: "f32[43008, 2, 7, 2]" = aten.view.default(x, [43008, 2, 7, 2])
+    b: "f32[43008, 7, 2, 2]{28, 2, 14, 1}" = aten.permute.default(a, [0, 2, 1, 3])
+    c: "f32[43008, 7, 2, 2]" = aten.clone.default(b, memory_format=torch.contiguous_format)
+    d: "f32[32, 192, 49, 4]" = aten.view.default(c, [32, 192, 49, 4])
+    e: "f32[32, 4, 49, 192]{37632, 1, 4, 196}" = aten.permute.default(d, [0, 3, 2, 1])
+    f: "f32[32, 4, 49, 192]" = aten.clone.default(e, memory_format=torch.contiguous_format)
+    g: "f32[128, 49, 192]" = aten.view.default(f, [128, 49, 192])
+    h: "f32[128, 49, 192]" = aten.mul.Tensor(g, weight)
+    i: "f32[128, 49, 192]" = aten.mul.Tensor(h, saved)
+    j: "f32[6272, 192]" = aten.view.default(i, [6272, 192])
+    k: "f32[1, 192]" = aten.sum.dim_IntList(j, [0], True)
+    return (i, k)
+""")
+    small, why = shrunk(graph)
+    assert small is not None, why
+    assert max(int(kind.numel) for kind in small.types().values()) <= 1 << 15
+    validate(small)

@@ -109,12 +109,13 @@ def _actions(site: Site, night: Night | None) -> tuple[tuple[Action, ...], tuple
 
 
 def _kind(finding: Finding) -> str:
-    """What is to be done about a finding; empty if nothing."""
+    """What is to be done about a finding; empty if nothing, as where all launches take less."""
     if finding.waived:
         return ""
     if finding.verdict == Verdict.SLOWER.value:
         return "confirmed" if finding.confirmed else "slower"
-    if finding.verdict == Verdict.UNSURE.value and (finding.low or 0) > 1:
+    less = (finding.change_us or 0.0) < 0
+    if finding.verdict == Verdict.UNSURE.value and (finding.low or 0) > 1 and not less:
         return "suspected"
     return "faster" if finding.verdict == Verdict.FASTER.value else ""
 

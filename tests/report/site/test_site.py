@@ -333,6 +333,16 @@ def of_tonight(run: Run, before: Run, findings: tuple[Finding, ...]) -> Night:
     )
 
 
+def test_what_takes_less_in_all_launches_is_not_suspected(world: World) -> None:
+    """A kernel that took in what 28 launches did takes longer than one of them."""
+    whole = world.runs[-1]
+    took_in = Finding("g", "", "k", Change.CHANGED, low=1.16, verdict="UNSURE", change_us=-36.6)
+    site = Site("m", (), (), (), (), (), (), whole)
+    for finding, worse in ((took_in, 0), (replace(took_in, change_us=3.0), 1)):
+        night = of_tonight(whole, world.runs[-2], (finding,))
+        assert len([a for a in first_page(site, night).actions if a.kind == "suspected"]) == worse
+
+
 def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: Path) -> None:
     """Its findings, not what a comparison of the two newest runs would say."""
     run, before = world.runs[-1], world.runs[-2]
