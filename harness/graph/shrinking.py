@@ -167,7 +167,8 @@ class _Extents:
         elif node.packet == "arange" and len(node.args) > 1 and kind.rank == 1:
             numbers = [int(a) for a in node.args[:3] if isinstance(a, int | sympy.Integer)]
             if len(numbers) == len(node.args[:3]):  # places that begin at a half are as many
-                self._range(*numbers[:2], *(numbers[2:] or [1]), int(kind.shape[0]))
+                start, end, step, *_ = *numbers, 1
+                self._range(start, end, step, int(kind.shape[0]))
 
     def _of_one(self, node: Node, source: TensorType, kind: TensorType) -> None:
         name, before, after = node.packet, _ints(source.shape), _ints(kind.shape)
@@ -214,8 +215,7 @@ class _Extents:
         if step == 1:
             self._equal(sum, (start, length), (end,))
         elif min(start, end, step) >= 0:
-            sizes = (start, end, length)
-            self._add(sizes, lambda v: -(-(v[end] - v[start]) // step) == v[length])
+            self._add((start, end, length), lambda v: -(-(v[end] - v[start]) // step) == v[length])
 
     def _add(
         self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool], *sides: Any
