@@ -35,6 +35,12 @@ def _changed(x: torch.Tensor) -> torch.Tensor:
 IN_PART: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "complex": (lambda x: (x * 2).abs() + x.real, Z),
     "conjugate": (lambda x: ((x.conj() * 2j).imag * 2 + 1, x.conj()), Z),
+    "imaginary": (
+        lambda x: (x.conj().imag * 2, x.conj().imag.clone(), torch._neg_view(x.real) + 1),
+        Z,
+    ),
+    "resolved": (lambda x: torch.view_as_real(x.conj().resolve_conj()) + 1, Z),
+    "conjugated": (lambda x: (torch.view_as_real(x.resolve_conj()) + 1, x.imag * 2), Z.conj()),
     "parts": (lambda x: (x.real, x.imag, x.mul_(2j)), Z),
     "rotated": (_rotated, torch.randn(3, 2, 2)),
     "changed": (_changed, torch.randn(3, 2)),
@@ -65,6 +71,13 @@ def test_torch_runs_a_whole_graph_and_that_is_said(devices: Devices) -> None:
         assert differences(torch.sin, [torch.ones(8)], compiler) == []
     (report,) = compiler.reports
     assert report.eager and report.fallbacks == 1 and "as a whole" in str(report)
+
+
+def test_an_input_whose_memory_holds_its_negative_is_read_as_it_is(devices: Devices) -> None:
+    compiler = Compiler(devices=devices)
+    with pytest.warns(FallbackWarning, match="memory of an input holds its negative"):
+        found = torch.compile(lambda x: x * 2, backend=compiler)(Z.conj().imag)
+    assert torch.equal(found, Z.imag * -2)
 
 
 @pytest.mark.parametrize("name", IN_PART)

@@ -136,6 +136,8 @@ class _Reader:
                 self.sizes.setdefault(known, number)
             return
         name = self._name(node)
+        if value.is_neg():
+            raise CaptureFailed("the memory of an input holds its negative", where=name)
         self.inputs.append(Input(name, tensor_type(value), self._role(node)))
         self.positions.append(number)
         self._values[node] = Ref(name)
@@ -184,10 +186,13 @@ class _Reader:
         self._values[node] = Ref(name)
 
     def _target(self, node: fx.Node) -> object:
-        """What a node calls: for a number that is a tensor here, the operator on tensors. A
-        gradient that is known to be zero has no memory, which a graph's tensors have."""
+        """What a node calls: for a number that is a tensor here, the operator on tensors. What has
+        no memory of its own gets it: a gradient known to be zero, a lazily conjugated copy."""
         if node.target is torch.ops.aten._efficientzerotensor.default:
             return torch.ops.aten.zeros.default
+        copied = node.all_input_nodes if node.target is torch.ops.aten.clone.default else ()
+        if any(one.meta["val"].is_conj() for one in copied):
+            return torch.ops.aten.resolve_conj.default
         numbers = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.SymFloat)]
         return _OF_NUMBERS.get(node.target, node.target) if numbers else node.target
 
@@ -327,12 +332,9 @@ class _Reader:
         return self.naming.names.get(node.name, node.name)
 
     def _role(self, node: fx.Node) -> str:
-        given = self.naming.roles.get(node.name)
-        if given is not None:
-            return given
-        if "tangents" in str(node.target):
-            return "gradient"
-        return "saved" if self._is_backward else "data"
+        role = "saved" if self._is_backward else "data"
+        role = "gradient" if "tangents" in str(node.target) else role
+        return self.naming.roles.get(node.name, role)
 
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
