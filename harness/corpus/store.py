@@ -95,20 +95,20 @@ def _loaded(folder: Path, _: tuple[tuple[str, int, int, int], ...]) -> Corpus:
                 patterns += [msgspec.json.decode(row, type=Pattern) for row in about]
             seen.setdefault(digest, []).append(path.name)
             if table.num_rows != rows:
-                lacks = "a file of the corpus lacks rows, the rest of it is used"
+                what = "a file of the corpus lacks rows, the rest of it is used"
                 found = str(path), f"{table.num_rows} rows", f"{rows} rows", _REMEDY
-                notes.append(DamagedCorpus(lacks, *found))
+                notes.append(DamagedCorpus(what, *found))
         except DamagedCorpus as error:
             notes.append(error)
         except (msgspec.DecodeError, KeyError, TypeError) as error:
             notes.append(_damaged(path, str(error)))
     if not patterns:
         raise notes[0] if notes else _damaged(folder, "no patterns")
-    if len(seen) > 1:
-        odd = min(seen.values(), key=len)
-        notes.append(_damaged(folder / odd[0], "it belongs to another build of the corpus"))
     patterns.sort(key=lambda p: (-p.weight, p.name))
     main = max(seen, key=lambda key: len(seen[key]))
+    for key in seen.keys() - {main}:
+        what = "files of another build of the corpus are used with the others"
+        notes.append(DamagedCorpus(what, str(folder / ", ".join(seen[key])), key, main, _REMEDY))
     return Corpus(folder, main, tuple(patterns), tuple(captures), tuple(notes), tuple(tables))
 
 

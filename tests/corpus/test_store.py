@@ -103,7 +103,9 @@ def test_an_older_build_beside_a_newer_one_is_named(copy, shards):
     changed = [dataclasses.replace(p, text=texts[p.name][0]) for p in corpus.patterns]
     save(copy, corpus.captures, changed)
     path.write_bytes(old)
-    assert [note.where for note in store.load(copy).notes] == [str(path)]
+    (note,) = store.load(copy).notes
+    assert note.where == str(path) and "used with the others" in note.what
+    assert note.got == corpus.digest and len(store.load(copy).patterns) == len(corpus.patterns)
 
 
 def test_a_pattern_that_is_not_there_is_named(whole):
