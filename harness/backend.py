@@ -302,6 +302,10 @@ class Compiler:
         """End the processes that it started."""
         self.devices.close()
 
+    def __deepcopy__(self, memo: object) -> Compiler:
+        """The copy of a compiled model is compiled by the same compiler."""
+        return self
+
     def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Runner:
         """Compile ``gm`` for all sizes or, if that cannot be, whenever new sizes are met."""
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -182,3 +183,10 @@ def test_the_sign_of_zeros_from_which_a_multiple_is_subtracted(
     found = torch.compile(run, backend=compiler)(x, y)
     assert torch.equal(found, run(x, y))
     assert torch.equal(found.signbit(), run(x, y).signbit())
+
+
+def test_a_compiled_model_can_be_copied(compiler: Compiler) -> None:
+    model = torch.nn.Linear(3, 2)
+    copied = copy.deepcopy(torch.compile(model, backend=compiler))
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(copied(x), model(x))
