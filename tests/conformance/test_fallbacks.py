@@ -321,3 +321,12 @@ def test_one_value_is_added_in_several_places(devices: Devices) -> None:
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     args = [torch.randn(3, 1), torch.tensor([-1, 0, 2])]
     assert differences(function, args, compiler) == []
+
+
+def test_a_sparse_gradient_is_torch_s_and_its_operator_is_named(devices: Devices) -> None:
+    table = torch.nn.Embedding(5, 3, sparse=True)
+    with pytest.warns(FallbackWarning, match="aten._sparse_coo_tensor.*not strided"):
+        torch.compile(table, backend=Compiler(devices=devices))(
+            torch.tensor([1, 2])
+        ).sum().backward()
+    assert table.weight.grad is not None and table.weight.grad.is_sparse

@@ -360,7 +360,7 @@ def real_tensors() -> AbstractContextManager[Any]:
 def _value_type(value: object, node: fx.Node) -> ValueType:
     match value:
         case torch.Tensor():
-            return tensor_type(value, source_of(node))
+            return tensor_type(value, source_of(node) or str(node.target))
         case list() | tuple():
             where = source_of(node)
             return tuple(
