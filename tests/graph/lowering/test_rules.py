@@ -11,13 +11,18 @@ from harness.graph.replay import operator_function
 
 SOMETIMES_WHOLE = {
     "aten._adaptive_avg_pool2d.default",
+    "aten.clamp.default",
+    "aten.full.default",
+    "aten.full_like.default",
     "aten.index_add.default",
     "aten.index_put.default",
     "aten.ldexp.Tensor",
+    "aten.pow.Tensor_Scalar",
     "aten.scatter_add.default",
     "aten.scatter_reduce.two",
 }
-"""Taken apart in some forms alone: with windows of several sizes, of integers, in 16 bits."""
+"""Taken apart in some forms alone: with windows of several sizes, of integers, in 16 bits, with
+numbers that follow from unknown sizes."""
 WRITTEN_LATER = {
     "aten.reshape.default",
     "aten.square.default",
