@@ -78,3 +78,19 @@ def test_types_that_eager_mode_refuses_are_refused_in_its_words(
         said.append(str(caught.value))
     assert said[0] == said[1]
     assert not any(report.fallbacks for report in compiler.reports)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.int32], ids=str)
+def test_an_expanded_operand_of_another_type_lies_in_order(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """As eager mode on a CPU copies it before it looks at strides; what is chosen by is not."""
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        wide, loss = x.expand(y.shape), F.mse_loss(x, y, reduction="none")
+        chosen = torch.where((y[:1] > 0).expand(y.shape), y, 2.0)
+        return wide + y, torch.maximum(wide, y), y == wide, loss.view(-1)[::2].neg(), chosen
+
+    x, y = torch.arange(7)[:, None].to(dtype), torch.randn(3, 7).t()
+    assert differences(function, [x, y], compiler) == []
+    assert not any(report.eager for report in compiler.reports)

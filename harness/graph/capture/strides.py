@@ -349,8 +349,16 @@ def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
         return None
     if _are_in_order((*tensors, value)):
         return None
-    shape = tuple(value.shape)
-    return elementwise_strides(shape, [(tuple(t.shape), t.stride()) for t in tensors])
+    shape, operands = tuple(value.shape), [(tuple(t.shape), t.stride()) for t in tensors]
+    if tensors[0].device.type == "cpu":
+        # Eager mode copies those of another type than the common one, which leaves no gaps. (What
+        # is chosen by keeps its type.)
+        types = [t.dtype for t in tensors if t.dim() and t.dtype is not torch.bool]
+        common = functools.reduce(torch.promote_types, types, torch.bool)
+        for n, (t, own) in enumerate(zip(tensors, operands, strict=True)):
+            if t.dtype not in (common, torch.bool) and not _is_dense(*own):
+                operands[n] = own[0], elementwise_strides(own[0], [own])
+    return elementwise_strides(shape, operands)
 
 
 def _are_in_order(tensors: Iterable[Tensor]) -> bool:
