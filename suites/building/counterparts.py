@@ -97,13 +97,8 @@ def alike(one: Graph, other: Graph) -> bool:
         return False
     return (
         (one.outputs, one.mutations) == (other.outputs, other.mutations)
-        and all(
-            a.name == b.name
-            and _same_kind(a.type, b.type)
-            and (a.bound is None) == (b.bound is None)
-            for a, b in zip(one.inputs, other.inputs, strict=True)
-        )
-        and all(_same_call(a, b) for a, b in zip(one.nodes, other.nodes, strict=True))
+        and all(map(_same_input, one.inputs, other.inputs))
+        and all(map(_same_call, one.nodes, other.nodes))
     )
 
 
