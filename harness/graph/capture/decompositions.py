@@ -102,9 +102,8 @@ def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable
 
 def _checked(rule: Callable[..., Any], places: tuple[int, ...], *args: Any, **options: Any) -> Any:
     """``rule``, left to torch where it would take operands that eager mode refuses."""
-    known = len({args[place].dtype for place in places}) == 1
-    if not places:
-        known = args[1].dtype in (torch.int64, torch.uint8)
+    classes = args[1].dtype in (torch.int64, torch.uint8)
+    known = len({args[place].dtype for place in places}) == 1 if places else classes
     return rule(*args, **options) if known else NotImplemented
 
 

@@ -121,8 +121,8 @@ def _filled(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def _like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
-    """Laid out as an elementwise function of the argument of this ``number``, and of its type
-    (torch's ``huber_loss`` has a common one)."""
+    """Laid out as an elementwise function of the argument of this ``number``, and of its type:
+    torch traces losses of two types as of another one, and what stays whole is read as that."""
     made, x = rule(*args), args[number]
     made = made.to(x.dtype) if isinstance(made, Tensor) else made
     if made is NotImplemented or not _are_known([x]) or not x.numel():
@@ -163,12 +163,6 @@ def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) ->
     return made if stride is None else laid_out(made, stride)
 
 
-def _typed_like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
-    """A loss of two types has that of the argument of this ``number``; torch traces another one
-    (and what stays whole is read as that)."""
-    return rule(*args).to(args[number].dtype)
-
-
 def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
     leaves = torch.utils._pytree.tree_leaves((args, kwargs))
@@ -182,7 +176,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "binary_cross_entropy_backward": functools.partial(_like, 1),
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
     "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
-    "binary_cross_entropy_with_logits": functools.partial(_typed_like, 1),
+    "binary_cross_entropy_with_logits": functools.partial(_like, 1),
     "diagonal_scatter": _in_a_copy_of_the_first,
     **dict.fromkeys(_UNTAGGED, _elementwise),
     "huber_loss": functools.partial(_like, 0),
@@ -196,7 +190,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
         torch.nan,
         rule(grad, x, y, *args),  # torch's rule loses it
     ).contiguous(),
-    "soft_margin_loss": functools.partial(_typed_like, 0),
+    "soft_margin_loss": functools.partial(_like, 0),
     "threshold_backward": _second_first,
 }
 
