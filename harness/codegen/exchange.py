@@ -53,6 +53,33 @@ class Exchange:
             "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
         ]
 
+    def tell(self, parts: Sequence[Part], ahead: Scope, outer: Scope) -> None:
+        """Add the lines that tell a program's sums of the next row, to ``ahead``, and those that
+        find this one's, to ``outer``."""
+        for place, part in enumerate(parts):
+            (name,), words = part.names, f"row_words + {2 * place} * RSPLIT"
+            ahead.lines.append(f"_tell({words}, {name}, row + 1, RSPLIT)")
+            outer.lines.append(f"{name} = _told({words}, row, RSPLIT)")
+            part.define()
+
+    def walk(
+        self, entries: Sequence[str], blocks: Sequence[Sequence[str]], index: str
+    ) -> list[str]:
+        """The loop over a strip's rows, in three ``blocks``: what is loaded of the next one, what
+        finishes the one before, and the next one's sums. ``entries`` say where a row is, ``index``
+        is the type of indices."""
+        loads, row, told = blocks
+        own = [f"{_INDENT}xindex = (row - 1).to({index})", *(_INDENT + e for e in entries)]
+        ahead = [f"xindex = tl.minimum(row, xnumel - 1).to({index})", *entries]
+        finish = ["if xoffset > 0:", *own, *(_INDENT + line for line in row)]
+        lines = [*ahead, *loads, *finish, *ahead, *told, "row += 1"]
+        return [
+            f"row_words = workspace + yindex * ({self.words} * RSPLIT + 1)",
+            "row = tl.full([], 0, tl.int64)",
+            "for xoffset in range(0, xnumel + 1):",
+            *(_INDENT + line for line in lines),
+        ]
+
     def write(self, parts: Sequence[Part], outer: Scope) -> None:
         """Add the lines that make the programs' results the row's."""
         names = [(name, part.dtype) for part in parts for name in part.names]

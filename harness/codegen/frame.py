@@ -151,6 +151,8 @@ def _program(frame: Frame, tile: Tile) -> str:
     mixed = frame.plan.category is Category.MIXED  # a program for every strip
     first = mixed or (tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace))
     number = frame.program if first else "tl.program_id(1)"
+    if mixed and frame.plan.workspace is not None:
+        number = f"({number} // RSPLIT)"
     if is_layered(tile) and not mixed:
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
     if frame.program != PROGRAM and len([t for t in frame.plan.tiles if not t.is_reduction]) > 1:
@@ -217,7 +219,8 @@ def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> 
     that a program walks."""
     prefix = tile.prefix
     if frame.plan.persistent and tile.is_reduction:
-        lines = [f"{prefix}index = {_block(frame, tile)}"]
+        first = "r0_first + " if frame.plan.workspace is not None else ""
+        lines = [f"{prefix}index = {first}{_block(frame, tile)}"]
     elif frame.plan.aligned is not None and tile.is_reduction:
         # Compiled, the hint has a vector's first element say whether all of it is loaded. In the
         # interpreter each element says so itself: nothing behind a tensor's last one is read.
@@ -274,6 +277,8 @@ def launch_grid(plan: KernelPlan) -> Grid:
         return split_scan(_size(scanned.numel), block_name(scanned.prefix), plan.workspace.rows)
     if plan.category is Category.MIXED:
         strips = plan.tiles[0]
+        if plan.workspace is not None:
+            return Grid(("RSPLIT",), f"({strips.numel} * RSPLIT, 1, 1)")
         return tiled((_size(strips.numel), block_name(strips.prefix)))
     tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
     if isinstance(plan.workspace, SharedRows):

@@ -31,11 +31,13 @@ from harness.codegen.scan import Scanner
 from harness.codegen.source import KernelSource
 from harness.codegen.tail import functions_called
 from harness.codegen.values import Scope
+from harness.dtypes import DType
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.facts import Hint
 from harness.heuristics.limits import block_name
 from harness.heuristics.mixed import STAGES
-from harness.ir.nodes import Load, Masked, Reduce, Store, store_roots, walk
+from harness.ir.nodes import Load, Masked, Reduce, Store, Value, store_roots, walk
+from harness.ir.op_triton import triton_type
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan, PlanSegment
@@ -82,7 +84,8 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
     parameters = [a.name for a in plan.arguments] + ([program] if program else [])
     parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
     shared = isinstance(plan.workspace, SharedRows) and not plan.workspace.columns
-    parameters += [f"{name}: tl.constexpr" for name in (RSPLIT, PROGRAMS) if shared]
+    names = (RSPLIT, PROGRAMS)[: 1 if plan.persistent else 2]
+    parameters += [f"{name}: tl.constexpr" for name in names if shared]
     parameters += [f"{STAGES}: tl.constexpr"] if plan.facts.strips else []
     parameters += ["ALIGNED: tl.constexpr"] if plan.aligned is not None else []
     parameters += [f"{name}: tl.constexpr" for name in variants(plan)]
@@ -126,6 +129,7 @@ class _Kernel:
     exchange: Exchange | None = None
     functions: dict[str, str] = field(default_factory=dict)
     _text: list[str] = field(default_factory=list)
+    _ahead: tuple[list[str], list[str]] = ([], [])
     _in_memory: set[str] = field(default_factory=set)
     _done: set[int] = field(default_factory=set)
     _components: dict[ReductionKey, list[Reduce]] = field(default_factory=dict)
@@ -149,6 +153,8 @@ class _Kernel:
             body.streamed = frozenset(s.buffer for s in self.plan.stores) - {b for b, _ in seen}
         if self.plan.category is Category.PERSISTENT:
             self._load_ahead(body, passes[0], seen - passes[0])
+        if self._spread is not None:
+            self._tell_ahead(body, self._spread)
         for number, segment in enumerate(self.plan.segments):
             match segment.kind:
                 case SegmentKind.LOOP if self._looped:
@@ -157,6 +163,13 @@ class _Kernel:
                     self._flat(body, segment)
                 case SegmentKind.ACROSS:
                     self._across(body, segment)
+        return self._framed(body)
+
+    def _framed(self, body: Body) -> list[str]:
+        """The text with what comes before and after it."""
+        if self._spread is not None:
+            leave = f"_leave(row_words, {self._spread.words}, RSPLIT)"
+            return [*self._head(body), *self._text, leave]
         if self.exchange is not None and not self.plan.facts.chunked:
             rows, reduced = self.plan.tiles
             head = [*size_lines(self.frame), *reduction_base(self.frame, reduced)]
@@ -165,6 +178,11 @@ class _Kernel:
         shared = self.plan.workspace
         closing = closing_lines(shared) if isinstance(shared, Workspace) else []
         return self._head(body) + self._text + closing
+
+    @property
+    def _spread(self) -> Exchange | None:
+        """What programs that hold parts of the rows of a strip tell each other by."""
+        return self.exchange if self.plan.persistent else None
 
     @property
     def _looped(self) -> bool:
@@ -183,6 +201,9 @@ class _Kernel:
         lines = size_lines(self.frame) + parallel_lines(self.frame, used)
         for tile in (t for t in self.plan.tiles if t.is_reduction):
             if self.plan.persistent:
+                if self.exchange is not None:
+                    lines.append(f"tl.static_assert(R0_BLOCK * RSPLIT >= {tile.numel})")
+                    lines.append("r0_first = tl.program_id(0) % RSPLIT * R0_BLOCK")
                 lines += reduction_lines(self.frame, tile, used)
                 continue
             lines += reduction_base(self.frame, tile)
@@ -207,8 +228,7 @@ class _Kernel:
         roots = store_roots(self.plan.stores)
         own = {store.buffer for store in self.plan.stores}
         later = {(buffer, index) for buffer, index in later if buffer not in own}
-        masked = {id(v) for v in walk(roots) if isinstance(v, Masked)}
-        every = [v for v in walk(roots, masked) if isinstance(v, Load) and not contains_reduce(v)]
+        every = _loads(roots)
         ahead = [v for v in every if (v.buffer, v.index) in later and (few or not body.varies(v))]
         row = [v for v in every if (v.buffer, v.index) in first]
         if few or any(v.indirect for v in ahead):
@@ -232,6 +252,32 @@ class _Kernel:
             elif eager:
                 body.value(store.value)
         self._flush(body.outer)
+
+    def _tell_ahead(self, body: Body, exchange: Exchange) -> None:
+        """What comes before a row is finished, by programs that have a part of it each: its loads,
+        while the others tell what the row before came to, and then its sums. What was loaded is
+        held, so that finishing a row reads nothing."""
+        reducer, held = Reducer(body, exchange), list[str]()
+        row = [v for v in _loads(store_roots(self.plan.stores)) if body.varies(v, "x")]
+        for value in row:
+            body.value(value)
+        loads, body.outer.lines = body.outer.lines, []
+        for group in self._pending_groups(self.plan.segments[0].stores):
+            reducer.add(group)
+        told, body.outer = body.outer, Scope()
+        for number, value in enumerate(row):
+            var, dtype = told.known[id(value), ()], body.dtypes[value.buffer]
+            narrow, kind = dtype in (DType.F16, DType.BF16), triton_type(value.dtype)
+            rounded = f".to({triton_type(dtype)})" * narrow
+            # Begun alike, two of them would be one value: Triton knows values, not their names.
+            start = f"tl.full({self.frame.shape(var.tiles)}, {number}, {kind}){rounded}"
+            assert body.ahead is not None
+            name = body.line(body.ahead, start, "held_")
+            held.append(f"{name} = {var.text}{rounded}")
+            wide = f"{name}.to({kind})" if narrow else name
+            body.define(value, replace(var, text=body.line(body.outer, wide)))
+        exchange.tell(reducer.parts, told, body.outer)
+        self._ahead = loads, [*told.lines, *held]
 
     def _flush(self, scope: Scope) -> None:
         self._text += scope.lines + scope.stores
@@ -280,15 +326,22 @@ class _Kernel:
         reducer = Reducer(body, along="x")
         for group in self._pending_groups(segment.stores):
             reducer.add(group)
-        walked = next(t for t in self.plan.tiles if t.prefix == "x")
-        lines = reduction_lines(self.frame, walked, frozenset(body.used))
-        lines += [*self._text, *rows.lines]
-        self._text = [
-            *reduction_base(self.frame, walked),
-            *body.outer.lines,
-            f"for xoffset in tl.range(0, xnumel, {block_name('x')}, num_stages={STAGES}):",
-            *(_INDENT + line for line in lines),
-        ]
+        walked, used = self.plan.tiles[1], frozenset(body.used)
+        if self._spread is not None:
+            loads, told = self._ahead
+            entries = entry_lines(self.frame, walked, used)
+            blocks = loads, [*self._text, *rows.lines], told
+            walk = self._spread.walk(entries, blocks, self.frame.index_type)
+            self._text = [*body.outer.lines, *walk]
+        else:
+            lines = reduction_lines(self.frame, walked, used)
+            lines += [*self._text, *rows.lines]
+            self._text = [
+                *reduction_base(self.frame, walked),
+                *body.outer.lines,
+                f"for xoffset in tl.range(0, xnumel, {block_name('x')}, num_stages={STAGES}):",
+                *(_INDENT + line for line in lines),
+            ]
         body.outer.lines.clear()
         body.loop = None
         reducer.finish()
@@ -341,6 +394,13 @@ class _Kernel:
                 again = (value.buffer, value.index) in later
                 table[id(value)] = "evict_last" if again else "evict_first"
         return table
+
+
+def _loads(roots: Sequence[Value]) -> list[Load]:
+    """What ``roots`` load whatever a mask says."""
+    masked = {id(v) for v in walk(roots) if isinstance(v, Masked)}
+    found = walk(roots, masked)
+    return [v for v in found if isinstance(v, Load) and not contains_reduce(v)]
 
 
 def _spans(body: Body, store: Store) -> bool:

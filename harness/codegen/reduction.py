@@ -36,7 +36,7 @@ class Reducer:
     exchange: Exchange | None = None
     along: str = R
     _finals: list[Callable[[], None]] = field(default_factory=list)
-    _parts: list[Part] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
     # shared pieces
 
@@ -101,9 +101,9 @@ class Reducer:
         for final in self._finals:
             final()
         self._finals.clear()
-        if self.exchange is not None and self._parts:
-            self.exchange.write(self._parts, self.body.outer)
-            self._parts.clear()
+        if self.exchange is not None and self.parts:
+            self.exchange.write(self.parts, self.body.outer)
+            self.parts.clear()
 
     # sum, prod, max, min, any, xor
 
@@ -125,7 +125,7 @@ class Reducer:
         dtype = self._working_dtype(reduce, arg)
         text = self._guarded(self._argument(reduce, arg, dtype), neutral(reduce.kind, dtype))
         name = self.body.line(self.body.outer, text)
-        self._define(reduce, self._collapse(reduce, dtype, name))
+        self._simple_finish(reduce, dtype, name)
 
     def _simple_loop(self, reduce: Reduce, arg: Var) -> None:
         loop = self.body.loop
@@ -135,10 +135,12 @@ class Reducer:
         value = self._argument(reduce, arg, dtype)
         if self.along != R and reduce.kind is ReduceKind.SUM:  # as few registers as columns
             value = self.body.line(loop, self._guarded(value, "0"))
-            rows = f"{value} if {block_name(self.along)} == 1 else {self._reduce('tl.sum', value)}"
-            zeros = f"tl.full([1, {block_name(R)}], {start}, {triton_type(dtype)})"
+            zeros = f"tl.full({self.body.frame.shape([R])}, {start}, {triton_type(dtype)})"
             acc = self.body.line(self.body.outer, zeros, "sum_")
-            loop.lines.append(f"{acc} = {acc} + ({rows})")
+            if self.along in self.body.frame.vector:
+                rows = self._reduce("tl.sum", value)
+                value = f"({value} if {block_name(self.along)} == 1 else {rows})"
+            loop.lines.append(f"{acc} = {acc} + {value}")
             self._finals.append(lambda: self._define(reduce, self._outcome(reduce, dtype, acc)))
             return
         acc = self._accumulator(reduce.kind.value, start, triton_type(dtype))
@@ -159,7 +161,7 @@ class Reducer:
         def define() -> None:
             self._define(reduce, self._outcome(reduce, dtype, own))
 
-        self._parts.append(Part((own,), dtype, lambda vectors: [across(vectors[0])], define))
+        self.parts.append(Part((own,), dtype, lambda vectors: [across(vectors[0])], define))
 
     def _collapse(self, reduce: Reduce, dtype: DType, name: str) -> str:
         return self._outcome(reduce, dtype, self._across(reduce.kind, dtype, name))
@@ -354,7 +356,7 @@ class Reducer:
         count = f"tl.maximum({extent}, {least}).to({kind})"  # a program may have nothing left
         own = self._pooled(mean, m2, weight, self.body.line(scope, count))
         define = functools.partial(self._components, group, own)
-        self._parts.append(Part(own, group[0].dtype, merge, define))
+        self.parts.append(Part(own, group[0].dtype, merge, define))
 
     def _pooled(self, mean: str, m2: str, weight: str, count: str) -> tuple[str, str]:
         """Mean and sum of squares around it of ``count`` values, from those of disjoint parts."""
@@ -442,7 +444,7 @@ class Reducer:
 
         own = self._rescaled(dtype, best, total, nothing=True)
         define = functools.partial(self._components, group, own)
-        self._parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, v[0], v[1]), define))
+        self.parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, v[0], v[1]), define))
 
     def _rescaled(
         self, dtype: DType, best: str, total: str, nothing: bool = False

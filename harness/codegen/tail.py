@@ -139,6 +139,7 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
         distinct='"distinct:' in rows,
         sorted='"sorted"' in rows,
         shared="RSPLIT: tl.constexpr" in kernel,
+        spread="_told(" in kernel,
         aligned="ALIGNED: tl.constexpr" in kernel,
         variant=bool(re.search("(WIDE|HELD|EVEN): tl.constexpr", kernel)),
         # Of a kernel's assertions its own are meant: integers may wrap around.

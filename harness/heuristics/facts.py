@@ -18,6 +18,7 @@ class Family(enum.Enum):
     SCAN = "scan"
     SPLIT_SCAN = "split_scan"
     MIXED = "mixed_reduction"
+    SPREAD = "spread_reduction"
 
 
 class Hint(enum.Enum):
@@ -119,6 +120,8 @@ class Facts:
         size = self.sizes[-1][1]
         pins = [("YBLOCK", 1)] if self.sizes[0][0] == "y" else []
         many = not self.unknown and self.parallel >= MANY_ROWS
+        if self.family is Family.SPREAD:
+            return (("YBLOCK", 1), ("XBLOCK", 1))
         looped = self.family in (Family.REDUCTION, Family.SCAN)
         alone = NO_X_LOOPED if looped else NO_X_MANY if many else NO_X_PERSISTENT
         if self.family is not Family.MIXED and self.hint is Hint.INNER and size >= alone:

@@ -1,14 +1,16 @@
 """Mixed-order kernels: how many strips of rows, what fits a program, and candidates. A program
 walks a strip of rows, a few at a time, reduces each of them, and keeps what the columns come to in
-registers; at the end it stores that, for a second kernel to add up over strips."""
+registers; at the end it stores that, for a second kernel to add up over strips. Long rows it shares
+with others (``Family.SPREAD``), which all run at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import Proposal, next_power_of_two
+from harness.heuristics.cooperative import RSPLIT
+from harness.heuristics.facts import Config, Facts, Family
+from harness.heuristics.limits import MAX_RSPLIT, Proposal, cdiv, next_power_of_two
 from harness.target import Target
 
 STAGES = "STAGES"
@@ -33,24 +35,36 @@ _SHORT = 1024
 """Columns below which what spills likely does not with one block at a time."""
 _CROWDED = 4
 """Loads beyond which a thread of a short row holds 32 elements of each: 128 spill (limit.md)."""
+LONG, _PART, _SHARING = 16384, 4096, 2
+"""Columns of a row from which on programs may share it, and of the part of one of them; such
+programs for each multiprocessor: more of them spill what they hold."""
+_HELD = 20
+"""Bytes of two rows' loads, and of sums, in each column of theirs: 24 spill in 128 registers."""
 
 
-def fits(columns: int, held: int, target: Target) -> bool:
-    """Whether a program holds ``held`` values (loads and sums) for every one of ``columns``."""
-    return held * next_power_of_two(columns) * _REGISTERS <= target.registers_per_multiprocessor
+def sharers(columns: int, loads: Sequence[int], sums: int, target: Target) -> int:
+    """Programs that hold, for every one of ``columns``, ``loads`` of so many bytes and ``sums``
+    together; 0 if none do."""
+    if columns >= LONG:
+        fit = 2 * sum(loads) + 4 * sums <= _HELD and columns <= _PART * MAX_RSPLIT
+        return cdiv(columns, _PART) if fit else 0
+    held = (len(loads) + sums) * next_power_of_two(columns) * _REGISTERS
+    return int(held <= target.registers_per_multiprocessor)
 
 
-def fills(strips: int, target: Target) -> bool:
-    """Whether so many programs keep the device busy."""
-    return strips >= _LEAST_FILLED * target.multiprocessors
+def fills(strips: int, target: Target, each: int) -> bool:
+    """Whether strips of ``each`` programs keep the device busy, and, of several, which wait for
+    each other, all run at once."""
+    most = (1 if each == 1 else _SHARING) * target.multiprocessors
+    return strips * each >= _LEAST_FILLED * most and (each == 1 or strips * each <= most)
 
 
-def strips(saved: int, stored: int, target: Target) -> int:
-    """The number of strips wanted where ``saved`` bytes are not read again and every strip stores
-    ``stored`` bytes (and another kernel reads them); 0 if it is not worth it."""
-    affordable = saved // (2 * stored * _WORKSPACE)
-    wanted = min(_PER_MULTIPROCESSOR * target.multiprocessors, affordable)
-    return wanted if fills(wanted, target) else 0
+def strips(saved: int, stored: int, target: Target, each: int) -> int:
+    """The number of strips of ``each`` programs wanted where ``saved`` bytes are not read again and
+    every strip stores ``stored`` bytes (and another kernel reads them); 0 if it is not worth it."""
+    programs = (_PER_MULTIPROCESSOR if each == 1 else _SHARING) * target.multiprocessors
+    wanted = min(programs // each, saved // (2 * stored * _WORKSPACE))
+    return wanted if fills(wanted, target, each) else 0
 
 
 def pipelined(found: Sequence[Config]) -> tuple[Config, ...]:
@@ -63,7 +77,11 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Rows of a program side by side, warps, and blocks of rows under way, as they were fastest on
     an H200 (docs/measurements/limit.md): what a multiprocessor's programs load at once fills it,
     warps lie along the row, whose sums down the columns then stay in threads; loads two ahead, as
-    far as a block's shared memory holds them."""
+    far as a block's shared memory holds them. Rows that programs share are held in registers,
+    by 32 elements a thread at most: of more they spill."""
+    if facts.family is Family.SPREAD:
+        sizes = ((_PART, 8), (_PART, 16), (_PART // 2, 4), (_PART // 2, 8))
+        return [Proposal((("r0_", n),), w, max_warps=16, grow=False) for n, w in sizes]
     row = next_power_of_two(facts.reduced)
     each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
@@ -87,3 +105,17 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             warps = max(1, wide, n * row // _A_WARP)
             found.append(Proposal((("x", n),), warps, stages, max_warps=16, grow=False))
     return found
+
+
+def together(found: Sequence[Config], facts: Facts, target: Target) -> tuple[Config, ...]:
+    """Those of ``found`` of which all programs run at once, with as many registers as they have."""
+    made = []
+    for config in found:
+        parts = cdiv(facts.reduced, config.block("R0_BLOCK"))
+        each = cdiv(facts.size("y") * parts, target.multiprocessors)
+        threads = each * config.num_warps * target.warp_size
+        if threads <= target.threads_per_multiprocessor and parts <= MAX_RSPLIT:
+            registers = min(255, target.registers_per_multiprocessor // threads // 8 * 8)
+            blocks = (*config.blocks, (RSPLIT, parts))
+            made.append(replace(config, blocks=blocks, options=(("maxnreg", registers),)))
+    return tuple(made)

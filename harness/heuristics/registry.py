@@ -18,6 +18,7 @@ RULES: dict[Family, Callable[[Facts, Target], list[Proposal]]] = {
     Family.SCAN: scan.looped,
     Family.SPLIT_SCAN: scan.split,
     Family.MIXED: mixed.proposals,
+    Family.SPREAD: mixed.proposals,
 }
 """What each family wants, before the rules that hold for every kernel."""
 
@@ -38,6 +39,8 @@ def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
     found = finish_all(facts, RULES[facts.family](facts, target), target)
     if facts.strips:
         return mixed.pipelined(found)
+    if facts.family is Family.SPREAD:
+        return mixed.together(found, facts, target)
     return cooperative.shared(found, facts, target) if facts.family is Family.COOPERATIVE else found
 
 

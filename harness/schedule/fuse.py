@@ -19,13 +19,15 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from harness.decisions import Decisions
-from harness.heuristics.mixed import fills, fits
+from harness.dtypes import DType
+from harness.heuristics.mixed import fills, sharers
 from harness.ir.affine import same, size_hint
 from harness.ir.nodes import ReduceKind, reductions
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Rejection
 from harness.schedule.legality import combine, full_units, pair, refused, too_much
 from harness.schedule.match import Matching, Sides, join, matched
+from harness.schedule.order import segments
 from harness.schedule.space import (
     AffineAccess,
     Candidate,
@@ -380,7 +382,7 @@ def mixed(
     if matching is None:
         return found or Rejection("mixed order", "their loops cannot be split to common sizes")
     joined = _joined(sides, matching)
-    reason = _strips(sides, matching, joined, target, decided) or _early(joined, facts)
+    reason = _strips(sides, matching, joined, facts, target, decided) or _early(joined, facts)
     reason = reason or ("" if decided else _worth(sides, joined, facts))
     refusal = Rejection("mixed order", reason) if reason else refused(sides, joined, facts)
     return refusal or merge_dimensions(joined)
@@ -417,7 +419,7 @@ def _joined(sides: Sides, matching: Matching) -> Candidate:
 
 
 def _strips(
-    sides: Sides, matching: Matching, joined: Candidate, target: Target, decided: bool
+    sides: Sides, matching: Matching, joined: Candidate, facts: Facts, target: Target, decided: bool
 ) -> str:
     """What is wrong with the strips that programs would walk; nothing if they will do."""
     reduced = tuple(sides.second.reduced[c.second or 0] for c in matching)
@@ -432,11 +434,23 @@ def _strips(
     if not all(isinstance(size, int) for size in joined.sizes):
         return "sizes are not known"
     loaded = {a for v in joined.views for a in v.accesses if a.use is Use.LOAD}
-    held = len(results) + sum(all(a.strides) for a in loaded)
-    if not fits(int(joined.rnumel), held, target):
+    sizes = [facts.buffers[a.name].dtype.itemsize for a in loaded if all(a.strides)]
+    each = sharers(int(joined.rnumel), sizes, len(results), target)
+    if not each or (each > 1 and not _told_at_once(joined, facts)):
+        held = len(sizes) + len(results)
         return f"a program cannot hold {held} rows of {joined.rnumel} values"
-    full = decided or fills(int(math.prod(strips)), target)
-    return "" if full else f"{math.prod(strips)} strips do not fill the device"
+    full = (decided and each == 1) or fills(int(math.prod(strips)), target, each)
+    return "" if full else f"{math.prod(strips)} strips of {each} programs do not fill the device"
+
+
+def _told_at_once(joined: Candidate, facts: Facts) -> bool:
+    """Whether programs that share rows tell each other sums, and all of them before anything else
+    is done with one."""
+    atomic = any(a.use is Use.ATOMIC for v in joined.views for a in v.accesses)
+    found = [r for v in joined.views for r in reductions(v.nest.stores)]
+    sums = all(r.kind is ReduceKind.SUM and r.dtype is DType.F32 for r in found)
+    along = {v.number for v in joined.views if v.level is Level.REDUCE}
+    return sums and not atomic and along <= set(segments(joined, facts)[0].numbers)
 
 
 def _early(joined: Candidate, facts: Facts) -> str:

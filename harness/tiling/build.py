@@ -13,6 +13,7 @@ from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, cdiv
+from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
 from harness.heuristics.reduction import SOME_ROWS, STORED_COLUMNS
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
@@ -100,9 +101,9 @@ def plan(
     shared: Workspace | SharedRows | None = None
     if category is Category.SPLIT_SCAN:
         shared = _workspace(group, stores)
-    elif facts.chunked or not (pairs or aligned or longest):
+    elif facts.chunked or category is Category.MIXED or not (pairs or aligned or longest):
         shared = shared_rows(segments, tiles, facts)
-    if isinstance(shared, SharedRows) and not facts.chunked:
+    if isinstance(shared, SharedRows) and category is Category.REDUCTION and not facts.chunked:
         facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
     made = KernelPlan(
         name=kernel_name(category.value, group.origins),
@@ -309,8 +310,9 @@ def _facts(
     hint = space.hint or Hint.DEFAULT
     dtypes = {b.name: b.dtype for b in buffers}
     looped = category is Category.REDUCTION
+    family = Family.SCAN if looped and _combined(stores) else Family[category.name]
     made = Facts(
-        family=Family.SCAN if looped and _combined(stores) else Family[category.name],
+        family=Family.SPREAD if group.walked and int(group.rnumel) >= LONG else family,
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=hint,
         loads=len({(load.buffer, load.index) for load in loads(stores)}),

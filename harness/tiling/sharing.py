@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.dtypes import DType
-from harness.heuristics.facts import Facts, Hint
+from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
 from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, reductions, values
 from harness.schedule.group import SegmentKind
@@ -44,6 +44,9 @@ def shared_rows(
     """What the programs of a row need of a workspace: words for their results, twice because
     programs may be one row apart; of columns of an unknown number of rows, once, because each
     program has one block of them; None if nothing is shared."""
+    if facts.family is Family.SPREAD:
+        own = [r for segment in segments for r in reductions(segment.stores) if not r.across]
+        return SharedRows(2 * len(dict.fromkeys(map(id, own))))
     once = facts.loops == 1 and segments[0].kind is SegmentKind.LOOP
     few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
     few |= facts.hint is Hint.INNER and len(tiles[-1].entries) > 1  # never in whole vectors

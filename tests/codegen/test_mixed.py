@@ -22,12 +22,16 @@ from harness.pipeline import compile_graph
 from harness.runtime.compile.static import CompileJob, measure
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.module import load
+from harness.runtime.tune.space import is_given
 from harness.schedule.explain import render
-from harness.target import H200
+from harness.target import H200, Target
 from tests.running import run_graph
 
 SMALL = dataclasses.replace(H200, multiprocessors=4)
 """A device that few strips fill."""
+
+TWENTY = dataclasses.replace(H200, multiprocessors=20)
+"""A device that few strips of rows fill, which five programs share."""
 
 _HEAD = """# harness graph 1
 def rows_and_columns(
@@ -45,6 +49,13 @@ _ROWS = {
     mean: "f32[{r}]" = aten.mean.dim(prod, [-1], True)
     back: "f32[{s}]" = aten.mul.Tensor(xf, mean)
     out: "f32[{s}]" = aten.sub.Tensor(scaled, back)
+""",
+    "layer": """    prod: "f32[{s}]" = aten.mul.Tensor(scaled, xf)
+    mean: "f32[{r}]" = aten.mean.dim(prod, [-1], True)
+    plain: "f32[{r}]" = aten.mean.dim(scaled, [-1], True)
+    less: "f32[{s}]" = aten.sub.Tensor(scaled, plain)
+    back: "f32[{s}]" = aten.mul.Tensor(xf, mean)
+    out: "f32[{s}]" = aten.sub.Tensor(less, back)
 """,
     "softmax": """    prod: "f32[{s}]" = aten.mul.Tensor(grad, xf)
     total: "f32[{r}]" = aten.sum.dim_IntList(prod, [-1], True)
@@ -107,9 +118,11 @@ def text(rows: str, columns: tuple[str, ...], shape: tuple[int, ...], dtype: str
     return (body + cast).format(**sizes) + f"    return (rounded, {', '.join(columns)})\n"
 
 
-def compiled(source: str, decisions: Decisions = UNDECIDED) -> CompiledGraph:
+def compiled(
+    source: str, decisions: Decisions = UNDECIDED, target: Target = SMALL
+) -> CompiledGraph:
     """A graph whose kernels are all generated."""
-    made = compile_graph(loads(source), SMALL, decisions)
+    made = compile_graph(loads(source), target, decisions)
     assert not made.report().failures
     return made
 
@@ -127,6 +140,8 @@ def expected(
     match rows:
         case "norm":
             out = scaled - x * (scaled * x).mean(-1, keepdim=True)
+        case "layer":
+            out = scaled - scaled.mean(-1, keepdim=True) - x * (scaled * x).mean(-1, keepdim=True)
         case "softmax":
             out = x * (dy - (dy * x).sum(-1, keepdim=True))
         case "statistics":
@@ -201,6 +216,56 @@ def test_both_ways_in_one_pass(
     for one, right in zip(found, expected(rows, tuple(columns), dy, x, w), strict=True):
         assert one is not None
         torch.testing.assert_close(one.to(right.dtype), right, rtol=2e-5, atol=2e-4)
+
+
+_NUMBERED = """    arange: "i64[{m}]" = aten.arange.start_step(0, {m})
+    column: "i64[{m}, 1]" = aten.unsqueeze.default(arange, 1)
+    number: "f32[{m}, 1]" = aten.div.Tensor(column, 64.0)
+    grad: "f32[{m}, {n}]" = aten.mul.Tensor(wide, number)
+    scaled"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "shape", "dtype"),
+    [
+        ("norm", ("weight",), (63, 16385), "bf16"),
+        ("layer", ("weight",), (63, 20001), "f32"),
+        ("layer", ("bias", "weight"), (119, 16385), "bf16"),
+        ("softmax", ("after",), (81, 16384), "f32"),
+    ],
+)
+def test_rows_that_no_program_holds_are_read_once_by_several(
+    interpreter: InterpreterPool,
+    rows: str,
+    columns: tuple[str, ...],
+    shape: tuple[int, ...],
+    dtype: str,
+) -> None:
+    source, numbered = text(rows, columns, shape, dtype), dtype == "f32"
+    if numbered:  # a row's number is another one for the row that is loaded ahead
+        number = _NUMBERED.format(m=shape[0], n=shape[1])
+        source = source.replace("grad: ", "wide: ", 1).replace("    scaled", number, 1)
+    made = compiled(source, target=TWENTY)
+    first, _ = made.kernels
+    strips, size = int(first.source.plan.tiles[0].numel), 2 if dtype == "bf16" else 4
+    weight = 0 if rows == "softmax" else shape[1] * 4
+    read_and_written = 3 * shape[0] * shape[1] * size + len(columns) * strips * shape[1] * 4
+    assert first.module.category == "mix" and shape[0] % strips == 0
+    assert first.module.bytes_moved == read_and_written + weight
+    torch.manual_seed(0)
+    kind = torch.bfloat16 if dtype == "bf16" else torch.float32
+    dy, x, w = torch.randn(shape).to(kind), torch.randn(shape).to(kind), torch.randn(shape[-1])
+
+    def launch(module: EmittedModule, args: list[Any]) -> None:
+        interpreter.launch(module.text, args)
+
+    numbers = torch.arange(shape[0])[:, None] / 64 if numbered else 1
+    right = expected(rows, columns, dy * numbers, x, w)
+    found = run_graph(made, [dy, x, w], launch, "cpu")
+    for one, wanted in zip(found, right, strict=True):
+        assert one is not None
+        rounding = 4e-3 if one.dtype is torch.bfloat16 else 2e-5
+        torch.testing.assert_close(one.double(), wanted, rtol=rounding, atol=2e-3)
 
 
 @pytest.mark.parametrize("rows", sorted(_ROWS))
@@ -329,6 +394,40 @@ def test_rows_under_way_fit_shared_memory() -> None:
         blocks = [dict(config.blocks) for config in found]
         held = [(b[STAGES] - 1) * b["XBLOCK"] * 1024 * ahead for b in blocks]
         assert blocks and max(held) < H200.shared_per_block
+
+
+@pytest.mark.parametrize("rows", ["norm", "layer"])
+def test_programs_that_share_rows_run_at_once_and_spill_nothing(rows: str) -> None:
+    made = compile_graph(loads(text(rows, ("weight", "bias"), (2048, 65536), "bf16")), H200)
+    (kernel,) = [k for k in made.kernels if k.module.category == "mix"]
+    facts, loaded = kernel.source.plan.facts, load(kernel.module.text)
+    found = candidates(facts, H200)
+    assert is_given(loaded) and loaded.configs == found  # no other way of cutting rows is tried
+    for config in found:
+        programs = facts.size("y") * config.block("RSPLIT")
+        each = -(-programs // H200.multiprocessors) * config.num_warps * 32
+        assert config.block("RSPLIT") * config.block("R0_BLOCK") >= 65536
+        assert each <= H200.threads_per_multiprocessor
+        assert each * dict(config.options)["maxnreg"] <= H200.registers_per_multiprocessor
+    (best,) = measure([CompileJob(kernel.module.text, H200, found[0])])
+    assert not isinstance(best, Exception), best
+    assert best.spills == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "shape"),
+    [
+        ("layer", ("weight", "bias"), (2048, 65536)),  # spills in float32
+        ("largest", ("weight", "after"), (2048, 65536)),  # not a sum
+        ("statistics", ("weight", "after"), (2048, 65536)),
+        ("norm", ("weight",), (2048, 300000)),  # more than 64 programs a row
+        ("norm", ("weight",), (64, 65536)),  # strips of which there are too few
+    ],
+)
+def test_rows_that_are_better_read_twice(
+    rows: str, columns: tuple[str, ...], shape: tuple[int, ...]
+) -> None:
+    assert "mix" not in categories(compiled(text(rows, columns, shape), target=H200))
 
 
 def test_registers_of_long_rows() -> None:

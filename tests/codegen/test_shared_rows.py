@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H200
 from tests.codegen.graphs import SOFTMAX_OF_ROWS
 from tests.codegen.kernels import loads
+from tests.codegen.test_mixed import text as rows_and_columns
 from tests.fork_server import FILE
 from tests.running import run_graph
 
@@ -77,15 +79,8 @@ def shared(text: str, rows: int, columns: int, dtype: str = "f32") -> EmittedMod
     return kernel.module
 
 
-@pytest.mark.parametrize("text", [_SOFTMAX, _LAYER_NORM, _SEVERAL])
-def test_programs_of_a_row_find_what_one_would(
-    text: str, tmp_path: Path, interpreting: list[str]
-) -> None:
-    # Five rows over two groups of programs, of which the last have nothing left of a row.
-    module = shared(text, 5, 40008)
-    path = tmp_path / "module.py"
-    path.write_text(module.text)
-    config = {"XBLOCK": 1, "R0_BLOCK": 2048, "RSPLIT": 8, "PROGRAMS": 16}
+def together(path: Path, config: dict[str, int], interpreting: list[str]) -> None:
+    """Check a module whose programs run side by side."""
     told = subprocess.run(
         [
             *interpreting,
@@ -100,6 +95,31 @@ def test_programs_of_a_row_find_what_one_would(
         timeout=300,
     )
     assert told.returncode == 0, told.stdout + told.stderr[-2000:]
+
+
+@pytest.mark.parametrize("text", [_SOFTMAX, _LAYER_NORM, _SEVERAL])
+def test_programs_of_a_row_find_what_one_would(
+    text: str, tmp_path: Path, interpreting: list[str]
+) -> None:
+    # Five rows over two groups of programs, of which the last have nothing left of a row.
+    path = tmp_path / "module.py"
+    path.write_text(shared(text, 5, 40008).text)
+    config = {"XBLOCK": 1, "R0_BLOCK": 2048, "RSPLIT": 8, "PROGRAMS": 16}
+    together(path, config, interpreting)
+
+
+def test_programs_that_hold_parts_of_rows_find_what_one_would(
+    tmp_path: Path, interpreting: list[str]
+) -> None:
+    # Four strips of four rows, of five programs each, the last of which has one column.
+    target = dataclasses.replace(H200, multiprocessors=12)
+    source = rows_and_columns("layer", ("weight",), (16, 16385))
+    module, _ = (k.module for k in compile_graph(loads(source), target).kernels)
+    assert module.category == "mix"
+    path = tmp_path / "module.py"
+    path.write_text(module.text)
+    config = {"XBLOCK": 1, "YBLOCK": 1, "R0_BLOCK": 4096, "RSPLIT": 5}
+    together(path, config, interpreting)
 
 
 def test_a_module_alone_gives_every_row_one_program_in_the_interpreter(

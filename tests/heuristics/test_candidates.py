@@ -260,7 +260,7 @@ REDUCING = (Family.REDUCTION, Family.COOPERATIVE, Family.SCAN, Family.SPLIT_SCAN
 
 @st.composite
 def any_facts(draw: st.DrawFn) -> Facts:
-    family = draw(st.sampled_from(Family))
+    family = draw(st.sampled_from([f for f in Family if f is not Family.SPREAD]))  # below
     sizes = [("x", draw(NUMEL))]
     if family is not Family.SPLIT_SCAN and draw(st.booleans()):
         sizes.insert(0, ("y", draw(NUMEL)))
@@ -364,6 +364,20 @@ def test_unknown_sizes_launch_whatever_they_turn_out_to_be(
         covered = [counts[0], counts[1] * counts[2]]
         for n, prefix in enumerate(reversed(names)):
             assert covered[n] * config.block(block_name(prefix)) >= actual[f"s{n}"]
+
+
+@given(st.integers(16384, 262144), st.sampled_from(TARGETS))
+def test_all_programs_that_share_rows_run_at_once(columns: int, target: Target) -> None:
+    strips = 2 * target.multiprocessors // cdiv(columns, 4096)
+    facts = Facts(Family.SPREAD, (("y", strips), ("x", 64), ("r0_", columns)))
+    found = candidates(replace(facts, fixed_blocks=facts.pinned), target)
+    assert found
+    for config in found:
+        split = config.block("RSPLIT")
+        assert split <= 64 and split * config.block("R0_BLOCK") >= columns
+        each = cdiv(strips * split, target.multiprocessors) * config.num_warps * target.warp_size
+        assert each <= target.threads_per_multiprocessor
+        assert each * dict(config.options)["maxnreg"] <= target.registers_per_multiprocessor
 
 
 def test_long_rows_get_large_blocks() -> None:

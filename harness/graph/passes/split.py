@@ -24,7 +24,7 @@ from harness.graph.passes.cleanup import remove_dead
 from harness.graph.passes.reductions import Reduction, parse_reduction
 from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type
 from harness.graph.sizes import contiguous_strides
-from harness.heuristics.mixed import fills, fits, strips
+from harness.heuristics.mixed import fills, sharers, strips
 from harness.ir.reach import reached
 from harness.target import Target
 
@@ -104,7 +104,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
         chunks = (
             None
             if reduction is None
-            else _decide(reduction, target, choose, wanted.get(node.name, 0), stored)
+            else _decide(reduction, target, choose, wanted.get(node.name, (0, 1)), stored)
         )
         if reduction is None or chunks is None:
             nodes.append(node)
@@ -121,12 +121,13 @@ def _decide(
     reduction: Reduction,
     target: Target,
     choose: ChooseSplit | None,
-    strips: int,
+    strips: tuple[int, int],
     stored: Collection[str | None],
 ) -> Chunks | None:
     ideal, least_chunk = _ideal(reduction, target, reduction.source.name in stored)
-    found = _nearest(reduction, strips, 1, LEAST_SPLIT) if strips else None
-    if found is None or not fills(found.count, target):
+    count, each = strips
+    found = _nearest(reduction, count, 1, LEAST_SPLIT, each > 1) if count else None
+    if found is None or not fills(found.count, target, each):
         found = _nearest(reduction, ideal, least_chunk, LEAST_SPLIT) if ideal > 1 else None
     if choose is None:
         return found
@@ -159,12 +160,16 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
     return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many), least
 
 
-def _nearest(reduction: Reduction, ideal: float, least_chunk: int, least: int) -> Chunks | None:
-    """The possible cut whose count is nearest to ``ideal`` by ratio; the smaller of two."""
+def _nearest(
+    reduction: Reduction, ideal: float, least_chunk: int, least: int, below: bool = False
+) -> Chunks | None:
+    """The possible cut whose count is nearest to ``ideal`` by ratio, of those ``below`` or equal to
+    it if so; the smaller of two."""
     fitting = (
         chunks
         for chunks in _possible(reduction)
         if chunks.count >= least and reduction.reduced // chunks.count >= least_chunk
+        if not (below and chunks.count > ideal)
     )
     return min(fitting, key=lambda c: (abs(math.log(c.count / ideal)), c.count), default=None)
 
@@ -289,9 +294,9 @@ def _var_mean(
 
 def _strips_wanted(
     types: Mapping[str, ValueType], nodes: Mapping[str, Node], target: Target
-) -> dict[str, int]:
-    """Into how many strips a reduction across rows should be cut, by its node's name; without those
-    that are better left to a kernel of their own."""
+) -> dict[str, tuple[int, int]]:
+    """Into how many strips a reduction across rows should be cut, and how many programs share their
+    rows, by its node's name; without those that are better left to a kernel of their own."""
     known = {name: t for name, t in types.items() if isinstance(t, TensorType) and t.layout}
     points = {name: math.prod(map(int, t.shape)) for name, t in known.items()}
     along: dict[tuple[int, int], set[str]] = {}
@@ -305,7 +310,7 @@ def _strips_wanted(
             along.setdefault((found.kept, found.reduced), set()).add(node.name)
         elif found.op in _ACROSS and found.dims == tuple(range(count)):
             across.setdefault((found.reduced, found.kept), []).append(found)
-    wanted: dict[str, int] = {}
+    wanted: dict[str, tuple[int, int]] = {}
     for (rows, columns), others in across.items():
         full = {name: known[name] for name, n in points.items() if n == rows * columns}
         behind = {r.node.name: _behind([r.source.name], full, nodes) for r in others}
@@ -321,10 +326,18 @@ def _strips_wanted(
         again = read.intersection(itertools.chain(*behind.values()))
         saved = sum(rows * columns * full[name].dtype.itemsize for name in again)
         stored = columns * sum(r.result.dtype.compute.itemsize for r in together)
-        count = strips(saved, stored, target) if saved else 0
-        if count and fits(columns, len(own) + len(together), target):
-            wanted.update((r.node.name, count) for r in together)
+        loads = [full[name].dtype.itemsize for name in own]
+        each = sharers(columns, loads, len(together), target)
+        count = strips(saved, stored, target, each) if saved and each else 0
+        if count and (each == 1 or _alone(beside, nodes)):
+            wanted.update((r.node.name, (count, each)) for r in together)
     return wanted
+
+
+def _alone(names: Collection[str], nodes: Mapping[str, Node]) -> bool:
+    """Whether these are sums that programs may tell each other at once: none needs another."""
+    sums = all(nodes[n].op in ("aten.sum.dim_IntList", "aten.mean.dim") for n in names)
+    return sums and not any(set(names) & (_after([n], nodes) - {n}) for n in names)
 
 
 def _after(

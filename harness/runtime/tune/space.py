@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from harness.devices.job import Context
+from harness.heuristics.cooperative import RSPLIT
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import (
     LEAST_SCAN_BLOCK,
@@ -160,8 +161,10 @@ def with_value(config: Config, name: str, value: int) -> Config:
 
 def is_given(loaded: LoadedModule) -> bool:
     """Whether the kernel's configurations are a given list: templates, fixed, foreach and user
-    kernels are not searched beyond it."""
-    return loaded.category in _UNTUNABLE
+    kernels are not searched beyond it, nor those whose programs, of which a block's columns say the
+    number, all have to run at once."""
+    shared = loaded.category == "mix" and any(n == RSPLIT for n, _ in loaded.configs[0].blocks)
+    return loaded.category in _UNTUNABLE or shared
 
 
 def _powers(largest: int) -> tuple[int, ...]:
