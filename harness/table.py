@@ -268,8 +268,9 @@ def _layout(tables: Sequence[Table], width: int | None) -> _Layout:
         each = (left - len(below) + 1) // len(below)
         return _Layout(beside | {n: min(widths[n], each) for n in below}, (), False, width)
     over = -(left + 1)
-    for n in [n for n in beside if columns[n].fit is Fit.SHORTEN and over > 0]:
-        given = min(over, max(0, beside[n] - _SHORTEST))
+    shortened = (n for n in beside if columns[n].fit is Fit.SHORTEN)
+    for n in sorted(shortened, key=lambda n: -beside[n]):  # the widest gives room first
+        given = max(0, min(over, beside[n] - _SHORTEST))
         beside[n] -= given
         over -= given
     return _Layout(beside, below, over > 0, width)

@@ -69,6 +69,13 @@ def test_what_is_too_wide_for_columns_is_told_in_sentences() -> None:
     assert max(map(len, made[1:])) <= 80
 
 
+def test_of_two_names_the_longer_one_gives_up_room_first() -> None:
+    short, long = (Column(n, lambda row, n=n: row[n], fit=Fit.SHORTEN) for n in ("gpu", "suite"))
+    row = {"gpu": "NVIDIA H100 80GB HBM3", "suite": "corpus:" + "weight>0.0003" * 6}
+    _, made = plain(text_lines([Table((short, long), [row])], 80))
+    assert made.startswith("NVIDIA H100 80GB HBM3 corpus:weight>") and len(made) == 80
+
+
 def test_tables_that_share_columns_are_aligned() -> None:
     a, b = Table(COLUMNS, ROWS[:1]), Table(COLUMNS, ROWS[1:])
     first, second = (x for x in plain(text_lines([a, Text(), b], 200)) if x.startswith("kernel"))

@@ -57,13 +57,13 @@ def show(
         output.emit_file(_module(found, kernel))
         return FINE
     if by is not None:
-        answer.tell(_summed_up(answer.options, found, by, baseline))
+        answer.tell(_summed_up(answer, found, by, baseline))
         return FINE
     answer.tell(run_report(found, str(path)))
     return FAILED if found.failed else FINE
 
 
-def _summed_up(options: Options, run: Run, by: str, baseline: str | None) -> Report:
+def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None) -> Report:
     """A run of the corpus by model, family or kind, against a run or a compiler."""
     from harness.corpus import rollup
     from harness.corpus import store as corpora
@@ -72,11 +72,12 @@ def _summed_up(options: Options, run: Run, by: str, baseline: str | None) -> Rep
 
     if by not in rollup.BY:
         raise UsageError("a run is not summed up by that", got=by, expected=", ".join(rollup.BY))
-    folder = corpus_folder(options, run.suite) or options.suites / CORPUS
-    corpus = corpora.load(folder)
+    options = answer.options
+    with answer.progress("reading the corpus"):
+        corpus = corpora.load(corpus_folder(options, run.suite) or options.suites / CORPUS)
+        run = _with_others(options, run)
     for note in corpus.notes:
         output.note(f"error: {note}")
-    run = _with_others(options, run)
     known = {pattern.name for pattern in corpus.patterns}
     if lost := [graph.name for graph in run.graphs if graph.name not in known]:
         output.note(
@@ -154,25 +155,24 @@ def list_(
         answer.tell(_table(_targets(), answer, "targets", _TARGET_COLUMNS))
     else:
         suite = queried(suite, where, sample, seed)
-        found = _corpus(options, suite, answer.only, models, coverage)
+        found = _corpus(answer, suite, models, coverage)
         if found is None and (models or coverage):
             asked = "--models" if models else "--coverage"
             raise UsageError(f"{asked} is of a corpus", got=suite, expected="--suite corpus")
         answer.tell(found or _suite(options, suite, answer))
 
 
-def _corpus(
-    options: Options, suite: str, only: Sequence[str], models: bool, coverage: bool
-) -> Report | None:
+def _corpus(answer: Answer, suite: str, models: bool, coverage: bool) -> Report | None:
     """The patterns or captures of a suite that is a corpus, None for one that is declared."""
     from harness.corpus import selecting, store
     from harness.report import corpus as report
     from harness.session.entries import corpus_folder
 
-    folder = corpus_folder(options, suite)
+    folder, only = corpus_folder(answer.options, suite), answer.only
     if folder is None:
         return None
-    found = store.load(folder)
+    with answer.progress("reading the corpus"):
+        found = store.load(folder)
     for note in found.notes:
         output.note(f"error: {note}")
     query = suite.partition(":")[2]
@@ -228,7 +228,7 @@ _RUN_COLUMNS = (
     *columns("run"),
     Column("machine", lambda row: row["machine"], fit=Fit.SHORTEN),
     *columns("graphs", "kernels", "failed", right=True),
-    Column("suite", lambda row: shorten(row["suite"], _LONGEST_SUITE)),
+    Column("suite", lambda row: shorten(row["suite"], _LONGEST_SUITE), fit=Fit.SHORTEN),
 )
 _LONGEST_SUITE = 60  # characters: a query may list every pattern that it leaves out
 _TARGET_COLUMNS = (

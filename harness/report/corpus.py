@@ -6,12 +6,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.records.run import fields
 from harness.report.output import Report
-from harness.table import Column, Row, Table, Text, columns
+from harness.table import Column, Fit, Row, Table, Text, columns
 
 if TYPE_CHECKING:
     from harness.corpus.model import Capture, Pattern
@@ -26,8 +26,9 @@ _PATTERNS = (
 _CAPTURES = (
     *columns("name", "family"),
     *columns("regions", "calls", "GB", right=True),
-    *columns("reason"),
+    Column("reason", lambda row: str(row["reason"]), fit=Fit.BELOW),
 )
+_HEAVIEST = 200  # patterns that a reader sees: of more the first, which weigh most, scroll away
 _COVERAGE = (*columns("what", "value"), *columns("patterns", "weight", right=True))
 _STANDINGS = (
     *columns("group"),
@@ -49,13 +50,14 @@ def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
     models = {use.capture.partition("/")[0] for p in patterns for use in p.uses}
     small = sum(1 for p in patterns if not p.without_small)
     whole = len(corpus.patterns)
+    more = f" (above the {_HEAVIEST} heaviest, --csv and --json have all)" * (len(rows) > _HEAVIEST)
     total = (
-        f"{len(patterns)} of {whole} patterns, from {len(models)} models; weight "
+        f"{len(patterns)} of {whole} patterns{more}, from {len(models)} models; weight "
         f"{sum(p.weight for p in patterns):.1%}; {small} with a small counterpart; "
         f"corpus {corpus.digest}"
     )
     document = {"corpus": corpus.digest, "of": whole, "patterns": rows}
-    return _report(_PATTERNS, rows, total, document)
+    return replace(_report(_PATTERNS, rows[:_HEAVIEST], total, document), rows=lambda: rows)
 
 
 def _pattern(pattern: Pattern) -> dict[str, Any]:

@@ -396,9 +396,6 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
         )
     for reason in dict.fromkeys(one.unknown for one in effects if one.unknown):
         notes.append(f"what differs is UNSURE at most: {reason}. {_REMEDIES[reason]}")
-    modules = all(any(kernel.module for kernel in run.kernels) for run in (a, b))
-    if modules and any(one.unknown for one in effects):
-        notes.append("harness confirm times both now, interleaved, and needs neither")
     return notes
 
 

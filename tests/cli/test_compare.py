@@ -282,6 +282,7 @@ def test_what_is_unsure_comes_with_the_command_that_settles_it(
     assert answer.status == 4
     assert "one process on a side" in " ".join(answer.out.split())
     assert f"to settle the 1 UNSURE: harness confirm {A} {B}" in answer.out
+    assert answer.out.count("harness confirm") == 1, "said once"
 
 
 def spoilt(what: str, made: list[KernelRecord]) -> tuple[list[KernelRecord], dict[str, object]]:

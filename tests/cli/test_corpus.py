@@ -26,6 +26,18 @@ def test_patterns_captures_and_coverage_are_listed(harness):
     assert said.index("up to 1 MB") < said.index("up to 10 MB") < said.index("up to 1 GB")
 
 
+def test_what_a_reader_sees_of_the_corpus(harness, monkeypatch):
+    """The heaviest patterns, so that they do not scroll away, how many more there are, and a table
+    of captures also where a reason is long."""
+    monkeypatch.setenv("COLUMNS", "120")
+    head, *rows, _, total = harness("list", "--suite", "corpus", "-v").out.splitlines()
+    assert head.split()[0] == "name" and len(rows) == 200
+    assert "patterns (above the 200 heaviest, --csv and --json have all), from" in total
+    answer = harness("list", "--suite", "corpus", "--models", "-v")
+    assert answer.out.split()[:3] == ["name", "family", "regions"]
+    assert max(map(len, answer.out.splitlines())) <= 120
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
