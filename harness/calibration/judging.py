@@ -20,6 +20,7 @@ from scipy import stats
 
 from harness.calibration import record
 from harness.calibration.record import AGAIN, PLAIN, Cell, Mode, Share, Subject, slowed
+from harness.measure.noise.controls import Session
 from harness.measure.noise.estimate import Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import Prior
@@ -73,7 +74,9 @@ def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> 
         record.Medians(**name, ms=times.ms, errors=times.errors)
         for name, times in zip(names, plain, strict=True)
     )
-    return Judged(modes, detectable, _model(noise), tuple(medians))
+    p, session = noise.prior, (noise.session.variance, noise.session.absolute)
+    prior = (p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest)
+    return Judged(modes, detectable, record.NoiseModel(*prior, *session), tuple(medians))
 
 
 def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel]:
@@ -181,21 +184,23 @@ def share(found: int, of: int) -> Share:
     return Share(found, of, float(interval.low), float(interval.high))
 
 
-def _model(noise: Noise) -> record.NoiseModel:
-    p, session = noise.prior, noise.session
-    parts = (session.variance, session.absolute)
-    return record.NoiseModel(p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest, *parts)
-
-
 def detectable(
-    model: record.NoiseModel, ms: float, processes: int, family: int, rules: Rules
+    model: record.NoiseModel,
+    ms: float,
+    processes: int,
+    family: int,
+    rules: Rules,
+    days: Session | None = None,
 ) -> float:
     """The smallest slowdown of a kernel of ``ms`` that comparing two runs of ``processes`` each
-    finds with 95 % probability in a table of ``family`` kernels."""
+    finds with 95 % probability in a table of ``family`` kernels: runs of one session or,
+    if that is more, such as ``days`` says how far they move a kernel, processes included."""
     prior = Prior(model.df, model.kernels, model.trend, model.centre, model.shortest, model.longest)
     between = model.session + model.absolute / ms**2
     variance = float(prior.variance(np.array([ms]))[0]) * 2 / max(1, processes) + between
     df = model.df + 2 * max(1, processes) - 2
+    if days is not None and (apart := float(days.at(np.array([ms]))[0])) > variance:
+        variance, df = apart, min(days.kernels, days.tail)
     one = Estimate(0.0, variance**0.5, df)
     return judge([one] * max(1, family), replace(rules))[0].mde
 
@@ -203,34 +208,31 @@ def detectable(
 class Detector:
     """The smallest slowdown of a kernel that two runs like this one would tell, by a calibration
     of the machine. A kernel that was calibrated with keeps what it showed itself; others get what
-    kernels of their duration show."""
+    kernels of their duration show. Both halves of a calibration are one session: where earlier runs
+    say what moves a kernel between two of them (``days``), it is that, if it is more."""
 
-    def __init__(self, calibration: record.Calibration) -> None:
-        self._noise, kernels = calibration.noise, calibration.kernels
-        self._family = max(1, len(kernels))
+    def __init__(self, calibration: record.Calibration, days: Session | None = None) -> None:
+        self._days, self._noise, self._family = days, calibration.noise, len(calibration.kernels)
         self._rules = Rules(alpha=calibration.alpha, margin=calibration.margin)
         self._own: dict[str, float] = {}
-        for one in kernels:
-            usual = self._usual(one.ms, calibration.processes // 2)
+        for one in calibration.kernels:
+            usual = self._usual(one.ms, calibration.processes // 2, None)
             own = one.two_runs / usual if usual else 1.0
             self._own[one.key] = own if math.isfinite(own) else 1.0  # one process a side knew none
 
     def kernel(self, kernel: KernelRecord) -> KernelRecord:
         """``kernel`` with its smallest detectable change; none for one process, of which two runs
         tell nothing."""
-        if not kernel.ms or len(kernel.sets) < 2:
+        if not kernel.ms or len(kernel.sets) < 2 or self._noise is None:
             return kernel
-        usual = self._usual(kernel.ms, len(kernel.sets))
-        if usual is None:
-            return kernel
-        return replace(kernel, detectable=usual * self._own.get(kernel.code_hash, 1.0))
+        one, apart = (self._usual(kernel.ms, len(kernel.sets), each) for each in (None, self._days))
+        return replace(kernel, detectable=max(one * self._own.get(kernel.code_hash, 1.0), apart))
 
     def graph(self, graph: GraphRecord) -> GraphRecord:
         """``graph`` with those of its kernels."""
         return replace(graph, kernels=tuple(self.kernel(kernel) for kernel in graph.kernels))
 
-    def _usual(self, ms: float, processes: int) -> float | None:
-        """What kernels of that duration show."""
-        if self._noise is None:
-            return None
-        return detectable(self._noise, ms, processes, self._family, self._rules)
+    def _usual(self, ms: float, processes: int, days: Session | None) -> float:
+        """What kernels of that duration show; 0: nothing is known."""
+        table = processes, max(1, self._family), self._rules, days
+        return detectable(self._noise, ms, *table) if self._noise else 0.0

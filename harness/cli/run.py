@@ -249,16 +249,19 @@ def detecting(
     events: Generator[Event, None, None], results: Path, run: Run
 ) -> Generator[Event, None, None]:
     """``events``, kernels with their smallest detectable change, by the newest calibration below
-    ``results`` that fits the run's machine and method; without one as they are."""
+    ``results`` that fits the run's machine and method, and by its runs of other days and boards;
+    without a calibration as they are."""
     with contextlib.closing(events):
         found = calibrations.newest(results, run.machine.key, run.method)
         if found is None:
             yield from events
             return
         from harness.calibration.judging import Detector
+        from harness.history.between import learn
         from harness.session.model import GraphDone, KernelDone
 
-        detector = Detector(found)
+        days = learn(results, run)
+        detector = Detector(found, days.specific if days else None)
         for event in events:
             if isinstance(event, KernelDone):
                 event = dataclasses.replace(event, kernel=detector.kernel(event.kernel))

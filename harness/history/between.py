@@ -25,14 +25,15 @@ _ENOUGH = 3000
 """Kernels, over all pairs, from which it is learnt what moves one: more cost time."""
 
 
-def learn(results: Path, a: Run, b: Run) -> Between | None:
+def learn(results: Path, a: Run, b: Run | None = None) -> Between | None:
     """What moved kernels of the same code and configuration between neighbouring runs of the
     machine, method and Triton of ``a`` and ``b``: on one board if theirs is one, else between
-    boards. None if there are fewer than ``FEWEST`` such pairs of at least ``LEAST`` kernels; of
-    more than ``MOST`` the newest."""
+    boards; without ``b`` between days or boards. None if there are fewer than ``FEWEST`` such pairs
+    of at least ``LEAST`` kernels (any do without ``b``); of more than ``MOST`` the newest."""
     known = index.refresh(results)
     here = (a.machine.key, a.method, a.machine.triton)
-    one_board = bool(a.machine.gpu_uuid) and a.machine.gpu_uuid == b.machine.gpu_uuid
+    board = a.machine.gpu_uuid or ""
+    one_board = board != "" and b is not None and board == b.machine.gpu_uuid
     mine = [
         n
         for n, run in enumerate(known.runs)
@@ -45,15 +46,17 @@ def learn(results: Path, a: Run, b: Run) -> Between | None:
     runs = dict(iter(frame.groupby("run", observed=True)))
     every: list[tuple[Floats, Floats]] = []
     for earlier, later in reversed([*pairwise(mine)]):
-        boards = (known.runs[earlier].gpu_uuid, known.runs[later].gpu_uuid)
-        if (boards[0] == boards[1] and bool(boards[0])) != one_board or len(every) == MOST:
+        before, after = known.runs[earlier], known.runs[later]
+        same = before.gpu_uuid != "" and before.gpu_uuid == after.gpu_uuid
+        same &= b is not None or before.created[:10] == after.created[:10]
+        if same != one_board or len(every) == MOST:
             continue
         if earlier not in runs or later not in runs:
             continue
         both = runs[earlier].merge(runs[later], on=_SAME, suffixes=("", "_later"))
         if len(both) >= LEAST:
             every.append((both["ms"].to_numpy(float), both["ms_later"].to_numpy(float)))
-    return between(every) if len(every) >= FEWEST else None
+    return between(every) if len(every) >= (FEWEST if b else 1) else None
 
 
 def between(pairs: Sequence[tuple[Floats, Floats]]) -> Between:

@@ -118,7 +118,7 @@ def refresh(results: Path) -> Index:
         runs = [run for run, stays in zip(known, kept, strict=True) if stays]
         new = sorted(present.keys() - {run.file for run in runs})
         read = [_read_run(results, name, *present[name]) for name in new]
-        order = sorted([*runs, *(run for run, _ in read)], key=_age)
+        order = sorted([*runs, *(r for r, _ in read)], key=lambda r: (Path(r.file).name, r.file))
         places = {run.file: place for place, run in enumerate(order)}
         moved = np.array([places[r.file] if s else -1 for r, s in zip(known, kept, strict=True)])
         tables = [_placed(table, np.full(table.num_rows, places[r.file])) for r, table in read]
@@ -140,10 +140,6 @@ def machine_folders(results: Path) -> list[Path]:
     except OSError:
         return []
     return [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
-
-
-def _age(run: IndexedRun) -> tuple[str, str]:
-    return run.file.rpartition("/")[2], run.file
 
 
 def _placed(rows: pa.Table, places: Any) -> pa.Table:

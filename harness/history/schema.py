@@ -23,15 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.records import metrics
 from harness.records import run as records
-from harness.records.run import (
-    GraphRecord,
-    KernelRecord,
-    RegionRecord,
-    Run,
-    fields,
-    from_json,
-    to_json,
-)
+from harness.records.run import KernelRecord, RegionRecord, Run, fields, from_json, to_json
 from harness.records.timing import DISTURBED
 
 if TYPE_CHECKING:
@@ -112,15 +104,12 @@ def table(run: Run) -> pa.Table:
             regions = [_converted(RegionRecord, to_json(one), json.dumps) for one in mine]
             more = {"graph": graph.name, "regions": regions, "label": label, "problem": why}
             rows.append({**key, **packed, **more, **_derived(kernel)})
-    whole = to_json(replace(run, graphs=tuple(_bare(graph) for graph in run.graphs)))
+    # What of a graph is not in rows: of one without kernels, everything.
+    bare = (replace(g, kernels=(), regions=()) if g.kernels else g for g in run.graphs)
+    whole = to_json(replace(run, graphs=tuple(bare)))
     version = str(records.SCHEMA_VERSION).encode()
     metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: version}
     return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
-
-
-def _bare(graph: GraphRecord) -> GraphRecord:
-    """What of ``graph`` is not in rows: of one without kernels, everything."""
-    return replace(graph, kernels=(), regions=()) if graph.kernels else graph
 
 
 def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:

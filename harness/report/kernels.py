@@ -26,7 +26,7 @@ LEGEND = (
     "spills); smem: shared memory per block; instr: instructions in the binary. check: largest "
     "error against float64. ms: median, cold L2; of peak: share of what the device allows such a "
     "kernel, which is bound by copying, reading, writing or computing; mde: minimum detectable "
-    "effect of two such runs (harness calibrate). More: README.md"
+    "effect of two such runs (harness calibrate), of two days where runs say so. More: README.md"
 )
 """How to read the table; printed below it."""
 RATIOS = (

@@ -8,14 +8,13 @@ of the instruction mix) never do.
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.records import metrics
-from harness.records.metrics import Metric, StaticMetrics
+from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.records.trials import Resources
 from harness.runtime.compile.static import CompileJob
@@ -78,13 +77,9 @@ def rules() -> list[Rule]:
         if metric.name == "instructions":
             found.append(Rule("resident warps", resident_warps, False, _RESIDENT))
         if metric.threshold is not None:
-            of = functools.partial(_figure, metric)
+            of = lambda kernels, _, one=metric: figure(kernels, one)  # noqa: E731
             found.append(Rule(metric.title, of, metric.lower_is_better, metric.threshold))
     return found
-
-
-def _figure(metric: Metric, kernels: Sequence[KernelRecord], _: Target) -> int | None:
-    return figure(kernels, metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +151,9 @@ def compare_static(
         _row(match, target, causes.default_configuration(given))
         for match, given in zip(matches, pairing.matches, strict=True)
     )
-    sums, lone = _graph_sums(a.run, b.run), (pairing.vanished, pairing.appeared)
+    theirs = {graph.name: graph for graph in b.run.graphs}
+    both = ((graph, theirs[graph.name]) for graph in a.run.graphs if graph.name in theirs)
+    sums, lone = tuple(_graph_sum(*each) for each in both), (pairing.vanished, pairing.appeared)
     return StaticComparison(a, b, target, tuple(rows), sums, *lone, tuple(notes))
 
 
@@ -266,14 +263,6 @@ def _by_rule(rule: Rule, match: Match, target: Target) -> tuple[Change, str]:
 
 def _differs(before: int, after: int, threshold: float) -> bool:
     return abs(after - before) > threshold * max(before, 1)
-
-
-def _graph_sums(a: Run, b: Run) -> tuple[GraphSum, ...]:
-    """The graphs that both sides have."""
-    theirs = {graph.name: graph for graph in b.graphs}
-    return tuple(
-        _graph_sum(graph, theirs[graph.name]) for graph in a.graphs if graph.name in theirs
-    )
 
 
 def _graph_sum(a: GraphRecord, b: GraphRecord) -> GraphSum:

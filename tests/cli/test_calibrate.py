@@ -169,15 +169,17 @@ def test_it_needs_a_gpu(harness: Command) -> None:
 
 
 def test_runs_say_what_a_calibrated_machine_can_detect(
-    harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Command, machine: Path, results: Path, tmp_path: Path
 ) -> None:
     from harness.cli.run import detecting
+    from harness.history import store
     from harness.records.run import GraphRecord, KernelRecord
     from harness.records.timing import Samples
     from harness.report.kernels import graph_blocks
     from harness.session.model import GraphDone, KernelDone
     from harness.table import plain, text_lines
     from tests.history.examples import run as example
+    from tests.history.test_between import runs
 
     assert harness("calibrate", "--processes", "6").status == 0
     made = example(method="fake/1")
@@ -202,6 +204,14 @@ def test_runs_say_what_a_calibrated_machine_can_detect(
     rough = dataclasses.replace(fast, detectable=4.2)
     lines = plain(text_lines(graph_blocks([GraphRecord("g", kernels=(rough,))], timed=True), 120))
     assert lines[3].endswith(" > 100%")
+    for each in runs(tmp_path / "elsewhere", 2, boards=2):
+        machine = dataclasses.replace(each.machine, key="fake-gpu", triton=made.machine.triton)
+        store.save(results, dataclasses.replace(each, machine=machine, method="fake/1"))
+    apart, _ = detecting(events(), results, made)
+    assert isinstance(apart, KernelDone)
+    assert apart.kernel.detectable is not None
+    assert 0.015 < apart.kernel.detectable < 0.04, "each moved by 0.4 % between two boards"
+    assert apart.kernel.detectable > 1.2 * one.kernel.detectable
     other = dataclasses.replace(made, method="fake/2")
     same, _ = detecting(events(), results, other)
     assert isinstance(same, KernelDone)

@@ -68,6 +68,18 @@ def test_other_boards_methods_and_few_runs_say_nothing(tmp_path: Path) -> None:
     assert learn(tmp_path / "few", few[0], few[1]) is None
 
 
+def test_other_days_and_boards_say_what_two_runs_differ_by(tmp_path: Path) -> None:
+    made = runs(tmp_path, 3)
+    assert learn(tmp_path, made[0]) is None, "one board on one day"
+    store.save(tmp_path, replace(made[2], created="2026-01-02T00:00:00+00:00"))
+    found = learn(tmp_path, made[0])
+    assert found is not None
+    assert found.runs == 1
+    boards = learn(tmp_path / "boards", runs(tmp_path / "boards", 4, boards=2)[0])
+    assert boards is not None
+    assert boards.runs == 3
+
+
 def test_what_befell_a_few_kernels_in_earlier_runs_may_befall_any() -> None:
     """3 % of the kernels move by 2 % between runs, the others by 0.1 %: a median's spread knows
     nothing of those, and most tables of kernels that all changed their code had a false verdict."""

@@ -400,8 +400,10 @@ def _of_graph(
     counted = (
         ("kernels new", len(after) - len(both)),
         ("kernels gone", len(before) - len(both)),
-        ("kernels with other code", _differing(before, after, both, "code")),
-        ("kernels with another configuration", _differing(before, after, both, "config")),
+        *(
+            (f"kernels with {what}", sum(differ(before[n][one], after[n][one]) for n in both))
+            for what, one in (("other code", "code"), ("another configuration", "config"))
+        ),
     )
     for what, number in counted:
         if number:
@@ -410,10 +412,6 @@ def _of_graph(
         return tuple(found), False
     same = bool(both) and all(_of_kernel(before[name], after[name])[1] for name in both)
     return ("same kernels, code and configurations" if same else "nothing known",), same or None
-
-
-def _differing(before: dict[str, Any], after: dict[str, Any], both: list[str], column: str) -> int:
-    return sum(differ(before[name][column], after[name][column]) for name in both)
 
 
 def _waive(

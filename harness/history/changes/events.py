@@ -24,13 +24,15 @@ class Event:
     """One or more steps of a series in one direction. ``returns``: it only takes the series back
     from a brief level. ``seen``: the last point at which the series was at the level that this
     leads to, before; None for a new level. ``again``: so it is, and the level that it leaves was no
-    new one either when it began. ``later`` are the events after it."""
+    new one either when it began. ``later`` are the events after it, ``before`` the earlier ones the
+    same way that stood when it came."""
 
     steps: tuple[Step, ...]
     returns: bool = False
     seen: int | None = None
     again: bool = False
     later: tuple[Event, ...] = ()
+    before: tuple[Event, ...] = ()
 
     @property
     def first(self) -> Step:
@@ -82,18 +84,23 @@ class Event:
     def recovered(self, settings: Settings, *, sure: bool = True) -> int | None:
         """The point from which what is left of it is too small to be reported, or within the
         uncertainty of the steps themselves; None if it stands. Of the end of a few unusual runs
-        that is where it lies. Not ``sure``: from which that may be so, by a single point there,
-        the newest one alone, or another step that is not certain."""
+        that is where it lies. What takes back one of two events that stand, by its size, and leads
+        to a level of neither, leaves the other. Not ``sure``: from which that may be so, by a
+        single point there, the newest one alone, or another step that is not certain."""
         if self.returns:
             return self.last.position
-        left, variance = np.log1p(self.size), self.variance
-        for each in self.later:
-            left += np.log1p(each.size)
-            variance += each.variance
-            limit = _limit(variance, settings)
-            if (each.certain or (not sure and each.p <= BACK)) and left * np.sign(
-                self.size
-            ) < limit:
+        for n, each in enumerate(self.later, start=1):
+            if not each.certain and (sure or each.p > BACK):
+                continue
+            since = self.later[:n]
+            left, limit = _left(self, since, settings)
+            older = any(_instead(one, self, since, settings) for one in self.before)
+            newer = any(
+                _instead(self, one, self.later[at:n], settings)
+                for at, one in enumerate(since, start=1)
+                if any(earlier.steps == self.steps for earlier in one.before)
+            )
+            if newer or (left * np.sign(self.size) < limit and not older):
                 return each.last.position
         return None if sure else self.first.back
 
@@ -115,16 +122,32 @@ def events(steps: Sequence[Step], settings: Settings) -> list[Event]:
         seen = _seen(made[: n + 1], settings)
         again = n > 0 and seen is not None and made[n - 1].seen is not None
         made[n] = replace(made[n], seen=seen, again=again)
+    for n, new in enumerate(made):
+        earlier = (replace(one, later=tuple(made[at + 1 : n])) for at, one in enumerate(made[:n]))
+        stood = (one for one in earlier if one.recovered(settings) is None)
+        made[n] = replace(new, before=tuple(one for one in stood if one.size * new.size > 0))
     return [replace(one, later=tuple(made[n + 1 :])) for n, one in enumerate(made)]
+
+
+def _left(event: Event, since: Sequence[Event], settings: Settings) -> tuple[float, float]:
+    """What is left of ``event`` after those ``since`` (log), and how much that has to be."""
+    every = (event, *since)
+    left = float(sum(np.log1p(one.size) for one in every))
+    return left, _limit(sum(one.variance for one in every), settings)
+
+
+def _instead(older: Event, newer: Event, since: Sequence[Event], settings: Settings) -> bool:
+    """Whether those ``since`` both take back what ``older`` was, and not what ``newer`` was."""
+    (one, near), (other, far) = (_left(each, since, settings) for each in (older, newer))
+    return abs(one) < near and abs(other) >= far
 
 
 def _returns(brief: Event, back: Event, settings: Settings) -> bool:
     """Whether ``back`` ends a brief level that ``brief`` began, where it began."""
     if brief.returns or back.first.position - brief.last.position > BRIEF:
         return False
-    left = np.log1p(brief.size) + np.log1p(back.size)
-    apart = abs(left) >= _limit(brief.variance + back.variance, settings)
-    return brief.size * back.size < 0 and not apart
+    left, limit = _left(brief, (back,), settings)
+    return brief.size * back.size < 0 and abs(left) < limit
 
 
 def _seen(made: Sequence[Event], settings: Settings) -> int | None:
@@ -138,7 +161,8 @@ def _seen(made: Sequence[Event], settings: Settings) -> int | None:
         limit = _limit(left.variance + new.variance, settings)
         if abs(away) < min(limit, abs(np.log1p(new.size)) / 2):
             return left.first.position - 1
-    return new.last.ago
+    ago = new.last.ago  # a point between the steps of a ramp is a part of it
+    return ago if ago is None or ago < new.first.position else None
 
 
 def _limit(variance: float, settings: Settings) -> float:

@@ -187,44 +187,32 @@ def _bad(
             continue
         places = [other for where, other in totals if where == environment]
         many = f"{number} of {total} series were {'slower' if slow else 'faster'}"
-        if place in (min(places), max(places)):
-            last = place == max(places)
-            notes.append(_at_an_end(known, environment, place, many, newest=last))
-            newest |= {(environment, place)} if last else set()
-            continue
-        bad[environment].add(place)
-        notes.append(_left_out(known, environment, place, many))
+        end = {min(places): "oldest", max(places): "newest"}.get(place, "")
+        notes.append(_told(known, environment, place, many, end))
+        if end == "newest":
+            newest.add((environment, place))
+        elif not end:
+            bad[environment].add(place)
     return bad, notes, newest
 
 
-def _again(known: History, place: int) -> str:
+def _told(known: History, environment: Environment, place: int, many: str, end: str) -> str:
+    """What a run that may be bad is said to be: the newest or oldest (``end``), or left out."""
+    commit, beside = known.commits[place][:10], "before" if end == "newest" else "after"
+    said = (
+        f"the {end} run, at {commit} on {environment.machine}: {many} than {beside}, all at once: "
+        "a commit or a bad run, which one run cannot tell"
+    )
+    if not end:
+        runs = zip(known.runs, known.position_of_run.tolist(), strict=True)
+        here = (run.file for run, at in runs if at == place and run.machine == environment.machine)
+        said = (
+            f"left out: the run at {commit} on {environment.machine}: {many} there than before and "
+            f"after, which is a bad run rather than a change ({', '.join(here)})"
+        )
     return (
-        f"Measure it again: git switch --detach {known.commits[place][:10]} && harness run; of "
+        f"{said}. Measure it again: git switch --detach {commit} && harness run; of "
         "three runs of a commit the middle one counts"
-    )
-
-
-def _left_out(known: History, environment: Environment, place: int, many: str) -> str:
-    files = [
-        run.file
-        for run, at in zip(known.runs, known.position_of_run.tolist(), strict=True)
-        if at == place and run.machine == environment.machine
-    ]
-    return (
-        f"left out: the run at {known.commits[place][:10]} on {environment.machine}: {many} there "
-        "than before and after, which is a bad run rather than a change "
-        f"({', '.join(files)}). {_again(known, place)}"
-    )
-
-
-def _at_an_end(
-    known: History, environment: Environment, place: int, many: str, *, newest: bool
-) -> str:
-    which, beside = ("newest", "before") if newest else ("oldest", "after")
-    return (
-        f"the {which} run, at {known.commits[place][:10]} on {environment.machine}: {many} than "
-        f"{beside}, all at once: a commit or a bad run, which one run cannot tell. "
-        f"{_again(known, place)}"
     )
 
 

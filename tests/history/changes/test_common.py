@@ -121,6 +121,35 @@ def test_levels_are_two_where_that_is_certain(
     assert events.events([step(12, 0.05, ago=4)], Settings())[0].seen == 4
 
 
+@pytest.mark.parametrize(
+    ("second", "third", "taken"),
+    [
+        (0.05, 1 / 1.08 - 1, (40, None, None)),
+        (0.05, 1 / 1.05 - 1, (None, 40, None)),
+        (0.05, 1 / 1.08 / 1.05 - 1, (40, 40, None)),
+        (0.05, 1 / 1.065 - 1, (None, 40, None)),
+        (0.08, 1 / 1.08 - 1, (None, 40, None)),
+        (-0.05, 1 / 1.08 - 1, (40, None, None)),
+    ],
+)
+def test_what_takes_one_of_two_losses_back_by_its_size_leaves_the_other(
+    second: float, third: float, taken: tuple[int | None, ...]
+) -> None:
+    """One of 8 % and one of 5 % (or 8) behind it: where 8 % are won back, 5 % stand."""
+    found = events.events([step(12, 0.08), step(25, second), step(40, third)], Settings())
+    assert tuple(one.recovered(Settings()) for one in found) == taken
+    again = [step(12, 0.08), step(20, 1 / 1.08 - 1), step(30, second), step(40, 1 / 1.08 - 1)]
+    first, *_, loss, _ = events.events(again, Settings())
+    assert first.recovered(Settings()) == 20
+    assert loss.recovered(Settings()) == (40 if second > 0 else None), "nothing else stood there"
+
+
+def test_a_run_between_the_steps_of_a_ramp_is_no_earlier_level() -> None:
+    ramp = [step(12, 0.05), step(16, 0.08, ago=15)]
+    assert events.events(ramp, Settings())[0].seen is None
+    assert events.events([ramp[0], replace(ramp[1], ago=4)], Settings())[0].seen == 4
+
+
 @pytest.mark.parametrize(("p", "back"), [(0.003, None), (0.0005, 29)])
 def test_a_newest_run_that_noise_may_explain_takes_no_step_back(p: float, back: int | None) -> None:
     """One run in 200 is off that far by itself."""
