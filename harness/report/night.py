@@ -112,7 +112,8 @@ def _lines(night: Night) -> Iterator[str]:
     yield from (f"note: {note}" for note in night.notes)
     if night.regressions:
         worst = night.regressions[0]
-        yield f"why: harness why {worst.kernel} {night.baseline} {night.run}"
+        name = worst.kernel.partition(" + ")[0]  # of several kernels the first
+        yield f"why: harness why {name} {night.baseline} {night.run} --graph {worst.graph}"
         series = f"{night.commit[:10]} ms {worst.graph}/{worst.label}"
         yield f"waive, in acknowledged.txt: {series} up-to=5% until=YYYY-MM-DD why"
 

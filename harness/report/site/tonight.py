@@ -71,8 +71,7 @@ def first_page(site: Site, night: Night | None) -> Tonight:
     kernels = newest.counts()["total"]
     detail = f"{plural(kernels, 'kernel')} in {plural(len(newest.graphs), 'graph')}"
     if night is not None:
-        counts = [f"{number} {what}" for what, number in night.counts.items() if number]
-        detail = ", ".join(counts)
+        detail = ", ".join(f"{number} {what}" for what, number in night.counts.items() if number)
         if night.resolved is not None:
             detail += f"; tonight could resolve about ±{100 * night.resolved:.2g} %"
     number, of = newest.id, newest.machine.key
@@ -142,7 +141,7 @@ def _tonights(
     sides = [night.baseline_commit[:12], night.commit[:12]]
     if not all(sides) or sides[0] == sides[1]:
         sides = [night.baseline, night.run]
-    confirm = shlex.join(["harness", "confirm", *sides, short(finding.kernel)])
+    confirm = shlex.join(["harness", "confirm", *sides, short(finding.kernel).split(" + ")[0]])
     waive = _waiver(since, finding.graph, finding.label)
     commits = site.commit(since), site.commit(good)
     return Action(kind, finding, kernel, *commits, confirm=confirm, waive=waive)

@@ -355,7 +355,7 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
         keys[3],
         "the label",
         Change.CHANGED,
-        kernel.name,
+        f"{kernel.name} + triton_another",
         old_us=10.0,
         new_us=14.0,
         ratio=1.4,
@@ -365,7 +365,7 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
         change_us=12.0,
         verdict="SLOWER",
         confirmed=True,
-        cause="the cause of the night",
+        cause="; ".join(["the cause of the night", *(f"figure {n}" for n in range(12))]),
         evidence=("registers 32 to 255",),
     )
     waived = replace(slower, kernel="triton_known", series="", waived="softmax in float32")
@@ -386,6 +386,9 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
         "softmax in float32",
     ):
         assert said in text
+    assert "figure 3; …</p>" in text and "<li>figure 4</li>" in text, "the rest is evidence"
+    called = kernel.name.removeprefix("triton_")
+    assert f" {called}</code>" in text, "one that confirm finds"
     page = next(
         p for p in mine.site.glob("kernels/*") if f'KERNEL = \\"{kernel.name}' in p.read_text()
     )
@@ -471,9 +474,15 @@ def test_of_many_models_the_first_page_shows_those_that_take_most(
         for n in range(20)
     ]
     store.save(tmp_path / "results", replace(run, graphs=tuple(made)))
+    heavy = GraphRecord("heavy", kernels=(replace(kernel, ms=9.0, name="heavy"),))
+    store.save(tmp_path / "results", replace(world.runs[-2], graphs=(heavy,), suite="corpus"))
     mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
     assert mine.report().exit_code == 0
     shown, folded = mine.text("index.html").split("8 more, which take less")
     rows = [re.findall(r'href="models/[^"]*">(m\d\d)<', part) for part in (shown, folded)]
+    folded, earlier = folded.split("1 of earlier runs alone")
+    assert ">heavy<" in earlier and ">heavy<" not in folded, "not measured tonight"
     assert rows == [[f"m{n:02}" for n in range(19, 7, -1)], [f"m{n:02}" for n in range(7, -1, -1)]]
-    assert "<summary>20 models</summary>" in mine.text("history.html")
+    (page,) = (mine.site / "models").glob("m00.*")
+    assert "</b> kernel<small>" in page.read_text(), "one kernel"
+    assert "<summary>21 models</summary>" in mine.text("history.html")
