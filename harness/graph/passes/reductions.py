@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.model import Arg, Node, Ref, TensorType, ValueType
+from harness.graph.model import Arg, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.reach import reached
 
 _OVER_DIMS = {
@@ -78,7 +78,7 @@ def parse_reduction(
     source = node.args[0] if op is not None else None
     if op is None or not isinstance(source, Ref):
         return None
-    value, result = types[source.name], _result(node)
+    value, result = types[source.name], next(tensors_of(node.type), None)
     if not isinstance(value, TensorType) or result is None:
         return None
     if value.layout is None:
@@ -130,8 +130,10 @@ def _runs_along(
     def near(at: tuple[str, tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:
         name, order = at
         operands = _operands(nodes.get(name), order, types)
-        if operands is None and (unit := _unit_dim(types[name])) is not None:
-            votes[order[unit] in dims] += _bytes(types[name])
+        for kind in tensors_of(types[name]) if operands is None else ():
+            sizes = enumerate(zip(kind.shape, kind.stride, strict=True))
+            for unit in [d for d, (size, step) in sizes if step == 1 < size][:1]:
+                votes[order[unit] in dims] += kind.dtype.itemsize * int(kind.numel)
         return operands or []
 
     reached([(source.name, tuple(range(rank)))], near)
@@ -162,26 +164,6 @@ def _operands(
 def _shape(types: Mapping[str, ValueType], name: str) -> tuple[sympy.Expr, ...]:
     kind = types[name]
     return kind.shape if isinstance(kind, TensorType) else ()
-
-
-def _bytes(kind: ValueType) -> int:
-    if not isinstance(kind, TensorType):
-        return 0
-    return kind.dtype.itemsize * math.prod(int(n) for n in kind.shape)
-
-
-def _unit_dim(kind: ValueType) -> int | None:
-    if not isinstance(kind, TensorType):
-        return None
-    found = (d for d, (n, s) in enumerate(zip(kind.shape, kind.stride, strict=True)) if s == 1 < n)
-    return next(found, None)
-
-
-def _result(node: Node) -> TensorType | None:
-    if isinstance(node.type, tuple):
-        first = node.type[0]
-        return first if isinstance(first, TensorType) else None
-    return node.type
 
 
 def _dims(arg: Arg, rank: int, op: str) -> tuple[int, ...]:

@@ -14,9 +14,8 @@ from collections.abc import Callable
 
 import sympy
 
-from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
-from harness.graph.passes.cleanup import remove_dead
-from harness.graph.passes.rewriting import Emitter, contiguous
+from harness.graph.model import Graph, Node, Ref, TensorType, ValueType, tensors_of
+from harness.graph.passes.rewriting import Emitter, contiguous, rewritten
 from harness.graph.sizes import broadcast
 
 ChooseCopies = Callable[[str, int], int]
@@ -44,25 +43,16 @@ def copy_scatters(graph: Graph, choose: ChooseCopies | None = None) -> Graph:
     all leading dimensions are indexed by tensors of integers. ``choose`` overrides the
     number of copies; 1 means to leave the scatter alone.
     """
-    types = graph.types()
-    taken = set(types)
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        found = _parse(node, types)
-        if found is None:
-            nodes.append(node)
-            continue
-        copies = _default(found)
-        if choose is not None:
-            copies = choose(node.name, copies)
-        copies = math.gcd(copies, max(found.points))
-        if copies < 2:
-            nodes.append(node)
-            continue
-        emitter = Emitter(node, types, taken)
-        _rewrite(found, copies, emitter, graph)
-        nodes.extend(emitter.take())
-    return remove_dead(dataclasses.replace(graph, nodes=tuple(nodes)))
+
+    def copied(out: Emitter) -> None:
+        found = _parse(out.node, out.types)
+        if found is not None:
+            copies = _default(found) if choose is None else choose(out.node.name, _default(found))
+            copies = math.gcd(copies, max(found.points))
+            if copies > 1:
+                _rewrite(found, copies, out, graph)
+
+    return rewritten(graph, copied)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,25 +73,20 @@ class _Scatter:
 
 
 def _parse(node: Node, types: dict[str, ValueType]) -> _Scatter | None:
-    if node.op != "aten.index_put.default" or len(node.args) < 3:
+    if node.op != "aten.index_put.default" or node.argument(3, "accumulate") is not True:
         return None
-    accumulate = node.argument(3, "accumulate")
-    source, indices, values = node.args[:3]
-    if accumulate is not True or not isinstance(source, Ref) or not isinstance(values, Ref):
+    match node.args:
+        case (Ref() as source, (_, *_) as indices, Ref() as values, *_):
+            refs = tuple(i for i in indices if isinstance(i, Ref))
+        case _:
+            return None
+    kind, *places = tensors_of(types[source.name], *(types[r.name] for r in refs))
+    whole = all(place.dtype.is_integer for place in places)
+    if len(places) != len(indices) or not whole or not kind.dtype.is_float:
         return None
-    if not isinstance(indices, tuple) or not indices:
+    if not all(n.is_Integer for t in (kind, *places) for n in t.shape) or 0 in kind.shape:
         return None
-    refs = tuple(i for i in indices if isinstance(i, Ref))
-    kinds = [types[r.name] for r in refs]
-    kind = types[source.name]
-    if len(refs) != len(indices) or not isinstance(kind, TensorType) or not kind.dtype.is_float:
-        return None
-    if not all(isinstance(k, TensorType) and k.dtype.is_integer for k in kinds):
-        return None
-    tensors = [kind, *(k for k in kinds if isinstance(k, TensorType))]
-    if not all(n.is_Integer for t in tensors for n in t.shape) or 0 in kind.shape:
-        return None
-    points = tuple(map(int, broadcast([t.shape for t in tensors[1:]])))
+    points = tuple(map(int, broadcast([place.shape for place in places])))
     if not points:
         return None
     rest = math.prod(int(n) for n in kind.shape[len(refs) :])
@@ -133,11 +118,10 @@ def _rewrite(found: _Scatter, copies: int, emitter: Emitter, graph: Graph) -> No
     put = emitter.call(
         "copies", "aten.index_put.default", kind, zeros, (copy, *found.indices), found.values, True
     )
-    if _is_zero(found.source, graph):
-        emitter.reduce("aten.sum.dim_IntList", put, (0,), False, None, "")
-        return
-    total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, None, "total")
-    emitter.call("", "aten.add.Tensor", None, found.source, total)
+    label = "" if _is_zero(found.source, graph) else "total"
+    total = emitter.reduce("aten.sum.dim_IntList", put, (0,), False, kind.dtype, label)
+    if label:
+        emitter.call("", "aten.add.Tensor", None, found.source, total)
 
 
 def _is_zero(source: Ref, graph: Graph) -> bool:

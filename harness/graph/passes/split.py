@@ -11,7 +11,6 @@ results: into a chunk for each strip of rows that one kernel's programs walk (``
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,9 +19,8 @@ from dataclasses import dataclass
 import sympy
 
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
-from harness.graph.passes.cleanup import remove_dead
 from harness.graph.passes.reductions import Reduction, parse_reduction
-from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type
+from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type, rewritten
 from harness.graph.sizes import contiguous_strides
 from harness.heuristics.mixed import fills, sharers, strips
 from harness.ir.reach import reached
@@ -90,31 +88,20 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     ``choose`` overrides the count: it is taken to the nearest possible one, without the
     least sizes; 1 means not to split.
     """
-    types = graph.types()
-    made = {node.name: node for node in graph.nodes}
-    nodes: list[Node] = []
-    taken = set(types)
-    wanted, stored = _strips_wanted(types, made, target), _stored(graph, made)
-    replaced: dict[str, Callable[[Node], list[Node]]] = {}
-    for node in graph.nodes:
-        if node.op == "getitem" and (done := replaced.get(next(node.refs()))) is not None:
-            nodes.extend(done(node))
-            continue
-        reduction = parse_reduction(node, types, made)
-        chunks = (
-            None
-            if reduction is None
-            else _decide(reduction, target, choose, wanted.get(node.name, (0, 1)), stored)
-        )
-        if reduction is None or chunks is None:
-            nodes.append(node)
-            continue
-        emitter = Emitter(node, types, taken)
-        finish = _rewrite(reduction, chunks, emitter)
-        nodes.extend(emitter.take())
-        if finish is not None:
-            replaced[node.name] = finish
-    return remove_dead(dataclasses.replace(graph, nodes=tuple(nodes)))
+    types, nodes = graph.types(), {node.name: node for node in graph.nodes}
+    wanted, stored = _strips_wanted(types, nodes, target), _stored(graph, nodes)
+    accesses: dict[str, Callable[[Emitter], None]] = {}  # to one of several results
+
+    def split(out: Emitter) -> None:
+        if out.node.op == "getitem" and (access := accesses.get(next(out.node.refs()))):
+            access(out)
+        elif (reduction := parse_reduction(out.node, types, nodes)) is not None:
+            strips = wanted.get(out.node.name, (0, 1))
+            chunks = _decide(reduction, target, choose, strips, stored)
+            if chunks is not None:
+                _rewrite(reduction, chunks, out, accesses)
+
+    return rewritten(graph, split)
 
 
 def _decide(
@@ -190,25 +177,25 @@ def _possible(reduction: Reduction) -> Iterator[Chunks]:
 
 
 def _rewrite(
-    reduction: Reduction, chunks: Chunks, emitter: Emitter
-) -> Callable[[Node], list[Node]] | None:
-    """Emit the two steps. For a node with several results nothing takes its name; the
-    returned function makes the nodes that replace an access to one of them."""
-    source = reduction.source
-    if reduction.widen is not None and reduction.is_statistic:
-        source = emitter.cast(source, reduction.widen, "wide")
+    reduction: Reduction,
+    chunks: Chunks,
+    emitter: Emitter,
+    accesses: dict[str, Callable[[Emitter], None]],
+) -> None:
+    """Write the two steps. For a node with several results nothing takes its name; ``accesses``
+    learns what writes the nodes in the place of an access to one of them."""
+    source, wide = reduction.source, reduction.widen
+    if wide is not None and reduction.is_statistic:
+        source = emitter.cast(source, wide, "wide")
     opened, dims = _open(reduction, chunks, emitter, source)
     if reduction.is_statistic:
-        return _split_statistic(reduction, chunks, emitter, opened, dims)
-    partial = emitter.reduce(reduction.op, opened, dims, False, reduction.widen, "partial")
-    closed = _close(reduction, chunks, emitter, partial)
-    final = reduction.dims
-    if reduction.widen is None:
-        emitter.reduce(reduction.op, closed, final, reduction.keepdim, None, "")
-    else:
-        total = emitter.reduce(reduction.op, closed, final, reduction.keepdim, None, "total")
+        return _split_statistic(reduction, chunks, emitter, opened, dims, accesses)
+    op, dtype = reduction.op, wide or reduction.result.dtype
+    partial = emitter.reduce(op, opened, dims, False, dtype, "partial")
+    closed, label = _close(reduction, chunks, emitter, partial), "total" if wide else ""
+    total = emitter.reduce(op, closed, reduction.dims, reduction.keepdim, dtype, label)
+    if wide:
         emitter.cast(total, reduction.result.dtype, "")
-    return None
 
 
 def _open(
@@ -244,39 +231,37 @@ def _close(reduction: Reduction, chunks: Chunks, emitter: Emitter, partial: Ref)
 
 
 def _split_statistic(
-    reduction: Reduction, chunks: Chunks, emitter: Emitter, opened: Ref, dims: tuple[int, ...]
-) -> Callable[[Node], list[Node]] | None:
+    reduction: Reduction,
+    chunks: Chunks,
+    emitter: Emitter,
+    opened: Ref,
+    dims: tuple[int, ...],
+    accesses: dict[str, Callable[[Emitter], None]],
+) -> None:
     """Variance = mean of the chunks' variances + variance of their means (equal chunks)."""
     _, within, means = _var_mean(emitter, opened, dims, False, "partial")
     within = _close(reduction, chunks, emitter, within)
     means = _close(reduction, chunks, emitter, means)
-    keep, over = reduction.keepdim, reduction.dims
-    mean_within = emitter.reduce("aten.mean.dim", within, over, keep, None, "within")
+    keep, over, wide = reduction.keepdim, reduction.dims, emitter.type(means).dtype
+    mean_within = emitter.reduce("aten.mean.dim", within, over, keep, wide, "within")
     both, between, mean = _var_mean(emitter, means, over, keep, "across")
     scale = reduction.reduced / (reduction.reduced - reduction.correction)
     cast = reduction.widen is not None
 
-    def variance(out: Emitter) -> None:
-        kind = out.type(mean)
-        total = out.call("total", "aten.add.Tensor", kind, mean_within, between)
-        value = out.call("var" if cast else "", "aten.mul.Tensor", kind, total, scale)
+    def access(out: Emitter) -> None:
+        kind, value = out.type(mean), mean
+        if reduction.op != "aten.var_mean.correction" or out.node.args[1] == 0:
+            total = out.call("total", "aten.add.Tensor", kind, mean_within, between)
+            value = out.call("var" if cast else "", "aten.mul.Tensor", kind, total, scale)
+        elif not cast:
+            out.call("", "getitem", None, both, 1)
         if cast:
             out.cast(value, reduction.result.dtype, "")
 
-    def access(node: Node) -> list[Node]:
-        out = emitter.on(node)
-        if node.args[1] == 0:
-            variance(out)
-        elif cast:
-            out.cast(mean, reduction.result.dtype, "")
-        else:
-            out.call("", "getitem", None, both, 1)
-        return out.take()
-
     if reduction.op == "aten.var_mean.correction":
-        return access
-    variance(emitter)
-    return None
+        accesses[emitter.node.name] = access
+    else:
+        access(emitter)
 
 
 def _var_mean(

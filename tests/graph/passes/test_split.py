@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,17 @@ def test_integer_and_bool_inputs() -> None:
     for dtype in (DType.I32, DType.BOOL):
         graph = reduction("aten.sum.dim_IntList", (8, 8), (0, 1), dtype=dtype)
         check_same(graph, split_reductions(graph, H100, lambda name, default: 4))
+
+
+def test_sums_to_a_wider_type_have_it_between_the_steps() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1 << 20,), DType.BF16)
+    graph = b.graph(b.call("aten.sum.dim_IntList", x, (0,), False, dtype=DType.F32))
+    split = split_reductions(graph, H100)
+    assert {n.type.dtype for n in split.nodes if "sum.dim" in n.op} == {DType.F32}  # type: ignore[union-attr]
+    ones = [torch.ones(1 << 20, dtype=torch.bfloat16)]
+    ones[0][::7] += 2**-7
+    assert_close(replay(split, ones, "cpu"), replay(graph, ones, "cpu"), 1e-6)
 
 
 def test_16_bit_sums_stay_wide_between_the_steps() -> None:
