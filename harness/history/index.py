@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from harness.errors import RecordError, reason
 from harness.files import write_atomically
 from harness.history import schema, store
 from harness.records import metrics
-from harness.records.run import EMPTY, TWICE, Run, fields, from_json
+from harness.records.run import EMPTY, TWICE, Run, fields, from_json, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -212,9 +212,12 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
             rows.validate(full=True)  # texts are UTF-8
             if {*rows.column("graph").unique().to_pylist()} - {one.name for one in run.graphs}:
                 raise RecordError("a run file's row belongs to no graph of the run", str(path))
-        figures = [*_peers(regions.to_pylist()), *_peers(_bare_regions(run))]
+        # The regions of graphs without kernels are in no row.
+        bare = [(g.name, to_json(g.regions)) for g in run.graphs if not g.kernels]
+        figures = [*_peers(zip(*regions.to_pydict().values(), strict=True)), *_peers(bare)]
+        others = pa.Table.from_pylist(figures, schema=_columns())
         entry = _entry(run, rows, name, size, changed, problems)
-        return entry, pa.concat_tables([rows, _table(figures)]) if figures else rows
+        return entry, pa.concat_tables([rows, others]) if figures else rows
     except RecordError as error:
         reason = str(error)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -267,35 +270,15 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
     return rows, beside.filter(pc.greater(pc.list_value_length(beside["regions"]), 0)), bad
 
 
-def _bare_regions(run: Run) -> list[dict[str, Any]]:
-    """The regions of graphs without kernels, which are in no row."""
+def _peers(graphs: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each region of ``graphs`` (name, regions) and compiler. A figure with a reason is
+    unlike the others and left out."""
     return [
-        {"graph": graph.name, "regions": [{**asdict(r), "check": r.check.value}]}
-        for graph in run.graphs
-        for r in graph.regions
-        if not graph.kernels
-    ]
-
-
-def _peers(graphs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each region of ``graphs`` and compiler. A figure with a reason is unlike the
-    others and left out."""
-    return [
-        {"graph": graph["graph"], **{n: region[n] for n in _PEER if n != "reason"}, "failed": False}
-        for graph in graphs
-        for region in graph["regions"] or ()
+        {"graph": graph, **{n: region[n] for n in _PEER if n != "reason"}, "failed": False}
+        for graph, regions in graphs
+        for region in regions or ()
         if region["ms"] is not None and not region["reason"] and region["check"] != "failed"
     ]
-
-
-def _table(rows: list[dict[str, Any]]) -> pa.Table:
-    """``rows`` as a table of the index's columns."""
-    import pyarrow as pa
-
-    names = _columns().names
-    plain = [(n, pa.string() if n in _TEXTS else _columns().field(n).type) for n in names]
-    table = pa.Table.from_pylist(rows, schema=pa.schema(plain))
-    return table.cast(_columns())
 
 
 def _as(column: Any, kind: pa.DataType) -> Any:

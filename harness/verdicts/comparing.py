@@ -180,7 +180,7 @@ def recorded_times(
     """The times in the records of ``matches``; ``together``: only of processes that timed both
     sides, in the same order. ``pools``: whose runs the processes are.
     """
-    kernels = {id(kernel): kernel for match in matches for kernel in (*match.a, *match.b)}
+    kernels = {id(kernel): kernel for match in matches for kernel in match.kernels}
     usable = {key: [] if problems.untimed(k) else _usable(k) for key, k in kernels.items()}
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)
@@ -191,14 +191,14 @@ def recorded_times(
 def _recorded(
     match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
 ) -> Measured:
-    for name, kernels in (("A", match.a), ("B", match.b)):
+    for name, kernels in zip("AB", match.sides, strict=True):
         why = next(filter(None, map(problems.untimed, kernels)), "")
         if why:
             return f"{why} in {name}"
     change = _clock_change(match)
     if isinstance(change, str):
         return change
-    sides = [[(kernel, known[id(kernel)]) for kernel in side] for side in (match.a, match.b)]
+    sides = [[(kernel, known[id(kernel)]) for kernel in side] for side in match.sides]
     ours, theirs = (set.intersection(*(set(by) for _, by in side)) for side in sides)
     if together:
         ours = theirs = ours & theirs
@@ -216,7 +216,7 @@ def _clock_change(match: Match) -> float | str:
     before, after = clock(match.a), clock(match.b)
     if not before or not after or abs(after / before - 1) <= CLOCKS:
         return 1.0
-    if all(kernel.roof == _ARITHMETIC for kernel in (*match.a, *match.b)):
+    if all(kernel.roof == _ARITHMETIC for kernel in match.kernels):
         return after / before
     return (
         f"the SM clock was {before:.0f} MHz in A and {after:.0f} MHz in B, and not all that it "
@@ -268,61 +268,40 @@ def assemble(
     estimates, noise = estimate(
         list(pairs.values()), paired=paired, method=a.run.method, between=between
     )
-    slack = math.log1p(rules.tuning)
-    found = {
-        n: replace(one, slack=slack if relation[n].retuned and not paired else 0.0)
-        for n, one in zip(pairs, estimates, strict=True)
-    }
+    found = dict(zip(pairs, estimates, strict=True))
+    retuned = [n for n in found if relation[n].retuned and not paired]
+    found |= {n: replace(found[n], slack=math.log1p(rules.tuning)) for n in retuned}
+    same = {n: UNCHANGED for n in found if relation[n].identical}
     timed = {
-        n: Timed(
-            pairing.matches[n],
-            _mean(pairs[n].a),
-            _mean(pairs[n].b),
-            UNCHANGED if relation[n].identical else one,
-        )
-        for n, one in found.items()
+        n: Timed(pairing.matches[n], pairs[n].means, same.get(n, one)) for n, one in found.items()
     }
     held = totals.totals(a.run, b.run, pairing, timed)
     sums = totals.estimates(held, pairing, timed, noise)
-    retuned = [timed[n] for n in timed if relation[n].retuned and not paired]
-    together = totals.tuning(retuned, noise)
-    sums |= {TUNING_KEY: together} if together else {}
-    by_row, by_sum = _judged(found, [one.identical for one in relation], sums, rules)
+    if together := totals.tuning([timed[n] for n in retuned], noise):
+        sums[TUNING_KEY] = together
+    # What only launches differ in is certain: it takes nothing of the family's chance.
+    known = dict[int | Key, Estimate]([*found.items(), *sums.items()])
+    certain = [key for key, one in sums.items() if not one.error]
+    effects: dict[int | Key, Effect] = {}
+    for keys in (known.keys() - same.keys() - set(certain), certain, same):
+        family = [key for key in known if key in keys]
+        effects.update(zip(family, judge([known[key] for key in family], rules), strict=True))
     rows = tuple(
-        _row(match, measured[n], relation[n], by_row.get(n), a.run, b.run)
+        _row(match, measured[n], relation[n], effects.get(n), a.run, b.run)
         for n, match in enumerate(pairing.matches)
     )
-    known = noise if pairs else None
+    of_rows = [effects[n] for n in sorted(found, key=same.__contains__)]
+    learnt = noise if pairs else None
     clocks = () if paired else _clocks(pairing)
-    remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, by_row.values(), known), *clocks)
-    rollups = totals.rollups(a.run, b.run, pairing, timed, held, by_sum)
+    remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, of_rows, learnt), *clocks)
+    rollups = totals.rollups(a.run, b.run, pairing, timed, held, effects)
     if together:
-        rollups = (*rollups, totals.tuning_rollup(retuned, by_sum[TUNING_KEY]))
+        tuned = totals.tuning_rollup([timed[n] for n in retuned], effects[TUNING_KEY])
+        rollups = (*rollups, tuned)
     broken = problems.broken_in(a, b, pairing.matches)
-    lone = pairing.vanished, pairing.appeared
     return Comparison(
-        a, b, rules, rows, rollups, *lone, known, remarks, paired=paired, broken=broken
+        a, b, rules, rows, rollups, *pairing.lone, learnt, remarks, paired=paired, broken=broken
     )
-
-
-def _judged(
-    found: Mapping[int, Estimate],
-    identical: Sequence[bool],
-    sums: Mapping[Key, Estimate],
-    rules: Rules,
-) -> tuple[dict[int, Effect], dict[Key, Effect]]:
-    """The effects on rows and sums. What only launches differ in is certain: it takes nothing of
-    the family's chance."""
-    changed = [n for n in found if not identical[n]]
-    uncertain = [key for key, one in sums.items() if one.error]
-    effects = judge([*(found[n] for n in changed), *(sums[key] for key in uncertain)], rules)
-    by_row = dict(zip(changed, effects, strict=False))
-    by_sum = dict(zip(uncertain, effects[len(changed) :], strict=True))
-    certain = [key for key, one in sums.items() if not one.error]
-    by_sum.update(zip(certain, judge([sums[key] for key in certain], rules), strict=True))
-    same = [n for n in found if identical[n]]
-    by_row.update(zip(same, judge([found[n] for n in same], rules), strict=True))
-    return by_row, by_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,12 +326,8 @@ def _row(
     if effect is None or isinstance(found, str):
         return Row(match, Verdict.INCOMPARABLE, why, same, str(found), retuned=relation.retuned)
     verdict, unknown = (Verdict.SAME, "") if same else (effect.verdict, effect.unknown)
-    times, counts = (_mean(found.a), _mean(found.b)), (len(found.a.ms), len(found.b.ms))
-    return Row(match, verdict, why, same, unknown, *times, counts, effect, relation.retuned)
-
-
-def _mean(times: Times) -> float:
-    return float(np.exp(np.mean(np.log(times.ms))))
+    counts = (len(found.a.ms), len(found.b.ms))
+    return Row(match, verdict, why, same, unknown, *found.means, counts, effect, relation.retuned)
 
 
 def _pooled(a: Side, b: Side) -> list[str]:

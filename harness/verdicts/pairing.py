@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from harness.errors import unknown
 from harness.records import modules
@@ -46,6 +46,16 @@ class Match:
         return len(self.a) == len(self.b) == 1
 
     @property
+    def sides(self) -> tuple[tuple[KernelRecord, ...], tuple[KernelRecord, ...]]:
+        """A's kernels, and B's."""
+        return self.a, self.b
+
+    @property
+    def kernels(self) -> tuple[KernelRecord, ...]:
+        """Those of both sides."""
+        return self.a + self.b
+
+    @property
     def launches(self) -> tuple[int, int]:
         """How often each side launches it; a group is timed with all of its launches."""
         return (self.a[0].launches, self.b[0].launches) if self.single else (1, 1)
@@ -56,13 +66,22 @@ class Match:
         return region_of(self.a[0]) or region_of(self.b[0])
 
 
+Lone: TypeAlias = tuple[tuple[str, KernelRecord], ...]
+"""Kernels without a partner, each behind its graph's name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Every match, and what has none: (graph, kernel)."""
+    """Every match, and what has none."""
 
     matches: tuple[Match, ...]
-    vanished: tuple[tuple[str, KernelRecord], ...]
-    appeared: tuple[tuple[str, KernelRecord], ...]
+    vanished: Lone
+    appeared: Lone
+
+    @property
+    def lone(self) -> tuple[Lone, Lone]:
+        """What A alone has, and what B alone has."""
+        return self.vanished, self.appeared
 
 
 def region_of(kernel: KernelRecord) -> str:
@@ -98,11 +117,11 @@ def named(matches: Sequence[Match], name: str, *lone: KernelRecord) -> list[int]
     found = [
         n
         for n, match in enumerate(matches)
-        if is_named(name, match.graph) or any(is_named(name, k.name) for k in (*match.a, *match.b))
+        if is_named(name, match.graph) or any(is_named(name, k.name) for k in match.kernels)
     ]
     if found or any(is_named(name, kernel.name) for kernel in lone):
         return found
-    known = {k.name for match in matches for k in (*match.a, *match.b)}
+    known = {k.name for match in matches for k in match.kernels}
     known |= {match.graph for match in matches} | {kernel.name for kernel in lone}
     remedy = "names as harness compare A B --all shows them, or a pattern like '*var_mean*'"
     what = "neither side has a kernel or graph of that name"
@@ -134,10 +153,14 @@ def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[
         others = waiting.get(key(item))
         if others:
             pairs.append((item, others.pop(0)))
-    taken = {id(item) for pair in pairs for item in pair}
-    left[:] = [item for item in left if id(item) not in taken]
-    right[:] = [item for item in right if id(item) not in taken]
+    _take(left, right, *(item for pair in pairs for item in pair))
     return pairs
+
+
+def _take(left: list[T], right: list[T], *items: T) -> None:
+    taken = {id(item) for item in items}
+    for side in (left, right):
+        side[:] = [item for item in side if id(item) not in taken]
 
 
 def _same_work(graph: str, left: list[KernelRecord], right: list[KernelRecord]) -> list[Match]:
@@ -148,9 +171,7 @@ def _same_work(graph: str, left: list[KernelRecord], right: list[KernelRecord]) 
         theirs = frozenset[str]().union(*(nodes_of(k) for k in b))
         if a and b and len(ours & theirs) >= _ALIKE * len(ours | theirs):
             found.append(Match(graph, tuple(a), tuple(b), "work"))
-    taken = {id(k) for match in found for k in (*match.a, *match.b)}
-    left[:] = [k for k in left if id(k) not in taken]
-    right[:] = [k for k in right if id(k) not in taken]
+    _take(left, right, *(kernel for match in found for kernel in match.kernels))
     return found
 
 

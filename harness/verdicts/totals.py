@@ -66,26 +66,29 @@ class Rollup:
 @dataclass(frozen=True, slots=True)
 class Timed:
     """A match with its times in milliseconds, of a launch or of a group's launches, and what is
-    known of its effect; ``a_ms`` is as measured in A, ``b_ms`` as measured in B."""
+    known of its effect; ``ms`` is as measured in A, and as measured in B."""
 
     match: Match
-    a_ms: float
-    b_ms: float
+    ms: tuple[float, float]
     estimate: Estimate
 
 
 @dataclass(slots=True)
 class Total:
-    """What a scope holds: positions of timed matches, and of kernels that one side alone has."""
+    """What a scope holds: positions of timed matches, and of kernels that A, or B, alone has."""
 
     timed: list[int] = field(default_factory=list)
-    vanished: list[int] = field(default_factory=list)
-    appeared: list[int] = field(default_factory=list)
+    lone: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
 
     @property
     def key(self) -> Key:
         """Equal for scopes that hold the same."""
-        return tuple(self.timed), tuple(self.vanished), tuple(self.appeared)
+        return tuple(self.timed), *map(tuple, self.lone)
+
+    def alone(self, pairing: Pairing) -> list[list[KernelRecord]]:
+        """The kernels that A alone has, and B."""
+        both = zip(pairing.lone, self.lone, strict=True)
+        return [[kernels[n][1] for n in places] for kernels, places in both]
 
 
 def scopes(graph: str, region: str) -> tuple[Scope, ...]:
@@ -104,11 +107,11 @@ def totals(a: Run, b: Run, pairing: Pairing, timed: Mapping[int, Timed]) -> dict
             found.setdefault(scope, Total()).timed.append(n)
     if a.complete and b.complete:
         both = {graph.name for graph in a.graphs} & {graph.name for graph in b.graphs}
-        for lone, name in ((pairing.vanished, "vanished"), (pairing.appeared, "appeared")):
+        for side, lone in enumerate(pairing.lone):
             for n, (graph, kernel) in enumerate(lone):
                 held = set(scopes(graph, region_of(kernel))) if graph in both else set[Scope]()
                 for scope in held & found.keys():
-                    getattr(found[scope], name).append(n)
+                    found[scope].lone[side].append(n)
     return found
 
 
@@ -121,9 +124,9 @@ def estimates(
         if total.key in sums or not _is_sum(total, timed):
             continue
         parts = [_part(timed[n]) for n in total.timed]
-        lone = [(pairing.vanished[n][1], True) for n in total.vanished]
-        lone += [(pairing.appeared[n][1], False) for n in total.appeared]
-        parts += [_alone(kernel, noise, gone=gone) for kernel, gone in lone if kernel.ms]
+        gone, new = total.alone(pairing)
+        parts += [_alone(kernel, noise, gone=True) for kernel in gone if kernel.ms]
+        parts += [_alone(kernel, noise, gone=False) for kernel in new if kernel.ms]
         sums[total.key] = combine(parts)
     return sums
 
@@ -132,7 +135,7 @@ def tuning(retuned: Sequence[Timed], noise: Noise) -> Estimate | None:
     """What tuning did to all kernels of the same code whose configurations differ; None if they are
     too few. A tuner's luck is a kernel's own, so it is the kernels' scatter that says how far their
     sum may be off; what none may lose is in no slack here: all of them together lose nothing."""
-    weights = np.array([one.match.launches[0] * one.a_ms for one in retuned])
+    weights = np.array([one.match.launches[0] * one.ms[0] for one in retuned])
     if len(weights) < _FEWEST_TUNED:
         return None
     even = float(weights.sum() ** 2 / (weights**2).sum())
@@ -143,20 +146,24 @@ def tuning(retuned: Sequence[Timed], noise: Noise) -> Estimate | None:
     middle = float(share @ logs)
     variance = float(share**2 @ (logs - middle) ** 2) * even / (even - 1)
     if noise.offset is not None:
-        variance += float(share @ noise.offset.variance(np.array([o.a_ms for o in retuned])))
+        variance += float(share @ noise.offset.variance(np.array([o.ms[0] for o in retuned])))
     why = next((one.estimate.unknown for one in retuned if one.estimate.unknown), "")
     return Estimate(middle, variance**0.5, even - 1, unknown=why)
 
 
 def tuning_rollup(retuned: Sequence[Timed], effect: Effect) -> Rollup:
     """The sum over ``retuned`` kernels."""
-    before = sum(one.match.launches[0] * one.a_ms for one in retuned)
-    after = sum(one.match.launches[1] * one.b_ms for one in retuned)
+    before, after = _all_launches(retuned)
     return Rollup(TUNING, TUNED, len(retuned), before, after, (1.0, 1.0), effect)
 
 
+def _all_launches(several: Sequence[Timed]) -> list[float]:
+    """The milliseconds of all launches of A, and of B."""
+    return [sum(one.match.launches[n] * one.ms[n] for one in several) for n in (0, 1)]
+
+
 def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
-    if len(total.timed) > 1 or total.vanished or total.appeared:
+    if len(total.timed) > 1 or any(total.lone):
         return True
     before, after = timed[total.timed[0]].match.launches
     return before != after
@@ -165,7 +172,7 @@ def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
 def _part(one: Timed) -> Part:
     before, after = one.match.launches
     ratio = float(2.718281828459045**one.estimate.log_ratio)
-    return Part(one.estimate, before * one.a_ms, after * one.a_ms * ratio)
+    return Part(one.estimate, before * one.ms[0], after * one.ms[0] * ratio)
 
 
 def _alone(kernel: KernelRecord, noise: Noise, *, gone: bool) -> Part:
@@ -184,7 +191,7 @@ def rollups(
     pairing: Pairing,
     timed: Mapping[int, Timed],
     found: Mapping[Scope, Total],
-    effects: Mapping[Key, Effect],
+    effects: Mapping[int | Key, Effect],
 ) -> tuple[Rollup, ...]:
     """Graphs; regions, models and the suite where those are other sums than the graph's."""
     narrower = {
@@ -195,34 +202,16 @@ def rollups(
     for (level, name), total in found.items():
         if total.key not in effects or total.key in narrower.get(level, ()):
             continue
-        ours = [timed[n] for n in total.timed]
-        gone = [pairing.vanished[n][1] for n in total.vanished]
-        new = [pairing.appeared[n][1] for n in total.appeared]
-        before = sum(one.match.launches[0] * one.a_ms for one in ours) + _time(gone)
-        after = sum(one.match.launches[1] * one.b_ms for one in ours) + _time(new)
-        counted = ([k for one in ours for k in one.match.a], [k for o in ours for k in o.match.b])
+        ours, lone = [timed[n] for n in total.timed], total.alone(pairing)
+        ms = [all_ + _time(rest) for all_, rest in zip(_all_launches(ours), lone, strict=True)]
+        counted = ([*(k for one in ours for k in one.match.sides[n]), *lone[n]] for n in (0, 1))
+        shares = [r.covered(its, (level, name)) for r, its in zip(recorded, counted, strict=True)]
         calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
-        effect = effects[total.key]
-        covered = (
-            recorded[0].covered([*counted[0], *gone], (level, name)),
-            recorded[1].covered([*counted[1], *new], (level, name)),
-        )
-        work, lone = (*_work(ours, gone, new), *calls[0]), [*gone, *new]
-        why = _unknown(effect.verdict, lone, more=calls[1], fewer=calls[2])
-        rows.append(
-            Rollup(
-                level,
-                name,
-                kernels=len(ours),
-                a_ms=before,
-                b_ms=after,
-                covered=covered,
-                effect=effect,
-                lone=len(lone),
-                work=work,
-                reason=why,
-            )
-        )
+        effect, alone = effects[total.key], [*lone[0], *lone[1]]
+        work = (*_work(ours, *lone), *calls[0])
+        why = _unknown(effect.verdict, alone, more=calls[1], fewer=calls[2])
+        figures = (ms[0], ms[1], (shares[0], shares[1]), effect)
+        rows.append(Rollup(level, name, len(ours), *figures, len(alone), work, why))
     return tuple(rows)
 
 

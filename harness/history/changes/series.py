@@ -93,17 +93,15 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     found = history.Order({}, False, notes=() if by_time or commits else (_NO_COMMITS,))
     if commits and not by_time:
         found = history.order(commits, repository)
-    if found.by_history and found.positions:
-        names, position = _by_history(runs, usable, found, left_out)
-    else:
-        names, position = _by_time(runs, usable)
+    by_history = found.by_history and bool(found.positions)
+    names, position = _placed(runs, usable, found if by_history else None, left_out)
     return History(
         index.rows.to_pandas(),
         index.regions.to_pandas(),
         runs,
         tuple(names),
         position,
-        found.by_history and bool(found.positions),
+        by_history,
         found.line.commits,
         found.notes,
         left_out,
@@ -122,30 +120,27 @@ def _reason_to_leave_out(run: IndexedRun) -> str:
     return ""
 
 
-def _by_history(
-    runs: Sequence[IndexedRun], usable: Sequence[str], found: history.Order, left_out: Counter[str]
+def _placed(
+    runs: Sequence[IndexedRun],
+    usable: Sequence[str],
+    found: history.Order | None,
+    left_out: Counter[str],
 ) -> tuple[list[str], NDArray[np.int64]]:
-    places = sorted(set(found.positions.values()))
-    rank = {place: i for i, place in enumerate(places)}
-    position = np.full(len(runs), -1, np.int64)
+    """What stands at each position, and the position of each run (-1: none): by the commits'
+    history, if it is ``found``, else by time."""
+    order: list[tuple[Any, str, int]] = []
     for i, (run, why) in enumerate(zip(runs, usable, strict=True)):
-        if run.commit in found.positions and not why:
-            position[i] = rank[found.positions[run.commit]]
+        if not why and found is None:
+            order.append(((run.created, run.id), run.commit or run.id, i))
+        elif not why and found is not None and run.commit in found.positions:
+            place = found.positions[run.commit]
+            order.append((place, found.line.commits[place], i))
         elif not why:
             where = "of commits off the first-parent line" if run.commit else "without a commit"
             left_out[f"runs {where}"] += 1
-    return [found.line.commits[place] for place in places], position
-
-
-def _by_time(
-    runs: Sequence[IndexedRun], usable: Sequence[str]
-) -> tuple[list[str], NDArray[np.int64]]:
-    position = np.full(len(runs), -1, np.int64)
-    names: dict[str, int] = {}
-    for i in sorted(range(len(runs)), key=lambda i: (runs[i].created, runs[i].id)):
-        if not usable[i]:
-            name = runs[i].commit or runs[i].id
-            position[i] = names.setdefault(name, len(names))
+    position, names = np.full(len(runs), -1, np.int64), dict[str, int]()
+    for _, name, i in sorted(order):
+        position[i] = names.setdefault(name, len(names))
     return list(names), position
 
 

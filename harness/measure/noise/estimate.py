@@ -49,6 +49,12 @@ class Pair:
     identical: bool = False
     alike: bool = False
 
+    @property
+    def means(self) -> tuple[float, float]:
+        """The geometric means of both sides' processes."""
+        a, b = (float(np.exp(np.mean(np.log(times.ms)))) for times in (self.a, self.b))
+        return a, b
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
