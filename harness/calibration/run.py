@@ -16,7 +16,7 @@ from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure.jobs import DeviceFacts, Effort, fresh_processes, gpu
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
-from harness.records.run import one_line
+from harness.records.run import fields, one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.session.entries import Entry
 
@@ -69,15 +69,12 @@ def header(
     return Calibration(
         id=name,
         created=now.isoformat(),
-        machine=device.machine,
-        method=device.method,
+        **fields(device, "machine method"),
         injection=record.CALIBRATION_METHOD,
         suite=suite,
         commit=commit,
-        processes=effort.processes,
-        width=effort.width,
-        alpha=rules.alpha,
-        margin=rules.margin,
+        **fields(effort, "processes width"),
+        **fields(rules, "alpha margin"),
         complete=False,
     )
 
@@ -148,9 +145,6 @@ def conclude(
     return replace(
         start,
         complete=len(measured) >= start.processes * (len(subjects) - len(broken)),
-        modes=verdicts.modes,
-        kernels=verdicts.kernels,
+        **fields(verdicts, "modes kernels noise medians"),
         failed={names[key]: reason for key, reason in broken.items()},
-        noise=verdicts.noise,
-        medians=verdicts.medians,
     )

@@ -21,7 +21,7 @@ from harness.report.output import Case, Report
 from harness.table import Block, Column, Details, Fit, Row, Table, Text, paragraphs, plural, ratio
 from harness.verdicts.causes import SAME_CODE
 from harness.verdicts.comparing import Comparison, Side
-from harness.verdicts.pairing import Match
+from harness.verdicts.static_comparing import StaticComparison
 from harness.verdicts.totals import SUITE, Rollup, resolution, scopes
 
 _STYLES = {
@@ -74,24 +74,26 @@ def chosen(found: Comparison, only: Sequence[str]) -> Comparison:
     among all rows. Raises ``UnknownName`` if nothing is left."""
     if not only:
         return found
-    kept = replace(
-        found,
-        rows=tuple(row for row in found.rows if matches(only, row.match)),
-        rollups=tuple(r for r in found.rollups if is_chosen(only, r.name)),
-        vanished=tuple(lone for lone in found.vanished if is_chosen(only, lone[0], lone[1].name)),
-        appeared=tuple(lone for lone in found.appeared if is_chosen(only, lone[0], lone[1].name)),
-    )
+    rollups = tuple(r for r in found.rollups if is_chosen(only, r.name))
+    kept = replace(found, rollups=rollups, **chosen_kernels(found, only))
     if not (kept.rows or kept.rollups or kept.vanished or kept.appeared):
-        named = (kernel.name for row in found.rows for kernel in (*row.match.a, *row.match.b))
-        names = list(dict.fromkeys(named))
+        named = dict.fromkeys(kernel.name for row in found.rows for kernel in row.match.kernels)
         what = "no kernel or graph of the comparison is like that"
-        raise unknown(what, " ".join(only), names, "-k", "leave -k out to see all")
+        raise unknown(what, " ".join(only), list(named), "-k", "leave -k out to see all")
     return kept
 
 
-def matches(only: Sequence[str], match: Match) -> bool:
-    """Whether the patterns ``only`` choose a match."""
-    return is_chosen(only, match.graph, match.region, *(k.name for k in (*match.a, *match.b)))
+def chosen_kernels(found: Comparison | StaticComparison, only: Sequence[str]) -> dict[str, Any]:
+    """What of ``found`` is of kernels that the patterns ``only`` choose, by the fields' names."""
+    names = [
+        (m.graph, m.region, *(k.name for k in m.kernels)) for m in (r.match for r in found.rows)
+    ]
+    rows = (row for row, own in zip(found.rows, names, strict=True) if is_chosen(only, *own))
+    lone = {"vanished": found.vanished, "appeared": found.appeared}
+    return {"rows": tuple(rows)} | {
+        side: tuple(one for one in kernels if is_chosen(only, one[0], one[1].name))
+        for side, kernels in lone.items()
+    }
 
 
 def _blocks(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.records.names import is_chosen, short
 from harness.records.run import to_json
-from harness.report.comparison import by_graph, kernels_name, matches, sides, verdict_column
+from harness.report.comparison import by_graph, chosen_kernels, kernels_name, sides, verdict_column
 from harness.report.documents import lone_document, match_document, side_document
 from harness.report.output import Report
 from harness.table import Block, Column, Fit, Row, Text, paragraphs, plural
@@ -21,15 +21,8 @@ _MOST = 5
 
 def chosen(found: StaticComparison, only: Sequence[str]) -> StaticComparison:
     """``found`` without what the patterns ``only`` do not choose."""
-    if not only:
-        return found
-    return replace(
-        found,
-        rows=tuple(row for row in found.rows if matches(only, row.match)),
-        graphs=tuple(graph for graph in found.graphs if is_chosen(only, graph.graph)),
-        vanished=tuple(lone for lone in found.vanished if is_chosen(only, lone[0], lone[1].name)),
-        appeared=tuple(lone for lone in found.appeared if is_chosen(only, lone[0], lone[1].name)),
-    )
+    graphs = tuple(graph for graph in found.graphs if is_chosen(only, graph.graph))
+    return replace(found, graphs=graphs, **chosen_kernels(found, only))
 
 
 def static_report(found: StaticComparison, *, everything: bool) -> Report:

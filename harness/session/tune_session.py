@@ -19,7 +19,7 @@ from harness.measure.jobs import StartCompilers, TuneKernel
 from harness.measure.tuning import KernelTuning, fitting
 from harness.options import Options
 from harness.records.metrics import StaticMetrics
-from harness.records.run import one_line
+from harness.records.run import fields, one_line
 from harness.records.trials import Trial, Tuned
 from harness.runtime.compile.cache import usable
 from harness.runtime.module import config_dict, load
@@ -137,10 +137,5 @@ def open_session(
 def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> Trial:
     if isinstance(answer, HarnessError):
         return Trial(config_dict(config), reason=answer.got or answer.what)
-    return Trial(
-        config_dict(config),
-        registers=answer.registers,
-        spills=answer.spills,
-        shared=answer.shared,
-        reason=NO_GPU,
-    )
+    needs = fields(answer, "registers spills shared")
+    return Trial(config_dict(config), **needs, reason=NO_GPU)

@@ -130,7 +130,7 @@ def time_matches(
     """Time every match of ``pairing`` interleaved. A GPU that gives out on the way is said in a
     note, and what had been measured is compared. Raises ``NoDevice`` where nothing could be."""
     matches, effort = list(pairing.matches), place.effort
-    ready = [n for n, match in enumerate(matches) if all(k.module for k in _kernels(match))]
+    ready = [n for n, match in enumerate(matches) if all(k.module for k in match.kernels)]
     pairs = [
         KernelPair(_timed_kernels(matches[n].a, place), _timed_kernels(matches[n].b)) for n in ready
     ]
@@ -157,7 +157,7 @@ def time_matches(
         tried = zip(found.outcomes, found.reasons, strict=True)
         done = min((len(o) for o, why in tried if not why), default=0)
         notes.append(f"{ended}: what had been measured is compared (at least {done} processes)")
-    if any(kernel.config is None for match in matches for kernel in _kernels(match)):
+    if any(kernel.config is None for match in matches for kernel in match.kernels):
         notes.append("kernels without a recorded configuration run with their module's default")
     pairing = replace(pairing, matches=tuple(matches))
     return assemble(sides[0], sides[1], pairing, measured, place.rules, paired=True, notes=notes)
@@ -165,7 +165,7 @@ def time_matches(
 
 def _without_samples(match: Match) -> Match:
     """What was recorded of times and clocks is no cause of what is measured now."""
-    a, b = (tuple(replace(k, sets=()) for k in side) for side in (match.a, match.b))
+    a, b = (tuple(replace(k, sets=()) for k in side) for side in match.sides)
     return replace(match, a=a, b=b)
 
 
@@ -189,10 +189,6 @@ def as_of_today(side: Side, device: DeviceFacts, processes: int) -> Side:
         processes=processes,
     )
     return replace(side, run=run)
-
-
-def _kernels(match: Match) -> tuple[KernelRecord, ...]:
-    return (*match.a, *match.b)
 
 
 def _chosen(

@@ -12,7 +12,7 @@ from harness.history import schema
 from harness.measure.noise.judge import Effect, Verdict
 from harness.records.names import short
 from harness.records.night import Change, Count, Finding, Night, NightCommit, Toolchain, Trust
-from harness.records.run import KernelRecord, Run
+from harness.records.run import KernelRecord, Run, fields
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Comparison, Row
 from harness.verdicts.pairing import Match
@@ -48,16 +48,12 @@ def night_of(
         None if shift is None else math.expm1(shift),
     )
     return Night(
-        id=b.id,
+        **fields(b, "id created commit dirty suite complete"),
         machine=b.machine.key,
-        created=b.created,
         run=b.id,
-        commit=b.commit,
-        dirty=b.dirty,
         baseline=a.id,
         baseline_commit=a.commit,
         commits=tuple(commits),
-        suite=b.suite,
         toolchain=toolchain(b),
         baseline_toolchain=toolchain(a),
         trust=trust,
@@ -69,7 +65,6 @@ def night_of(
         notes=(*found.notes, *found.problems),
         resolved=resolution(found.rows),
         suite_us=suite_us(b),
-        complete=b.complete,
     )
 
 

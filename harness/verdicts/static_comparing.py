@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.records import metrics
-from harness.records.metrics import StaticMetrics
+from harness.records.metrics import Metric, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.records.trials import Resources
 from harness.runtime.compile.static import CompileJob
@@ -45,16 +45,28 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A figure that can decide: ``name``, how to get it, whether a larger one costs more, and the
-    relative difference from which it counts."""
+    """A figure that can decide: ``name``, the ``metric`` (None: the resident warps), whether a
+    larger one costs more, and the relative difference from which it counts."""
 
     name: str
-    of: Callable[[Sequence[KernelRecord], Target], int | None]
+    metric: Metric | None
     worse_up: bool
     threshold: float
 
+    def judged(self, match: Match, target: Target) -> Decided | None:
+        """What it says of a match, if it is known and differs by so much."""
+        before, after = (
+            figure(side, self.metric) if self.metric else resident_warps(side, target)
+            for side in match.sides
+        )
+        if before is None or after is None:
+            return None
+        return _turned(self.name, before, after, self.threshold, worse_up=self.worse_up)
+
 
 _Key = tuple[str, Config | None]
+Decided = tuple[Change, str]
+"""What became of a figure, and the figure before and after."""
 
 
 def resident_warps(kernels: Sequence[KernelRecord], target: Target) -> int | None:
@@ -75,10 +87,9 @@ def rules() -> list[Rule]:
     found = []
     for metric in metrics.by_rank():
         if metric.name == "instructions":
-            found.append(Rule("resident warps", resident_warps, False, _RESIDENT))
+            found.append(Rule("resident warps", None, False, _RESIDENT))
         if metric.threshold is not None:
-            of = lambda kernels, _, one=metric: figure(kernels, one)  # noqa: E731
-            found.append(Rule(metric.title, of, metric.lower_is_better, metric.threshold))
+            found.append(Rule(metric.title, metric, metric.lower_is_better, metric.threshold))
     return found
 
 
@@ -186,7 +197,7 @@ def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) ->
     both sides, whose figures cannot differ, keep those they have."""
     wanted: dict[_Key, CompileJob] = {}
     for match in matches:
-        for kernel in () if _are_equal(match) else (*match.a, *match.b):
+        for kernel in () if _are_equal(match) else match.kernels:
             if kernel.module:
                 wanted[_key(kernel)] = CompileJob(kernel.module, target, _config(kernel))
     answers = dict(zip(wanted, compile_all(list(wanted.values())), strict=True))
@@ -200,7 +211,7 @@ def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) ->
 
 def _are_equal(match: Match) -> bool:
     """Whether both sides are the same code under the same configurations."""
-    ours, theirs = ([(k.code_hash, k.config) for k in side] for side in (match.a, match.b))
+    ours, theirs = ([(k.code_hash, k.config) for k in side] for side in match.sides)
     return ours == theirs and all(kernel.module for kernel in match.a)
 
 
@@ -239,43 +250,37 @@ def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:
     return StaticRow(match, change, decided, tuple(differences), diff, tuple(defaults))
 
 
-def _decided(match: Match, target: Target) -> tuple[Change, str]:
-    broken = [next((k.reason for k in side if k.reason), "") for side in (match.a, match.b)]
-    if broken[0] or broken[1]:
-        if broken[0] and broken[1]:
-            return Change.SAME, "compiles on neither side"
-        why = f"no longer compiles: {broken[1]}" if broken[1] else "compiles again"
-        return (Change.WORSE if broken[1] else Change.BETTER), why
-    for rule in rules():
-        change, text = _by_rule(rule, match, target)
-        if change is not Change.SAME:
-            return change, text
-    return Change.SAME, ""
+def _decided(match: Match, target: Target) -> Decided:
+    before, after = (next((k.reason for k in side if k.reason), "") for side in match.sides)
+    if before and after:
+        return Change.SAME, "compiles on neither side"
+    told = (rule.judged(match, target) for rule in rules())
+    found = _compiles(before, after, "no longer compiles") or next(filter(None, told), None)
+    return found or (Change.SAME, "")
 
 
-def _by_rule(rule: Rule, match: Match, target: Target) -> tuple[Change, str]:
-    before, after = rule.of(match.a, target), rule.of(match.b, target)
-    if before is None or after is None or not _differs(before, after, rule.threshold):
-        return Change.SAME, ""
-    worse = (after > before) == rule.worse_up
-    return (Change.WORSE if worse else Change.BETTER), f"{rule.name} {before} → {after}"
+def _compiles(before: str, after: str, not_any_more: str) -> Decided | None:
+    """What it says that there is a reason on one side alone not to compile."""
+    if bool(before) == bool(after):
+        return None
+    return (
+        (Change.WORSE, f"{not_any_more}: {after}") if after else (Change.BETTER, "compiles again")
+    )
 
 
-def _differs(before: int, after: int, threshold: float) -> bool:
-    return abs(after - before) > threshold * max(before, 1)
+def _turned(
+    name: str, before: int, after: int, threshold: float = 0.0, *, worse_up: bool = True
+) -> Decided | None:
+    if abs(after - before) <= threshold * max(before, 1):
+        return None
+    worse = (after > before) == worse_up
+    return (Change.WORSE if worse else Change.BETTER), f"{name} {before} → {after}"
 
 
 def _graph_sum(a: GraphRecord, b: GraphRecord) -> GraphSum:
     before, after = (sum(k.bytes * k.launches for k in graph.kernels) for graph in (a, b))
-    change, decided = Change.SAME, ""
-    if bool(a.reason) != bool(b.reason):
-        change = Change.WORSE if b.reason else Change.BETTER
-        decided = f"does not compile: {b.reason}" if b.reason else "compiles again"
-    elif _differs(before, after, 0.001):
-        change = Change.WORSE if after > before else Change.BETTER
-        decided = f"bytes {before} → {after}"
-    elif a.launches != b.launches:
-        change = Change.WORSE if b.launches > a.launches else Change.BETTER
-        decided = f"launches {a.launches} → {b.launches}"
+    found = _compiles(a.reason, b.reason, "does not compile")
+    found = found or _turned("bytes", before, after, 0.001)
+    found = found or _turned("launches", a.launches, b.launches)
     counts = (len(a.kernels), len(b.kernels)), (a.launches, b.launches)
-    return GraphSum(a.name, change, decided, *counts, (before, after))
+    return GraphSum(a.name, *(found or (Change.SAME, "")), *counts, (before, after))

@@ -19,15 +19,10 @@ from harness.history.changes.events import Event
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import Environment, History, Series, series_of
 from harness.history.changes.waivers import Waiver
-from harness.records.causes import (
-    clock_change,
-    differ,
-    metric_changes,
-    setting_changes,
-    version_changes,
-)
-from harness.records.causes import known as is_known
+from harness.records import causes as wording
+from harness.records.causes import clock_change, differ
 from harness.records.metrics import Metric, Scope
+from harness.records.run import fields
 
 _RATES = ("gbps", "fraction")
 _SAME_WORK = 0.002
@@ -268,12 +263,8 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
         # Medians: an outlier belongs to neither level.
         old=float(np.exp(np.median(series.values[start : step.position]))),
         new=float(np.exp(np.median(series.values[last.position : stop]))),
-        size=event.size,
-        low=event.low,
-        high=event.high,
-        p=event.p,
+        **fields(event, "size low high p together"),
         confirmed=confirmed,
-        together=event.together,
         machine=bool(same),
         points_before=step.before,
         points_after=last.after,
@@ -343,9 +334,7 @@ def _causes(
 def _of_peer(known: History, old: int, new: int) -> tuple[str, ...]:
     """Another compiler changes with its version, not with our commits."""
     before, after = known.runs[old], known.runs[new]
-    found = version_changes(
-        *({"torch": run.torch, "triton": run.triton} for run in (before, after))
-    )
+    found = wording.version_changes(*(fields(run, "torch triton") for run in (before, after)))
     return tuple(found) or ("same versions of torch and triton",)
 
 
@@ -356,11 +345,11 @@ def _of_kernel(old: Any, new: Any) -> tuple[tuple[str, ...], bool | None]:
     if _work(old["kernel"]) != _work(new["kernel"]):
         found.append(f"{_work(old['kernel'])} → {_work(new['kernel'])}")
     found.extend(_settings(old["config"], new["config"]))
-    found += metric_changes(old, new)
+    found += wording.metric_changes(old, new)
     if differ(old["launches"], new["launches"]):
         found.append(f"launches {int(old['launches'])} → {int(new['launches'])}")
     codes = old["code"], new["code"]
-    same = False if found else (all(map(is_known, codes)) and all(codes)) or None
+    same = False if found else (all(map(wording.known, codes)) and all(codes)) or None
     found += clock_change(old["clock_mhz"], new["clock_mhz"])
     if not found:
         found.append("same code and configuration" if same else "nothing known")
@@ -380,7 +369,7 @@ def _settings(old: Any, new: Any) -> list[str]:
         before, after = json.loads(old), json.loads(new)
     except (TypeError, ValueError):
         return ["configuration"]
-    return setting_changes(before, after)
+    return wording.setting_changes(before, after)
 
 
 def _of_graph(

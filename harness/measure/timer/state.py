@@ -142,10 +142,10 @@ def summary(readings: Iterable[Reading]) -> StateSummary | None:
     known = list({r.at: r for r in readings}.values())
     if not known:
         return None
-    sm = [r.sm_mhz for r in known if r.sm_mhz is not None]
-    memory = [r.memory_mhz for r in known if r.memory_mhz is not None]
-    heat = [r.temperature_c for r in known if r.temperature_c is not None]
-    power = [r.power_w for r in known if r.power_w is not None]
+    sm, memory, heat, power = (
+        [value for r in known if (value := getattr(r, name)) is not None]
+        for name in ("sm_mhz", "memory_mhz", "temperature_c", "power_w")
+    )
     return StateSummary(
         samples=len(known),
         sm_mhz_low=min(sm, default=None),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -216,15 +216,7 @@ class Race:
         if self.spill_limit is not None and spills > self.spill_limit:
             text = f"spills {spills} registers, more than {self.spill_limit}"
         (self._spilling if text else self._compiled)[config] = launch
-        self.trials[config] = Trial(
-            config_dict(config),
-            origin,
-            registers=needs.registers,
-            spills=needs.spills,
-            shared=needs.shared,
-            reason=text,
-            artifact=needs.artifact,
-        )
+        self.trials[config] = Trial(config_dict(config), origin, reason=text, **asdict(needs))
 
     def _is_twin(self, config: Config) -> bool:
         """Whether the same binary on the same grid was timed; its times are taken over then."""
