@@ -127,11 +127,10 @@ def _within(
         for place, run in enumerate(known.runs)
         if run.created
     }
-    days: dict[str, float] = {}
-    rows = zip(*(known.rows.column(key).to_pylist() for key in ("graph", "run", "ms")), strict=True)
-    for graph, run, ms in rows:
-        if ms is not None:
-            days[graph] = min(days.get(graph, ages[run]), ages[run])
+    timed = known.rows.select(["graph", "run", "ms"]).to_pandas().dropna()
+    days: dict[str, float] = (
+        timed["run"].map(ages).groupby(timed["graph"].astype(str)).min().to_dict()
+    )
     # Comparing takes about as long as timing.
     seconds = 60 * minutes * (len(boards(devices)) if devices else 1) / (2 if compared else 1)
     chosen = selecting.most_telling(found, days, seconds, processes)

@@ -112,25 +112,20 @@ def _bandwidths(timer: Timer, source: torch.Tensor) -> tuple[float, float, float
 
     from harness.measure.timer import probes
 
-    made: Any = probes
     destination = torch.empty_like(source)
     words = source.numel()
     sums = torch.empty(words // min(b for b, _ in _TILES), dtype=torch.int32, device=source.device)
-    copies: list[Launch] = []
-    reads: list[Launch] = []
-    writes: list[Launch] = []
-    for block, warps in _TILES:
-        tile = {"BLOCK": block, "num_warps": warps}
-        grid = (words // block,)
-        copies.append(_bound(made.copy, grid, (source, destination), tile))
-        reads.append(_bound(made.read, grid, (source, sums), tile))
-        writes.append(_bound(made.write, grid, (destination, 7), tile))
 
-    def best(launches: Sequence[Launch], nbytes: int) -> float:
-        times = [timer.measure(x, _BUDGET_MS / len(launches)).median for x in launches]
+    def best(kernel: Any, nbytes: int, *args: Any) -> float:
+        times = []
+        for block, warps in _TILES:
+            launch = _bound(kernel, (words // block,), args, {"BLOCK": block, "num_warps": warps})
+            times.append(timer.measure(launch, _BUDGET_MS / len(_TILES)).median)
         return nbytes / min(times) / 1e6
 
-    return best(copies, 2 * source.nbytes), best(reads, source.nbytes), best(writes, source.nbytes)
+    copied = best(probes.copy, 2 * source.nbytes, source, destination)
+    read = best(probes.read, source.nbytes, source, sums)
+    return copied, read, best(probes.write, source.nbytes, destination, 7)
 
 
 def _fp32(timer: Timer, device: torch.device) -> float:

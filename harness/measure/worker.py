@@ -202,13 +202,8 @@ def tune(context: Context, job: jobs.TuneKernel) -> Tuned:
     """The handler of ``TuneKernel``."""
     start_compilers(context, jobs.StartCompilers(job.jobs))
     gpu = context.once(Gpu)
-    settings = Settings(
-        search_named(job.search),
-        deterministic=job.deterministic,
-        debug=job.debug,
-        earlier=job.pinned,
-        room=free_room,
-    )
+    how = (job.deterministic, job.debug, job.pinned, free_room)
+    settings = Settings(search_named(job.search), *how)
     measurer = replace(gpu.measurer, pool=gpu.compilers)
     return surviving(lambda: measurer.tune(job.module_text, settings, job.fresh))
 

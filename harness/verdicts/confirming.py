@@ -15,7 +15,7 @@ from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules
 from harness.measure.pairs import Kept, KernelPair, time_pairs
 from harness.records import modules
-from harness.records.run import GraphRecord, KernelRecord
+from harness.records.run import GraphRecord, KernelRecord, fields
 from harness.records.timing import METHOD
 from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
@@ -131,9 +131,11 @@ def time_matches(
     note, and what had been measured is compared. Raises ``NoDevice`` where nothing could be."""
     matches, effort = list(pairing.matches), place.effort
     ready = [n for n, match in enumerate(matches) if all(k.module for k in match.kernels)]
-    pairs = [
-        KernelPair(_timed_kernels(matches[n].a, place), _timed_kernels(matches[n].b)) for n in ready
-    ]
+    pairs = []
+    for a, b in (matches[n].sides for n in ready):
+        triton = place.triton if all(map(place.keeps, a)) else ""
+        ours = _timed_kernels(a, triton, alone=len(a) == 1)
+        pairs.append(KernelPair(ours, _timed_kernels(b, alone=len(b) == 1)))
     where = (place.cache, place.jobs, place.follow)
     found = time_pairs(pairs, effort, *where, devices=place.devices, kept=place.kept)
     measured: list[Measured] = ["a module is not recorded"] * len(matches)
@@ -181,14 +183,8 @@ def _with_samples(match: Match, outcomes: Sequence[PairSamples]) -> Match:
 
 def as_of_today(side: Side, device: DeviceFacts, processes: int) -> Side:
     """``side`` as it was measured now, whatever its record says."""
-    run = replace(
-        side.run,
-        machine=device.machine,
-        target=f"sm_{device.target.capability}",
-        method=device.method,
-        processes=processes,
-    )
-    return replace(side, run=run)
+    now = {**fields(device, "machine method"), "processes": processes}
+    return replace(side, run=replace(side.run, target=f"sm_{device.target.capability}", **now))
 
 
 def _chosen(
@@ -208,10 +204,8 @@ def _chosen(
 
 
 def _timed_kernels(
-    kernels: Sequence[KernelRecord], place: Workplace | None = None
+    kernels: Sequence[KernelRecord], triton: str = "", *, alone: bool
 ) -> tuple[TimedKernel, ...]:
-    kept = place is not None and all(map(place.keeps, kernels))
-    alone, triton = len(kernels) == 1, place.triton if place and kept else ""
     return tuple(
         TimedKernel(k.module, k.config, 1 if alone else k.launches, triton) for k in kernels
     )
@@ -233,20 +227,14 @@ def pair_timer(cache: Path, jobs: int) -> TimePairs:
 
     def time(good: Made, other: Made, start: int, end: int) -> list[tuple[float, float]]:
         launches = [[k.launches for k in side.kernels] for side in (good, other)]
-        weighed = launches[0] != launches[1] or len(launches[0]) > 1
-        chosen = [
-            tuple(
-                TimedKernel(k.module, k.config, k.launches if weighed else 1) for k in each.kernels
-            )
-            for each in (good, other)
-        ]
+        alone = launches[0] == launches[1] and len(launches[0]) == 1
+        chosen = [_timed_kernels(side.kernels, alone=alone) for side in (good, other)]
         found = time_pairs([KernelPair(*chosen)], Effort(end - start, seed=start), cache, jobs)
         if found.interrupted:
             raise KeyboardInterrupt
         if found.reasons[0]:
             raise HarnessError("a kernel could not be timed", got=found.reasons[0])
-        kept = [o for o in found.outcomes[0] if not (o.a.disturbed or o.b.disturbed)]
-        return [(o.a.median, o.b.median) for o in kept]
+        return [(o.a.median, o.b.median) for o in _undisturbed(found.outcomes[0])]
 
     return time
 
@@ -254,7 +242,11 @@ def pair_timer(cache: Path, jobs: int) -> TimePairs:
 def _measured(outcomes: Sequence[PairSamples]) -> Measured:
     """The processes' medians; processes that were throttled, or launched at another interval, most
     of the time are left out."""
-    kept = [o for o in outcomes if not (o.a.disturbed or o.b.disturbed)]
+    kept = _undisturbed(outcomes)
     if not kept:
         return "throttled, or at another launch interval, most of the time in every process"
     return Pair(Times.of([o.a.ms for o in kept]), Times.of([o.b.ms for o in kept]))
+
+
+def _undisturbed(outcomes: Sequence[PairSamples]) -> list[PairSamples]:
+    return [o for o in outcomes if not (o.a.disturbed or o.b.disturbed)]

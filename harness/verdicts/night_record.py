@@ -76,7 +76,7 @@ def as_judged(found: Comparison, night: Night) -> Comparison:
     known = {(one.graph, one.old_kernel, one.kernel): one for one in night.findings}
 
     def judged(row: Row) -> Row:
-        a, b = (" + ".join(k.name for k in side) for side in (row.match.a, row.match.b))
+        a, b = (" + ".join(k.name for k in side) for side in row.match.sides)
         one = known.get((row.match.graph, a, b))
         if one is None or one.ratio is None or one.low is None or one.high is None:
             return row
@@ -172,9 +172,7 @@ def sum_finding(one: Rollup) -> Finding:
         Change.LAUNCHES,
         old_us=1000 * one.a_ms,
         new_us=1000 * one.b_ms,
-        ratio=effect.ratio,
-        low=effect.low,
-        high=effect.high,
+        **fields(effect, "ratio low high"),
         change_us=1000 * one.a_ms * (effect.ratio - 1),
         verdict=one.verdict.value,
         cause="; ".join(one.work[:2]) or "launches other kernels",
@@ -195,7 +193,7 @@ def _new_calls(before: Run, after: Run) -> Iterator[Count]:
 
 def _new_spills(matches: Iterable[Match]) -> Iterator[Count]:
     for match in matches:
-        a, b = (max(k.metrics.get("spills", 0) for k in side) for side in (match.a, match.b))
+        a, b = (max(k.metrics.get("spills", 0) for k in side) for side in match.sides)
         if b > a:
             yield Count(match.graph, short(match.b[0].name), a, b)
 

@@ -233,7 +233,8 @@ def _judged(peers: Mapping[str, RegionRecord], allowed: float) -> dict[str, Regi
 def _results(task: Task, provider: Provider, inputs: Sequence[Any]) -> list[torch.Tensor]:
     copies = [copied(t) for t in inputs]
     outputs = provider(copies)
-    _synchronize()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
     return task.results(outputs, copies)
 
 
@@ -276,17 +277,10 @@ def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None 
     return difference / scale if scale else difference
 
 
-def _synchronize() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
 def _require_device(error: Exception) -> None:
     """Raises ``RuntimeError`` with ``error``'s text if the device's context is lost."""
-    try:
-        _synchronize()
-    except RuntimeError as lost:
-        raise RuntimeError(f"{why(error)}; the device's context is lost") from lost
+    if torch.cuda.is_available() and is_lost():
+        raise RuntimeError(f"{why(error)}; the device's context is lost") from error
 
 
 def why(error: Exception) -> str:

@@ -8,6 +8,7 @@ import functools
 import statistics
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -125,12 +126,9 @@ class Monitor(Closing):
 
     def _around(self, begin: float, end: float) -> Sequence[Reading]:
         with self._lock:
-            readings = self._readings
-            inside = [i for i, r in enumerate(readings) if begin <= r.at <= end]
-            before = sum(r.at < begin for r in readings)
-            first = max(0, before - 1)
-            last = (inside[-1] if inside else before - 1) + 1
-            return readings[first : last + 1]
+            at = [reading.at for reading in self._readings]
+            first, last = bisect_left(at, begin) - 1, bisect_right(at, end)
+            return self._readings[max(0, first) : last + 1]
 
     def _loop(self) -> None:
         while not self._over.wait(self.interval):

@@ -283,11 +283,7 @@ def sections(cubin: bytes) -> list[tuple[str, bytes]]:
 def code(cubin: bytes) -> bytes:
     """The machine code: its sections ``.text…`` one after the other. Raises ``ValueError`` where
     there is none."""
-    return _code(sections(cubin))
-
-
-def _code(found: list[tuple[str, bytes]]) -> bytes:
-    pieces = [stored for name, stored in found if name.startswith(CODE)]
+    pieces = [stored for name, stored in sections(cubin) if name.startswith(CODE)]
     if not pieces:
         raise ValueError("no section with code")
     return b"".join(pieces)
@@ -298,8 +294,7 @@ def code_hash(cubin: bytes) -> str:
     in source lines, file names or the kernel's name alone. Of anything else than a cubin, all
     bytes count."""
     try:
-        every = sections(cubin)
-        parts = [_code(every)]
+        every, parts = sections(cubin), [code(cubin)]
         for kind in _CONSTANTS:
             parts += sorted(stored for name, stored in every if name.startswith(kind))
     except ValueError:
