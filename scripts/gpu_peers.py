@@ -76,7 +76,7 @@ class Trial:
             found = self.device.time(kernel.module)
             self.configs[kernel.module.text] = found.config
             samples, spent = found.samples, time.perf_counter() - began
-            row = {"kernel": kernel.module.name, "ms": found.ms, "trials": len(found.trials)}
+            row = {"kernel": kernel.module.name, "ms": samples.median, "trials": len(found.trials)}
             self.keep(phase, **row, s=spent, stopped=samples.stopped, excluded=samples.excluded)
 
     def summary(self) -> str:

@@ -32,10 +32,6 @@ class Recorded:
         """Whether it was visited."""
         return config in self.times or config in self.refused
 
-    def time(self, config: Config) -> float | None:
-        """Its time, if it was visited and has one."""
-        return self.times.get(config)
-
     def improves(self, config: Config, over: Config) -> bool:
         """Whether it is faster by more than ``noise``."""
         if config not in self.times or over not in self.times:

@@ -261,7 +261,8 @@ class RegionRows:
         modules = [launch.kernel.module for launch in region.work.launches]
         moved = sum(module.bytes_moved for module in modules)
         found = [timings[module.text] for module in modules]
-        least = [(t.limit.fraction * t.ms, t.limit.roof) for t in found if t.limit is not None]
+        known = [(t.limit, t.samples.median) for t in found if t.limit is not None]
+        least = [(limit.fraction * ms, limit.roof) for limit, ms in known]
         if len(least) < len(modules) or not least:
             return cls(by_compiler, moved)
         return cls(by_compiler, moved, sum(ms for ms, _ in least), max(least)[1])

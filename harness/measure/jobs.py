@@ -50,11 +50,6 @@ class Timing:
     trials: tuple[Trial, ...] = ()
     readings: tuple[Reading, ...] = ()
 
-    @property
-    def ms(self) -> float:
-        """Median in milliseconds."""
-        return self.samples.median
-
 
 @dataclass(frozen=True, slots=True)
 class OpenDevice(Job):

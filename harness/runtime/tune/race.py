@@ -122,17 +122,12 @@ class Race:
 
     @property
     def times(self) -> dict[Config, float]:
-        """The time of everything that was timed."""
+        """The time of everything that was timed, in milliseconds, drift taken out."""
         return {c: t.time for c, t in self.trials.items() if t.time is not None}
 
     def tried(self, config: Config) -> bool:
         """Whether there is a trial of ``config``, timed or refused."""
         return config in self.trials
-
-    def time(self, config: Config) -> float | None:
-        """Time of ``config`` in milliseconds, drift taken out; None if it was not timed."""
-        trial = self.trials.get(config)
-        return None if trial is None else trial.time
 
     def improves(self, config: Config, over: Config) -> bool:
         """Whether ``config`` is faster than ``over`` by more than the measured noise."""
@@ -193,7 +188,7 @@ class Race:
             return None
         front = close[0]
         equal = [c for c in close if c == front or not self.improves(front, c)]
-        ranks = {c: (c not in earlier, c not in given, self.time(c), _key(c)) for c in equal}
+        ranks = {c: (c not in earlier, c not in given, self.trials[c].time, _key(c)) for c in equal}
         return min(equal, key=ranks.__getitem__)
 
     def _close(self) -> list[Config]:
@@ -343,8 +338,8 @@ class _Batch:
                 level=level,
                 error=_finite(standard_error(shares)) * unit,
             )
-        front = min((*self.group, baseline), key=lambda c: race.time(c) or math.inf)
-        if race.time(baseline) is None or race.improves(front, baseline):
+        front = min((*self.group, baseline), key=lambda c: race.trials[c].time or math.inf)
+        if race.trials[baseline].time is None or race.improves(front, baseline):
             race.best = front
         elif race.best is None:
             race.best = baseline

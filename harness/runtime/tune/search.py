@@ -29,9 +29,6 @@ class View(Protocol):
     def tried(self, config: Config) -> bool:
         """Whether ``config`` was tried, with or without a time."""
 
-    def time(self, config: Config) -> float | None:
-        """Its time in milliseconds; None if it has none."""
-
     def improves(self, config: Config, over: Config) -> bool:
         """Whether ``config`` is faster than ``over`` by more than the measured noise."""
 
@@ -178,7 +175,7 @@ def _untried(options: list[Config], view: View) -> Iterator[list[Config]]:
 def _step(options: list[Config], current: Config, view: View) -> Config:
     """The fastest of ``options`` that improves on ``current``, else ``current``."""
     better = [c for c in options if view.improves(c, current)]
-    return min(better, key=lambda c: view.time(c) or math.inf) if better else current
+    return min(better, key=view.times.__getitem__) if better else current
 
 
 Point = tuple[float, ...]

@@ -317,7 +317,7 @@ def test_equal_binaries_on_equal_grids_are_timed_once(loaded: modules.LoadedModu
     race.measure(twins[:1], Origin.HEURISTICS)
     race.measure(twins[1:], Origin.SEARCH)
     assert set(device.timed) == {twins[0]}
-    assert race.time(twins[2]) == race.time(twins[0])
+    assert race.times[twins[2]] == race.times[twins[0]]
 
 
 @pytest.mark.parametrize("search", [CoordinateDescent(), GuidedSearch()])
