@@ -94,7 +94,7 @@ class _File:
         declaration = self._declaration(node)
         assert declaration is not None
         parts = {k.arg: ast.unparse(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS}
-        device = self._needed(self._used(node, inside=True), {node.name})
+        device = self._needed(self._used(node), {node.name})
         wanted = set[str]().union(
             *(_names(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS)
         )
@@ -140,9 +140,9 @@ class _File:
             and function.value.id in self._modules
         )
 
-    def _used(self, node: ast.stmt, *, inside: bool) -> set[str]:
+    def _used(self, node: ast.stmt) -> set[str]:
         """Names that a statement needs to exist; of a kernel without its decorators."""
-        if not (inside and isinstance(node, ast.FunctionDef)):
+        if not isinstance(node, ast.FunctionDef):
             return _names(node)
         found = _names(node.args) | set[str]().union(*(_names(one) for one in node.body))
         kept = [d for d in node.decorator_list if not self._dropped(d)]
@@ -156,15 +156,13 @@ class _File:
 
     def _needed(self, names: Iterable[str], but: set[str]) -> list[ast.stmt]:
         """The statements that bind ``names`` and, over and over, what these use; file order."""
-        wanted, seen = set(names) - but, set(but)
-        chosen: set[int] = set()
-        while wanted - seen:
-            seen |= wanted
-            for number, node in enumerate(self._body):
-                if number not in chosen and _bound(node) & wanted - but:
-                    chosen.add(number)
-                    wanted = wanted | self._used(node, inside=True)
-        return [node for number, node in enumerate(self._body) if number in chosen]
+        binding = [(_bound(node), node) for node in self._body]
+
+        def used(name: str) -> set[str]:
+            return set[str]().union(*(self._used(n) for own, n in binding if name in own)) - but
+
+        wanted = set(reached(set(names) - but, used))
+        return [node for own, node in binding if own & wanted]
 
     def _texts(self, nodes: Sequence[ast.stmt]) -> Iterator[str]:
         for node in nodes:

@@ -161,7 +161,7 @@ def test_saved_restores_shared_storage_once() -> None:
 def test_a_kernel_is_timed_or_its_reason_is_raised(tmp_path: Path) -> None:
     measurer = Measurer(H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu", preparer=by_torch)
     good = measurer.measure(emitted.POINTWISE)
-    assert good.ms == 0.5
+    assert good.samples.median == 0.5
     assert good.samples.copy_gbps == 100.0
     assert good.limit is not None
     assert good.limit.fraction == pytest.approx(24000 / 0.5 / 1e6 / 100.0)

@@ -291,11 +291,7 @@ def why(error: Exception) -> str:
 def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
     """The handler of ``CompareJob``."""
     warnings.filterwarnings("ignore")
-    return context.once(_comparer).compare(job)
-
-
-def _comparer(context: Context) -> Comparer:
-    return Comparer(context, context.once(Gpu).timer)
+    return Comparer(context, context.once(Gpu).timer).compare(job)
 
 
 def warm(_: Context, job: WarmJob) -> str:

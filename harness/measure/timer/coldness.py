@@ -66,13 +66,8 @@ def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) 
     copied = timer.measure(Work(lambda args: read(args[0]), (small,)), _BUDGET_MS)
     memory = _replayed(timer, read, places)
     cached = _replayed(timer, read, (small,) * _READS)
-    return Coldness(
-        small.nbytes,
-        small.nbytes / _net(timer, plain) / 1e6,
-        small.nbytes / _net(timer, copied) / 1e6,
-        small.nbytes / cached / 1e6,
-        small.nbytes / memory / 1e6,
-    )
+    each = (_net(timer, plain), _net(timer, copied), cached, memory)
+    return Coldness(small.nbytes, *(small.nbytes / ms / 1e6 for ms in each))
 
 
 def _net(timer: GraphTimer, samples: Samples) -> float:
