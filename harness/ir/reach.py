@@ -1,9 +1,10 @@
-"""All that can be reached from somewhere, step by step."""
+"""All that can be reached from somewhere, what hangs together, and what comes before what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from graphlib import TopologicalSorter
+from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Hashable)
 
@@ -17,3 +18,30 @@ def reached(starts: Iterable[T], near: Callable[[T], Iterable[T]]) -> dict[T, No
         found.update(dict.fromkeys(new))
         left += new
     return found
+
+
+def joined(groups: Iterable[Iterable[T]]) -> list[list[T]]:
+    """``groups`` that share something as one."""
+    home: dict[T, list[T]] = {}
+    for group in groups:
+        members = list(dict.fromkeys(group))
+        found = {id(home[one]): home[one] for one in members if one in home}
+        whole = max(found.values(), key=len, default=[])
+        for other in (*found.values(), [one for one in members if one not in home]):
+            if other is not whole:
+                whole += other
+                home.update(dict.fromkeys(other, whole))
+    return list({id(whole): whole for whole in home.values()}.values())
+
+
+def in_order(before: Mapping[int, Iterable[int]], key: Callable[[int], Any]) -> Iterator[int]:
+    """Numbers after those that are ``before`` them; of what is ready, the least by ``key`` as it
+    is then."""
+    sorter, ready = TopologicalSorter(before), set[int]()
+    sorter.prepare()
+    while sorter.is_active():
+        ready.update(sorter.get_ready())
+        chosen = min(ready, key=key)
+        ready.remove(chosen)
+        yield chosen
+        sorter.done(chosen)

@@ -13,6 +13,7 @@ import sympy
 from harness.ir.index_bounds import numeric, tidy
 from harness.ir.nodes import Axis
 from harness.ir.program import Buffer
+from harness.ir.reach import joined
 from harness.ir.simplify import Simplifier
 
 Sizes = Mapping[sympy.Symbol, int]
@@ -124,21 +125,15 @@ def _independent(
     index: sympy.Expr, variables: Sequence[sympy.Symbol], simplifier: Simplifier
 ) -> list[tuple[tuple[sympy.Symbol, ...], sympy.Expr]]:
     """The terms of ``index`` in groups that share no variable."""
-    groups: list[tuple[set[sympy.Symbol], list[sympy.Expr]]] = []
-    for term in sympy.Add.make_args(index):
-        used = {v for v in variables if v in simplifier.free_symbols(term)}
-        if not used:
-            continue
-        terms = [term]
-        apart: list[tuple[set[sympy.Symbol], list[sympy.Expr]]] = []
-        for other, others in groups:
-            if other & used:
-                used |= other
-                terms = others + terms
-            else:
-                apart.append((other, others))
-        groups = [*apart, (used, terms)]
-    return [(tuple(v for v in variables if v in used), sympy.Add(*terms)) for used, terms in groups]
+    parts = [(t, simplifier.free_symbols(t)) for t in sympy.Add.make_args(index)]
+    groups = joined([v for v in variables if v in used] for _, used in parts)
+    return [
+        (
+            tuple(v for v in variables if v in group),
+            sympy.Add(*(term for term, used in parts if not used.isdisjoint(group))),
+        )
+        for group in groups
+    ]
 
 
 def _distinct(

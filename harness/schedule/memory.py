@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 
 import sympy
 
 from harness.ir.affine import size_hint
 from harness.ir.nodes import Nest, StoreMode, buffers_read, buffers_written, loads
 from harness.ir.program import Buffer, Program, Role
+from harness.ir.reach import in_order
 from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.group import FusedGroup, Schedule
 
@@ -111,17 +111,11 @@ def _sorted(
     before: Sequence[set[int]], residents: _Residents, by_memory: bool
 ) -> tuple[tuple[int, ...], int]:
     """A topological order and its peak in bytes."""
-    sorter = TopologicalSorter(dict(enumerate(before)))
-    sorter.prepare()
-    ready: set[int] = set()
     order: list[int] = []
-    while sorter.is_active():
-        ready.update(sorter.get_ready())
-        chosen = min(ready, key=lambda k: (residents.growth(k) if by_memory else 0, k))
-        ready.remove(chosen)
+    sooner = dict(enumerate(before))
+    for chosen in in_order(sooner, lambda k: (residents.growth(k) if by_memory else 0, k)):
         residents.run(chosen)
         order.append(chosen)
-        sorter.done(chosen)
     return tuple(order), residents.peak
 
 

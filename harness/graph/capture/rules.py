@@ -53,7 +53,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.index_add.default: index_add,
         _aten.index_put.default: index_put,
         _aten.ldexp.Tensor: ldexp,
-        _aten.scatter_add.default: scatter_add,
+        _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
         _aten.split_with_sizes.default: split_with_sizes,
@@ -240,30 +240,29 @@ def _is_narrow(x: Tensor) -> bool:
     return x.dtype.itemsize < 4 and x.dtype is not torch.bool
 
 
-def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-    """Sums of narrow numbers are carried in 32 bits, and rounded once."""
+def _added_up(op: Callable[..., Tensor], place: int, x: Tensor, *args: Any, **options: Any) -> Any:
+    """``op``, which adds the argument at that ``place``: sums of narrow numbers are carried in 32
+    bits, and rounded once."""
     if not _is_narrow(x):
         return NotImplemented
-    return _aten.scatter_add(_wide(x), dim, index, _wide(src)).to(x.dtype)
+    wide = (*args[:place], _wide(args[place]), *args[place + 1 :])
+    return op(_wide(x), *wide, **options).to(x.dtype)
 
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
-    """Sums of narrow numbers are carried in 32 bits, and rounded once."""
+    """Of numbers and lines alike."""
     if not x.dim() or not index.dim():
         line, whole = index.reshape(-1), source if x.dim() else source.reshape(-1)
-        return _aten.index_add(x if x.dim() else x.view(1), dim, line, whole, alpha=alpha).view_as(
-            x
-        )
-    if not _is_narrow(x):
-        return NotImplemented
-    return _aten.index_add(_wide(x), dim, index, _wide(source), alpha=alpha).to(x.dtype)
+        made = _aten.index_add(x if x.dim() else x.view(1), dim, line, whole, alpha=alpha)
+        return made.view_as(x)
+    return _added_up(_aten.index_add, 2, x, dim, index, source, alpha=alpha)
 
 
 def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
-    """Sums of narrow numbers are carried in 32 bits, and rounded once."""
-    if not accumulate or not _is_narrow(x):
+    """What is added up alone."""
+    if not accumulate:
         return NotImplemented
-    return _aten.index_put(_wide(x), indices, _wide(values), True).to(x.dtype)
+    return _added_up(_aten.index_put, 1, x, indices, values, True)
 
 
 def native_layer_norm(

@@ -16,7 +16,7 @@ from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
 from harness.graph.passes.cleanup import RANDOM_NAMES, kept_names
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
-from harness.ir.reach import reached
+from harness.ir.reach import joined, reached
 
 _NOT_CHEAP = frozenset(
     (
@@ -197,12 +197,8 @@ def _cones(layout: Layout, targets: Mapping[str, int]) -> list[list[str]]:
         beside = (*layout.operands(name), *layout.readers(name))
         return (other for other in beside if targets.get(other) == targets[name])
 
-    cones: dict[str, list[str]] = {}
-    for name in targets:
-        if name not in cones:
-            cone = sorted(reached([name], near), key=lambda n: -layout.order[n])
-            cones.update(dict.fromkeys(cone, cone))
-    return [cone for name, cone in cones.items() if name is cone[0]]
+    cones = joined((name, *near(name)) for name in targets)
+    return [sorted(cone, key=lambda n: -layout.order[n]) for cone in cones]
 
 
 def _sink_cone(

@@ -17,11 +17,9 @@ The rules, in order:
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.bounds import with_bounds
@@ -40,7 +38,7 @@ from harness.graph.model import (
 from harness.graph.partition.levels import Kind, Layout, analyse, sink
 from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names, rename_refs
 from harness.graph.views import root_name
-from harness.ir.reach import reached
+from harness.ir.reach import in_order, joined, reached
 
 
 @dataclass(slots=True)
@@ -58,24 +56,15 @@ def connect(layout: Layout, anchored: Iterable[str]) -> list[Unit]:
     """The regions in the order of their first nodes. ``anchored`` are free values that the host
     needs; each becomes a region of its own."""
     names = [n.name for n in layout.graph.nodes if layout.kind[n.name] is Kind.FUSIBLE]
-    home = {name: [name] for name in names}
-
-    def join(one: str, other: str) -> None:
-        small, large = sorted((home[one], home[other]), key=len)
-        if small is not large:
-            large += small
-            home.update(dict.fromkeys(small, large))
-
-    reader: dict[tuple[str, int], str] = {}
+    together: dict[tuple[str, int], list[str]] = {}
     for name in names:
         for value in layout.operands(name):
             level = layout.level[name]
-            if layout.kind.get(value) is Kind.FUSIBLE and layout.level[value] == level:
-                join(value, name)
-            elif not _is_scalar(layout, value):
-                join(reader.setdefault((value, level), name), name)
-    groups = {id(home[name]): home[name] for name in names}
-    lists = (*groups.values(), *([name] for name in anchored))
+            own = layout.kind.get(value) is Kind.FUSIBLE and layout.level[value] == level
+            if own or not _is_scalar(layout, value):
+                together.setdefault((value, level), [value] * own).append(name)
+    groups = joined((*([name] for name in names), *together.values()))
+    lists = (*groups, *([name] for name in anchored))
     units = [Unit(tuple(sorted(members, key=layout.order.__getitem__))) for members in lists]
     for unit in units:
         fill(layout, unit, ())
@@ -315,17 +304,8 @@ def _order(plan: _Plan) -> list[int]:
     (a region counts as its last node)."""
     position = [plan.layout.order[unit.members[-1]] for unit in plan.units]
     position.extend(plan.layout.order[name] for name in plan.host)
-    sorter: TopologicalSorter[int] = TopologicalSorter()
+    before: dict[int, list[int]] = {step: [] for step in range(len(plan.after))}
     for step, later in enumerate(plan.after):
-        sorter.add(step)
         for following in later:
-            sorter.add(following, step)
-    sorter.prepare()
-    ready: list[tuple[int, int]] = []
-    done: list[int] = []
-    while sorter.is_active():
-        for step in sorter.get_ready():
-            heapq.heappush(ready, (position[step], step))
-        done.append(heapq.heappop(ready)[1])
-        sorter.done(done[-1])
-    return done
+            before[following].append(step)
+    return list(in_order(before, lambda step: (position[step], step)))
