@@ -18,7 +18,7 @@ from harness.dtypes import DType, from_torch_name
 from harness.errors import DamagedGraph, GraphError
 from harness.files import read_text
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
-from harness.graph.sizes import parse_size, parse_type, print_type
+from harness.graph.sizes import parse_size, parse_type, print_types
 
 T = TypeVar("T")
 
@@ -226,7 +226,7 @@ class _Reader:
             raise self.damaged(at, what, f"0 to {len(several) - 1}")
         if several[index] != node.type:
             what = f"the type of {node.name} is not that of result {index} of {name}"
-            raise self.damaged(at, what, _describe(several[index]), _describe(node.type))
+            raise self.damaged(at, what, print_types(several[index]), print_types(node.type))
 
     def _value_type(self, annotation: ast.expr) -> ValueType:
         match annotation:
@@ -249,14 +249,10 @@ class _Reader:
         match node:
             case ast.Name(id=name):
                 return self._reference(name, node)
-            case ast.Constant(value=None | bool() | float() | str() as value):
-                return value
-            case ast.Constant(value=int() as value):
-                return self._integer(value, node)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() as value)):
-                return -value
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
-                return self._integer(-value, node)
+            case ast.Constant(value=None | bool() | int() | float() | str() as value):
+                return self._checked(value, node)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return self._checked(-value, node)
             case ast.List(elts=elements):
                 return tuple(self._argument(e) for e in elements)
             case ast.Attribute(value=ast.Name(id="torch"), attr=name):
@@ -271,8 +267,8 @@ class _Reader:
                 expected = "a name, number, text, list, torch.<constant>, float(…) or sym(…)"
                 raise self.damaged(node, "not an operator argument", expected, ast.unparse(node))
 
-    def _integer(self, value: int, at: ast.expr) -> int:
-        if not -_INTEGERS <= value < _INTEGERS:
+    def _checked(self, value: Arg, at: ast.expr) -> Arg:
+        if isinstance(value, int) and not -_INTEGERS <= value < _INTEGERS:
             got = f"{value.bit_length()} bits"
             raise self.damaged(at, "an integer is too large", "64 bits", got)
         return value
@@ -318,7 +314,7 @@ class _Reader:
             and (old.dtype, old.shape) == (new.dtype, new.shape)
         ):
             what = f"{name} cannot hold {value}"
-            raise self.damaged(statement, what, _describe(old), _describe(new))
+            raise self.damaged(statement, what, print_types(old), print_types(new))
         return Mutation(name, value)
 
     def _outputs(self, statement: ast.stmt) -> tuple[str | None, ...]:
@@ -344,13 +340,3 @@ def _constant(name: str) -> DType | Token:
         return from_torch_name(name)
     except KeyError:
         return Token(name)
-
-
-def _describe(kind: ValueType) -> str:
-    match kind:
-        case None:
-            return "None"
-        case TensorType():
-            return print_type(kind)
-        case tuple():
-            return f"({', '.join(_describe(k) for k in kind)})"

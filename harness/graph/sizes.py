@@ -5,14 +5,15 @@ Python, read with ``ast`` and never evaluated: ``+ - *``, ``//`` and ``%`` (floo
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sympy
 
 from harness.dtypes import DType
 from harness.errors import GraphError, InvalidProgram
-from harness.graph.model import TensorType
+from harness.graph.model import TensorType, ValueType
 from harness.ir.index import FloorDiv, Mod, size_symbol
 from harness.ir.index_text import size_text
 
@@ -48,6 +49,14 @@ def print_type(kind: TensorType) -> str:
     if kind.stride == contiguous_strides(kind.shape):
         return text
     return f"{text}{{{_print_list(kind.stride)}}}"
+
+
+def print_types(kind: ValueType, quote: str = "") -> str:
+    """The types of a value that may be several, or none; each between ``quote``."""
+    if isinstance(kind, tuple):
+        parts = [print_types(part, quote) for part in kind]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    return "None" if kind is None else f"{quote}{print_type(kind)}{quote}"
 
 
 def parse_type(text: str) -> TensorType:
@@ -168,6 +177,10 @@ def _checked(expr: sympy.Expr, text: str) -> sympy.Expr:
 
 
 _EXTREMES = {"max": sympy.Max, "min": sympy.Min}
+_OPERATORS: dict[type[ast.operator], Callable[..., sympy.Expr]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: FloorDiv,
+    ast.Mod: Mod,
+}  # fmt: skip
 
 
 def _expression(node: ast.expr, text: str) -> sympy.Expr:
@@ -178,25 +191,13 @@ def _expression(node: ast.expr, text: str) -> sympy.Expr:
             return size_symbol(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_expression(operand, text)
-        case ast.BinOp(left=left, op=operator, right=right):
-            found = _binary(_expression(left, text), operator, _expression(right, text), text)
-            return _checked(found, text)
+        case ast.BinOp(left=left, op=op, right=right):
+            sides = _expression(left, text), _expression(right, text)
+            function = _OPERATORS.get(type(op))
+            if function is None or (function in (FloorDiv, Mod) and sides[1].is_zero):
+                raise _not_a_size(repr(text), "+ - * // %")
+            return _checked(function(*sides), text)
         case ast.Call(func=ast.Name(id="max" | "min" as name), args=[_, *_] as args, keywords=[]):
             return _EXTREMES[name](*(_expression(a, text) for a in args))
         case _:
             raise _not_a_size(repr(text))
-
-
-def _binary(left: sympy.Expr, operator: ast.operator, right: sympy.Expr, text: str) -> sympy.Expr:
-    match operator:
-        case ast.Add():
-            return left + right
-        case ast.Sub():
-            return left - right
-        case ast.Mult():
-            return left * right
-        case ast.FloorDiv() if right is not sympy.S.Zero:
-            return FloorDiv(left, right)
-        case ast.Mod() if right is not sympy.S.Zero:
-            return Mod(left, right)
-    raise _not_a_size(repr(text), "+ - * // %")

@@ -36,9 +36,9 @@ import sympy
 from harness.dtypes import DType
 from harness.errors import GraphError
 from harness.files import write_atomically
-from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
+from harness.graph.model import Arg, Graph, Input, Node, Ref, Token
 from harness.graph.reader import FORMAT, is_graph, load, loads
-from harness.graph.sizes import print_size, print_type
+from harness.graph.sizes import print_size, print_type, print_types
 
 __all__ = ["FORMAT", "dumps", "is_graph", "load", "loads", "save"]
 
@@ -116,17 +116,8 @@ def _origin(node: Node) -> str:
 def _statement(node: Node) -> str:
     parts = [print_argument(a) for a in node.args]
     parts += [f"{_identifier(key)}={print_argument(value)}" for key, value in node.kwargs]
-    return f"    {_identifier(node.name)}: {_value_type(node.type)} = {node.op}({', '.join(parts)})"
-
-
-def _value_type(kind: ValueType) -> str:
-    match kind:
-        case None:
-            return "None"
-        case TensorType():
-            return f'"{print_type(kind)}"'
-        case tuple():
-            return _tuple([_value_type(k) for k in kind])
+    kind = print_types(node.type, '"')
+    return f"    {_identifier(node.name)}: {kind} = {node.op}({', '.join(parts)})"
 
 
 def _tuple(parts: list[str]) -> str:
