@@ -376,7 +376,8 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
 
 _REMEDIES = {
     estimating.ONE_PROCESS: "Measure again: harness run --processes 3",
-    estimating.NO_CONTROLS: "Measure the whole suite, or several commits of this machine",
+    estimating.NO_CONTROLS: "Measure the whole suite, or several commits of this machine; "
+    "harness confirm times both now, interleaved, and needs neither",
 }
 
 
