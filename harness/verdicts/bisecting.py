@@ -310,11 +310,9 @@ class Environments:
         def time(good: Made, other: Made, start: int, end: int) -> Sequence[tuple[float, float]]:
             found = []
             for process in range(start, end):
-                sides = [good, other]
-                swapped = random.Random(process).random() < 0.5
-                order = sides[::-1] if swapped else sides
-                ms = [float(self._ask(side, "ms")["ms"]) for side in order]
-                found.append((ms[1], ms[0]) if swapped else (ms[0], ms[1]))
+                order = -1 if random.Random(process).random() < 0.5 else 1
+                ms = [float(self._ask(side, "ms")["ms"]) for side in (good, other)[::order]]
+                found.append((ms[::order][0], ms[::order][1]))
             return found
 
         return time

@@ -6,12 +6,13 @@ A verdict says that something changed; this says what could have changed it.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Sequence
 
 from harness.records import metrics, modules
 from harness.records.causes import clock_change, metric_changes, setting_changes, version_changes
 from harness.records.metrics import Metric
-from harness.records.run import KernelRecord, Run
+from harness.records.run import KernelRecord, Run, fields
 from harness.table import plural
 from harness.target import TARGETS
 from harness.verdicts.pairing import Match
@@ -97,10 +98,8 @@ def _differences(match: Match, a: Run, b: Run) -> list[str]:
     found += configuration(match)
     found += static_differences(match.a, match.b)
     if match.single:
-        found += text_changes(match.a[0], match.b[0])
-    found += version_changes(
-        *({"triton": run.machine.triton, "torch": run.machine.torch} for run in (a, b))
-    )
+        found += text_changes(match)
+    found += version_changes(*(fields(run.machine, "triton torch") for run in (a, b)))
     if _device(a) != _device(b):
         found.append(f"target {a.target} → {b.target}")
     known = any(kernel.module for kernel in (*match.a, *match.b))
@@ -134,26 +133,23 @@ def figure(kernels: Sequence[KernelRecord], metric: Metric) -> int | None:
 def mix(kernels: Sequence[KernelRecord]) -> dict[str, int]:
     """Instructions by group, of several kernels with launches counted; empty if not known of
     every kernel."""
-    total: dict[str, int] = {}
+    if not all(kernel.mix for kernel in kernels):
+        return {}
+    total = Counter[str]()
     for kernel in kernels:
-        if not kernel.mix:
-            return {}
         weight = kernel.launches if len(kernels) > 1 else 1
-        for group, number in kernel.mix.items():
-            total[group] = total.get(group, 0) + number * weight
-    return total
+        total.update({group: number * weight for group, number in (kernel.mix or {}).items()})
+    return dict(total)
 
 
 def _mix(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
     """The groups of instructions that changed, largest change first."""
-    before, after = mix(a), mix(b)
+    before, after = Counter(mix(a)), Counter(mix(b))
     if not before or not after:
         return []
-    changes = {
-        group: after.get(group, 0) - before.get(group, 0) for group in sorted(before | after)
-    }
+    changes = {group: after[group] - before[group] for group in before | after}
     order = sorted((g for g in changes if changes[g]), key=lambda g: (-abs(changes[g]), g))
-    return [f"{group} {before.get(group, 0)} → {after.get(group, 0)}" for group in order]
+    return [f"{group} {before[group]} → {after[group]}" for group in order]
 
 
 def configuration(match: Match) -> list[str]:
@@ -179,18 +175,16 @@ def code_diff(match: Match) -> str:
     return "\n".join(difflib.unified_diff(ours, theirs, a.name, b.name, n=2, lineterm=""))
 
 
-def text_changes(a: KernelRecord, b: KernelRecord) -> list[str]:
-    """How many lines of code differ, else whether the arguments do."""
+def text_changes(match: Match) -> list[str]:
+    """How many lines of the code of one kernel and another differ, else whether the arguments
+    do."""
+    a, b = match.a[0], match.b[0]
     if not a.module or not b.module:
         return []
-    if a.code_hash != b.code_hash:
-        gone, new = 0, 0
-        ours, theirs = (modules.code(kernel.module).split("\n") for kernel in (a, b))
-        for line in difflib.unified_diff(ours, theirs, n=0, lineterm=""):
-            gone += line.startswith("-") and not line.startswith("---")
-            new += line.startswith("+") and not line.startswith("+++")
-        return [f"code −{gone} +{new} lines"]
-    return ["arguments"] if _arguments(a) != _arguments(b) else []
+    if a.code_hash == b.code_hash:
+        return ["arguments"] if _arguments(a) != _arguments(b) else []
+    first = Counter(line[:1] for line in code_diff(match).split("\n")[2:])
+    return [f"code −{first['-']} +{first['+']} lines"]
 
 
 def clock(kernels: Sequence[KernelRecord]) -> float | None:

@@ -20,7 +20,7 @@ from harness.files import write_atomically
 from harness.records import git, modules, names
 from harness.records.run import GraphRecord, KernelRecord, from_json, to_json
 from harness.session.entries import GraphFile
-from harness.verdicts.pairing import nodes_of
+from harness.verdicts.pairing import all_nodes, nodes_of
 from harness.verdicts.sides import PACKAGE, commit_side, where_commits_are
 
 Follow = Callable[[str, int, int], None]
@@ -199,8 +199,7 @@ def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str
             remedy="name one of them",
         )
     while True:
-        kernels = (k for record in (good, bad) for k in of_nodes(record, nodes))
-        wider = nodes.union(*map(nodes_of, kernels))
+        wider = nodes | all_nodes(k for record in (good, bad) for k in of_nodes(record, nodes))
         if wider == nodes:
             return nodes
         nodes = wider
@@ -270,7 +269,7 @@ class Kernel:
         except CommitUnusable as error:
             self.skipped[position] = f"{error.what}: {error.got}"
             return ()
-        more = frozenset[str]().union(*map(nodes_of, found)) - self.nodes
+        more = all_nodes(found) - self.nodes
         if not found or more:
             fused = f"fuses them with others: {', '.join(sorted(more))}"
             self.skipped[position] = fused if more else "has no kernel of these nodes"

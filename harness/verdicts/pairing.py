@@ -14,11 +14,12 @@ What is left after that has vanished or appeared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from harness.errors import unknown
+from harness.ir.reach import joined
 from harness.records import modules
 from harness.records.names import is_named
 from harness.records.run import GraphRecord, KernelRecord
@@ -94,6 +95,11 @@ def nodes_of(kernel: KernelRecord) -> frozenset[str]:
     return frozenset(kernel.origins or modules.facts(kernel.module).nodes)
 
 
+def all_nodes(kernels: Iterable[KernelRecord]) -> frozenset[str]:
+    """The graph nodes that ``kernels`` compute together."""
+    return frozenset[str]().union(*map(nodes_of, kernels))
+
+
 def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
     """Match the kernels of ``a`` with those of ``b``, in A's order."""
     left = {graph.name: list(graph.kernels) for graph in a}
@@ -164,38 +170,16 @@ def _take(left: list[T], right: list[T], *items: T) -> None:
 
 
 def _same_work(graph: str, left: list[KernelRecord], right: list[KernelRecord]) -> list[Match]:
-    """Groups connected by common nodes, if most of their nodes are common."""
+    """Groups that nodes of both sides connect, if most of their nodes are common."""
+    common = all_nodes(left) & all_nodes(right)
+    kernels = dict(enumerate((*left, *right)))
     found = []
-    for a, b in _connected(left, right):
-        ours = frozenset[str]().union(*(nodes_of(k) for k in a))
-        theirs = frozenset[str]().union(*(nodes_of(k) for k in b))
+    for group in joined([n, *(nodes_of(kernel) & common)] for n, kernel in kernels.items()):
+        members = sorted(n for n in group if isinstance(n, int))
+        a = tuple(kernels[n] for n in members if n < len(left))
+        b = tuple(kernels[n] for n in members if n >= len(left))
+        ours, theirs = all_nodes(a), all_nodes(b)
         if a and b and len(ours & theirs) >= _ALIKE * len(ours | theirs):
-            found.append(Match(graph, tuple(a), tuple(b), "work"))
+            found.append(Match(graph, a, b, "work"))
     _take(left, right, *(kernel for match in found for kernel in match.kernels))
     return found
-
-
-@dataclass(slots=True)
-class _Group:
-    """Kernels of both sides that hang together, and the nodes of A's."""
-
-    a: list[KernelRecord]
-    b: list[KernelRecord]
-    nodes: frozenset[str]
-
-
-def _connected(
-    left: Sequence[KernelRecord], right: Sequence[KernelRecord]
-) -> list[tuple[list[KernelRecord], list[KernelRecord]]]:
-    """The components of the graph in which a kernel of ``left`` and one of ``right`` are joined by
-    a common node."""
-    groups = [_Group([kernel], [], nodes_of(kernel)) for kernel in left]
-    for kernel in right:
-        joined = [group for group in groups if nodes_of(kernel) & group.nodes]
-        merged = _Group(
-            [k for group in joined for k in group.a],
-            [*(k for group in joined for k in group.b), kernel],
-            frozenset[str]().union(*(group.nodes for group in joined)),
-        )
-        groups = [g for g in groups if all(g is not other for other in joined)] + [merged]
-    return [(group.a, group.b) for group in groups]

@@ -21,7 +21,7 @@ from harness.runtime.compile.static import CompileJob
 from harness.runtime.module import config_from_dict
 from harness.runtime.tune.space import resident
 from harness.session.session import with_metrics
-from harness.target import Target
+from harness.target import TARGETS, Target
 from harness.verdicts import causes
 from harness.verdicts.causes import figure, settings
 from harness.verdicts.comparing import Side
@@ -170,8 +170,6 @@ def compare_static(
 
 def _is_known(run: Run, target: Target, triton: str) -> bool:
     """Whether every kernel's figures are recorded, for this target and compiler."""
-    from harness.target import TARGETS
-
     made_for = TARGETS.get(run.target)
     return (
         made_for is not None
@@ -183,9 +181,8 @@ def _is_known(run: Run, target: Target, triton: str) -> bool:
 
 def _alike(match: Match) -> Match:
     """Both kernels under A's configuration where it fits B's; else each under its own."""
-    ours = tuple(replace(k, config=settings(k)) for k in match.a)
-    theirs = tuple(replace(k, config=settings(k)) for k in match.b)
-    if len(ours) == len(theirs) == 1:
+    ours, theirs = (tuple(replace(k, config=settings(k)) for k in side) for side in match.sides)
+    if match.single:
         one, other = ours[0].config, theirs[0].config
         if one is not None and other is not None and one.keys() == other.keys():
             theirs = (replace(theirs[0], config=one),)

@@ -19,11 +19,11 @@ import numpy as np
 from harness.measure.noise.judge import Verdict
 from harness.records import modules, names
 from harness.records.causes import clock_change, version_changes
-from harness.records.run import GraphRecord, KernelRecord, Run
+from harness.records.run import GraphRecord, KernelRecord, Run, fields
 from harness.records.trials import Trial, standard_error
 from harness.verdicts import causes
 from harness.verdicts.comparing import Comparison, Row
-from harness.verdicts.pairing import Match, named, nodes_of, region_of
+from harness.verdicts.pairing import Match, all_nodes, named, nodes_of, region_of
 
 _MOVED = 0.01
 """Chance that a kernel which did not change is said to have moved. One kernel is asked about, so
@@ -100,13 +100,11 @@ def explain(found: Comparison, row: Row) -> Why:
     for other, lines in facts.items():
         told += [f"also: {line}" for line in lines if other is not label]
     told += causes.launch_change(row.match)
-    effect, first, graph = row.effect, row.match.a[0], row.match.graph
+    first, graph = row.match.a[0], row.match.graph
     commands = tuple(_commands(label, found, graph, first))
     why = Why(graph, first.name, label, tuple(told), commands, tuple(facts))
-    why = replace(why, diff=causes.code_diff(row.match))
-    if effect is None:
-        return why
-    return replace(why, ratio=effect.ratio, low=effect.low, high=effect.high)
+    interval = {} if row.effect is None else fields(row.effect, "ratio low high")
+    return replace(why, diff=causes.code_diff(row.match), **interval)
 
 
 def _facts(found: Comparison, row: Row) -> dict[Label, list[str]]:
@@ -119,11 +117,11 @@ def _facts(found: Comparison, row: Row) -> dict[Label, list[str]]:
         one, other = match.a[0], match.b[0]
         configured = causes.configuration(match)
         if one.module and other.module and not causes.has_same_source(one, other):
-            facts[Label.SOURCE] = causes.text_changes(one, other)
+            facts[Label.SOURCE] = causes.text_changes(match)
         if configured:
             facts[Label.CONFIGURATION] = [", ".join(configured), *_tunings(one, other)]
     if a.machine.triton != b.machine.triton and not row.identical:
-        versions = ({"triton": run.machine.triton, "torch": run.machine.torch} for run in (a, b))
+        versions = (fields(run.machine, "triton torch") for run in (a, b))
         facts[Label.TOOLCHAIN] = version_changes(*versions)
     figures = causes.static_differences(match.a, match.b)
     if facts and figures:
@@ -136,13 +134,13 @@ def _facts(found: Comparison, row: Row) -> dict[Label, list[str]]:
 
 def _fusion(match: Match) -> Iterator[str]:
     """Which kernels became which, and which nodes moved."""
-    a, b = (", ".join(names.short(k.name) for k in side) for side in (match.a, match.b))
+    a, b = (", ".join(names.short(k.name) for k in side) for side in match.sides)
     yield f"{a} → {b}"
-    ours, theirs = (frozenset().union(*map(nodes_of, side)) for side in (match.a, match.b))
+    ours, theirs = map(all_nodes, match.sides)
     for said, nodes in (("came", theirs - ours), ("went", ours - theirs)):
         if nodes:
             yield f"nodes that {said}: {', '.join(sorted(nodes))}"
-    launches = [sum(k.launches for k in side) for side in (match.a, match.b)]
+    launches = [sum(k.launches for k in side) for side in match.sides]
     yield f"launches {launches[0]} → {launches[1]} in {region_of(match.a[0])}"
 
 
