@@ -85,8 +85,12 @@ def _blocks(night: Night) -> Iterator[Block]:
     spills = [f"{c.graph}: {c.name} {c.before} → {c.after} bytes" for c in night.spills]
     commits = [f"{c.sha[:10]} {c.subject} ({c.author})" for c in night.commits]
     waived = [f"{f.graph}/{f.label}: {f.waived}" for f in night.findings if f.waived]
+    # Those whose own interval leaves out 1 stand in the comparison's table.
+    rest = [f for f in night.unjudged if (f.low or 0) <= 1 <= (f.high or 2)]
+    undecided = [f"{f.graph}/{short(f.kernel)}: {f.cause or f.reason}" for f in rest]
     for title, sentences in (
         ("broken", night.broken),
+        ("undecided", undecided),
         ("not measured", night.not_measured),
         ("timed in their default configuration, not checked", night.unexamined),
         ("waived", waived),
@@ -110,6 +114,8 @@ def _lines(night: Night) -> Iterator[str]:
         yield f"another toolchain, so that {counts}: {', '.join(differs)}"
     yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())
     yield from (f"note: {note}" for note in night.notes)
+    if night.static and night.baseline and night.findings:
+        yield f"static figures: harness compare --static {night.baseline} {night.run}"
     if night.regressions:
         worst = night.regressions[0]
         name = worst.kernel.partition(" + ")[0]  # of several kernels the first

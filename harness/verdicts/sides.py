@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -256,15 +257,15 @@ def pool(newest: Run, older: Sequence[Run]) -> tuple[Run, Pool]:
     """``newest`` with the samples of those ``older`` runs of its commit that can be pooled: clean,
     same machine, driver, method and versions; of a kernel, where code and configuration are the
     same. Processes are numbered on. Nothing else of the older runs is used."""
-    runs, starts, left_out = [newest.id], [0], []
-    merged = newest
+    merged, runs, starts, left_out = newest, [newest.id], [0], []
     for run in older:
         why = _unlike(newest, run)
         if why:
             left_out.append(f"{run.id} ({why})")
             continue
         start = 1 + max((s.process for k in merged.kernels for s in k.sets), default=-1)
-        merged = _merge(merged, run, start)
+        known = {(g.name, k.name, k.region): k for g in run.graphs for k in g.kernels}
+        merged = merged.mapped(partial(_merge, known, start))
         runs.append(run.id)
         starts.append(start)
     if len(runs) > 1:
@@ -290,14 +291,10 @@ def _unlike(newest: Run, run: Run) -> str:
     return ", ".join(found) if found or timed else "without times"
 
 
-def _merge(newest: Run, run: Run, start: int) -> Run:
-    known = {(graph.name, k.name, k.region): k for graph in run.graphs for k in graph.kernels}
-    return newest.mapped(
-        lambda graph, k: _merge_kernel(k, known.get((graph, k.name, k.region)), start)
-    )
-
-
-def _merge_kernel(kernel: KernelRecord, older: KernelRecord | None, start: int) -> KernelRecord:
+def _merge(
+    known: Mapping[tuple[str, str, str], KernelRecord], start: int, graph: str, kernel: KernelRecord
+) -> KernelRecord:
+    older = known.get((graph, kernel.name, kernel.region))
     if older is None or older.reason or older.check is Check.FAILED:
         return kernel
     if older.module != kernel.module or settings(older) != settings(kernel):

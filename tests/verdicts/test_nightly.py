@@ -288,6 +288,11 @@ def test_without_a_gpu_the_texts_are_compared(world: World) -> None:
     assert [f.label for f in night.findings] == ["n3"]
     assert any("no GPU here" in note for note in night.notes)
     assert not world.timed
+    at = world.lines.index("undecided:")
+    assert world.lines[at + 1].startswith("  g/k3: "), "a person reads which kernels changed"
+    assert "code" in world.lines[at + 1], "and what differs, though nothing was timed"
+    static = f"static figures: harness compare --static {night.baseline} {night.run}"
+    assert static in " ".join(world.lines)
 
 
 def test_new_kernels_alone_make_no_green_night_where_nothing_can_be_timed(world: World) -> None:

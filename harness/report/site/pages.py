@@ -25,7 +25,7 @@ from harness.records import metrics
 from harness.records.names import short
 from harness.records.night import NightCommit
 from harness.report.changes import verdict
-from harness.report.site.data import NOWHERE, Kernel, Line, Model, Site, chart, grouped
+from harness.report.site.data import NOWHERE, Kernel, Line, Site, chart, grouped
 from harness.report.site.tonight import Tonight
 from harness.table import MOST, clean, microseconds, plural, ratio
 
@@ -163,7 +163,10 @@ def _files(
     if not site.first:  # 4.5 MB: once, whatever the number of machines
         (package,) = importlib.util.find_spec("plotly").submodule_search_locations  # type: ignore[union-attr, misc]
         yield f"assets/{_BUNDLE}", (Path(package) / "package_data" / _BUNDLE).read_bytes()
-    against = {model.name: _against(model) for model in site.models}
+    against = {  # other compilers' geometric mean over ours
+        model.name: {one.compiler: one.mean.value for one in roll_up(model.graphs) if one.mean}
+        for model in site.models
+    }
     peers = {name: found[INDUCTOR] for name, found in against.items() if INDUCTOR in found}
     yield "assets/search.js", _script("SEARCH", _search(site))
     yield "assets/commits.js", _script("COMMITS", [clean(commit.short) for commit in site.commits])
@@ -263,12 +266,6 @@ def _us(value: float | None) -> str:
 def _change(us: float) -> str:
     """A change in microseconds, three digits of it."""
     return f"{us:+.0f}" if abs(us) >= 100 else f"{us:+.3g}" if abs(us) >= 0.1 else f"{us:+.2f}"
-
-
-def _against(model: Model) -> dict[str, float]:
-    """Other compilers' geometric mean over ours, by compiler."""
-    found = roll_up(model.graphs)
-    return {one.compiler: one.mean.value for one in found if one.mean is not None}
 
 
 _ESCAPE = "\\u00"

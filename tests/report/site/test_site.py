@@ -395,6 +395,17 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
     assert f'<a href="kernels/{page.name}">' in text
 
 
+def test_a_night_without_a_gpu_shows_what_changed_by_text(world: World, tmp_path: Path) -> None:
+    changed = Finding("g", "", "k", Change.CHANGED, verdict="INCOMPARABLE", cause="registers 1 → 2")
+    night = replace(of_tonight(world.runs[-1], world.runs[-2], (changed,)), static=True)
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", night)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    _, _, shown = mine.text("index.html").partition('<details class="fold" open>')
+    assert re.search(f"(?s)g/k: registers 1 → 2.*--static {night.baseline} {night.run}", shown)
+
+
 def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> None:
     shutil.copytree(world.results, tmp_path / "results")
     old = world.runs[-2]
