@@ -332,7 +332,7 @@ def _row(
 
 def _pooled(a: Side, b: Side) -> list[str]:
     """Which runs a side was made of, and which were left out."""
-    notes = []
+    notes = ["A and B are the same run: it is compared with itself"] * (a.run == b.run)
     for label, side in (("A", a), ("B", b)):
         if len(side.pool.runs) > 1:
             names = ", ".join(side.pool.runs)

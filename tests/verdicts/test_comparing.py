@@ -54,6 +54,13 @@ def test_an_equal_run_is_not_slower() -> None:
     assert all(row.causes[0] == SAME_CODE for row in found.rows)
 
 
+def test_a_run_next_to_itself_says_so() -> None:
+    one, other = many(9, "A", 1), many(9, "B", 2)
+    (said,) = (n for n in compare(one, replace(one, label="B"), Rules()).notes if "same run" in n)
+    assert said.startswith("A and B are the same run")
+    assert not any("same run" in note for note in compare(one, other, Rules()).notes)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
