@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import socket
@@ -17,7 +16,7 @@ from harness.errors import UsageError
 from harness.files import read_error, write_atomically, write_error
 from harness.history import lookup, store
 from harness.measure.jobs import PairSamples
-from harness.records.lines import Kept
+from harness.records.lines import Kept, locked
 from harness.records.night import FOLDER, Toolchain
 from harness.records.run import Machine, Run
 
@@ -96,24 +95,20 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
     path = folder / FOLDER / "lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+", encoding="utf-8")
+        path.touch()
     except OSError as error:
         raise write_error(path, error, "a night cannot be recorded") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.seek(0)
+    with locked(path) as free:
+        if not free:
             raise UsageError(
                 "another night is in progress on this machine",
                 where=str(path),
-                got=file.read().strip(),
+                got=path.read_text(encoding="utf-8").strip(),
                 expected="one at a time: two would disturb each other's times",
                 remedy="wait until it has ended; the lock goes with its process",
-            ) from error
+            )
         with contextlib.suppress(OSError):  # a full disk: it is locked, and says less
-            os.truncate(file.fileno(), 0)
-            os.write(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+            path.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
         yield
 
 

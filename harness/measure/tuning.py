@@ -7,7 +7,6 @@ of an earlier run's configuration on today's code over the best of today's trial
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ class KernelTuning:
     @property
     def best(self) -> Trial | None:
         """The fastest trial."""
-        return min(self.timed, key=_time, default=None)
+        return min(self.timed, key=lambda trial: trial.time or 0.0, default=None)
 
     @property
     def first(self) -> Trial | None:
@@ -114,20 +113,15 @@ def totals(tunings: Sequence[KernelTuning]) -> dict[str, Any]:
         "kernels": len(tunings),
         "trials": sum(len(t.trials) for t in tunings),
         "seconds": sum(seconds) if seconds else None,
-        "regret": _mean(list(regrets.values())),
+        "regret": _mean([*regrets.values()]),
         "pinned": _mean(pinned),
         "pinned_kernels": len(pinned),
         "worst": max(regrets.items(), key=lambda item: item[1], default=None),
     }
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.geometric_mean(known) if known else None
-
-
-def _time(trial: Trial) -> float:
-    return math.inf if trial.time is None else trial.time
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.geometric_mean(values) if values else None
 
 
 def _ratio(over: Trial | None, best: Trial | None) -> float | None:

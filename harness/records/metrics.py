@@ -36,17 +36,6 @@ class StaticMetrics:
     chosen: tuple[tuple[str, int], ...] = ()
 
 
-class Source(enum.Enum):
-    """Where a metric comes from. All but the measured ones are without noise."""
-
-    STATIC = "static"
-    """Read from the compiled binary."""
-    COUNTED = "counted"
-    """Known once the code is generated."""
-    MEASURED = "measured"
-    """Timed: every value is a sample of a distribution."""
-
-
 class Scope(enum.Enum):
     """What a metric is a figure of."""
 
@@ -56,32 +45,24 @@ class Scope(enum.Enum):
     """A region of a graph as another compiler makes it: no regression of ours."""
 
 
-class Display(enum.Enum):
-    """How a value is written in a table."""
-
-    PLAIN = "plain"
-    SCALED = "scaled"
-    """With a suffix: 12.6M."""
-    MILLISECONDS = "milliseconds"
-    SHARE_OF_PEAK = "share of peak"
-    """In per cent, with the roof that it is a share of."""
-
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One figure.
 
     ``name`` is what ``--metric`` takes, ``column`` what files and JSON call it, ``title`` what
-    sentences do. ``adds_up``: a group of kernels has the sum over its launches, else the worst
+    sentences do. ``exact``: it is read from the compiled binary, or known once the code is
+    generated, so that each difference is a change; what is timed is a sample of a distribution.
+    ``adds_up``: a group of kernels has the sum over its launches, else the worst
     kernel's. ``rank`` orders the metrics by how likely they are to explain a change of time, 1
     first; 0: not named as a cause. ``threshold`` is the relative change from which the metric
     decides a comparison without times (0: any; None: never), ``read`` takes a static metric from
-    a binary. ``head`` and ``width`` are its column in the table of kernels (empty: none)."""
+    a binary. ``head`` and ``width`` are its column in the table of kernels (empty: none), ``text``
+    writes a value there."""
 
     name: str
     column: str
     title: str
-    source: Source
+    exact: bool = True
     unit: str = ""
     lower_is_better: bool = True
     scope: Scope = Scope.KERNEL
@@ -91,12 +72,7 @@ class Metric:
     read: Callable[[StaticMetrics], int] | None = None
     head: str = ""
     width: int = 5
-    display: Display = Display.PLAIN
-
-    @property
-    def exact(self) -> bool:
-        """Whether it is without noise: each difference is a change."""
-        return self.source is not Source.MEASURED
+    text: Callable[[float | None], str] = number
 
     def is_worse(self, before: float, after: float) -> bool:
         """Whether ``after`` is worse than ``before``."""
@@ -108,18 +84,6 @@ class Metric:
         known = kernel.metrics.get(self.column) if self.read else getattr(kernel, self.column)
         return known
 
-    def text(self, value: float | None) -> str:
-        """``value`` as a table shows it."""
-        match self.display:
-            case Display.PLAIN:
-                return number(value)
-            case Display.SCALED:
-                return count(value)
-            case Display.MILLISECONDS:
-                return milliseconds(value)
-            case Display.SHARE_OF_PEAK:
-                return NOTHING if value is None else f"{100 * value:.0f} %"
-
 
 def static_metric(
     name: str, read: Callable[[StaticMetrics], int], rank: int, title: str = "", **rest: Any
@@ -127,25 +91,29 @@ def static_metric(
     """A metric that ``read`` takes from a binary; ``column`` and ``title`` are its ``name`` unless
     they are given."""
     column = rest.pop("column", name)
-    return Metric(name, column, title or name, Source.STATIC, read=read, rank=rank, **rest)
+    return Metric(name, column, title or name, read=read, rank=rank, **rest)
 
 
-_MEASURED, _COUNTED, _GRAPH = Source.MEASURED, Source.COUNTED, Scope.GRAPH
-_SCALED, _MS, _SHARE = Display.SCALED, Display.MILLISECONDS, Display.SHARE_OF_PEAK
-_SHOWN_SHARE: dict[str, Any] = {"head": "of peak", "width": 12, "display": _SHARE}
-_TRAFFIC: dict[str, Any] = {"adds_up": True, "head": "bytes", "display": _SCALED}
-_MEMORY: dict[str, Any] = {"unit": "bytes", "head": "smem", "display": _SCALED}
+def _share(value: float | None) -> str:
+    return NOTHING if value is None else f"{100 * value:.0f} %"
+
+
+_GRAPH = Scope.GRAPH
+_RATE: dict[str, Any] = {"exact": False, "lower_is_better": False}
+_SHOWN_SHARE: dict[str, Any] = {"head": "of peak", "width": 12, "text": _share}
+_TRAFFIC: dict[str, Any] = {"adds_up": True, "head": "bytes", "text": count}
+_MEMORY: dict[str, Any] = {"unit": "bytes", "head": "smem", "text": count}
 _LOAD = {"title": "load width", "column": "widest_load"}
 _STORE = {"title": "store width", "column": "widest_store"}
 _WIDTH: dict[str, Any] = {"unit": "bytes", "lower_is_better": False, "threshold": 0.0}
 
 METRICS: tuple[Metric, ...] = (
-    Metric("ms", "ms", "time", _MEASURED, "ms", head="ms", width=7, display=_MS),
-    Metric("gbps", "gbps", "bandwidth", _MEASURED, "GB/s", False, head="GB/s", width=6),
-    Metric("fraction", "fraction", "share of peak", _MEASURED, "", False, **_SHOWN_SHARE),
-    Metric("codegen", "codegen_seconds", "code generation", _MEASURED, "s", scope=_GRAPH),
-    Metric("peers", "ms", "time of other compilers", _MEASURED, "ms", scope=Scope.PEER),
-    Metric("bytes", "bytes", "bytes", _COUNTED, "bytes", rank=3, threshold=0.001, **_TRAFFIC),
+    Metric("ms", "ms", "time", exact=False, unit="ms", head="ms", width=7, text=milliseconds),
+    Metric("gbps", "gbps", "bandwidth", unit="GB/s", head="GB/s", width=6, **_RATE),
+    Metric("fraction", "fraction", "share of peak", **_RATE, **_SHOWN_SHARE),
+    Metric("codegen", "codegen_seconds", "code generation", exact=False, unit="s", scope=_GRAPH),
+    Metric("peers", "ms", "time of other compilers", exact=False, unit="ms", scope=Scope.PEER),
+    Metric("bytes", "bytes", "bytes", unit="bytes", rank=3, threshold=0.001, **_TRAFFIC),
     static_metric("registers", lambda b: b.registers, 7, head="regs", width=4),
     static_metric("spills", lambda b: b.spills, 1, unit="bytes", threshold=0.0, head="spill"),
     static_metric("stack", lambda b: b.stack, 2, unit="bytes"),
@@ -155,8 +123,8 @@ METRICS: tuple[Metric, ...] = (
     ),
     static_metric("load-width", lambda b: b.widest_load, 4, **_LOAD, **_WIDTH),
     static_metric("store-width", lambda b: b.widest_store, 5, **_STORE, **_WIDTH),
-    Metric("kernels", "kernels", "kernels", _COUNTED, scope=_GRAPH),
-    Metric("launches", "launches", "launches", _COUNTED, scope=_GRAPH),
+    Metric("kernels", "kernels", "kernels", scope=_GRAPH),
+    Metric("launches", "launches", "launches", scope=_GRAPH),
 )
 """Every metric, in the order of columns and tables. Read when it is needed, never copied."""
 

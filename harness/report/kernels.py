@@ -11,7 +11,7 @@ from typing import Any
 from harness.measure.peers.names import SUBJECTS
 from harness.measure.peers.ratios import Ratio, RollUp, by_region, ratios, roll_up
 from harness.records import metrics
-from harness.records.metrics import Display, Metric
+from harness.records.metrics import Metric
 from harness.records.names import short
 from harness.records.run import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.records.timing import DISTURBED
@@ -39,7 +39,7 @@ _REASON = 300
 
 def run_report(run: Run, file: str | None) -> Report:
     """A run: its tables, the document of ``show --json``, a row for every kernel."""
-    figures = (kernel.ms or kernel.gbps for graph in run.graphs for kernel in graph.kernels)
+    figures = (kernel.ms or kernel.gbps for kernel in run.kernels)
     timed = run.machine.gpu is not None or any(figures)  # imported: timed without a GPU
     return Report(
         lambda: [*graph_blocks(run.graphs, timed=timed), *_summary(run, file)],
@@ -133,7 +133,7 @@ def _figure(metric: Metric) -> Column:
             value = value or None  # of an imported kernel they are not known, and recorded as 0
         if metric.name == "spills" and value:
             return f"{metric.text(value)}!"
-        if metric.display is Display.SHARE_OF_PEAK and value is not None:
+        if metric.name == "fraction" and value is not None:
             return f"{metric.text(value)} {row['roof']}"
         return metric.text(value)
 
@@ -268,8 +268,7 @@ def _summary(run: Run, file: str | None) -> list[Block]:
     )
     if broken:
         lines.append(Text(f"not compiled: {', '.join(broken)}", wrapped=True))
-    uncompiled = sum(bool(kernel.reason) for graph in run.graphs for kernel in graph.kernels)
-    if uncompiled:
+    if uncompiled := sum(bool(kernel.reason) for kernel in run.kernels):
         lines.append(Text(f"{plural(uncompiled, 'kernel')} did not compile or run"))
     where = run.machine.gpu or f"{run.machine.cpu or run.machine.key}, no GPU"
     made = f"compiled for {run.target}" if run.target else f"imported, measured by {run.suite}"
@@ -288,7 +287,7 @@ def _conditions(run: Run) -> list[str]:
     rates = (("fp32", run.fp32_tflops), ("bf16 tensor cores", run.tensor_tflops))
     parts += [f"{name} {tflops:.0f} Tflop/s" for name, tflops in rates if tflops]
     lines = [f"this device, measured: {', '.join(parts)}"] if parts else []
-    if any(kernel.sets for graph in run.graphs for kernel in graph.kernels):
+    if any(kernel.sets for kernel in run.kernels):
         lines.append(_precision(run))
     state = run.state
     if state is not None and state.sm_mhz_median is not None:
@@ -305,8 +304,7 @@ def _precision(run: Run) -> str:
     """How well the times are known."""
     from harness.measure.noise.processes import pooled
 
-    kernels = [k for graph in run.graphs for k in graph.kernels if k.sets]
-    sets = [s for kernel in kernels for s in kernel.sets]
+    sets = [s for kernel in run.kernels for s in kernel.sets]
     ends = Counter(s.stopped for s in sets if s.stopped)
     parts = [f"timed in {plural(run.processes, 'process', 'processes')}"]
     if ends:
@@ -317,7 +315,7 @@ def _precision(run: Run) -> str:
         parts.append(f"{drifting} drifted")
     if excluded:
         parts.append(f"{excluded} samples left out (throttled, or at another launch interval)")
-    found = pooled([kernel.sets for kernel in kernels])
+    found = pooled([kernel.sets for kernel in run.kernels])
     if found is not None:
         parts.append(
             f"a process's median varies by {100 * found.between:.2f} % between processes, "

@@ -11,7 +11,7 @@ from harness.history import index, store
 from harness.history.changes.series import arrange, series_of
 from harness.history.journal import Journal, read
 from harness.records import metrics
-from harness.records.metrics import Metric, Source, StaticMetrics
+from harness.records.metrics import Metric, StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.report.kernels import graph_blocks
 from harness.table import plain, text_lines
@@ -26,7 +26,6 @@ BARRIERS = Metric(
     "barriers",
     "barriers",
     "barriers",
-    Source.STATIC,
     rank=9,
     threshold=0.5,
     read=lambda binary: dict(binary.mix).get("barrier", 0),

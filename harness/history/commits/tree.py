@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.errors import CommitUnusable
 from harness.history.commits import export as exporter
+from harness.records import git
 
 _SECONDS = 900.0
 """What exporting all graphs of a commit may take; some seconds are usual."""
@@ -30,15 +31,13 @@ def unpack(repository: Path, commit: str, package: str, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         archive = Path(temporary) / "tree.tar"
-        command = ["git", "-C", str(repository), "archive", "--format=tar", f"--output={archive}"]
-        done = subprocess.run(
-            [*command, commit, "--", package], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
+        options = ("--format=tar", f"--output={archive}")
+        _, error = git.ask(repository, "archive", *options, commit, "--", package)
+        if error:
             raise CommitUnusable(
                 "a commit cannot be unpacked",
                 where=commit[:12],
-                got=(done.stderr.strip().splitlines() or [""])[0],
+                got=error,
                 expected=f"a commit of {repository} with the package {package}",
                 remedy="choose a later commit, or fetch the missing history",
             )

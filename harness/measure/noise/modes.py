@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.measure.noise.variance import Floats
+from harness.measure.noise.variance import FLOOR, Floats
 
 _FAR = 40.0
 """Times the usual variance from which a kernel may have modes between processes: with two
@@ -23,8 +23,6 @@ _NEAR = 60
 """Kernels of the nearest durations whose median is the usual variance."""
 _AGREE, _REACH = 1.1, 1.25
 """Jumps of one cause lie so near to the next one; so far beyond those seen may another lie."""
-_FLOOR = 1e-10
-"""Least usual variance, as in ``bench.variance``."""
 _GRID = np.linspace(0.005, 0.995, 199)
 """Chances of a process to be at the faster mode, each as likely beforehand."""
 
@@ -118,7 +116,7 @@ def _usual(x: Floats, variances: Floats) -> Floats:
     below = np.maximum(above - 1, 0)
     reach = [np.maximum(x - low[at], high[at] - x) for at in (below, above)]
     nearest = np.where(reach[0] <= reach[1], below, above)
-    return np.asarray(np.maximum(np.median(windows, axis=1)[nearest], _FLOOR))
+    return np.asarray(np.maximum(np.median(windows, axis=1)[nearest], FLOOR))
 
 
 def _jump(ms: float, sides: Sequence[Floats], *, paired: bool) -> _Jump | None:

@@ -28,7 +28,7 @@ _TREND_KERNELS = 30
 _LEAST_DF, _MOST_DF = 1.0, 100.0
 """Bounds of the prior's degrees of freedom: below one a variance has no scale at all; a hundred
 cannot be told from infinity by a few hundred kernels."""
-_FLOOR = 1e-10
+FLOOR = 1e-10
 """Least variance: a standard deviation of 0.001 %, finer than any timer here. Medians of
 processes can agree to the last digit that the timer has."""
 _HUBER = 1.345
@@ -93,7 +93,7 @@ def stated(method: str = "") -> Prior:
 def _lead(x: Floats, within: Floats, usual: Floats) -> Floats:
     """By how much the logarithm of ``within`` is above the usual of its duration; 0 if unknown."""
     known = np.isfinite(within)
-    logs = np.log(np.maximum(np.where(known, within, 1.0), _FLOOR))
+    logs = np.log(np.maximum(np.where(known, within, 1.0), FLOOR))
     return np.where(known, logs - np.polynomial.polynomial.polyval(x, usual), 0.0)
 
 
@@ -105,7 +105,7 @@ def fit_prior(ms: Floats, variances: Floats, df: Floats, within: Floats | None =
     used = df > 0
     if int(used.sum()) < LEAST_KERNELS:
         return stated()
-    ms, variances, df = ms[used], np.maximum(variances[used], _FLOOR), df[used]
+    ms, variances, df = ms[used], np.maximum(variances[used], FLOOR), df[used]
     x = np.log(ms)
     centre = float(x.mean())
     x = x - centre
@@ -139,7 +139,7 @@ def _slope(
     known = np.isfinite(within)
     if int(known.sum()) < _TREND_KERNELS:
         return 0.0, np.zeros(0), np.zeros_like(x)
-    logs = np.log(np.maximum(within[known], _FLOOR))
+    logs = np.log(np.maximum(within[known], FLOOR))
     usual = _robust_polynomial(x[known], logs, degree)
     lead = _lead(x, within, usual)
     # Both without what follows from the duration: the slope of what is left is the partial one.

@@ -26,7 +26,7 @@ TUNED_OPTIONS = {"max_autotune_pointwise": True, "coordinate_descent_tuning": Tr
 def maker(name: str, graph: Graph, device: torch.device) -> Make:
     """What makes the provider called ``name`` (see ``names.parse``) for ``graph``."""
     if name == EAGER:
-        return lambda _: eager(graph, device)
+        return lambda _: lambda tensors: replay(graph, tensors, device)
     if name in (INDUCTOR, TUNED):
         return lambda _: inductor(graph, device, name == TUNED)
     return lambda _: backend(name, graph, device)
@@ -61,11 +61,6 @@ def graph_module(graph: Graph, device: torch.device) -> torch.fx.GraphModule:
         made.call_function(copy, (values[mutation.input], values[mutation.value]))
     made.output(tuple(None if n is None else values[n] for n in graph.outputs))
     return torch.fx.GraphModule(torch.nn.Module(), made)
-
-
-def eager(graph: Graph, device: torch.device) -> Provider:
-    """torch, one operator after the other."""
-    return lambda tensors: replay(graph, tensors, device)
 
 
 def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provider:

@@ -333,19 +333,16 @@ class Comparer:
     def _prepared(self, job: CompareJob) -> tuple[Task, dict[str, Make]]:
         if isinstance(job.work, str):
             return self._kernel(job, job.work)
-        graph = job.work.region.graph
-        ours = self._ours(job, job.work)
+        region, graph = job.work, job.work.region.graph
+
+        def ours(_: Sequence[Any]) -> Provider:
+            kernels = compiled_kernels(current_target(), job.configs, self.context.cache)
+            return region_provider(region, kernels, self.device)
+
         return region_task(graph, self.device, job.seed), {
             name: ours if name in SUBJECTS else providers.maker(name, graph, self.device)
             for name in job.names
         }
-
-    def _ours(self, job: CompareJob, region: CompiledRegion) -> Make:
-        def make(_: Sequence[Any]) -> Provider:
-            kernels = compiled_kernels(current_target(), job.configs, self.context.cache)
-            return region_provider(region, kernels, self.device)
-
-        return make
 
     def _kernel(self, job: CompareJob, text: str) -> tuple[Task, dict[str, Make]]:
         loaded = modules.load(text, self.context.cache)
@@ -413,7 +410,4 @@ def kernel_maker(loaded: modules.LoadedModule, launch: Callable[[Sequence[Any]],
         launch(args)
         return [args[position] for position in loaded.outputs]
 
-    def make(_: Sequence[Any]) -> Provider:
-        return run
-
-    return make
+    return lambda _: run

@@ -79,7 +79,6 @@ class Monitor(Closing):
 
     read: Callable[[], Reading]
     interval: float = INTERVAL_SECONDS
-    clock: Callable[[], float] = time.monotonic
     _readings: list[Reading] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -112,8 +111,8 @@ class Monitor(Closing):
 
     def wait_until_unthrottled(self, seconds: float) -> None:
         """Wait until nothing throttles, for at most so long."""
-        end = self.clock() + seconds
-        while self.clock() < end and self.throttled(self.clock(), self.clock()):
+        end = time.monotonic() + seconds
+        while (now := time.monotonic()) < end and self.throttled(now, now):
             self._over.wait(self.interval)
 
     def take(self) -> tuple[Reading, ...]:
