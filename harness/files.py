@@ -9,12 +9,14 @@ import itertools
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from harness.errors import HarnessError, RecordError
 
+T = TypeVar("T")
 _LONGEST = 100
 """Characters of a folder's name; file systems end at 255 bytes."""
 _CAUSES = {
@@ -102,6 +104,13 @@ def read_error(path: Path, error: Exception, what: str, remedy: str) -> RecordEr
     lines = str(getattr(error, "strerror", None) or error).splitlines()
     got = lines[0] if lines else type(error).__name__
     return RecordError(f"{what} cannot be read", str(path), got, remedy=remedy)
+
+
+def readable(load: Callable[[Path], T], paths: Iterable[Path]) -> Iterator[T]:
+    """What ``load`` makes of each of ``paths``; files that cannot be read are passed over."""
+    for path in paths:
+        with suppress(RecordError):
+            yield load(path)
 
 
 def read_text(

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from harness.devices.job import Job
 from harness.errors import RecordError, UsageError
-from harness.files import read_error, write_atomically
+from harness.files import read_error, readable, write_atomically
 from harness.records.lines import Kept, known_version
 from harness.records.run import Machine, from_json, to_json
 
@@ -263,18 +263,16 @@ def load(path: Path) -> Calibration:
 def newest(results: Path, machine: str, method: str) -> Calibration | None:
     """The newest calibration of the machine called ``machine`` that was made by ``method``; None if
     there is none. Files that cannot be read are passed over."""
-    for path in sorted((results / machine).glob(f"{PREFIX}*{SUFFIX}"), reverse=True):
-        try:
-            found = load(path)
-        except RecordError:
-            continue
-        # How slowdowns were injected has no part in the noise, which is what is asked for here.
-        if found.method == method and found.noise:
-            return found
-    return None
+    every = sorted((results / machine).glob(f"{PREFIX}*{SUFFIX}"), reverse=True)
+    # How slowdowns were injected has no part in the noise, which is what is asked for here.
+    fits = (one for one in readable(load, every) if one.method == method and one.noise)
+    return next(fits, None)
 
 
-def latest(results: Path) -> Path | None:
-    """The file of the newest calibration of whatever machine; None if there is none."""
-    found = results.glob(f"*/{PREFIX}*{SUFFIX}")
-    return max(found, key=lambda path: path.name, default=None)
+def latest(results: Path) -> Path:
+    """The file of the newest calibration of whatever machine. Raises ``UsageError``."""
+    found = max(results.glob(f"*/{PREFIX}*{SUFFIX}"), key=lambda path: path.name, default=None)
+    if found is None:
+        remedy = "harness calibrate, on a machine with a GPU"
+        raise UsageError("no machine has been calibrated yet", str(results), remedy=remedy)
+    return found

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.calibration import record as calibrations
 from harness.calibration.judging import GROUPS, share
 from harness.calibration.record import Share
-from harness.errors import RecordError
+from harness.files import readable
 from harness.history import lookup, store
 from harness.measure.noise.controls import LEAST
 from harness.measure.noise.estimate import Pair, Times, estimate
@@ -107,23 +107,15 @@ def _tables(a: Measurement, b: Measurement, rules: Rules) -> Iterator[list[str]]
 def recorded(results: Path) -> Iterator[Measurement]:
     """Every whole measurement of several processes below ``results``; what cannot be read or was
     made elsewhere is left out."""
-    for path in lookup.runs(results):
-        try:
-            run = store.load(path)
-        except RecordError:
-            continue
+    ours = (path for path in lookup.runs(results) if not lookup.is_imported(path))
+    for run in readable(store.load, ours):
         kernels = _of_run(run)
-        if not run.dirty and not lookup.is_imported(path) and kernels:
+        if not run.dirty and kernels:
             where = _environment(run.machine, run.method)
             yield Measurement(run.id, run.created, where, run.machine.gpu_uuid or "", kernels)
     name = f"{calibrations.PREFIX}*{calibrations.SUFFIX}"
-    for path in sorted(
-        (*results.glob(f"*/{name}"), *results.glob(f"*/{calibrations.SESSIONS}/{name}"))
-    ):
-        try:
-            found = calibrations.load(path)
-        except RecordError:
-            continue
+    every = (*results.glob(f"*/{name}"), *results.glob(f"*/{calibrations.SESSIONS}/{name}"))
+    for found in readable(calibrations.load, sorted(every)):
         # Another commit may choose other configurations for the same code.
         where = (*_environment(found.machine, found.method), found.commit)
         times: dict[tuple[str, ...], Times] = {

@@ -16,7 +16,7 @@ from harness.calibration import record as calibrations
 from harness.calibration.record import Calibration, Cell
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
-from harness.errors import NoDevice, UsageError
+from harness.errors import NoDevice
 from harness.measure.jobs import DeviceFacts, Effort
 from harness.options import Options
 from harness.records.lines import Kept
@@ -77,7 +77,7 @@ def calibrate(
         answer.tell(calibration_report(found, path, everything=everything, only=answer.only))
 
     if show:
-        path = _newest(options)
+        path = calibrations.latest(options.results)
         tell(calibrations.load(path), path)
         return FINE
     effort = Effort(processes, budget, seconds=seconds)
@@ -90,17 +90,6 @@ def calibrate(
         return measure(tell, resume=resume)
     session = functools.partial(measure, folder=calibrations.SESSIONS)
     return _sessions(answer, options, sessions, every, session)
-
-
-def _newest(options: Options) -> Path:
-    path = calibrations.latest(options.results)
-    if path is None:
-        raise UsageError(
-            "no machine has been calibrated yet",
-            where=str(options.results),
-            remedy="harness calibrate, on a machine with a GPU",
-        )
-    return path
 
 
 def _choose(

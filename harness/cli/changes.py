@@ -56,8 +56,7 @@ def changes(
     results = answer.options.results
     answer.recover()
     with answer.progress("reading the runs"):
-        runs = index.refresh(results)
-    require_runs(runs, results)
+        runs = require_runs(results)
     followed = followed_metrics(metric or [], runs)
     waived = waivers_of(ack, results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")

@@ -247,18 +247,18 @@ def _table(rows: Sequence[Row], answer: Answer, what: str, shown: tuple[Column, 
 
 
 def _runs(options: Options) -> list[dict[str, Any]]:
-    found = index.refresh(options.results)
-    say_unreadable(found, options.results)
     return [
         {"run": Path(run.file).stem, "machine": run.gpu or run.machine}
         | fields(run, "graphs kernels failed suite")
         | {"file": str(options.results / run.file)}
-        for run in found.readable
+        for run in indexed(options.results).readable
     ]
 
 
-def say_unreadable(found: index.Index, results: Path) -> None:
-    """Say which run files cannot be read. Raises ``RecordError`` if none can."""
+def indexed(results: Path) -> index.Index:
+    """The runs below ``results``. Says which files cannot be read; raises ``RecordError`` if none
+    can."""
+    found = index.refresh(results)
     for note in found.notes:
         output.note(note)
     for run in found.unreadable:
@@ -269,13 +269,15 @@ def say_unreadable(found: index.Index, results: Path) -> None:
             str(results),
             remedy="the lines above say why, file by file",
         )
+    return found
 
 
-def require_runs(found: index.Index, results: Path) -> None:
-    """``say_unreadable``; raises ``UnknownName`` too where there are no runs at all."""
-    say_unreadable(found, results)
+def require_runs(results: Path) -> index.Index:
+    """As ``indexed``; raises ``UnknownName`` too where there are no runs at all."""
+    found = indexed(results)
     if not found.runs:
         raise lookup.no_runs(results)
+    return found
 
 
 def _targets() -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,38 +66,29 @@ def tune(
     harness tune llama_block_forward --search descent --fresh
     harness tune llama_block_forward --run latest --kernel per_fused_mul_0
     """
-    wanted = Wanted(answer.only, save_table)
     if run is not None:
-        return _recorded(answer, graph, suite, run, wanted)
+        return _recorded(answer, graph, suite, run)
     with answer.progress("starting"):  # it imports torch
         from harness.session.plan import Request
 
     request = Request(suite, (graph,), target, jobs, timing)
     how = TuneKernel("", search, fresh=fresh, debug=check_writes, deterministic=deterministic)
-    return _live(answer, request, how, wanted)
+    return _live(answer, request, how, save_table)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the user wants to see of tunings."""
-
-    kernels: tuple[str, ...]
-    table: Path | None
-
-    def chosen(self, names: Sequence[str]) -> set[str]:
-        """Those of ``names`` that are asked for. Raises ``UnknownName`` if a pattern fits none."""
-        found: set[str] = set()
-        for pattern in self.kernels or ("*",):
-            exact = find(pattern, names)
-            mine = exact or [name for name in names if is_chosen([pattern], name)]
-            found.update(mine)
-            if not mine and names:
-                remedy = "leave --kernel out to see all of them"
-                raise unknown("the graph has no such kernel", pattern, names, "--kernel", remedy)
-        return found
+def _chosen(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
+    """Those of ``names`` that are asked for. Raises ``UnknownName`` if a pattern fits none."""
+    found: set[str] = set()
+    for pattern in patterns or ("*",):
+        mine = find(pattern, names) or [name for name in names if is_chosen([pattern], name)]
+        found.update(mine)
+        if not mine and names:
+            remedy = "leave --kernel out to see all of them"
+            raise unknown("the graph has no such kernel", pattern, names, "--kernel", remedy)
+    return found
 
 
-def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> int:
+def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None) -> int:
     from harness.session.tune_session import open_session
 
     options, (graph,) = answer.options, request.names
@@ -107,12 +98,12 @@ def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> 
     ):
         for note in session.notes:
             answer.note(note)
-        chosen = wanted.chosen([module.name for module in session.modules])
+        chosen = _chosen(answer.only, [module.name for module in session.modules])
         modules = tuple(module for module in session.modules if module.name in chosen)
         session = replace(session, modules=modules)
         if not session.timed:
             answer.note(NO_TIMES.format(target=session.target.name))
-            if wanted.table is not None:
+            if table is not None:
                 raise NoDevice(
                     "this needs times, and there is no GPU to take them",
                     where="--save-table",
@@ -136,15 +127,15 @@ def _live(answer: Answer, request: Request, how: TuneKernel, wanted: Wanted) -> 
         output.note(f"interrupted: {left} kernels are left; what was tuned stays in the cache")
     for failure in session.failures:
         output.note(f"not generated: {failure}")
-    if wanted.table is not None:
-        _save_table(wanted.table, found, {m.name: m.text for m in modules})
+    if table is not None:
+        _save_table(table, found, {m.name: m.text for m in modules})
     status = "timed" if session.timed else "static"
-    _show(answer, graph, found, session.target, status, wanted, earlier)
+    _show(answer, graph, found, session.target, status, earlier)
     failed = session.failures or any(t.reason for t in found)
     return INTERRUPTED if interrupted else FAILED if failed else FINE
 
 
-def _recorded(answer: Answer, graph: str, suite: str, name: str, wanted: Wanted) -> int:
+def _recorded(answer: Answer, graph: str, suite: str, name: str) -> int:
     """Show the tunings of a recorded run."""
     options = answer.options
     path = lookup.find(options.results, name)
@@ -161,9 +152,9 @@ def _recorded(answer: Answer, graph: str, suite: str, name: str, wanted: Wanted)
             expected="a run made on a machine with a GPU",
             remedy="list the runs: harness list --runs",
         )
-    chosen = wanted.chosen([t.name for t in tunings])
+    chosen = _chosen(answer.only, [t.name for t in tunings])
     tunings = [t for t in tunings if t.name in chosen]
-    _show(answer, graph, tunings, find_target(run.target), "recorded", wanted, earlier)
+    _show(answer, graph, tunings, find_target(run.target), "recorded", earlier)
     return FAILED if any(t.reason for t in tunings) else FINE
 
 
@@ -183,9 +174,8 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
 def _latest(options: Options, machine: str, before: str = "") -> Run | None:
     """The newest run of this machine that can be read, of those whose file name comes
     ``before`` another's (empty: of all)."""
-    mine = [p for p in lookup.runs(options.results) if p.parent.name == machine]
-    mine = [p for p in mine if not before or p.name < before]
-    for path in reversed(mine):
+    mine = lookup.runs(options.results, machine)
+    for path in reversed([p for p in mine if not before or p.name < before]):
         try:
             return store.load(path)
         except HarnessError as error:
@@ -209,7 +199,6 @@ def _show(
     tunings: list[KernelTuning],
     target: Target,
     status: str,
-    wanted: Wanted,
     earlier: Run | None,
 ) -> None:
     head = {
@@ -219,5 +208,5 @@ def _show(
         "target": target.name,
         "earlier": earlier.id if earlier else None,
     }
-    trials = bool(wanted.kernels) or status == "static"
+    trials = bool(answer.only) or status == "static"
     answer.tell(tuning_report(tunings, target, head, earlier, trials=trials))

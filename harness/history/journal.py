@@ -252,9 +252,3 @@ def recover(results: Path, warn: Callable[[RecordError], None] | None = None) ->
             raise failure
         warn(failure)
     return found
-
-
-def is_being_written(path: Path) -> bool:
-    """Whether the run of the journal at ``path`` is in progress."""
-    with locked(path) as free:
-        return not free and path.exists()

@@ -15,9 +15,10 @@ _ABBREVIATED = 12
 """Digits of the commit in a run's identifier (``session.plan.new_run``)."""
 
 
-def runs(results: Path) -> list[Path]:
-    """All run files below ``results``, oldest first (identifiers start with the time)."""
-    found = results.glob(f"*/*{store.SUFFIX}")
+def runs(results: Path, machine: str = "*") -> list[Path]:
+    """All run files below ``results``, or a ``machine``'s, oldest first (identifiers start with the
+    time)."""
+    found = results.glob(f"{machine}/*{store.SUFFIX}")
     return sorted(found, key=lambda path: (path.name, path.parent.name))
 
 

@@ -80,8 +80,8 @@ def find_baseline(
                 return run, ""
             if alike:
                 return run, f"compared with the baseline of {folder.name}"
-    for path in reversed(lookup.runs(results)):
-        if path.parent.name == machine.key and not lookup.is_imported(path):
+    for path in reversed(lookup.runs(results, machine.key)):
+        if not lookup.is_imported(path):
             run = store.load(path)
             if run.complete and not run.dirty:
                 return run, "no run was accepted yet: compared with the newest"

@@ -15,11 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import RecordError
+from harness.files import readable
 from harness.history import index, journal
 from harness.history.changes.waivers import Waiver
 from harness.history.index import IndexedRun
-from harness.history.nights import Accepted, read_baseline
+from harness.history.nights import read_baseline
 from harness.records import git
+from harness.records.lines import locked
 
 _DEAD = 3600.0
 """Seconds after which a temporary file's writer is taken for dead."""
@@ -58,20 +60,14 @@ def survey(
     if not candidates:
         return found
     held = _in_version_control(results, [run for run, _ in candidates])
-    accepted = {one.run for folder in index.machine_folders(results) if (one := _baseline(folder))}
+    # An unreadable file accepts nothing.
+    baselines = readable(read_baseline, index.machine_folders(results))
+    accepted = {one.run for one in baselines if one is not None}
     for run, reason in candidates:
         keep = _why_kept(run, held, waived)
         keep = "nights are compared with it" if run.id in accepted else keep
         found.append(_finding(results, run, reason, keep))
     return found
-
-
-def _baseline(folder: Path) -> Accepted | None:
-    """The run accepted for a machine; an unreadable file accepts nothing."""
-    try:
-        return read_baseline(folder)
-    except RecordError:
-        return None
 
 
 def remove(findings: Iterable[Finding]) -> list[Path]:
@@ -112,7 +108,8 @@ def _remains(results: Path, now: float) -> list[Finding]:
 def _journals(results: Path) -> Iterator[Finding]:
     """Journals that are still there although their writers are gone."""
     for path in sorted(results.glob(f"*/*{journal.SUFFIX}")):
-        writing = journal.is_being_written(path)
+        with locked(path) as free:
+            writing = not free and path.exists()
         keep = "the run is in progress" if writing else "what it holds is in no run file yet"
         yield Finding(path, path.stat().st_size, "a journal", keep)
 

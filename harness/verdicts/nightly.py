@@ -237,7 +237,7 @@ class _Night:
         """What the machine's newest run, and interrupted nights of the same commit, found out about
         the same text. The newest run's times are not tonight's, and what failed there is tried
         again."""
-        mine = [p for p in lookup.runs(self.options.results) if p.parent.name == run.machine.key]
+        mine = lookup.runs(self.options.results, run.machine.key)
         tried = lookup.of_commit(self.options.results, run.commit) if run.commit else []
         known: dict[bool, dict[tuple[str, str, str], KernelRecord]] = {False: {}, True: {}}
         for path in dict.fromkeys([*mine[-1:], *(path for path in tried if path in mine)]):

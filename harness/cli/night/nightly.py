@@ -21,7 +21,7 @@ from harness.cli.command import Answer, command
 from harness.cli.show import require_runs
 from harness.errors import UsageError
 from harness.files import write_atomically
-from harness.history import index, lookup, nights, store
+from harness.history import lookup, nights, store
 from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
@@ -176,8 +176,7 @@ def report(
 
     folder, place = results or answer.options.results, repository or Path.cwd()
     with answer.progress("reading the runs") as bar:
-        runs = index.refresh(folder)
-        require_runs(runs, folder)
+        runs = require_runs(folder)
         known = arrange(runs, place, by_time=order == "time")
         places = folders(known, machine)
         shown: list[Tonight] = []

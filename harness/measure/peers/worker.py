@@ -109,7 +109,7 @@ def compare(
 ) -> dict[str, RegionRecord]:
     """Run every provider on the same inputs, compare results, then time them interleaved. A
     provider that fails is a row with its reason; after one that took the device with it nothing can
-    go on, and ``RuntimeError`` is raised. Times are known to ``width``, if that takes at most
+    go on, and ``Unusable`` is raised. Times are known to ``width``, if that takes at most
     ``budget_ms`` for each provider."""
     inputs = task.inputs()
     want = task.wanted(inputs, True)
@@ -278,9 +278,9 @@ def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None 
 
 
 def _require_device(error: Exception) -> None:
-    """Raises ``RuntimeError`` with ``error``'s text if the device's context is lost."""
+    """Raises ``Unusable`` with ``error``'s text if the device's context is lost."""
     if torch.cuda.is_available() and is_lost():
-        raise RuntimeError(f"{why(error)}; the device's context is lost") from error
+        raise Unusable(HarnessError("the device's context was lost", got=why(error))) from error
 
 
 def why(error: Exception) -> str:
@@ -319,12 +319,11 @@ class Comparer:
     def compare(self, job: CompareJob) -> dict[str, RegionRecord]:
         """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
         task, makers = self._prepared(job)
-
         try:
             limits = job.budget_ms, job.width
             return compare(task, makers, self.timer, *limits, step=self.context.step)
         except (RuntimeError, HarnessError) as error:
-            self._require_device(error)
+            _require_device(error)
             raise
         finally:
             torch.compiler.reset()
@@ -356,12 +355,6 @@ class Comparer:
             name: ours if name in SUBJECTS else providers.function_maker(name, loaded.raw.expected)
             for name in job.names
         }
-
-    def _require_device(self, error: Exception) -> None:
-        """Raises ``Unusable`` with ``error`` if the device's context is lost."""
-        if self.device.type == "cuda" and is_lost():
-            lost = HarnessError("the device's context was lost", got=why(error))
-            raise Unusable(lost) from error
 
 
 def compiled_kernels(

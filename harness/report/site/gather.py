@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import RecordError
-from harness.files import slug
+from harness.files import readable, slug
 from harness.history import store
 from harness.history.between import learn
 from harness.history.changes.series import region_series, series_of
@@ -202,14 +201,8 @@ def _texts(path: Path, wanted: Mapping[Place, int]) -> dict[int, str]:
 
 def _newest_night(results: Path, machine: str, newest: Run) -> night.Night | None:
     """The newest night of the newest run: nights at older commits may have been made since."""
-    for path in reversed(night.nights(results, machine)):
-        try:
-            found = night.load(path)
-        except RecordError:
-            continue
-        if found.run == newest.id:
-            return found
-    return None
+    every = readable(night.load, reversed(night.nights(results, machine)))
+    return next((one for one in every if one.run == newest.id), None)
 
 
 def _compared(results: Path, known: History, number: int, newest: Run) -> Comparison | None:
