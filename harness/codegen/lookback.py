@@ -146,12 +146,8 @@ def _word(value: str, dtype: DType) -> str:
     """``value`` as a word of the workspace, bit for bit."""
     if not dtype.is_float:
         return f"{value}.to(tl.int64)"
-    wide = dtype is DType.F64
-    return f"{value}.to(tl.int64, bitcast=True)" if wide else f"{_bits(value)}.to(tl.int64)"
-
-
-def _bits(value: str) -> str:
-    return f"{value}.to(tl.int32, bitcast=True)"
+    bits = f"{value}.to(tl.int{8 * dtype.itemsize}, bitcast=True)"
+    return bits if dtype is DType.F64 else f"{bits}.to(tl.int64)"
 
 
 def _value(word: str, dtype: DType) -> str:

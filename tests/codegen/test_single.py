@@ -92,3 +92,19 @@ def test_sums_of_rows_that_differ_once(
     (graph,) = compiler.compiled
     text = "".join(kernel.source.text for kernel in graph.kernels)
     assert ("tl.sum(" in text) is loops
+
+
+@pytest.mark.parametrize("n", [33, 9001])
+def test_a_loss_compares_its_targets_in_32_bits(compiler: Compiler, n: int) -> None:
+    """Once a row they are made narrow, not every position wide."""
+
+    def loss(x: Tensor, target: Tensor) -> Tensor:
+        hot = torch.zeros_like(x).scatter(1, target, -1.0)
+        return hot + x.softmax(1)
+
+    x, target = torch.rand(4, n), torch.tensor([[0], [n - 1], [7], [n // 2]])
+    got = torch.compile(loss, backend=compiler, dynamic=False)(x, target)
+    torch.testing.assert_close(got, loss(x.double(), target).float(), rtol=1e-5, atol=1e-5)
+    (graph,) = compiler.compiled
+    text = "".join(kernel.source.text for kernel in graph.kernels)
+    assert ".to(tl.int32)" in text and ".to(tl.int64)" not in text

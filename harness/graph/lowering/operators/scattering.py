@@ -65,7 +65,8 @@ def scatter_tensor(mode: StoreMode) -> Rule:
 
 def scatter_value(call: Call) -> Lowered:
     """``scatter.value``: one number everywhere. Along a dimension with one index per
-    line it is a comparison of positions, which needs no second nest."""
+    line it is a comparison of positions, which needs no second nest; in 32 bits, where these hold
+    every position."""
     tensor, index = call.tensor(0), call.tensor(2, "index")
     number = call.scalar.cast(call.tensor(3, "value").value, call.dtype)
     dim = call.dim(1, "dim", tensor.rank)
@@ -79,6 +80,8 @@ def scatter_value(call: Call) -> Lowered:
     out[dim] = sympy.S.Zero
     at = call.read(index, tuple(out), call.shape)
     there = call.context.position(at, call.shape[dim], call.shape)
+    if call.shape[dim].is_Integer and call.shape[dim] < 2**31:
+        here, there = (call.scalar.cast(one, DType.I32) for one in (here, there))
     hit = call.scalar.compare(Op.EQ, here, there)
     return call.result(call.scalar.where(hit, number, call.operand(0)))
 
