@@ -1,4 +1,5 @@
-"""All that can be reached from somewhere, what hangs together, and what comes before what."""
+"""All that can be reached from somewhere, what hangs or belongs together, and what comes before
+what."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from graphlib import TopologicalSorter
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Hashable)
+K = TypeVar("K")
+I = TypeVar("I")
 
 
 def reached(starts: Iterable[T], near: Callable[[T], Iterable[T]]) -> dict[T, None]:
@@ -32,6 +35,14 @@ def joined(groups: Iterable[Iterable[T]]) -> list[list[T]]:
                 whole += other
                 home.update(dict.fromkeys(other, whole))
     return list({id(whole): whole for whole in home.values()}.values())
+
+
+def grouped(items: Iterable[I], key: Callable[[I], K]) -> dict[K, list[I]]:
+    """``items`` by what ``key`` says of each, in their order."""
+    found: dict[K, list[I]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def in_order(before: Mapping[int, Iterable[int]], key: Callable[[int], Any]) -> Iterator[int]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness import table
 from harness.errors import unknown
+from harness.ir.reach import grouped
 from harness.measure.noise.judge import Verdict
 from harness.records.names import is_chosen, short
 from harness.records.run import KernelRecord, fields
@@ -197,12 +198,8 @@ def by_graph(
     columns: tuple[Column, ...], rows: Sequence[Row], *, headed: bool = True
 ) -> list[Block]:
     """A table for every graph."""
-    graphs: dict[str, list[Row]] = {}
-    for row in rows:
-        graphs.setdefault(row["graph"], []).append(row)
-    tables = [
-        Table(columns, mine, graph or "modules", None, headed) for graph, mine in graphs.items()
-    ]
+    graphs = grouped(rows, lambda row: str(row["graph"])).items()
+    tables = (Table(columns, mine, graph or "modules", None, headed) for graph, mine in graphs)
     return [block for table in tables for block in (Text(), table)]
 
 

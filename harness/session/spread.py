@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from harness.errors import NoDevice, UsageError
 from harness.files import write_atomically
+from harness.ir.reach import grouped
 from harness.measure.timer.state import summary
 from harness.records.run import Machine, Run, one_line
 from harness.session import model
@@ -180,13 +181,11 @@ class Fleet:
 
 def require_one_kind(boards: Sequence[CudaDevice]) -> None:
     """Raises ``UsageError`` where boards are GPUs of several kinds, or under several drivers."""
-    kinds: dict[str, list[str]] = {}
-    for board in boards:
-        kinds.setdefault(board.facts.machine.key, []).append(board.name)
+    kinds = sorted(grouped(boards, lambda board: board.facts.machine.key).items())
     if len(kinds) > 1:
         raise UsageError(
             "GPUs of several kinds cannot share a run: their times would be mixed",
-            got="; ".join(f"{key}: {', '.join(names)}" for key, names in sorted(kinds.items())),
+            got="; ".join(f"{key}: {', '.join(b.name for b in alike)}" for key, alike in kinds),
             expected="one model under one driver",
             remedy="name those of one kind with --devices, or start workers on them alone",
         )

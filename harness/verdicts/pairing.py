@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from harness.errors import unknown
-from harness.ir.reach import joined
+from harness.ir.reach import grouped, joined
 from harness.records import modules
 from harness.records.names import is_named
 from harness.records.run import GraphRecord, KernelRecord
@@ -150,9 +150,7 @@ def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord])
 
 def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[tuple[T, T]]:
     """Pairs with the same key, in order, taken out of both lists; a key of None matches nothing."""
-    waiting: dict[Hashable, list[T]] = {}
-    for item in right:
-        waiting.setdefault(key(item), []).append(item)
+    waiting = grouped(right, key)
     waiting.pop(None, None)
     pairs = []
     for item in left:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import RecordError, UnknownName, UsageError, nearest
 from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
+from harness.ir.reach import grouped
 from harness.measure.peers.names import SUBJECTS, parse
 from harness.records import git, modules
 from harness.records.run import (
@@ -173,10 +174,7 @@ def modules_side(path: Path) -> Side:
     text, never executed. Raises ``UsageError`` for a file that is no emitted module and for a
     folder without one."""
     files = sorted(path.glob("*.py")) if path.is_dir() else [path]
-    graphs: dict[str, list[KernelRecord]] = {}
-    for file in files:
-        kernel = _kernel(file)
-        graphs.setdefault(region_of(kernel).rpartition(".")[0], []).append(kernel)
+    graphs = grouped(map(_kernel, files), lambda kernel: region_of(kernel).rpartition(".")[0])
     if not graphs:
         raise UsageError(
             "a folder holds no emitted modules",

@@ -22,6 +22,7 @@ from harness.history.changes import noise
 from harness.history.changes.changepoints import SHORTEST, detect
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import Environment, History, Series
+from harness.ir.reach import grouped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,12 +45,9 @@ def take_out(
 ) -> tuple[list[Series], list[str]]:
     """The series without the common effects of their runs, and what has to be said of those. The
     ``newest`` runs that may be bad stay as they are: what they show is suspected."""
-    groups: dict[Environment, list[Series]] = defaultdict(list)
-    for series in every:
-        groups[series.environment].append(series)
     notes: list[str] = []
     found: dict[Environment, NDArray[np.float64]] = {}
-    for environment, members in groups.items():
+    for environment, members in grouped(every, lambda series: series.environment).items():
         effects, kernels = _effects(known, members)
         effects[[place for where, place in newest if where == environment]] = 0.0
         if kernels:
@@ -167,10 +165,8 @@ def _bad(
 ) -> tuple[dict[Environment, set[int]], list[str], set[tuple[Environment, int]]]:
     totals: Counter[tuple[Environment, int]] = Counter()
     outliers: Counter[tuple[Environment, int, bool]] = Counter()
-    by_shape: dict[tuple[Environment, bytes], list[Series]] = defaultdict(list)
-    for series in every:
-        if len(series.values) >= _POINTS:
-            by_shape[series.environment, series.positions.tobytes()].append(series)
+    enough = (series for series in every if len(series.values) >= _POINTS)
+    by_shape = grouped(enough, lambda series: (series.environment, series.positions.tobytes()))
     for (environment, _), members in by_shape.items():
         block = np.array([series.values for series in members])
         cleaned, outlier = noise.without_outliers(block, noise.scale(block, floor)[:, None])

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.ir.reach import grouped
 from harness.measure.peers.names import OURS, SUBJECTS
 from harness.records.run import Check, GraphRecord, RegionRecord
 
@@ -44,12 +45,8 @@ Key = tuple[str, str]
 
 def by_region(rows: Iterable[RegionRecord]) -> list[tuple[RegionRecord, ...]]:
     """Rows grouped by region, in their order; what others are compared with comes first."""
-    groups: dict[str, list[RegionRecord]] = {}
-    for row in rows:
-        groups.setdefault(row.region, []).append(row)
-    return [
-        tuple(sorted(group, key=lambda r: r.compiler not in SUBJECTS)) for group in groups.values()
-    ]
+    groups = grouped(rows, lambda row: row.region).values()
+    return [tuple(sorted(group, key=lambda r: r.compiler not in SUBJECTS)) for group in groups]
 
 
 def ratios(graphs: Sequence[GraphRecord]) -> dict[Key, Ratio]:

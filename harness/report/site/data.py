@@ -6,17 +6,18 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from harness.errors import UnknownName
 from harness.files import slug
 from harness.history import schema
+from harness.ir.reach import grouped
 from harness.records import metrics, modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from harness.history.changes.changes import Change
     from harness.history.changes.series import History
 
-K = TypeVar("K")
-T = TypeVar("T")
 _CONTEXT = 4
 """Unchanged lines around a difference."""
 NOWHERE = "not timed in a run that the history takes"
@@ -289,14 +288,6 @@ def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
             its = [str(graph) for _, graph in graphs.get(n, ())]
             latest.update(dict.fromkeys((*its, *known.runs[n].reasons), n))
     return name, latest
-
-
-def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """``items`` by what ``key`` says of each, in their order."""
-    found: dict[K, list[T]] = {}
-    for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
 
 
 def kernels_of(

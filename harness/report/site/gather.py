@@ -17,11 +17,12 @@ from harness.files import readable, slug
 from harness.history import store
 from harness.history.between import learn
 from harness.history.changes.series import region_series, series_of
+from harness.ir.reach import grouped
 from harness.records import git, metrics, night
 from harness.records.night import NightCommit
 from harness.records.run import KernelRecord, Run
 from harness.report.site import data
-from harness.report.site.data import Earlier, Kernel, Line, Place, Region, Segment, Site, grouped
+from harness.report.site.data import Earlier, Kernel, Line, Place, Region, Segment, Site
 from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
 from harness.verdicts.night_record import night_of
