@@ -152,7 +152,8 @@ class Reducer:
 
     def _simple_finish(self, reduce: Reduce, dtype: DType, acc: str) -> None:
         if self.exchange is None:
-            self._define(reduce, self._collapse(reduce, dtype, acc))
+            collapsed = self._across(reduce.kind, dtype, acc)
+            self._define(reduce, self._outcome(reduce, dtype, collapsed))
             return
 
         across = functools.partial(self._across, reduce.kind, dtype)
@@ -162,9 +163,6 @@ class Reducer:
             self._define(reduce, self._outcome(reduce, dtype, own))
 
         self.parts.append(Part((own,), dtype, lambda vectors: [across(vectors[0])], define))
-
-    def _collapse(self, reduce: Reduce, dtype: DType, name: str) -> str:
-        return self._outcome(reduce, dtype, self._across(reduce.kind, dtype, name))
 
     def _across(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         """All of ``name`` as one, in the type that the reduction is carried out in."""

@@ -30,11 +30,6 @@ def _bytes_per_point(facts: Facts) -> float:
     return facts.bytes / facts.parallel
 
 
-def _base(facts: Facts) -> int:
-    """1024, less where that would leave multiprocessors without a block."""
-    return max(256, min(last_power_of_two(facts.parallel // 512), 1024))
-
-
 def _one(facts: Facts) -> list[Proposal]:
     if facts.pieces:  # in as few pieces as can be, and whole vectors (323 us, not 1003 with 1024)
         return [Proposal((("x", x),), warps=w) for x, w in ((256, 1), (512, 1), (1024, 4))]
@@ -43,7 +38,8 @@ def _one(facts: Facts) -> list[Proposal]:
         # a warp's loads over more lines of the cache (max-pool 3 x 3, stride 2: 81 us for four).
         blocks = [(256, 8), (512, 16), (512, 8), (128, 4), (1024, 8)]
         return [Proposal((("x", x),), warps=w, max_warps=16) for x, w in blocks]
-    base = _base(facts)
+    # 1024, less where that would leave multiprocessors without a block
+    base = max(256, min(last_power_of_two(facts.parallel // 512), 1024))
     heavy = _bytes_per_point(facts) >= _MANY_BYTES_PER_ELEMENT
     # Below 1024 elements a block, latency counts and four warps hide more of it than one.
     usual = Proposal((("x", base),), warps=4)

@@ -94,7 +94,9 @@ def _long(facts: Facts, target: Target) -> list[Proposal]:
     each = facts.parallel / target.multiprocessors
     if facts.again or each < 2:
         best = _read_again(facts)
-        fitting = [block for block in _LONG_BLOCKS if _waste(facts.reduced, block) <= _MOST_WASTE]
+        # what of a row's last block lies outside of it, as a share of the row
+        waste = {b: cdiv(facts.reduced, b) * b / facts.reduced - 1 for b in _LONG_BLOCKS}
+        fitting = [block for block in _LONG_BLOCKS if waste[block] <= _MOST_WASTE]
         first = next((block for block in fitting if block <= best[0]), _LONG_BLOCKS[-1])
         blocks = [(first, best[1]), (16384, 32), (8192, 32), (4096, 32), (8192, 16), (4096, 16)]
     elif facts.side < 2:
@@ -119,11 +121,6 @@ def _read_again(facts: Facts) -> tuple[int, int]:
         return (4096, 32)  # a loss with its gradient: 32 registers, so two programs
     blocks = 4 if narrow and not facts.side else 3 * several
     return (8192, 32) if facts.reduced <= blocks * MAX_LONG_BLOCK else (16384, 32)
-
-
-def _waste(reduced: int, block: int) -> float:
-    """The share of a row that its last block lies outside of it."""
-    return cdiv(reduced, block) * block / reduced - 1
 
 
 def _inner(facts: Facts, target: Target) -> list[Proposal]:

@@ -114,17 +114,15 @@ def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
             continue
         if not all(access.strides[k] != 0 for k in dimensions):
             continue
-        order = _descending(access, dimensions)
+        order = tuple(
+            k for _, k in sorted((-abs(size_hint(access.strides[k])), k) for k in dimensions)
+        )
         weight = candidate.points(access) * (2 if access.use is space.Use.STORE else 1)
         votes[order] = votes.get(order, 0) + weight
     if not votes:
         return dimensions
     best = min(votes, key=lambda order: (-votes[order], order))
     return list(best)
-
-
-def _descending(access: space.AffineAccess, dimensions: list[int]) -> tuple[int, ...]:
-    return tuple(sorted(dimensions, key=lambda k: (-abs(size_hint(access.strides[k])), k)))
 
 
 def axes_of(candidate: space.Candidate, reduced: bool) -> tuple[ir.Axis, ...]:

@@ -51,6 +51,7 @@ def test_a_library_call_of_another_type_than_recorded_is_brought_into_it(
     torch.testing.assert_close(found.bfloat16(), F.soft_margin_loss(x, y) * 2)
 
 
+_PLACES = torch.tensor([0, 2, 2])
 REFUSED = {
     "cross_entropy": lambda x, y: F.cross_entropy(x, y[:, 0].int() % 3),
     "cross_entropy of images": lambda x, y: F.cross_entropy(x.T[None], y[None, :, 0].int() % 3),
@@ -62,6 +63,16 @@ REFUSED = {
         x[None, None], y[None, None, :, :2], align_corners=True
     ),
     "huber_loss": F.huber_loss,
+    "index_put": lambda x, y: torch.index_put(x, [_PLACES], y[:3]),
+    "index_put of a mask": lambda x, y: torch.index_put(x, [x > 0], y[0, 0], accumulate=True),
+    "index_put added up": lambda x, y: torch.index_put(x, [_PLACES], y[:3], accumulate=True),
+    "put": lambda x, y: torch.put(x, _PLACES, y[:, 0][:3]),
+    "index_add": lambda x, y: torch.index_add(x, 0, _PLACES, y[:3]),
+    "index_reduce": lambda x, y: torch.index_reduce(x.detach(), 0, _PLACES, y[:3], "amax"),
+    "layer_norm": lambda x, y: F.layer_norm(x, (3,), y[0], y[1]),
+    "group_norm": lambda x, y: F.group_norm(x[None].mT, 3, y[0], y[1]),
+    "batch_norm": lambda x, y: F.batch_norm(x, y[0], y[1], y[2], y[3]),
+    "batch_norm in training": lambda x, y: F.batch_norm(x, y[0] + 1, y[1] + 1, training=True),
 }
 
 
@@ -78,6 +89,57 @@ def test_types_that_eager_mode_refuses_are_refused_in_its_words(
         said.append(str(caught.value))
     assert said[0] == said[1]
     assert not any(report.fallbacks for report in compiler.reports)
+
+
+REFUSED_INTEGERS = {
+    "huber_loss": F.huber_loss,
+    "smooth_l1_loss": F.smooth_l1_loss,
+    "soft_margin_loss": F.soft_margin_loss,
+    "binary_cross_entropy": lambda x, y: F.binary_cross_entropy(x.clamp(0, 1), y.clamp(0, 1)),
+    "lerp": lambda x, y: torch.lerp(x, y, 0.5),
+    "softmax": lambda x, _: torch.softmax(x, 0),
+    "logsigmoid": lambda x, _: F.logsigmoid(x),
+    "logaddexp": torch.logaddexp,
+    "silu": lambda x, _: F.silu(x),
+    "adaptive_avg_pool2d": lambda x, _: F.adaptive_avg_pool2d(x[None], 2),
+    "batch_norm": lambda x, y: F.batch_norm(x, y[0], y[1]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_INTEGERS)
+def test_integers_that_eager_mode_refuses_are_refused_in_its_words(
+    compiler: Compiler, name: str
+) -> None:
+    """And floats are computed by kernels."""
+    x, y = torch.arange(12).view(4, 3), torch.arange(12).view(4, 3) % 5
+    function = REFUSED_INTEGERS[name]
+    said = []
+    for one in (function, torch.compile(function, backend=compiler)):
+        with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+            one(x, y)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert not any(report.fallbacks for report in compiler.reports)
+    assert differences(function, [x / 12, y / 12], compiler) == []
+    assert not compiler.reports[-1].library_calls
+
+
+def test_one_number_of_another_type_is_written_where_a_mask_is_true(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.index_put(x, [x > 0], y[0, 0])
+
+    x, y = torch.randn(4, 3), torch.rand(4, 3, dtype=torch.float64)
+    assert differences(function, [x, y], compiler) == []
+    assert not compiler.reports[-1].library_calls
+
+
+def test_norms_of_16_bits_take_parameters_of_float32(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        return F.layer_norm(x, (3,), y[0], y[1]), F.batch_norm(x, y[0], y[1], y[2], y[3])
+
+    x, y = torch.randn(4, 3, dtype=torch.bfloat16), torch.rand(4, 3)
+    assert differences(function, [x, y], compiler) == []
+    assert not compiler.reports[-1].library_calls
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.int32], ids=str)

@@ -35,7 +35,6 @@ from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
-from harness.graph.capture.rules import rules_of_device
 from harness.graph.capture.scattering import counted_masks, fill_masks
 from harness.graph.capture.strides import follow_eager
 
@@ -212,7 +211,7 @@ def compile_joint(
 
     for rewrite in (dense_masks, resampled, fill_masks):
         rewrite(gm)
-    table = decompositions(eager_random) | rules_of_device() | _list_rules()
+    table = decompositions(eager_random, on_device=True) | _list_rules()
     fixed = [False]  # whether gradients that do not exist are not made up
 
     def relaid(graph: fx.GraphModule) -> None:

@@ -18,7 +18,7 @@ from torch._higher_order_ops import effects
 
 from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
-from harness.graph.capture.rules import own_rules, vector_norm
+from harness.graph.capture.rules import own_rules, rules_of_device, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import layout_rules
@@ -55,14 +55,53 @@ RANDOM = tuple(
 )
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
-_OF_ONE_TYPE = {
-    **dict.fromkeys(("binary_cross_entropy", "heaviside", "linalg_cross"), (0, 1)),
-    **dict.fromkeys(("_cdist_forward", "grid_sampler_2d"), (0, 1)),
-    **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), ()),
-    "huber_loss_backward": (1, 2),
-}
-"""Packets of ``aten`` that eager mode refuses for operands (by position) of several types, or for
-classes of some: then torch is called, which says so."""
+_BOOL = frozenset((torch.bool,))
+_CLASSES = frozenset((torch.int64, torch.uint8))
+_WHOLE = _BOOL | _CLASSES | {torch.int8, torch.int16, torch.int32}
+
+
+def _of(kinds: frozenset[torch.dtype], *places: int) -> Callable[[Any], bool]:
+    return lambda args: kinds.issuperset(args[place].dtype for place in places)
+
+
+def _several(*places: int) -> Callable[[Any], bool]:
+    return lambda args: len({args[place].dtype for place in places}) > 1
+
+
+def _norm(args: Any) -> bool:
+    """Of whole numbers, or with parameters of another type (but of float32 for 16-bit floats)."""
+    own, kinds = args[0].dtype, {one.dtype for one in args[1:] if isinstance(one, torch.Tensor)}
+    wide = own.itemsize == 2 and kinds == {torch.float32}
+    return own in _WHOLE or not (wide or kinds <= {own})
+
+
+_REFUSED = (
+    (_several(0, 1), "_cdist_forward binary_cross_entropy grid_sampler_2d heaviside linalg_cross"),
+    (_several(0, 2), "index_put put"),
+    (_several(0, 3), "index_add index_reduce"),
+    (_several(1, 2), "huber_loss_backward"),
+    (lambda args: args[1].dtype not in _CLASSES, "nll_loss_forward nll_loss2d_forward"),
+    (
+        _of(_BOOL, 0),
+        "addcmul avg_pool2d avg_pool3d kthvalue linalg_cross max_pool2d_with_indices median "
+        "nanmedian reflection_pad1d reflection_pad2d threshold topk",
+    ),
+    (
+        _of(_WHOLE, 0),
+        "_adaptive_avg_pool2d _adaptive_avg_pool3d _log_softmax _log_softmax_backward_data "
+        "_prelu_kernel _softmax _softmax_backward_data binary_cross_entropy elu frac glu "
+        "hardsigmoid hardswish huber_loss lerp log_sigmoid_forward max_unpool2d max_unpool3d "
+        "mish silu soft_margin_loss",
+    ),
+    (_of(_WHOLE, 0, 1), "logaddexp logaddexp2 smooth_l1_loss"),
+    (_of(_WHOLE, 1, 2), "addcdiv"),
+    (
+        _norm,
+        "native_layer_norm native_group_norm native_batch_norm _native_batch_norm_legit "
+        "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training",
+    ),
+)
+"""What eager mode refuses of which packets of ``aten``: then torch is called, which says so."""
 
 _NORM = torch.ops.aten.linalg_vector_norm.default
 if torch.__version__ < "2.13":
@@ -77,9 +116,10 @@ if torch.__version__ < "2.13":
 
 
 @functools.cache
-def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Callable[..., Any]]:
     """The table, keyed by overload, for ``make_fx`` and AOTAutograd. With ``eager_random`` every
-    operator that draws random numbers stays whole: torch draws them, as in eager mode."""
+    operator that draws random numbers stays whole: torch draws them, as in eager mode. With
+    ``on_device`` what is traced is run on the tensors' own device (``rules_of_device``)."""
     core: Any = core_aten_decompositions()  # which takes torch a third of a second
     table = dict(core.items())
     # an older torch lacks some of them; it does not trace them either
@@ -93,18 +133,19 @@ def decompositions(eager_random: bool) -> dict[torch._ops.OperatorBase, Callable
     kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
     table = {op: rule for op, rule in table.items() if _packet(op) not in kept}
     table |= layout_rules(table)
+    if on_device:
+        table |= rules_of_device()
     for op, rule in table.items():
         name = _packet(op).removeprefix("aten::")
-        if name in _OF_ONE_TYPE:
-            table[op] = functools.partial(_checked, rule, _OF_ONE_TYPE[name])
+        tests = [refused for refused, packets in _REFUSED if name in packets.split()]
+        if tests:
+            table[op] = functools.partial(_checked, rule, tests)
     return table if eager_random else table | random_rules()
 
 
-def _checked(rule: Callable[..., Any], places: tuple[int, ...], *args: Any, **options: Any) -> Any:
+def _checked(rule: Callable[..., Any], tests: list[Any], *args: Any, **options: Any) -> Any:
     """``rule``, left to torch where it would take operands that eager mode refuses."""
-    classes = args[1].dtype in (torch.int64, torch.uint8)
-    known = len({args[place].dtype for place in places}) == 1 if places else classes
-    return rule(*args, **options) if known else NotImplemented
+    return NotImplemented if any(refused(args) for refused in tests) else rule(*args, **options)
 
 
 def _packet(op: torch._ops.OperatorBase) -> str:

@@ -36,7 +36,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.block_diag.default: block_diag,
-        _aten.dist.default: dist,
+        _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
         _aten.frac.default: lambda x: x - x.trunc(),  # torch before 2.13: of -0.0 it is -0.0
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
         _aten.unbind_copy.int: _copied(_aten.unbind.int),
@@ -57,7 +57,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
         _aten.split_with_sizes.default: split_with_sizes,
-        _aten.unbind.int: unbind,
+        _aten.unbind.int: lambda x, dim=0: [_aten.select(x, dim, k) for k in range(x.shape[dim])],
         _aten.upsample_nearest2d.default: upsample_nearest2d,
         _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
     }
@@ -66,7 +66,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     return rules
 
 
-@functools.cache
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
     eager mode on a CPU rounds the statistics of a norm to the input's type, and lays out the
@@ -78,9 +77,8 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         for op, rule in get_decompositions(packets).items()
     }
     rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
-    rules[log_sigmoid] = functools.partial(
-        _log_sigmoid_of_device, get_decompositions([log_sigmoid])[log_sigmoid]
-    )
+    of_floats = get_decompositions([log_sigmoid])[log_sigmoid]
+    rules[log_sigmoid] = lambda x: of_floats(x.contiguous() if x.device.type == "cpu" else x)
     std_mean = _aten.std_mean.correction
     std_mean_rule = get_decompositions([std_mean])[std_mean]
     rules[std_mean] = functools.partial(_with_lost_infinities, std_mean_rule)
@@ -117,10 +115,6 @@ def _with_lost_infinities(
             last = last.narrow(d, x.shape[d] - 1, 1)
         lost = lost & (infinite.sum(dims, keepdim=True) > last.long()).view(mean.shape)
     return spread, torch.where(lost, math.nan, mean)
-
-
-def _log_sigmoid_of_device(rule: Callable[..., Any], x: Tensor) -> Any:
-    return rule(x.contiguous() if x.device.type == "cpu" else x)
 
 
 def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
@@ -203,11 +197,6 @@ def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
-def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """``dist``: the norm of the difference."""
-    return torch.linalg.vector_norm(x - other, p)
-
-
 def hash_tensor(x: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Any:
     """``hash_tensor``: the exclusive or of the elements' bits as float64 or int64."""
     if mode or x.is_complex() or x.dtype is torch.uint64 or not x.numel():
@@ -235,15 +224,10 @@ def _wide(x: Tensor) -> Tensor:
     return x.to(kind) if x.dtype.itemsize < 4 else x
 
 
-def _is_narrow(x: Tensor) -> bool:
-    """Whether nothing is added atomically in this type, or rounded after every addition."""
-    return x.dtype.itemsize < 4 and x.dtype is not torch.bool
-
-
 def _added_up(op: Callable[..., Tensor], place: int, x: Tensor, *args: Any, **options: Any) -> Any:
-    """``op``, which adds the argument at that ``place``: sums of narrow numbers are carried in 32
-    bits, and rounded once."""
-    if not _is_narrow(x):
+    """``op``, which adds the argument at that ``place``: sums of narrow numbers, which nothing adds
+    atomically, are carried in 32 bits, and rounded once."""
+    if x.dtype.itemsize >= 4 or x.dtype is torch.bool:
         return NotImplemented
     wide = (*args[:place], _wide(args[place]), *args[place + 1 :])
     return op(_wide(x), *wide, **options).to(x.dtype)
@@ -376,11 +360,6 @@ def split_with_sizes(x: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tens
         pieces.append(_aten.slice(x, dim, start, start + size))
         start += size
     return pieces
-
-
-def unbind(x: Tensor, dim: int = 0) -> list[Tensor]:
-    """Every index of one dimension selected."""
-    return [_aten.select(x, dim, k) for k in range(x.shape[dim])]
 
 
 def _factors(

@@ -21,7 +21,9 @@ _aten = torch.ops.aten
 def sorting_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     return {
-        _aten.sort.default: sort,
+        _aten.sort.default: lambda x, dim=-1, descending=False: (
+            _sorted(x, dim, descending) if _fits(x, dim, 0) else NotImplemented
+        ),
         _aten.topk.default: topk,
         _aten.kthvalue.default: kthvalue,
         _aten.median.default: _of_all(median),
@@ -45,11 +47,6 @@ def _fits(x: Tensor, dim: int, least: int = 1) -> bool:
 def _sorted(x: Tensor, dim: int, descending: bool = False) -> tuple[Tensor, Tensor]:
     values, places = _aten.sort.stable(x, stable=True, dim=dim, descending=descending)
     return values, places
-
-
-def sort(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """``sort``, stable."""
-    return _sorted(x, dim, descending) if _fits(x, dim, 0) else NotImplemented
 
 
 def topk(

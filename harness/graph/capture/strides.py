@@ -151,11 +151,6 @@ def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: 
     return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
 
 
-def _same_if_empty(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    """Eager mode returns nothing as it is."""
-    return rule(x, *args) if x.numel() else x.clone()
-
-
 def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
     """An elementwise operator whose kernel takes its operands in the other order."""
     made = rule(x, y, *args)
@@ -183,7 +178,7 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     "leaky_relu_backward": _second_first,
-    "pixel_unshuffle": _same_if_empty,
+    "pixel_unshuffle": lambda rule, x, *args: rule(x, *args) if x.numel() else x.clone(),
     "put": functools.partial(_like, 0),
     "smooth_l1_loss_backward": lambda rule, grad, x, y, *args: torch.where(
         (x - y).isnan(),

@@ -91,8 +91,8 @@ def index_add(call: Call) -> Lowered:
     tensor, index = call.tensor(0), indexing.places(call, call.tensor(2, "index"))
     source = call.tensor(3, "source")
     dim = call.dim(1, "dim", tensor.rank)
-    if not tensor.rank or not index.rank:
-        raise call.reject("a tensor without dimensions", "at least one dimension")
+    if not tensor.rank or not index.rank or source.dtype is not tensor.dtype:
+        raise call.reject("no dimensions, or two types", "at least one dimension, and one type")
     target = list(canonical(source.shape))
     at = call.read(index, (target[dim],), source.shape)
     target[dim] = indexing.position(call, at, tensor.shape[dim])
@@ -108,11 +108,11 @@ def index_put(call: Call) -> Lowered:
     tensor, values = call.tensor(0), call.tensor(2, "values")
     accumulate = call.flag(3, "accumulate")
     masks = _masks(call)
-    if masks is not None:
+    if masks is not None and (values.dtype is tensor.dtype or not accumulate):
         return _masked_put(call, masks, values, accumulate)
     indices = indexing.index_tensors(call)
-    if all(t is None for t in indices):
-        raise call.reject("no index tensors", "at least one")
+    if all(t is None for t in indices) or values.dtype is not tensor.dtype:
+        raise call.reject("no index tensors, or two types", "at least one, and one type")
     front, common = indexing.common_dimensions(indices)
     rest = [n for d, n in enumerate(tensor.shape) if d >= len(indices) or indices[d] is None]
     points = (*rest[:front], *common, *rest[front:])  # of self[indices]: of the values
