@@ -106,6 +106,14 @@ def read_error(path: Path, error: Exception, what: str, remedy: str) -> RecordEr
     return RecordError(f"{what} cannot be read", str(path), got, remedy=remedy)
 
 
+def holds(path: Path, data: bytes) -> bool:
+    """Whether there is a file at ``path`` that holds just that."""
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
+
+
 def readable(load: Callable[[Path], T], paths: Iterable[Path]) -> Iterator[T]:
     """What ``load`` makes of each of ``paths``; files that cannot be read are passed over."""
     for path in paths:

@@ -11,8 +11,9 @@ from pathlib import Path
 from harness.calibration import record
 from harness.calibration.judging import judged
 from harness.calibration.record import Calibration, Cell, CellJob, Subject
+from harness.devices.job import tried
 from harness.devices.pool import Pool
-from harness.errors import HarnessError, NoDevice, UsageError
+from harness.errors import HarnessError, UsageError
 from harness.measure.jobs import DeviceFacts, Effort, fresh_processes, gpu
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
@@ -116,13 +117,10 @@ def measure(
                     continue
                 one = chosen[number]
                 key = one.subject.key
-                try:
-                    found = pool.run(_job(one, process, effort, known.get(key, 0.0)))
-                except NoDevice:
-                    raise
-                except HarnessError as error:
+                found = tried(pool.run, _job(one, process, effort, known.get(key, 0.0)))
+                if isinstance(found, HarnessError):
                     failed.add(key)
-                    found = Cell(process, key, reason=one_line(error))
+                    found = Cell(process, key, reason=one_line(found))
                 known[key] = found.ms
                 kept[asked(process, number)] = found
 

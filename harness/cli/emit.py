@@ -12,7 +12,7 @@ import typer
 from harness.cli.arguments import GraphName, Suite, TargetName
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import HarnessError
-from harness.files import write_atomically
+from harness.files import holds, write_atomically
 from harness.report import output
 from harness.report.output import Report
 from harness.table import Block, Column, Table, Text, plural
@@ -129,20 +129,13 @@ def _free_name(folder: Path, taken: dict[str, EmittedModule], module: EmittedMod
         if name in taken:
             free = taken[name].text == module.text
         else:
-            free = not path.exists() or _text(path) == module.text
+            free = not path.exists() or holds(path, module.text.encode())
             there = there or not free
         if free:
             if there:
                 output.note(f"{module.name}.py is there with another text: written as {name}.py")
             return name
     raise AssertionError("itertools.count ended")
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _write_binaries(

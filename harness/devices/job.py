@@ -11,10 +11,11 @@ import abc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, ParamSpec, Self, TypeAlias, TypeVar
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NoDevice
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -94,6 +95,16 @@ class Context:
             self._made[make] = make(self)
         found: T = self._made[make]
         return found
+
+
+def tried(ask: Callable[P, T], *args: P.args, **given: P.kwargs) -> T | HarnessError:
+    """What a device answers, or why it has no answer. Raises ``NoDevice``."""
+    try:
+        return ask(*args, **given)
+    except NoDevice:
+        raise
+    except HarnessError as error:
+        return error
 
 
 class Closing(abc.ABC):

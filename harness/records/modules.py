@@ -54,7 +54,7 @@ def facts(text: str) -> ModuleFacts:
         written if isinstance(written, str) else code_hash(text),
         str(region),
         tuple(nodes or ()),
-        _best(text),
+        next(iter(offered(text)), None),
         text[start : text.find("\n]", start)] if start >= 0 else "",
     )
 
@@ -80,16 +80,13 @@ def candidates(text: str) -> str:
     return "\n".join(lines)
 
 
-def _best(text: str) -> dict[str, int] | None:
-    start = text.find("\nCONFIGS = [")
-    first, last = text.find("{", start), text.find("}", start)
-    if start < 0 or not start < first < last:
-        return None
+def offered(text: str) -> list[dict[str, int]]:
+    """The configurations of the module ``text``; none where they cannot be read."""
     try:
-        found = ast.literal_eval(text[first : last + 1])
-        return {str(name): int(value) for name, value in found.items()}
+        found = stated(text, "CONFIGS") or ast.literal_eval(f"[{candidates(text)}]")
+        return [{str(name): int(value) for name, value in one.items()} for one in found]
     except (ValueError, SyntaxError, TypeError, AttributeError):
-        return None
+        return []
 
 
 def code_hash(text: str) -> str:

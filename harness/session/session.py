@@ -8,16 +8,16 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import queue
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from harness.devices.job import tried
 from harness.devices.queue import Answer, Inbox, Queue
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from harness.measure.peers.pool import PeerPool
     from harness.session.cuda import CudaDevice
     from harness.session.entries import Entry
-
-T = TypeVar("T")
 
 NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
 NO_ASSEMBLY = "inline assembly: Triton's interpreter has none"
@@ -148,7 +146,7 @@ class Session:
         else:
             progress.comparing = self.peers is not None
             for number, kernel in enumerate(compiled.kernels):
-                found = _answer(functools.partial(self.device.check, kernel.module))
+                found = tried(self.device.check, kernel.module)
                 noted = replace(kernels[number], check_note=ON_DEVICE)
                 kernels[number] = _with_answer(noted, found, is_check=True)
                 yield from self._arrived(wait=False)
@@ -302,24 +300,16 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
             raise TypeError(f"an answer of type {type(value).__name__}")
 
 
-def _answer(ask: Callable[[], T]) -> T | HarnessError:
-    """What a device answers, or why it has no answer. Raises ``NoDevice``."""
-    try:
-        return ask()
-    except NoDevice:
-        raise
-    except HarnessError as error:
-        return error
-
-
 def _timed(
     device: CudaDevice, kernel: CompiledKernel, record: KernelRecord
 ) -> tuple[KernelRecord, Config | None]:
     module, given = kernel.module, kernel.config
     if record.max_error is None:
         return record, None  # it could not be run
-    known = functools.partial(device.again, module.text, module.name, given) if given else None
-    timing = _answer(known or functools.partial(device.time, module, *kernel.earlier))
+    if given:
+        timing = tried(device.again, module.text, module.name, given)
+    else:
+        timing = tried(device.time, module, *kernel.earlier)
     if isinstance(timing, HarnessError):
         return replace(record, reason=one_line(timing)), None
     record = replace(record, config=config_dict(timing.config), trials=timing.trials)
@@ -345,7 +335,7 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
                 if _is_timed(kernel):
                     key = (kernel.module, str(kernel.config))
                     if key not in known:
-                        known[key] = _answer(functools.partial(_again, device, kernel, process))
+                        known[key] = tried(_again, device, kernel, process)
                     kernel, event = _joined(graph.name, kernel, known[key])
                     yield event
                 kernels.append(kernel)

@@ -8,7 +8,6 @@ the answer is ``UNSURE``, never a guess. docs/why.md has the rules.
 
 from __future__ import annotations
 
-import ast
 import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -280,7 +279,7 @@ def _separated(match: Match, code: Sequence[Label], moved: _Movement) -> tuple[L
     if Label.CONFIGURATION not in code or len(others) != 1:
         return Label.UNSURE, ["several things changed at once, and nothing recorded separates them"]
     one, other = match.a[0], match.b[0]
-    ours, theirs = _offered(one), _offered(other)
+    ours, theirs = modules.offered(one.module), modules.offered(other.module)
     if one.config in ours and one.config not in theirs:
         return others[0], ["B's module does not offer A's configuration: the choice follows"]
     pinned, then, now = (
@@ -313,15 +312,6 @@ def _error(trial: Trial) -> float:
         return trial.error / trial.time
     found = standard_error(trial.samples_ms)
     return found / trial.time if trial.time and math.isfinite(found) else _TRIAL_ERROR
-
-
-def _offered(kernel: KernelRecord) -> list[dict[str, int]]:
-    text = modules.candidates(kernel.module)
-    try:
-        found = ast.literal_eval(f"[{text}]")
-    except (ValueError, SyntaxError):
-        return []
-    return list(found)
 
 
 def _lone(found: Comparison, missing_in: str, graph: str, kernel: KernelRecord) -> Why:

@@ -10,9 +10,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness.compiled import CompiledRegion
-from harness.devices.job import BESIDE_TIMING, Closing, Device, cores
+from harness.devices.job import BESIDE_TIMING, Closing, Device, cores, tried
 from harness.devices.pool import Pool
-from harness.errors import HarnessError, NoDevice
+from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.measure.jobs import OpenDevice, gpu
 from harness.measure.noise.processes import combined
@@ -104,14 +104,11 @@ class PeerPool(Closing):
         """The compilers called ``names`` in one process, and in another where that is lost."""
         lost: dict[str, RegionRecord] = {}
         while left := [name for name in names if name not in lost]:
-            try:
-                job = CompareJob(one.work, tuple(left), dict(configs), seconds=self._seconds)
-                found: dict[str, RegionRecord] = worker.run(job)
-                return found | lost
-            except NoDevice:
-                raise
-            except HarnessError as error:
-                lost.update(_blamed(left, error))
+            job = CompareJob(one.work, tuple(left), dict(configs), seconds=self._seconds)
+            found = tried(worker.run, job)
+            if not isinstance(found, HarnessError):
+                return {**found, **lost}
+            lost.update(_blamed(left, found))
         return lost
 
 

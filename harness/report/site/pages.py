@@ -18,7 +18,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from harness.errors import RecordError, UsageError
-from harness.files import write_atomically, write_error
+from harness.files import holds, write_atomically, write_error
 from harness.ir.reach import grouped
 from harness.measure.peers.names import INDUCTOR, SUBJECTS
 from harness.measure.peers.ratios import by_region, ratios, roll_up
@@ -78,7 +78,7 @@ def write(
     for below, site, tonight in sites:
         for name, content in _files(environment, site, tonight, step):
             path = Path(below, name)
-            made[path.as_posix()] = new = not _holds(folder / path, content)
+            made[path.as_posix()] = new = not holds(folder / path, content)
             if new:
                 _put(folder / path, content)
     removed = _remove(folder, [name for name in known if name not in made])
@@ -96,13 +96,6 @@ def _put(path: Path, content: bytes) -> None:
         path.write_bytes(content)
     except OSError as error:
         raise write_error(path, error) from error
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    try:
-        return path.read_bytes() == content
-    except OSError:
-        return False
 
 
 def _remove(folder: Path, names: Sequence[str]) -> int:
