@@ -1,1 +1,1 @@
-"""Thin commands: each reads its arguments, calls one room, and prints."""
+"""Thin commands: each reads its arguments, calls one package, and prints."""

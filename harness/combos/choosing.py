@@ -19,6 +19,7 @@ from harness.graph.model import Graph, Region
 from harness.graph.views import root_name
 from harness.ir.affine import size_hint
 from harness.ir.program import Role
+from harness.ir.reach import grouped
 from harness.target import Target
 from harness.tiling.plan import ArgumentKind, Category
 
@@ -168,9 +169,7 @@ def _levels(region: CompiledRegion) -> list[int]:
 
 def _packed(found: Mapping[_Place, Launch]) -> Iterator[list[_Place]]:
     """Launches in as few combos as their arguments and kernels allow, equal kernels together."""
-    order: dict[str, list[_Place]] = {}
-    for place, launch in found.items():
-        order.setdefault(launch.kernel.name, []).append(place)
+    order = grouped(found, lambda place: found[place].kernel.name)
     taken: list[_Place] = []
     kernels: set[str] = set()
     width = 0

@@ -13,7 +13,7 @@ import sympy
 from harness.ir.index_bounds import numeric, tidy
 from harness.ir.nodes import Axis
 from harness.ir.program import Buffer
-from harness.ir.reach import joined
+from harness.ir.reach import grouped, joined
 from harness.ir.simplify import Simplifier
 
 Sizes = Mapping[sympy.Symbol, int]
@@ -75,13 +75,8 @@ def distinct_elements(accesses: Sequence[Access], sizes: Sizes | None = None) ->
 
 
 def _side(accesses: Iterable[Access], sizes: Sizes) -> int:
-    groups: dict[str, list[Access]] = {}
-    for access in accesses:
-        groups.setdefault(access.buffer.name, []).append(access)
-    return sum(
-        distinct_elements(group, sizes) * group[0].buffer.dtype.itemsize
-        for group in groups.values()
-    )
+    groups = grouped(accesses, lambda access: access.buffer.name).values()
+    return sum(distinct_elements(group, sizes) * group[0].buffer.dtype.itemsize for group in groups)
 
 
 def _storage(buffer: Buffer, sizes: Sizes) -> int:

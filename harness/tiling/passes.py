@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import sympy
 
 from harness.ir.nodes import Load, Masked, Reduce, ReduceKind, Store, Value, store_roots, walk
+from harness.ir.reach import grouped
 from harness.tiling.plan import PlanSegment
 
 Loaded = set[tuple[str, sympy.Expr]]
@@ -22,11 +23,8 @@ def reduction_key(reduce: Reduce) -> ReductionKey:
 
 def components(stores: Iterable[Store]) -> dict[ReductionKey, list[Reduce]]:
     """Every reduction of ``stores``: the components of it that they use."""
-    table: dict[ReductionKey, list[Reduce]] = {}
-    for value in walk(store_roots(stores)):
-        if isinstance(value, Reduce):
-            table.setdefault(reduction_key(value), []).append(value)
-    return table
+    every = (value for value in walk(store_roots(stores)) if isinstance(value, Reduce))
+    return grouped(every, reduction_key)
 
 
 def loaded_by_segment(segments: Sequence[PlanSegment]) -> list[Loaded]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, fx
 
 import harness.graph.random  # noqa: F401 - registers the operators
+from harness.ir.reach import grouped
 
 _aten, _own = torch.ops.aten, torch.ops.harness
 Rule = Callable[..., Any]
@@ -250,10 +251,7 @@ def rrelu_with_noise_functional(
 def gather_seeds(gm: fx.GraphModule) -> None:
     """Draw all seeds of a graph at once, where the first is drawn."""
     nodes = [n for n in gm.graph.nodes if n.target is _own.seeds.default]
-    by_device: dict[Any, list[fx.Node]] = {}
-    for node in nodes:
-        by_device.setdefault(node.kwargs["device"], []).append(node)
-    for first, *others in by_device.values():
+    for first, *others in grouped(nodes, lambda node: node.kwargs["device"]).values():
         values, count = list(first.meta["val"]), len(first.meta["val"])
         for node in others:
             for part in list(node.users):

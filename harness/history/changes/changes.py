@@ -1,5 +1,5 @@
 """What changed in the history of the runs, where, by how much, and what else changed there.
-Quantities with noise are judged by ``track.changepoints``; static ones are exact. A change for the
+Quantities with noise are judged by ``changepoints``; static ones are exact. A change for the
 worse that was neither waived nor recovered since is a regression."""
 
 from __future__ import annotations
