@@ -210,6 +210,20 @@ def test_a_mean_of_statistics_is_scaled_by_sizes(compiler: Compiler) -> None:
     assert len(compiler.compiled) == 2
 
 
+def test_a_factor_of_a_sum_that_follows_from_sizes_is_compiled_once(compiler: Compiler) -> None:
+    def f(x: torch.Tensor, y: torch.Tensor) -> Any:
+        n = x.shape[0]
+        scaled = torch.add(x, y, alpha=n / 2), torch.sub(x, y, alpha=n), x.add(1, alpha=n)
+        return *scaled, torch.rsub(x, y, alpha=n / 2), y.clone().add_(x, alpha=n * 0.3)
+
+    run = torch.compile(f, backend=compiler, dynamic=True)
+    for n in (4, 5, 7):
+        x, y = torch.randn(n, 3), torch.randn(n, 3)
+        torch.testing.assert_close(run(x, y), f(x, y))
+        torch.testing.assert_close(run((x * 9).int(), y), f((x * 9).int(), y))
+    assert len(compiler.compiled) == 2
+
+
 def test_what_cannot_be_generated_for_every_size_is_specialised_and_said(
     compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

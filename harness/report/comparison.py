@@ -295,14 +295,12 @@ def _sums(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]
         (*_, (_, model)) = [s for s in scopes(rollup.name, "") if s[0] == "model"]
         return rollup.level in (SUITE, "model") or (rollup.level == "graph" and model not in models)
 
-    def is_alone(rollup: Rollup) -> bool:
-        """Whether it is SLOWER and none of its kernels is."""
-        return rollup.verdict is Verdict.SLOWER and (rollup.level, rollup.name) not in slower
-
     made = [
         {**documents.rollup_document(r), "slower": slower.get((r.level, r.name), [])}
         for r in sorted(found.rollups, key=lambda r: r.level != SUITE)
-        if view.everything or is_widest(r) or is_alone(r)
+        if view.everything
+        or is_widest(r)
+        or (r.verdict is Verdict.SLOWER and (r.level, r.name) not in slower)
     ]
     quiet = ("SAME", "RETUNED", "UNSURE")
     shown = [r for r in made if view.everything or r["slower"] or r["verdict"] not in quiet]

@@ -156,3 +156,15 @@ def test_an_expanded_operand_of_another_type_lies_in_order(
     x, y = torch.arange(7)[:, None].to(dtype), torch.randn(3, 7).t()
     assert differences(function, [x, y], compiler) == []
     assert not any(report.eager for report in compiler.reports)
+
+
+def test_an_expanded_operand_of_bools_lies_in_order_but_what_is_chosen_by(
+    compiler: Compiler,
+) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        made = (x * y, x == y, torch.logical_and(x, y), torch.atan2(x, y), y * x, x & (y > 0))
+        return *made, torch.where(x, y, 2.0), torch.where(x, y.double(), y)
+
+    y = torch.randn(3, 7).t()
+    for x in (torch.arange(3)[None] > 1, torch.arange(7)[:, None] > 1, torch.tensor(True)):
+        assert differences(function, [x.expand(y.shape), y], compiler) == []

@@ -4,6 +4,7 @@ of tensors with the signature of the operator it stands for."""
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,13 +46,18 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             op: functools.partial(_filled, op)
             for op in (_aten.full.default, _aten.full_like.default)
         },
+        **{op: functools.partial(_scaled, op) for op in (_aten.add.Tensor, _aten.sub.Tensor)},
         _aten.clamp.default: functools.partial(_by_tensors, _aten.clamp.Tensor),
         _aten.pow.Tensor_Scalar: functools.partial(_by_tensors, _aten.pow.Tensor_Tensor),
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
         _aten.index_add.default: index_add,
-        _aten.index_put.default: index_put,
+        _aten.index_put.default: lambda x, indices, values, accumulate=False: (
+            _added_up(_aten.index_put, 1, x, indices, values, True)
+            if accumulate
+            else NotImplemented
+        ),
         _aten.ldexp.Tensor: ldexp,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
@@ -176,6 +182,14 @@ def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) ->
     return _aten.mul.Tensor(ones, value).to(ones.dtype)
 
 
+def _scaled(op: Callable[..., Any], x: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """A sum with a factor that follows from unknown sizes: of a product, which kernels have."""
+    if not isinstance(alpha, torch.SymFloat | torch.SymInt):
+        return NotImplemented
+    wide: Any = other.to(torch.result_type(x, other)) if isinstance(other, Tensor) else other
+    return op(x, wide * alpha)
+
+
 def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
     """``op`` of numbers that follow from unknown sizes, which kernels read as tensors."""
     if not x.is_floating_point() or not any(isinstance(one, torch.SymFloat) for one in given):
@@ -188,11 +202,8 @@ def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
     """The rule of an operator that copies what ``view`` shows."""
 
     def rule(*args: Any, **options: Any) -> Any:
-        made = view(*args, **options)
-        in_order = torch.contiguous_format
-        if isinstance(made, Tensor):
-            return made.clone(memory_format=in_order)
-        return [one.clone(memory_format=in_order) for one in made]
+        in_order = functools.partial(torch.clone, memory_format=torch.contiguous_format)
+        return torch.utils._pytree.tree_map(in_order, view(*args, **options))
 
     return rule
 
@@ -240,13 +251,6 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any 
         made = _aten.index_add(x if x.dim() else x.view(1), dim, line, whole, alpha=alpha)
         return made.view_as(x)
     return _added_up(_aten.index_add, 2, x, dim, index, source, alpha=alpha)
-
-
-def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
-    """What is added up alone."""
-    if not accumulate:
-        return NotImplemented
-    return _added_up(_aten.index_put, 1, x, indices, values, True)
 
 
 def native_layer_norm(
@@ -355,11 +359,8 @@ def split(x: Tensor, size: int, dim: int = 0) -> list[Tensor]:
 
 def split_with_sizes(x: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
     """Consecutive slices of the given sizes."""
-    pieces, start = [], 0
-    for size in sizes:
-        pieces.append(_aten.slice(x, dim, start, start + size))
-        start += size
-    return pieces
+    ends = zip(sizes, itertools.accumulate(sizes), strict=True)
+    return [_aten.slice(x, dim, end - size, end) for size, end in ends]
 
 
 def _factors(

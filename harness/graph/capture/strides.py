@@ -241,7 +241,7 @@ def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Nod
         # A number to the power of a tensor is in order, whatever the tensor's strides are; ldexp
         # of other types takes a tensor to that power.
         tensors[-1:] = [tensors[-1].new_empty(tensors[-1].shape)] * 2
-    stride = _wanted(node.meta["val"], tensors)
+    stride = _wanted(node.meta["val"], tensors, target is torch.ops.aten.where.self)
     if stride is not None:
         _lay_out(node, stride, changed)
 
@@ -329,9 +329,9 @@ def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
     _lay_out(node, stride if dims else value.stride(), changed)
 
 
-def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
-    """The strides that eager mode gives an elementwise ``value`` of ``tensors``; None if it has
-    them, or nothing is known."""
+def _wanted(value: Any, tensors: Sequence[Tensor], chosen: bool = False) -> tuple[int, ...] | None:
+    """The strides that eager mode gives an elementwise ``value`` of ``tensors`` (the first of which
+    they are ``chosen`` by); None if it has them, or nothing is known."""
     if not isinstance(value, Tensor) or not tensors or not _are_known((*tensors, value)):
         return None
     if not value.numel() or value.dim() < max(t.dim() for t in tensors):  # a loss that is added up
@@ -342,11 +342,12 @@ def _wanted(value: Any, tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
     if tensors[0].device.type == "cpu":
         # Eager mode copies those of another type than the common one, which leaves no gaps. (What
         # is chosen by keeps its type.)
-        types = [t.dtype for t in tensors if t.dim() and t.dtype is not torch.bool]
+        typed = range(chosen, len(tensors))
+        types = [tensors[n].dtype for n in typed if tensors[n].dim()]
         common = functools.reduce(torch.promote_types, types, torch.bool)
-        for n, (t, own) in enumerate(zip(tensors, operands, strict=True)):
-            if t.dtype not in (common, torch.bool) and not _is_dense(*own):
-                operands[n] = own[0], elementwise_strides(own[0], [own])
+        for n in typed:
+            if tensors[n].dtype is not common and not _is_dense(*operands[n]):
+                operands[n] = operands[n][0], elementwise_strides(operands[n][0], [operands[n]])
     return elementwise_strides(shape, operands)
 
 
