@@ -68,13 +68,41 @@ def test_index_mismatch_of_a_transposed_read() -> None:
     assert_same(program, made)
 
 
+def _of_other_shapes(rows: int, columns: int) -> Schedule:
+    """A nest over 4 x 6 points, and one over as many in other loops that reads what it writes."""
+    m = Maker()
+    x, y = m.input("x", 4, 6, stride=(1, 8)), m.input("y", rows, columns, stride=(1, 2 * rows))
+    a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
+    b = m.pointwise("b", [a.viewed(rows, columns), y], lambda v, u: m.op(Op.ADD, v, u))
+    program = m.program(b)
+    made = schedule(program, H100)
+    assert_same(program, made)
+    return made
+
+
+@pytest.mark.parametrize(("shape", "split"), [((2, 12), (2, 2, 6)), ((8, 3), (4, 2, 3))])
+def test_loops_of_other_shapes_are_split_where_sizes_divide(
+    shape: tuple[int, int], split: tuple[int, ...]
+) -> None:
+    (group,) = _of_other_shapes(*shape).groups
+    assert tuple(axis.size for axis in group.axes) == split
+
+
 def test_index_mismatch_of_sizes_that_do_not_divide() -> None:
+    made = _of_other_shapes(3, 8)
+    assert len(made.groups) == 2
+    reason = rejected(made, "index mismatch").reason
+    assert reason == "the loops (4, 6) and (3, 8) cannot be split to common sizes"
+
+
+def test_index_mismatch_of_a_view_that_is_transposed() -> None:
     m = Maker()
     x = m.input("x", 4, 6, stride=(1, 8))
     a = m.pointwise("a", [x], lambda v: m.op(Op.TANH, v))
     b = m.pointwise("b", [a.viewed(3, 8).permuted(1, 0)], lambda v: m.op(Op.SIN, v))
     program = m.program(b)
     made = schedule(program, H100)
+    assert "n1 reads a elsewhere than n0 writes it" in rejected(made, "index mismatch").reason
     assert_same(program, made)
 
 
