@@ -141,3 +141,17 @@ def test_the_interpreter_adds_a_row_up_in_a_tree_as_a_device_does(devices: Devic
     found = torch.compile(lambda x: x.cumsum(0), backend=Compiler(devices=devices))(x)
     exact = x.double().cumsum(0)
     assert ((found - exact) / exact).abs().max() < 1e-6  # one after the other: 4e-5
+
+
+RANKING: dict[str, Function] = {
+    "the largest": lambda x: x.erf().cummax(1)[1],
+    "the smallest": lambda x: x.erf().neg().cummin(1)[1],
+    "an order": lambda x: x.erf().sort(dim=1, stable=True)[1],
+}
+
+
+@pytest.mark.parametrize("name", RANKING)
+def test_computed_numbers_that_are_equal_in_16_bits_are_ties(compiler: Compiler, name: str) -> None:
+    # Of erf in float32, which a kernel has, no two are equal.
+    x = torch.linspace(-2.7, -3.2, 35).half().view(1, 7, 5)
+    _same([torch.compile(RANKING[name], backend=compiler)(x)], [RANKING[name](x)])

@@ -72,7 +72,8 @@ class _Row:
 
 
 def _row(call: Call, dtype: DType | None, dim_at: int, default: int | None = None) -> _Row:
-    """The first argument, converted to ``dtype``, along the dimension in argument ``dim_at``."""
+    """The first argument along the dimension in argument ``dim_at``, converted to ``dtype`` or
+    to be ranked: what is equal in 16 bits is a tie, as in eager mode."""
     tensor = call.tensor(0)
     missing = () if default is None else (default,)
     return _along(call, tensor, dtype, call.dim(dim_at, "dim", tensor.rank, *missing))
@@ -84,7 +85,8 @@ def _along(call: Call, tensor: Tensor, dtype: DType | None, dim: int) -> _Row:
         index = list(canonical(tensor.shape))
         index[dim] = inner_variable(0)
         value = call.read(tensor, tuple(index), tensor.shape, (size,))
-    return _Row(call, dim, size, value if dtype is None else call.scalar.cast(value, dtype))
+    ranked = call.rounded(value, tensor.dtype)
+    return _Row(call, dim, size, ranked if dtype is None else call.scalar.cast(value, dtype))
 
 
 def cumulative(kind: ScanKind) -> Rule:
