@@ -21,6 +21,7 @@ Function = Callable[..., Any]
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
 _ERROR = re.compile(r"(?:.*; compiled: )?(.{0,500})")
 _ZEROS = "zeros instead of None"
+_OUTSIDE = re.compile("IndexError|are out of bounds for storage")
 _DECIMALS = re.compile(r"-?\d+\.\d+(e[+-]\d+)?")
 
 
@@ -121,7 +122,7 @@ def _known(lines: Sequence[str], own: Sequence[str], refused: Sequence[str]) -> 
         if _DECIMALS.sub(_short, line) in alike
         or any(_NUMBERS.sub("#", _ERROR.findall(line)[0]) in text for text in raised)
         or (raised and line.endswith(_ZEROS))
-        or ("IndexOutOfRange" in line and any("IndexError" in text for text in raised))
+        or ("IndexOutOfRange" in line and any(_OUTSIDE.search(text) for text in raised))
     )
 
 

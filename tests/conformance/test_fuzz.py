@@ -224,6 +224,16 @@ def test_every_kind_of_statement_is_made() -> None:
         assert part in text, part
 
 
+def test_a_view_by_strides_beyond_what_tracing_made_anew_is_torchs_own() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:  # reads between x's elements
+        x.cumsum_(-1)
+        return x.as_strided((2, 2), (1, 1)).clone()
+
+    line = "eager: a result; compiled: IndexOutOfRange: an index is out of range"
+    assert torchs_own(function, [torch.ones(3)[::2]], [line]) == (line,)
+    assert torchs_own(lambda x: x * 1, [torch.ones(3)[::2]], [line]) == ()
+
+
 def test_what_differs_behind_a_graph_that_tracing_refuses_is_torchs_own_too() -> None:
     def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         pairs = x.clone().unfold(0, 2, 1)
