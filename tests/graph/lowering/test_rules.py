@@ -11,6 +11,7 @@ from harness.graph.replay import operator_function
 
 SOMETIMES_WHOLE = {
     "aten._adaptive_avg_pool2d.default",
+    "aten.add.Tensor",
     "aten.clamp.default",
     "aten.full.default",
     "aten.full_like.default",
@@ -20,6 +21,7 @@ SOMETIMES_WHOLE = {
     "aten.pow.Tensor_Scalar",
     "aten.scatter_add.default",
     "aten.scatter_reduce.two",
+    "aten.sub.Tensor",
 }
 """Taken apart in some forms alone: with windows of several sizes, of integers, in 16 bits, with
 numbers that follow from unknown sizes."""
