@@ -93,3 +93,50 @@ def test_what_is_read_by_others_is_read_before_it_changes(
     found = torch.compile(function, backend=compiler, fullgraph=True)(ours)
     torch.testing.assert_close(found, function(theirs))
     torch.testing.assert_close(ours, theirs)
+
+
+def windows_with_gaps(x: torch.Tensor) -> torch.Tensor:
+    x.unfold(1, 1, 2).clamp_(-1, 1)
+    return x + 1
+
+
+def windows_of_part(x: torch.Tensor) -> torch.Tensor:
+    """The last column is in no window; the first row is before the part."""
+    windows = x[1:].unfold(-1, 2, 3)
+    windows[..., 1] = 3
+    windows.transpose(0, 2).__imul__(2)
+    x += 1
+    return windows
+
+
+def windows_of_made(x: torch.Tensor) -> torch.Tensor:
+    y = x.t() * 2
+    torch.nn.functional.relu(y.unfold(0, 1, 4), inplace=True)
+    return y.sum(0)
+
+
+def windows_at_the_end(x: torch.Tensor) -> torch.Tensor:
+    """The last window has no whole step behind it."""
+    y = x * 2
+    y.unfold(1, 3, 5).neg_()
+    return y
+
+
+@pytest.mark.parametrize(
+    "function", [windows_with_gaps, windows_of_part, windows_of_made, windows_at_the_end]
+)
+@pytest.mark.parametrize("gradient", [False, True])
+def test_what_is_in_no_window_stays_when_windows_are_written(
+    compiler: Compiler, function: Function, gradient: bool
+) -> None:
+    made = torch.randn(9, 20)[2:, 3:16].requires_grad_(gradient)
+    own = made.detach().clone().requires_grad_(gradient)
+    ours, theirs = (x * 1 if gradient else x for x in (made, own))
+    compiled = torch.compile(function, backend=compiler, fullgraph=True)
+    found, wanted = compiled(ours), function(theirs)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(ours, theirs)
+    if gradient:
+        (a,) = torch.autograd.grad(found.square().sum() + ours.sum(), made)
+        (b,) = torch.autograd.grad(wanted.square().sum() + theirs.sum(), own)
+        torch.testing.assert_close(a, b)

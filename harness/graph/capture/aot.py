@@ -35,7 +35,7 @@ from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
-from harness.graph.capture.scattering import counted_masks, fill_masks
+from harness.graph.capture.scattering import counted_masks, writes
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -209,7 +209,7 @@ def compile_joint(
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
-    for rewrite in (dense_masks, resampled, fill_masks):
+    for rewrite in (dense_masks, resampled, writes):
         rewrite(gm)
     table = decompositions(eager_random, on_device=True) | _list_rules()
     fixed = [False]  # whether gradients that do not exist are not made up

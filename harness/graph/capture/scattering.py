@@ -31,13 +31,38 @@ def scattering_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     }
 
 
-def fill_masks(gm: fx.GraphModule) -> None:
+def writes(gm: fx.GraphModule) -> None:
     """Have ``x[mask] = value`` choose by the mask where one value goes to all places: autograd
-    would gather a row for each, and not knowing how many there are stops tracing."""
-    for node in gm.graph.nodes:
+    would gather a row for each, and not knowing how many there are stops tracing. And have
+    windows that may be written be views by strides: tracing puts a zero wherever no window is."""
+    written: set[fx.Node] = set()  # what is written, or something made of it
+    for node in reversed(gm.graph.nodes):
+        name = str(getattr(node.target, "__name__", node.target))
+        changes = name.endswith("_") or bool(node.kwargs.keys() & {"inplace", "out"})
+        if getattr(node.target, "__module__", "") == "_operator":
+            changes |= name.startswith("i") or name == "setitem"  # iadd and the like
+        if changes or not written.isdisjoint(node.users):
+            written.add(node)
         if node.target is operator.setitem:
             node.target = _assign
+        elif node.op == "call_method" and name == "unfold" and node in written:
+            node.op, node.target = "call_function", _windows
     gm.recompile()
+
+
+def _windows(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    seen, strides = x.unfold(dimension, size, step), x.stride()
+    if not strides:
+        return seen
+    at = dimension % x.dim()
+    number = seen.shape[at]
+    if size == 1:
+        return x[(slice(None),) * at + (slice(None, None, step),)].unsqueeze(-1)
+    if size <= step and statically_known_true(number * step <= x.shape[at]):
+        cut = torch.unflatten(x.narrow(at, 0, number * step), at, (number, step))
+        return cut.narrow(at + 1, 0, size).movedim(at + 1, -1)
+    strides = (*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at])
+    return x.as_strided(seen.shape, strides, x.storage_offset())  # no view of which may be written
 
 
 def _assign(x: Any, index: Any, value: Any) -> None:
