@@ -16,7 +16,7 @@ from harness.calibration import record as calibrations
 from harness.calibration.record import Calibration, Cell
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
-from harness.errors import NoDevice
+from harness.errors import NoDevice, UsageError
 from harness.measure.jobs import DeviceFacts, Effort
 from harness.options import Options
 from harness.records.lines import Kept
@@ -68,10 +68,11 @@ def calibrate(
     harness calibrate --resume
     harness calibrate --sessions 8 --every 3
     """
-    options = answer.options
     options = dataclasses.replace(
-        options, commit=commit or options.commit, jobs=jobs or options.jobs
+        answer.options, commit=commit or answer.options.commit, jobs=jobs or answer.options.jobs
     )
+    if sessions == 0 and (graphs or answer.only):
+        raise UsageError("--sessions 0 judges all that is recorded", remedy="choose no kernels")
 
     def tell(found: Calibration, path: Path) -> None:
         answer.tell(calibration_report(found, path, everything=everything, only=answer.only))

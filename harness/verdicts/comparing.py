@@ -349,8 +349,7 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
             "another GPU of the same kind: compare with harness confirm before blaming code"
         )
     if noise is None:
-        timed = (any(kernel.sets for kernel in run.kernels) for run in (a, b))
-        bare = [label for label, has_times in zip("AB", timed, strict=True) if not has_times]
+        bare = [side for side, run in (("A", a), ("B", b)) if not any(k.sets for k in run.kernels)]
         if bare:
             notes.append(
                 f"{' and '.join(bare)} without times: compare binaries with --static, or time "

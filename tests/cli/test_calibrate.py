@@ -258,6 +258,9 @@ def test_whole_measurements_are_repeated_and_held_against_each_other(
     said = " ".join(answer.out.split())
     assert "3 whole measurements on 1 boards" in said
     assert "0 of 20 tables hold a false SLOWER or FASTER" in said
+    refused = harness("calibrate", "nosuch", "--sessions", "0")
+    assert refused.status == 2, "names would choose nothing there, unread"
+    assert "--sessions 0 judges all that is recorded" in refused.err
     document = harness("calibrate", "--sessions", "0", "--json").json()
     assert sum(one["tables"]["kernels"] for one in document["between"]) == 20
 
