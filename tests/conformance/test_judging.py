@@ -223,6 +223,14 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.cumsum(0).sin().view(torch.int16),
         lambda x: x.float().cumsum(0).sin().bfloat16().view(torch.int16), [HALF],
     ),
+    "the sign of a negated NaN of 16 bits": (
+        lambda n: [n.view(torch.float16).neg_(), n.view(torch.float64).clone()][1],
+        lambda n: [
+            n.view(torch.float16).neg_(),
+            n.where(n != 0x7EFA - 2**15, 0x7EFA).view(torch.float64),
+        ][1],
+        [torch.tensor([0, 0, 0x7EFA, 0x3FE0], dtype=torch.int16)],
+    ),
     "elements that vectors make NaN": (
         lambda x: x % 0.5, lambda x: torch.fmod(x, 0.5) % 0.5, [SPECIAL]
     ),
@@ -369,3 +377,14 @@ def test_a_product_of_integers_that_overflows_in_another_order() -> None:
 
     assert found(product, lambda x: product(x.flip(1)), x) == []
     assert found(product, lambda x: product(x.flip(1)) + 1, x) != []
+
+
+def test_bits_of_computed_numbers_a_few_units_off() -> None:
+    x, units = torch.linspace(0.1, 1.4, 63), torch.arange(63) % 9 - 4
+
+    def bits() -> list[torch.Tensor]:
+        return [x.sin().view(torch.int32)]
+
+    judge = Judge(bits, bits(), True)
+    assert judge.is_right(0, bits()[0] + units)
+    assert not judge.is_right(0, bits()[0] + units * 1000)
