@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from harness.backend import Compiler
+from harness.errors import FallbackWarning
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
@@ -140,3 +141,18 @@ def test_what_is_in_no_window_stays_when_windows_are_written(
         (a,) = torch.autograd.grad(found.square().sum() + ours.sum(), made)
         (b,) = torch.autograd.grad(wanted.square().sum() + theirs.sum(), own)
         torch.testing.assert_close(a, b)
+
+
+def test_overlapping_windows_are_written_by_torch() -> None:
+    """Each element is in two windows: what one of them still has would hide what is written."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        x.unfold(0, 2, 1).transpose(0, -1)[..., 1:].diagonal()[None].fill_(-2.5)
+        return x + 1
+
+    ours = torch.randn(3, 1)
+    theirs = ours.clone()
+    with pytest.warns(FallbackWarning):
+        found = torch.compile(function, backend="harness")(ours)
+    torch.testing.assert_close(found, function(theirs))
+    torch.testing.assert_close(ours, theirs)

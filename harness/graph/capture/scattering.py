@@ -52,13 +52,13 @@ def writes(gm: fx.GraphModule) -> None:
 
 def _windows(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     seen, strides = x.unfold(dimension, size, step), x.stride()
-    if not strides:
+    if not strides or size > step:  # tracing refuses to write where windows overlap
         return seen
     at = dimension % x.dim()
     number = seen.shape[at]
     if size == 1:
         return x[(slice(None),) * at + (slice(None, None, step),)].unsqueeze(-1)
-    if size <= step and statically_known_true(number * step <= x.shape[at]):
+    if statically_known_true(number * step <= x.shape[at]):
         cut = torch.unflatten(x.narrow(at, 0, number * step), at, (number, step))
         return cut.narrow(at + 1, 0, size).movedim(at + 1, -1)
     strides = (*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at])
