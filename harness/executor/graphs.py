@@ -33,14 +33,14 @@ from harness.graph.model import (
     TensorType,
     Token,
 )
-from harness.graph.products import interleaved_mm
+from harness.graph.products import interleaved_mm, windows_mm
 from harness.graph.random import draw_seeds
 from harness.graph.views import GETITEM, VIEW_OPS, root_name
 
 _OWN_RESULT = frozenset(
     (
         "aten.addmm.default aten.baddbmm.default aten.bmm.default aten.convolution.default "
-        "aten.mm.default"
+        "aten.mm.default harness.windows_mm.default"
     ).split()
 )
 """Library calls whose result lies in memory of its own, of just its size."""
@@ -141,6 +141,7 @@ _QUICK: dict[str, Callable[..., Any]] = {
     "getitem": operator.getitem,
     "harness.interleaved_mm.default": interleaved_mm,
     "harness.seeds.default": draw_seeds,
+    "harness.windows_mm.default": windows_mm,
 }
 """Functions that are the operator with the same arguments, and reach it sooner than
 ``torch.ops`` does (about half a microsecond)."""

@@ -30,7 +30,12 @@ from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
 from harness.graph.capture.decompositions import decompositions
-from harness.graph.capture.libraries.convolutions import as_images, channels_last, without_biases
+from harness.graph.capture.libraries.convolutions import (
+    as_images,
+    channels_last,
+    over_groups,
+    without_biases,
+)
 from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import narrow_places
@@ -256,6 +261,7 @@ def compile_joint(
 def _for_libraries(gm: fx.GraphModule) -> None:
     """Write library calls as a GPU's libraries run them best."""
     without_biases(gm)
+    over_groups(gm)
     as_images(gm)
     channels_last(gm)
     _merge_equal(gm, _returned(gm))
