@@ -4,8 +4,10 @@ nothing depends on them for being right."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import sympy
 
@@ -50,9 +52,20 @@ def launch_order(
         before[owner[number]].update(owner[e.first] for e in edges)
     for kernel, earlier in enumerate(before):
         earlier.discard(kernel)
-    plain = _sorted(before, _Residents(touched, facts), by_memory=False)
-    greedy = _sorted(before, _Residents(touched, facts), by_memory=True)
-    return plain[0] if plain[1] <= greedy[1] else greedy[0]
+    found: list[tuple[int, bool, list[int]]] = []
+    for by_memory in (False, True):
+        residents, order = _Residents(touched, facts), list[int]()
+        ready = partial(_readiness, residents if by_memory else None)
+        for chosen in in_order(dict(enumerate(before)), ready):
+            residents.run(chosen)
+            order.append(chosen)
+        found.append((residents.peak, by_memory, order))
+    return tuple(min(found)[2])
+
+
+def _readiness(residents: _Residents | None, kernel: int) -> tuple[int, int]:
+    arriving, leaving = residents.change(kernel) if residents is not None else (0, 0)
+    return arriving - leaving, kernel
 
 
 class _Residents:
@@ -71,52 +84,27 @@ class _Residents:
             n: size_hint(b.nbytes) for n, b in facts.buffers.items() if b.role is not Role.INPUT
         }
         self.kept = facts.needed
-        self.uses: dict[str, int] = {}
-        for one in touched:
-            for name in {*one.reads, *one.writes}:
-                self.uses[name] = self.uses.get(name, 0) + 1
+        self.uses = Counter(name for one in touched for name in {*one.reads, *one.writes})
         self.here: set[str] = set()
         self.live = 0
         self.peak = 0
 
-    def arriving(self, kernel: int) -> tuple[str, ...]:
-        """Buffers that have to be allocated before ``kernel``."""
-        known = self.here | self.reused[kernel].keys()
-        return tuple(n for n in self.touched[kernel].writes if n in self.sizes and n not in known)
-
-    def leaving(self, kernel: int) -> tuple[str, ...]:
-        """Buffers that nobody needs once ``kernel`` has run."""
-        one, kept = self.touched[kernel], {*self.kept, *self.reused[kernel].values()}
-        names = dict.fromkeys((*one.reads, *one.writes))
-        return tuple(n for n in names if n in self.sizes and n not in kept and self.uses[n] == 1)
-
-    def growth(self, kernel: int) -> int:
-        """Bytes by which running ``kernel`` changes what is in memory."""
-        arrived = sum(self.sizes[n] for n in self.arriving(kernel))
-        return arrived - sum(self.sizes[n] for n in self.leaving(kernel))
+    def change(self, kernel: int) -> tuple[int, int]:
+        """Bytes that have to be allocated before ``kernel``, and those that nobody needs once it
+        has run."""
+        one, reused = self.touched[kernel], self.reused[kernel]
+        known, kept = self.here | reused.keys(), {*self.kept, *reused.values()}
+        names = {n for n in (*one.reads, *one.writes) if n in self.sizes}
+        arriving = sum(self.sizes[n] for n in names & {*one.writes} - known)
+        return arriving, sum(self.sizes[n] for n in names - kept if self.uses[n] == 1)
 
     def run(self, kernel: int) -> None:
         """Run ``kernel``."""
-        arriving, leaving = self.arriving(kernel), self.leaving(kernel)
-        self.live += sum(self.sizes[n] for n in arriving)
-        self.peak = max(self.peak, self.live)
-        self.live -= sum(self.sizes[n] for n in leaving)
-        self.here.update(arriving, self.reused[kernel])
-        one = self.touched[kernel]
-        for name in {*one.reads, *one.writes}:
-            self.uses[name] -= 1
-
-
-def _sorted(
-    before: Sequence[set[int]], residents: _Residents, by_memory: bool
-) -> tuple[tuple[int, ...], int]:
-    """A topological order and its peak in bytes."""
-    order: list[int] = []
-    sooner = dict(enumerate(before))
-    for chosen in in_order(sooner, lambda k: (residents.growth(k) if by_memory else 0, k)):
-        residents.run(chosen)
-        order.append(chosen)
-    return tuple(order), residents.peak
+        one, (arriving, leaving) = self.touched[kernel], self.change(kernel)
+        self.peak = max(self.peak, self.live + arriving)
+        self.live += arriving - leaving
+        self.here.update(one.writes, self.reused[kernel])
+        self.uses.subtract({*one.reads, *one.writes})
 
 
 def reuse_in_place(
