@@ -16,7 +16,7 @@ from harness.ir.program import Program, Role
 from harness.ir.simplify import Simplifier
 from harness.schedule import space
 from harness.schedule.facts import Facts, bits, gather
-from harness.schedule.fuse import Fused, fuse
+from harness.schedule.fuse import Kernel, fuse
 from harness.schedule.group import FusedGroup, Schedule, Segment
 from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
@@ -40,7 +40,7 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     origins = dict.fromkeys(name for nest in program.nests for name in nest.origins)
     positions = {name: place for place, name in enumerate(origins)}
     drafts = [_group(kernel, facts, positions) for kernel in fused]
-    members = [kernel.candidate.members for kernel in fused]
+    members = [kernel.members for kernel in fused]
     touched = [traffic(g.nests, g.internal) for g in drafts]
     order = launch_order(members, touched, facts)
     ordered = [drafts[k] for k in order]
@@ -72,7 +72,7 @@ def _remove_dead(program: Program) -> Program:
     return replace(program, buffers=buffers, nests=tuple(reversed(kept)))
 
 
-def _group(kernel: Fused, facts: Facts, positions: dict[str, int]) -> FusedGroup:
+def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGroup:
     arranged = arrange(kernel.candidate)
     nests = write(arranged)
     origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)

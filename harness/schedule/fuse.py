@@ -113,11 +113,15 @@ class _Entry:
 
 
 @dataclass(slots=True)
-class _Kernel:
+class Kernel:
+    """A kernel: its nests (bits), those before and after it, and those that the last fusion
+    brought into it."""
+
     candidate: Candidate
     members: int
     before: int
     after: int
+    last_joined: int = 0
 
 
 class Fuser:
@@ -127,16 +131,15 @@ class Fuser:
         self.target = target
         self.decided = decisions.kernels
         self.facts = facts
-        self.kernels: dict[int, _Kernel] = {}
+        self.kernels: dict[int, Kernel] = {}
         self.owner: list[int] = []
         self.queue: list[_Entry] = []
         self.rejections: dict[tuple[str, str, str], Rejection] = {}
         self.users: dict[str, tuple[int, ...]] = {}
-        self.joined: dict[int, int] = {}
         for name in dict.fromkeys((*facts.readers, *facts.writers)):
             self.users[name] = tuple(bits(facts.users(name)))
         for number, nest in enumerate(facts.program.nests):
-            self.kernels[number] = _Kernel(
+            self.kernels[number] = Kernel(
                 candidate_of(number, nest), 1 << number, facts.before[number], facts.after[number]
             )
             self.owner.append(number)
@@ -229,12 +232,9 @@ class Fuser:
         a, b = self.kernels[first], self.kernels[second]
         related = (a.after | a.before) & b.members
         decided = self._decided(first, second)
-        if decided is False or (related and not decided) or self._between(first, second):
+        if related and not decided:
             return False
-        sides = pair(a.candidate, b.candidate)
-        if isinstance(sides, Rejection) or too_much(a.candidate, b.candidate, self.facts):
-            return False
-        joined = combine(sides, self.facts)
+        joined = self._legal(first, second)
         if isinstance(joined, Rejection):
             return False
         self._fuse(first, second, joined)
@@ -273,7 +273,7 @@ class Fuser:
         else:
             heapq.heappush(self.queue, outcome)
 
-    def _distance(self, first: _Kernel, second: _Kernel) -> int:
+    def _distance(self, first: Kernel, second: Kernel) -> int:
         """Nests between the two kernels' nearest members."""
         first_numbers = [v.number for v in first.candidate.views]
         second_numbers = [v.number for v in second.candidate.views]
@@ -288,30 +288,32 @@ class Fuser:
         a, b = self.kernels[first], self.kernels[second]
         return (a.after & b.before | b.after & a.before) & ~(a.members | b.members)
 
-    def _decide(self, first: int, second: int) -> _Entry | Rejection:
+    def _legal(self, first: int, second: int, far: float = math.inf) -> Candidate | Rejection:
+        """The two as one kernel, or what forbids it, a distance over ``far`` included."""
         one, other = self.kernels[first], self.kernels[second]
         a, b = one.candidate, other.candidate
-        unrelated = not (one.after & other.members or one.before & other.members)
         if self._decided(first, second) is False:
             reason = "the decisions that are replayed have them in two kernels"
             return Rejection("decisions", reason)
         sides = pair(a, b)
         if isinstance(sides, Rejection):
             return sides
-        between = self._between(first, second)
-        if between:
+        if between := self._between(first, second):
             through = self.facts.program.nests[bits(between)[0]].name
             return Rejection("cycle", f"{through} must run between {a.name} and {b.name}")
-        distance = self._distance(one, other)
-        if unrelated and distance > MAX_DISTANCE:
-            reason = f"{distance} nests between them, limit {MAX_DISTANCE}"
+        if (distance := self._distance(one, other)) > far:
+            reason = f"{distance} nests between them, limit {far}"
             return Rejection("too far apart", reason)
-        limited = too_much(a, b, self.facts)
-        if limited is not None:
-            return limited
-        joined = combine(sides, self.facts)
+        return too_much(a, b, self.facts) or combine(sides, self.facts)
+
+    def _decide(self, first: int, second: int) -> _Entry | Rejection:
+        one, other = self.kernels[first], self.kernels[second]
+        a, b = one.candidate, other.candidate
+        unrelated = not (one.after & other.members or one.before & other.members)
+        joined = self._legal(first, second, MAX_DISTANCE if unrelated else math.inf)
         if isinstance(joined, Rejection):
             return joined
+        distance = self._distance(one, other)
         worth = saved(a, joined, self.facts)
         traffic = min(_traffic(a, self.facts), _traffic(b, self.facts))
         if worth == 0 or (unrelated and worth * WORTHWHILE < traffic):
@@ -324,9 +326,7 @@ class Fuser:
         members = a.members | b.members
         before = (a.before | b.before) & ~members
         after = (a.after | b.after) & ~members
-        kernel = _Kernel(joined, members, before, after)
-        self.kernels[first] = kernel
-        self.joined[first] = b.members
+        self.kernels[first] = Kernel(joined, members, before, after, b.members)
         for view in b.candidate.views:
             self.owner[view.number] = first
         for number in {self.owner[n] for n in bits(after)}:
@@ -344,23 +344,14 @@ def _traffic(candidate: Candidate, facts: Facts) -> int:
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Fused:
-    """A kernel, and the nests (bits) that the last fusion brought into it."""
-
-    candidate: Candidate
-    last_joined: int
-
-
 def fuse(
     facts: Facts, decisions: Decisions, target: Target
-) -> tuple[tuple[Fused, ...], tuple[Rejection, ...]]:
+) -> tuple[tuple[Kernel, ...], tuple[Rejection, ...]]:
     """The program's nests as kernels, in order of their first nest, and every rejection."""
     fuser = Fuser(facts, decisions, target)
     fuser.run()
-    kernels = sorted(fuser.kernels.items())
-    made = (Fused(kernel.candidate, fuser.joined.get(number, 0)) for number, kernel in kernels)
-    return tuple(made), tuple(fuser.rejections.values())
+    kernels = tuple(kernel for _, kernel in sorted(fuser.kernels.items()))
+    return kernels, tuple(fuser.rejections.values())
 
 
 _WHOLE = (ReduceKind.WELFORD, ReduceKind.SOFTMAX, ReduceKind.ARGMAX, ReduceKind.ARGMIN)
