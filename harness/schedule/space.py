@@ -209,22 +209,15 @@ def _split_loops(
     divided: list[sympy.Expr], loops: list[tuple[sympy.Symbol, Size, bool]]
 ) -> list[_Dimension]:
     """Dimensions of the loops, split where an address divides a loop variable exactly."""
-    cuts: dict[sympy.Symbol, set[int]] = {var: set() for var, _, _ in loops}
-    for expr in divided:
-        for atom in expr.atoms(FloorDiv, Mod):
-            _note_cut(atom, cuts)
-    parts = (_split_one(var, n, reduced, sorted(cuts[var])) for var, n, reduced in loops if n != 1)
-    return [dimension for part in parts for dimension in part]
-
-
-def _note_cut(atom: sympy.Expr, cuts: dict[sympy.Symbol, set[int]]) -> None:
-    base, divisor = atom.args
-    weight = 1
-    while isinstance(base, FloorDiv) and base.args[1].is_Integer:
-        weight *= int(base.args[1])
-        base = base.args[0]
-    if base in cuts and divisor.is_Integer:
-        cuts[base].add(weight * int(divisor))
+    cuts: dict[sympy.Expr, set[int]] = {}
+    for atom in (atom for expr in divided for atom in expr.atoms(FloorDiv, Mod)):
+        base, divisor = atom.args
+        while isinstance(base, FloorDiv) and base.args[1].is_Integer:
+            base, divisor = base.args[0], divisor * base.args[1]
+        if divisor.is_Integer:
+            cuts.setdefault(base, set()).add(int(divisor))
+    known = (loop for loop in loops if loop[1] != 1)
+    return [part for loop in known for part in _split_one(*loop, sorted(cuts.get(loop[0], ())))]
 
 
 def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) -> list[_Dimension]:
