@@ -120,13 +120,9 @@ def _statement(node: Node) -> str:
     return f"    {_identifier(node.name)}: {kind} = {node.op}({', '.join(parts)})"
 
 
-def _tuple(parts: list[str]) -> str:
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-
-
 def _return(outputs: tuple[str | None, ...]) -> Iterator[str]:
     names = ["None" if name is None else _identifier(name) for name in outputs]
-    line = f"    return {_tuple(names)}"
+    line = f"    return ({', '.join(names)}{',' * (len(names) == 1)})"
     if len(line) <= _LINE:
         yield line
         return

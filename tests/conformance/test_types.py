@@ -124,6 +124,38 @@ def test_integers_that_eager_mode_refuses_are_refused_in_its_words(
     assert not compiler.reports[-1].library_calls
 
 
+ELEMENTWISE = {
+    "abs": (lambda m, i, x: m.abs(), lambda m, i, x: i.abs()),
+    "floor": (lambda m, i, x: m.floor(), lambda m, i, x: i.floor()),
+    "remainder": (lambda m, i, x: torch.remainder(m, m), lambda m, i, x: torch.remainder(i, 3)),
+    "fmod": (lambda m, i, x: torch.fmod(m, m), lambda m, i, x: torch.fmod(i, 3)),
+    "a mask subtracted": (lambda m, i, x: x - m, lambda m, i, x: x - i),
+    "lcm": (lambda m, i, x: torch.lcm(x, x), lambda m, i, x: torch.lcm(i, i)),
+    "gcd": (lambda m, i, x: torch.gcd(x, x), lambda m, i, x: torch.gcd(i, i)),
+    "nextafter": (lambda m, i, x: torch.nextafter(i, i), lambda m, i, x: torch.nextafter(x, x)),
+    "igamma": (lambda m, i, x: torch.igamma(i, i), lambda m, i, x: torch.igamma(x, x)),
+    "hypot": (lambda m, i, x: torch.hypot(i, i), lambda m, i, x: torch.hypot(x, x)),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise_operators_refuse_what_eager_mode_refuses(
+    compiler: Compiler, name: str
+) -> None:
+    """And types that it takes are computed by kernels."""
+    refused, taken = ELEMENTWISE[name]
+    values = torch.arange(6) > 2, torch.arange(6), torch.rand(6)
+    said = []
+    for one in (refused, torch.compile(refused, backend=compiler)):
+        with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+            one(*values)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert not any(report.fallbacks for report in compiler.reports)
+    assert differences(taken, values, compiler) == []
+    assert not compiler.reports[-1].library_calls
+
+
 def test_one_number_of_another_type_is_written_where_a_mask_is_true(compiler: Compiler) -> None:
     def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.index_put(x, [x > 0], y[0, 0])

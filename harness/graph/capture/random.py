@@ -50,7 +50,9 @@ def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
         _aten.exponential.default: _in_place(_exponential),
         _aten.geometric.default: _in_place(_geometric, whole=True),
         _aten.cauchy.default: _in_place(_cauchy),
-        _aten.log_normal.default: _in_place(_log_normal),
+        _aten.log_normal.default: _in_place(
+            lambda x, mean=1.0, std=2.0: _around(x, mean, std).exp()
+        ),
         _aten.rrelu_with_noise_functional.default: rrelu_with_noise_functional,
     }
 
@@ -225,10 +227,6 @@ def _geometric(x: Tensor, p: float) -> Tensor:
 
 def _cauchy(x: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
     return torch.tan((_drawn(x) - 0.5) * math.pi) * sigma + median
-
-
-def _log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
-    return torch.exp(_around(x, mean, std))
 
 
 def rrelu_with_noise_functional(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from harness.dtypes import DType
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import Lowering, analyse
 from harness.graph.lowering.operators import RULES
@@ -11,6 +12,18 @@ from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType, 
 from harness.ir.program import Program
 
 __all__ = ["lower", "supports", "supports_node"]
+
+_REFUSED: tuple[tuple[Callable[[list[DType]], bool], str], ...] = (
+    (lambda kinds: DType.BOOL in kinds, "sub"),
+    (
+        lambda kinds: set(kinds) == {DType.BOOL},
+        "abs ceil floor fmod gcd lcm pow relu remainder round trunc "
+        "bitwise_left_shift bitwise_right_shift __lshift__ __rshift__",
+    ),
+    (lambda kinds: not any(k.is_float for k in kinds[:-1]), "hypot igamma igammac nextafter"),
+    (lambda kinds: any(k.is_float for k in kinds), "gcd lcm"),
+)
+"""What eager mode refuses and fake tensors do not, by the types of operands, then of the result."""
 
 
 def lower(graph: Graph, name: str | None = None) -> Program:
@@ -32,9 +45,12 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     alone; some have forms that stay library calls (accumulation in 16 bits, a window
     that is too large, a view of a tensor with gaps).
     """
-    touched = tensors_of(*(types[name] for name in node.refs()), node.type)
+    touched = list(tensors_of(*(types[name] for name in node.refs()), node.type))
     if not supports(node.op) or any(kind.dtype.is_opaque for kind in touched):
         return False
+    packet, kinds = node.op.split(".")[1:2], [kind.dtype for kind in touched]
+    if any(packet and packet[0] in names.split() and refused(kinds) for refused, names in _REFUSED):
+        return False  # torch is called, which raises
     if node.op == "getitem" or not RULES[node.op].partial:
         return True
     inputs = []

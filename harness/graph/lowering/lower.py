@@ -14,16 +14,7 @@ from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
-from harness.graph.model import (
-    CHECKED,
-    Graph,
-    Mutation,
-    Node,
-    Ref,
-    TensorType,
-    ValueType,
-    tensors_of,
-)
+from harness.graph.model import CHECKED, Graph, Mutation, Node, Ref, TensorType, tensors_of
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, StoreMode, walk
@@ -49,13 +40,12 @@ _DIVIDING = (
 )  # fmt: skip
 
 
-def _points(kind: ValueType) -> int:
-    return max((size_hint(one.numel) for one in tensors_of(kind)), default=1)
-
-
 def analyse(graph: Graph, rules: Rules) -> Uses:
     """Walk the graph backwards from its outputs and mutations."""
-    points = {name: _points(kind) for name, kind in graph.types().items()}
+    points = {
+        name: max((size_hint(one.numel) for one in tensors_of(kind)), default=1)
+        for name, kind in graph.types().items()
+    }
     needed = {name for name in graph.outputs if name is not None}
     needed.update(m.value for m in graph.mutations)
     users = dict.fromkeys(needed, 1)
