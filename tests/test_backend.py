@@ -190,3 +190,17 @@ def test_a_compiled_model_can_be_copied(compiler: Compiler) -> None:
     copied = copy.deepcopy(torch.compile(model, backend=compiler))
     x = torch.randn(4, 3)
     torch.testing.assert_close(copied(x), model(x))
+
+
+def test_powers_and_large_multiples_of_positions_wrap_at_64_bits(compiler: Compiler) -> None:
+    """Moved elsewhere and multiplied out they would be numbers of more bits than a type has."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        at = torch.arange(5)
+        return (at**100).flip(-1) + x, (at * (1 << 40) * at).flip(0) * x, (at**3).flip(0) - x
+
+    x = torch.arange(5)
+    for found, wanted in zip(
+        torch.compile(function, backend=compiler)(x), function(x), strict=True
+    ):
+        assert torch.equal(found, wanted)

@@ -60,6 +60,14 @@ def _position(value: Value) -> sympy.Expr | None:
     return None
 
 
+def _is_plain(position: sympy.Expr) -> bool:
+    """Whether it can be written out and its numbers have 32 bits, wherever it is moved to."""
+    powers = (power.exp for power in position.atoms(sympy.Pow))
+    return max(powers, default=1) <= 2 and all(
+        abs(n) < 1 << 31 for n in position.atoms(sympy.Integer)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """Makes scalar operations whose result type follows from their operands."""
@@ -112,8 +120,8 @@ class Scalar:
             op = _BOOLEAN_FORM.get(op, op)
         elif dtype.is_integer and op in _OF_POSITIONS:
             exprs = [_position(a) for a in args]
-            if None not in exprs:
-                return self.index(_FOLDED[op](*exprs), dtype)
+            if None not in exprs and _is_plain(made := _FOLDED[op](*exprs)):
+                return self.index(made, dtype)
         return self._folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def compare(self, op: Op, *args: Value) -> Value:
