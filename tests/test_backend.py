@@ -204,3 +204,15 @@ def test_powers_and_large_multiples_of_positions_wrap_at_64_bits(compiler: Compi
         torch.compile(function, backend=compiler)(x), function(x), strict=True
     ):
         assert torch.equal(found, wanted)
+
+
+def test_infinities_that_only_16_bits_make_are_found(compiler: Compiler) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x.half()
+        return y.nan_to_num(), y.isposinf(), y.isneginf(), y.isinf(), y.nan_to_num(2, 3, 4) * 2
+
+    x = torch.tensor([1.0, 65519.0, 65520.0, -3e38, 65504.0, torch.nan, -torch.inf])
+    for found, wanted in zip(
+        torch.compile(function, backend=compiler)(x), function(x), strict=True
+    ):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -406,6 +407,10 @@ def normalise(gm: fx.GraphModule) -> None:
         elif node.target is _aten.sum.dim_IntList and not node.args[1]:
             rank = node.args[0].meta["val"].dim()
             node.args = (node.args[0], list(range(rank)), *node.args[2:])
+        elif node.target is _aten.eq.Scalar and node.args[1] in (math.inf, -math.inf):
+            x = node.args[0]  # of 16 bits, widened: the infinity may be one that these make
+            if x.target is _aten._to_copy.default and x.args[0].meta["val"].itemsize == 2:
+                node.args = (x.args[0], node.args[1])
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
         elif node.target in _SAME_VALUE:

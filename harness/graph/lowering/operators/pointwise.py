@@ -263,7 +263,7 @@ def predicate(op: Op) -> Rule:
 
     def lower(call: Call) -> Lowered:
         tensor = call.tensor(0)
-        value = call.operand(0, "self", tensor.dtype)
+        value = (call.decisive if op is Op.ISINF else call.operand)(0, "self", tensor.dtype)
         signed = tensor.dtype.is_integer and op is Op.SIGNBIT
         if not tensor.dtype.is_float and not signed:
             return call.result(call.scalar.constant(False, DType.BOOL))
