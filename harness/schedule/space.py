@@ -309,14 +309,14 @@ class _Reader:
             return
         form = linear(self.simple.get(index, index), self.position)
         if form is None:
-            self.accesses[key] = self.opaque(use, name, index)
+            self.accesses[key] = self.opaque(use, name, index, not indirect)
         else:
             steps = form.strides  # of loops
             strides = tuple(steps[self.position[d.var]] * d.weight for d in self.dimensions)
             self.accesses[key] = AffineAccess(use, name, form.offset, strides, not indirect)
             self.of_index.setdefault(index, key)
 
-    def opaque(self, use: Use, name: str, index: sympy.Expr) -> AffineAccess:
+    def opaque(self, use: Use, name: str, index: sympy.Expr, exact: bool) -> AffineAccess:
         """The access of an address that is not linear in the loops: linear in the dimensions
         if all its divisions fall away there, else unknown."""
         parts = {
@@ -333,7 +333,7 @@ class _Reader:
         key = (use, name, index)
         if form is not None:
             self.of_index.setdefault(index, key)
-            return AffineAccess(use, name, form.offset, form.strides)
+            return AffineAccess(use, name, form.offset, form.strides, exact)
         for var in self.variables:
             if var in index.free_symbols:
                 self.unmerged[var] = None
