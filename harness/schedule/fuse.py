@@ -295,15 +295,13 @@ class Fuser:
         if self._decided(first, second) is False:
             reason = "the decisions that are replayed have them in two kernels"
             return Rejection("decisions", reason)
-        sides = pair(a, b)
-        if isinstance(sides, Rejection):
+        if isinstance(sides := pair(a, b), Rejection):
             return sides
         if between := self._between(first, second):
             through = self.facts.program.nests[bits(between)[0]].name
             return Rejection("cycle", f"{through} must run between {a.name} and {b.name}")
-        if (distance := self._distance(one, other)) > far:
-            reason = f"{distance} nests between them, limit {far}"
-            return Rejection("too far apart", reason)
+        if far < math.inf and (distance := self._distance(one, other)) > far:
+            return Rejection("too far apart", f"{distance} nests between them, limit {far}")
         return too_much(a, b, self.facts) or combine(sides, self.facts)
 
     def _decide(self, first: int, second: int) -> _Entry | Rejection:

@@ -13,7 +13,7 @@ from harness.ir.program import Program
 
 __all__ = ["lower", "supports", "supports_node"]
 
-_REFUSED: tuple[tuple[Callable[[list[DType]], bool], str], ...] = (
+_TESTS: tuple[tuple[Callable[[list[DType]], bool], str], ...] = (
     (lambda kinds: DType.BOOL in kinds, "sub"),
     (
         lambda kinds: set(kinds) == {DType.BOOL},
@@ -23,6 +23,10 @@ _REFUSED: tuple[tuple[Callable[[list[DType]], bool], str], ...] = (
     (lambda kinds: not any(k.is_float for k in kinds[:-1]), "hypot igamma igammac nextafter"),
     (lambda kinds: any(k.is_float for k in kinds), "gcd lcm"),
 )
+_REFUSED = {
+    f"aten.{name}": [test for test, packets in _TESTS if name in packets.split()]
+    for name in " ".join(packets for _, packets in _TESTS).split()
+}
 """What eager mode refuses and fake tensors do not, by the types of operands, then of the result."""
 
 
@@ -48,8 +52,8 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     touched = list(tensors_of(*(types[name] for name in node.refs()), node.type))
     if not supports(node.op) or any(kind.dtype.is_opaque for kind in touched):
         return False
-    packet, kinds = node.op.split(".")[1:2], [kind.dtype for kind in touched]
-    if any(packet and packet[0] in names.split() and refused(kinds) for refused, names in _REFUSED):
+    refused = _REFUSED.get(node.op.rpartition(".")[0])
+    if refused and any(test([kind.dtype for kind in touched]) for test in refused):
         return False  # torch is called, which raises
     if node.op == "getitem" or not RULES[node.op].partial:
         return True

@@ -62,10 +62,8 @@ def _position(value: Value) -> sympy.Expr | None:
 
 def _is_plain(position: sympy.Expr) -> bool:
     """Whether it can be written out and its numbers have 32 bits, wherever it is moved to."""
-    powers = (power.exp for power in position.atoms(sympy.Pow))
-    return max(powers, default=1) <= 2 and all(
-        abs(n) < 1 << 31 for n in position.atoms(sympy.Integer)
-    )
+    squares = all(power.exp <= 2 for power in position.atoms(sympy.Pow))
+    return squares and all(abs(n) < 1 << 31 for n in position.atoms(sympy.Integer))
 
 
 @dataclass(frozen=True, slots=True)
