@@ -12,7 +12,14 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.graph.calltext import float_names, local_name, needed, needed_nodes, node_text
+from harness.graph.calltext import (
+    BIT_VIEW,
+    float_names,
+    local_name,
+    needed,
+    needed_nodes,
+    node_text,
+)
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType, tensors_of
 from harness.graph.sizes import contiguous_strides
 from harness.ir.affine import UNKNOWN_SIZE
@@ -134,7 +141,10 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         decided = _decided(node, types, narrow) if steps else {}
         for name, dtype in decided.items():
             lines += [f"{local_name(name)}_ = {local_name(name)}", _rounding(name, dtype)]
-        lines.append(node_text(node) + (next(nudges) if is_inexact(node) else ""))
+        if node.op == BIT_VIEW:
+            lines += _bit_view(node, types)
+        else:
+            lines.append(node_text(node) + (next(nudges) if is_inexact(node) else ""))
         lines += [f"{local_name(name)} = {local_name(name)}_" for name in decided]
         if node.name in kept_narrow:
             lines.append(_rounding(node.name, kept_narrow[node.name]))
@@ -198,6 +208,16 @@ def _rounding(value: str, dtype: DType) -> str:
     """Rounds ``value`` in the float64 form too: a sum of what was rounded may cancel."""
     name = local_name(value)
     return f"{name} = {name}.to(torch.{dtype.torch_name}).double() if wide else {name}"
+
+
+def _bit_view(node: Node, types: Mapping[str, ValueType]) -> list[str]:
+    """The bits are those of the recorded type in the float64 form too, which then goes on wide."""
+    (operand,) = node.refs()
+    source, target = types[operand], node.type
+    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    bits = f"{local_name(operand)}.to(torch.{source.dtype.torch_name})"
+    line = f"{local_name(node.name)} = {bits}.view(torch.{target.dtype.torch_name})"
+    return [line, *([_rounding(node.name, target.dtype)] if target.dtype.is_float else [])]
 
 
 def _read(given: dict[str, int]) -> str:

@@ -16,7 +16,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 import harness.graph.products  # noqa: F401 - registers its operator
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
-from harness.graph.calltext import call_kwargs, combine_graph, is_factory
+from harness.graph.calltext import BIT_VIEW, call_kwargs, combine_graph, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
 from harness.graph.random import LIBRARY  # which has the operators of random numbers
 
@@ -231,15 +231,26 @@ def replay(
     if float64:
         tensors = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
     values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
-    keep = [name for name in graph.outputs if name is not None]
+    types, keep = graph.types(), [name for name in graph.outputs if name is not None]
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))
     freed = last_uses([(*node.refs(), node.name) for node in graph.nodes], keep)
     for node, dead in zip(graph.nodes, freed, strict=True):
-        values[node.name] = materialise(call_node(node, values, where, float64), node)
+        bits = float64 and node.op == BIT_VIEW
+        made = _bits(node, values, types) if bits else call_node(node, values, where, float64)
+        values[node.name] = materialise(made, node)
         for name in dead:
             del values[name]
     outputs = [None if name is None else values[name] for name in graph.outputs]
     return apply_mutations(graph, values, outputs)
+
+
+def _bits(node: Node, values: Mapping[str, Any], types: Mapping[str, ValueType]) -> torch.Tensor:
+    """A view of bits for the float64 form: those of the recorded type, and floats in float64."""
+    (operand,) = node.refs()
+    source, target = types[operand], node.type
+    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    found: torch.Tensor = values[operand].to(torch_dtype(source.dtype))
+    return found.view(torch_dtype(target.dtype)).to(torch_dtype(target.dtype, float64=True))
 
 
 def apply_mutations(

@@ -298,3 +298,26 @@ def test_an_input_that_only_lends_its_layout_has_it_in_the_reference(
 """)
     found = checked(only(pooled), interpreter)
     assert found.passed, found.message
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("f32", "i32"), ("f16", "i16"), ("bf16", "i16")])
+def test_bits_are_those_of_the_recorded_type_in_the_reference_too(
+    interpreter: InterpreterPool, dtype: str, bits: str
+) -> None:
+    """torch's atomic maximum of floats: of integers in the same order, and back."""
+    names = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i16": "int16"}
+    module = only(
+        graph(f"""def ordered(
+    x: "{dtype}[40, 64]",
+):
+    neg: "{dtype}[40, 64]" = aten.neg.default(x)
+    bits: "{bits}[40, 64]" = aten.view.dtype(neg, torch.{names[bits]})
+    lower: "{bits}[40, 64]" = aten.sub.Tensor(bits, 1)
+    back: "{dtype}[40, 64]" = aten.view.dtype(lower, torch.{names[dtype]})
+    mul: "{dtype}[40, 64]" = aten.mul.Tensor(back, 3.0)
+    return (mul, lower)
+""")
+    )
+    assert checked(module, interpreter).passed
+    line = next(n for n in module.text.splitlines() if n.endswith("  # lower"))
+    assert not checked(module, interpreter, line, line.replace(" - 1", " - 2")).passed
