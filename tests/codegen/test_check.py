@@ -321,3 +321,22 @@ def test_bits_are_those_of_the_recorded_type_in_the_reference_too(
     assert checked(module, interpreter).passed
     line = next(n for n in module.text.splitlines() if n.endswith("  # lower"))
     assert not checked(module, interpreter, line, line.replace(" - 1", " - 2")).passed
+
+
+def test_many_writes_into_few_places_keep_what_lies_between(interpreter: InterpreterPool) -> None:
+    """24 writes of one number to 3 of 6 places: a part, although it has more points than that."""
+    found = modules(
+        graph("""def parts(
+    x: "f32[6]",
+):
+    exp: "f32[6]" = aten.exp.default(x)
+    place: "i64[3]" = aten.arange.start_step(0, 6, 2, dtype=torch.int64)
+    column: "i64[3, 1]" = aten.unsqueeze.default(place, -1)
+    rows: "i64[3, 8]{1, 0}" = aten.expand.default(column, [3, 8])
+    clone: "i64[3, 8]" = aten.clone.default(rows, memory_format=torch.contiguous_format)
+    index: "i64[24]" = aten.view.default(clone, [24])
+    scatter: "f32[6]" = aten.scatter.value(exp, 0, index, 5.0)
+    return (scatter,)
+""")
+    )
+    assert len(found) == 2 and all(checked(module, interpreter).passed for module in found)
