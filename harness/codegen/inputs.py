@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from harness.codegen.reference import read_value, sizes_text
 from harness.graph.model import Graph, Node, Ref
+from harness.ir import nodes as ir
+from harness.ir.affine import size_hint
 from harness.ir.index_text import size_text
+from harness.ir.ops import Op
 from harness.ir.program import Buffer
+from harness.ir.simplify import Simplifier
+from harness.ir.value_bounds import value_bounds
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
 
@@ -24,12 +31,17 @@ _CARRIES_ON = (
 )
 _FARTHEST = 4
 
+_EXPONENTIALS = frozenset((Op.EXP, Op.EXP2, Op.EXPM1, Op.SINH, Op.COSH))
+_CARRIED = frozenset((Op.ADD, Op.SUB, Op.NEG, Op.CAST, Op.WHERE, Op.MAXIMUM, Op.MINIMUM))
+_STEEP = 8
+"""Normal numbers times this have exponentials, and sums of them, that float32 holds."""
+
 
 def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
     """One row of ``ARGS`` per kernel argument: shape, stride, dtype, kind, bound."""
     buffers = {b.name: b for b in plan.buffers}
     positive, distinct = positive_values(graph), distinct_indices(graph)
-    ascending = _searched(graph)
+    ascending, steep = _searched(graph), _steep(plan)
     statistics = {i.name for i in graph.inputs if i.role == "buffer"}  # running variances, counts
     rows: list[str] = []
     unknown = iter(plan.sizes)
@@ -43,10 +55,51 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
             continue
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
-        kind = "positive" if value in positive or buffer.name in statistics else "normal"
+        kind = f"small:{steep[buffer.name]}" if buffer.name in steep else "normal"
+        kind = "positive" if value in positive or buffer.name in statistics else kind
         kind = distinct.get(value or "", "sorted" if value in ascending else kind)
         rows.append(_row(buffer, kind))
     return rows
+
+
+def _steep(plan: KernelPlan) -> dict[str, int]:
+    """By how much the kernel multiplies what floating buffers hold, at most, before an exponential
+    takes it: positions times a slope (ALiBi). Where exponentials are close to infinite, the order
+    of a sum decides whether it is finite, so that neither a kernel nor its reference may be asked.
+    """
+    lengths = {e.var: size_hint(e.length) for tile in plan.tiles for e in tile.entries}
+    known, found, factors = Simplifier(lengths), dict[str, int](), dict[int, float]()
+    for value in reversed(list(ir.walk(ir.store_roots(plan.stores)))):
+        factor = factors.get(id(value), 0.0)
+        if isinstance(value, ir.Load) and value.dtype.is_float and factor > _STEEP:
+            found[value.buffer] = max(int(factor), found.get(value.buffer, 0))
+        for operand, its in _exponents(value, factor, known):
+            factors[id(operand)] = max(its, factors.get(id(operand), 0.0))
+    return found
+
+
+def _exponents(
+    value: ir.Value, factor: float, known: Simplifier
+) -> Iterator[tuple[ir.Value, float]]:
+    """What of ``value`` goes on into an exponential, and multiplied by what, if ``value`` itself is
+    by ``factor``."""
+    if isinstance(value, ir.Compute) and value.op in _EXPONENTIALS:
+        yield value.args[0], 1.0
+    elif factor and isinstance(value, ir.Masked):
+        yield value.body, factor
+    elif factor and isinstance(value, ir.Compute) and value.op is Op.MUL:
+        one, other = value.args
+        yield one, factor * _greatest(other, known)
+        yield other, factor * _greatest(one, known)
+    elif factor and isinstance(value, ir.Compute) and value.op in _CARRIED:
+        yield from ((operand, factor) for operand in value.args)
+
+
+def _greatest(value: ir.Value, known: Simplifier) -> float:
+    """How large positions, or a constant, can be; 1 for what memory holds."""
+    read = any(isinstance(v, ir.Load) for v in ir.walk([value]))
+    most = max(map(abs, (None if read else value_bounds(value, known)) or (1.0,)))
+    return most if most < 2**31 else 1.0
 
 
 def _searched(graph: Graph) -> frozenset[str]:
