@@ -256,10 +256,10 @@ def _corpus_graphs(
     from harness.corpus import selecting, store
 
     corpus = store.load(folder)
-    chosen = [p.name for p in selecting.select(corpus, query)]
-    found: dict[str, None] = {} if names else dict.fromkeys(chosen)
+    chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
+    found: dict[str, None] = {} if names else chosen
     for name in names:
-        like = [one for one in chosen if fnmatchcase(one, name)]
+        like = [name] if name in chosen else [one for one in chosen if fnmatchcase(one, name)]
         found.update(dict.fromkeys(like or [name]))  # texts() raises, with the nearest names
     files = []
     for name, texts in corpus.texts(found).items():
