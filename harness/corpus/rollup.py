@@ -1,8 +1,9 @@
 """From patterns to models: a run of the corpus summed up by model, family or kind of pattern.
 
 A pattern counts with its share of the modelled bytes, so that a mean over patterns speaks of the
-models they come from. The score is a weighted geometric mean of ratios to a baseline; its interval
-takes the patterns that were run for a sample of those that could have been.
+models they come from. The score is a weighted geometric mean of ratios to a baseline. Heavy
+patterns are run more often than light ones: those that were run speak for the others of like weight
+(post-stratification), and the interval takes them for a sample of these.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from harness.corpus.model import Capture, Pattern
 from harness.corpus.store import Corpus
@@ -20,6 +22,13 @@ from harness.records.run import Check, GraphRecord, Run
 BY = ("all", "kind", "family", "model", "pattern")
 _ALPHA = 0.05
 """Chance that any interval of a table misses its score."""
+_ENOUGH = 8
+"""Compared patterns that may speak for others; where fewer are of like weight (within a factor of
+four), the next lighter ones join them."""
+
+Stratum = tuple[float, int, list[tuple[float, float]]]
+"""Patterns of like weight: what all weigh and how many they are; (log ratio, weight) of those that
+were compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class Standing:
     """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
     time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
     weighted by time, ``failed`` how many patterns are wrong or have no time, ``mean`` the geometric
-    mean over the baseline's ratios, every pattern alike."""
+    mean over the baseline's ratios, every pattern of the group alike."""
 
     group: str
     patterns: int
@@ -83,7 +92,9 @@ def standings(
     ordered = sorted(weights, key=lambda group: (-sum(weights[group].values()), group))
     shown = [group for group in ordered if not timed.keys().isdisjoint(weights[group])]
     alpha = _ALPHA / max(1, len(shown))
-    rows = [_standing(group, weights[group], calls, timed, logs, alpha) for group in shown]
+    like = {pattern.name: math.frexp(pattern.weight)[1] // 2 for pattern in corpus.patterns}
+    strata = {group: _strata(weights[group], like, logs) for group in shown}
+    rows = [_standing(group, weights[group], calls, timed, strata[group], alpha) for group in shown]
     if by == "pattern":
         rows.sort(key=lambda row: math.inf if row.mean is None else row.mean)
     return rows
@@ -94,19 +105,40 @@ def _group(pattern: Pattern, capture: Capture, by: str) -> str:
     return found[by] if by in found else str(getattr(capture, by))
 
 
+def _strata(
+    weights: Mapping[str, float], like: Mapping[str, int], logs: Mapping[str, float]
+) -> list[Stratum]:
+    """A group's patterns, which come the heaviest first, by ``like``, the class of their weight."""
+    joined: list[list[str]] = [[]]
+    for _, names in groupby(weights, like.__getitem__):
+        if len(logs.keys() & joined[-1]) >= _ENOUGH:
+            joined.append([])
+        joined[-1].extend(names)
+    if len(joined) > 1 and len(logs.keys() & joined[-1]) < _ENOUGH:
+        joined[-2:] = [joined[-2] + joined[-1]]
+    return [
+        (
+            sum(weights[name] for name in names),
+            len(names),
+            [(logs[name], weights[name]) for name in names if name in logs],
+        )
+        for names in joined
+    ]
+
+
 def _standing(
     group: str,
     weights: Mapping[str, float],
     calls: Mapping[tuple[str, str], int],
     timed: Mapping[str, GraphRecord],
-    logs: Mapping[str, float],
+    strata: Sequence[Stratum],
     alpha: float,
 ) -> Standing:
     mine = {name: timed[name] for name in weights if name in timed}
     times = {name: ms for name, graph in mine.items() if (ms := milliseconds(graph))}
     fractions = {n: f for n in times if (f := _fraction(mine[n])) is not None}
     spent = {name: times[name] * calls[group, name] for name in times}
-    found = [(logs[name], weights[name]) for name in weights if name in logs]
+    means = [(count, sum(x for x, _ in found) / len(found)) for _, count, found in strata if found]
     share = sum(spent[name] for name in fractions)
     return Standing(
         group,
@@ -115,8 +147,8 @@ def _standing(
         sum(weights[name] for name in times) / sum(weights.values()),
         sum(spent.values()),
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
-        score(found, alpha),
-        math.exp(sum(log for log, _ in found) / len(found)) if found else None,
+        score(strata, alpha),
+        math.exp(sum(n * x for n, x in means) / sum(n for n, _ in means)) if means else None,
     )
 
 
@@ -155,15 +187,20 @@ def _logs(run: Run, baseline: Run | str) -> dict[str, float]:
     return found
 
 
-def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score | None:
-    """Of (log ratio, weight) pairs; None for fewer than two."""
-    if len(found) < 2:
+def score(strata: Sequence[Stratum], alpha: float = _ALPHA) -> Score | None:
+    """Of patterns by their weight; None for fewer than two that were compared."""
+    count = sum(len(found) for *_, found in strata)
+    if count < 2:
         return None
     from scipy.stats import t
 
-    whole = sum(weight for _, weight in found)
-    mean = sum(x * weight for x, weight in found) / whole
-    count = len(found)
-    spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
-    reach = float(t.ppf(1 - alpha / 2, count - 1)) * math.sqrt(spread * count / (count - 1))
+    mean = spread = 0.0
+    whole = sum(weight for weight, *_ in strata)
+    for weight, _, found in strata:
+        compared = sum(w for _, w in found)
+        own = sum(x * w for x, w in found) / compared
+        mean += weight / whole * own
+        squares = sum((weight / whole * w / compared * (x - own)) ** 2 for x, w in found)
+        spread += squares * len(found) / (len(found) - 1)
+    reach = float(t.ppf(1 - alpha / 2, count - len(strata))) * math.sqrt(spread)
     return Score(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), count)
