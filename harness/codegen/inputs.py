@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from harness.codegen.reference import read_value, sizes_text
 from harness.graph.model import Graph, Node, Ref
 from harness.ir import nodes as ir
@@ -32,7 +30,7 @@ _CARRIES_ON = (
 _FARTHEST = 4
 
 _EXPONENTIALS = frozenset((Op.EXP, Op.EXP2, Op.EXPM1, Op.SINH, Op.COSH))
-_CARRIED = frozenset((Op.ADD, Op.SUB, Op.NEG, Op.CAST, Op.WHERE, Op.MAXIMUM, Op.MINIMUM))
+_CARRIED = frozenset((Op.ADD, Op.SUB, Op.NEG, Op.CAST, Op.WHERE, Op.MAXIMUM, Op.MINIMUM, Op.MUL))
 _STEEP = 8
 """Normal numbers times this have exponentials, and sums of them, that float32 holds."""
 
@@ -67,32 +65,19 @@ def _steep(plan: KernelPlan) -> dict[str, int]:
     takes it: positions times a slope (ALiBi). Where exponentials are close to infinite, the order
     of a sum decides whether it is finite, so that neither a kernel nor its reference may be asked.
     """
-    lengths = {e.var: size_hint(e.length) for tile in plan.tiles for e in tile.entries}
-    known, found, factors = Simplifier(lengths), dict[str, int](), dict[int, float]()
+    known = Simplifier({e.var: size_hint(e.length) for t in plan.tiles for e in t.entries})
+    found, factors = dict[str, int](), dict[int, float]()
     for value in reversed(list(ir.walk(ir.store_roots(plan.stores)))):
-        factor = factors.get(id(value), 0.0)
+        factor, op = factors.get(id(value), 0.0), getattr(value, "op", None)
         if isinstance(value, ir.Load) and value.dtype.is_float and factor > _STEEP:
             found[value.buffer] = max(int(factor), found.get(value.buffer, 0))
-        for operand, its in _exponents(value, factor, known):
-            factors[id(operand)] = max(its, factors.get(id(operand), 0.0))
+        if op in _EXPONENTIALS or op in _CARRIED or isinstance(value, ir.Masked):
+            factor = 1.0 if op in _EXPONENTIALS else factor
+            operands = ir.operands(value)
+            for operand, other in zip(operands, operands[::-1], strict=True):
+                times = factor * _greatest(other, known) if factor and op is Op.MUL else factor
+                factors[id(operand)] = max(times, factors.get(id(operand), 0.0))
     return found
-
-
-def _exponents(
-    value: ir.Value, factor: float, known: Simplifier
-) -> Iterator[tuple[ir.Value, float]]:
-    """What of ``value`` goes on into an exponential, and multiplied by what, if ``value`` itself is
-    by ``factor``."""
-    if isinstance(value, ir.Compute) and value.op in _EXPONENTIALS:
-        yield value.args[0], 1.0
-    elif factor and isinstance(value, ir.Masked):
-        yield value.body, factor
-    elif factor and isinstance(value, ir.Compute) and value.op is Op.MUL:
-        one, other = value.args
-        yield one, factor * _greatest(other, known)
-        yield other, factor * _greatest(one, known)
-    elif factor and isinstance(value, ir.Compute) and value.op in _CARRIED:
-        yield from ((operand, factor) for operand in value.args)
 
 
 def _greatest(value: ir.Value, known: Simplifier) -> float:

@@ -12,14 +12,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.graph.calltext import (
-    BIT_VIEW,
-    float_names,
-    local_name,
-    needed,
-    needed_nodes,
-    node_text,
-)
+from harness.graph.calltext import float_names, local_name, needed, needed_nodes, node_text
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType, tensors_of
 from harness.graph.sizes import contiguous_strides
 from harness.ir.affine import UNKNOWN_SIZE
@@ -141,10 +134,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         decided = _decided(node, types, narrow) if steps else {}
         for name, dtype in decided.items():
             lines += [f"{local_name(name)}_ = {local_name(name)}", _rounding(name, dtype)]
-        if node.op == BIT_VIEW:
-            lines += _bit_view(node, types)
-        else:
-            lines.append(node_text(node) + (next(nudges) if is_inexact(node) else ""))
+        text = node_text(node) + (next(nudges) if is_inexact(node) else "")
+        lines += _bits(node, types) if node.op == "aten.view.dtype" else [text]
         lines += [f"{local_name(name)} = {local_name(name)}_" for name in decided]
         if node.name in kept_narrow:
             lines.append(_rounding(node.name, kept_narrow[node.name]))
@@ -210,14 +201,13 @@ def _rounding(value: str, dtype: DType) -> str:
     return f"{name} = {name}.to(torch.{dtype.torch_name}).double() if wide else {name}"
 
 
-def _bit_view(node: Node, types: Mapping[str, ValueType]) -> list[str]:
-    """The bits are those of the recorded type in the float64 form too, which then goes on wide."""
+def _bits(node: Node, types: Mapping[str, ValueType]) -> list[str]:
+    """A view of bits: those of the recorded type, in the float64 form too."""
     (operand,) = node.refs()
-    source, target = types[operand], node.type
-    assert isinstance(source, TensorType) and isinstance(target, TensorType)
-    bits = f"{local_name(operand)}.to(torch.{source.dtype.torch_name})"
-    line = f"{local_name(node.name)} = {bits}.view(torch.{target.dtype.torch_name})"
-    return [line, *([_rounding(node.name, target.dtype)] if target.dtype.is_float else [])]
+    source, target = (next(tensors_of(kind)).dtype for kind in (types[operand], node.type))
+    bits = f"{local_name(operand)}.to(torch.{source.torch_name}).view(torch.{target.torch_name})"
+    line = f"{local_name(node.name)} = {bits}"
+    return [line, _rounding(node.name, target)] if target.is_float else [line]
 
 
 def _read(given: dict[str, int]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
 from harness.corpus.model import Capture, Pattern
 from harness.corpus.store import Corpus
@@ -113,17 +113,12 @@ def _strata(
     for _, names in groupby(weights, like.__getitem__):
         if len(logs.keys() & joined[-1]) >= _ENOUGH:
             joined.append([])
-        joined[-1].extend(names)
-    if len(joined) > 1 and len(logs.keys() & joined[-1]) < _ENOUGH:
-        joined[-2:] = [joined[-2] + joined[-1]]
-    return [
-        (
-            sum(weights[name] for name in names),
-            len(names),
-            [(logs[name], weights[name]) for name in names if name in logs],
-        )
-        for names in joined
-    ]
+        joined[-1] += names
+    if len(logs.keys() & joined[-1]) < _ENOUGH:
+        joined[-2:] = [list(chain.from_iterable(joined[-2:]))]
+    found = ([(logs[n], weights[n]) for n in names if n in logs] for names in joined)
+    whole = (sum(weights[name] for name in names) for names in joined)
+    return list(zip(whole, map(len, joined), found, strict=True))
 
 
 def _standing(

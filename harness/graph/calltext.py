@@ -24,7 +24,6 @@ FACTORY_DTYPE = frozenset(
 )
 """Factories whose element type has a default that ``wide`` must override."""
 
-BIT_VIEW = "aten.view.dtype"
 SCAN_BY_FUNCTION = "harness.associative_scan.default"
 _PLACES = frozenset({"device", "pin_memory"})
 

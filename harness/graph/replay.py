@@ -16,7 +16,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 import harness.graph.products  # noqa: F401 - registers its operator
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
-from harness.graph.calltext import BIT_VIEW, call_kwargs, combine_graph, is_factory
+from harness.graph.calltext import call_kwargs, combine_graph, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
 from harness.graph.random import LIBRARY  # which has the operators of random numbers
 
@@ -235,7 +235,7 @@ def replay(
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))
     freed = last_uses([(*node.refs(), node.name) for node in graph.nodes], keep)
     for node, dead in zip(graph.nodes, freed, strict=True):
-        bits = float64 and node.op == BIT_VIEW
+        bits = float64 and node.op == "aten.view.dtype"
         made = _bits(node, values, types) if bits else call_node(node, values, where, float64)
         values[node.name] = materialise(made, node)
         for name in dead:
@@ -245,12 +245,12 @@ def replay(
 
 
 def _bits(node: Node, values: Mapping[str, Any], types: Mapping[str, ValueType]) -> torch.Tensor:
-    """A view of bits for the float64 form: those of the recorded type, and floats in float64."""
+    """A view of bits, those of the recorded type, for the float64 form."""
     (operand,) = node.refs()
-    source, target = types[operand], node.type
-    assert isinstance(source, TensorType) and isinstance(target, TensorType)
-    found: torch.Tensor = values[operand].to(torch_dtype(source.dtype))
-    return found.view(torch_dtype(target.dtype)).to(torch_dtype(target.dtype, float64=True))
+    kinds = (kind for kind in (types[operand], node.type) if isinstance(kind, TensorType))
+    source, target = (torch_dtype(kind.dtype) for kind in kinds)
+    found: torch.Tensor = values[operand].to(source).view(target)
+    return found.double() if found.is_floating_point() else found
 
 
 def apply_mutations(
