@@ -82,8 +82,7 @@ def _steep(plan: KernelPlan) -> dict[str, int]:
 
 def _greatest(value: ir.Value, known: Simplifier) -> float:
     """How large positions, or a constant, can be; 1 for what memory holds."""
-    read = any(isinstance(v, ir.Load) for v in ir.walk([value]))
-    most = max(map(abs, (None if read else value_bounds(value, known)) or (1.0,)))
+    most = max(map(abs, value_bounds(value, known) or (1.0,)))
     return most if most < 2**31 else 1.0
 
 
@@ -149,7 +148,5 @@ def positive_values(graph: Graph) -> frozenset[str]:
 
 def _is_root(node: Node) -> bool:
     """Whether ``node`` raises to a power that is not whole."""
-    if node.op != "aten.pow.Tensor_Scalar":
-        return False
-    exponent = node.args[1]
-    return isinstance(exponent, float) and not exponent.is_integer()
+    power = node.args[1] if node.op == "aten.pow.Tensor_Scalar" else 1
+    return isinstance(power, float) and not power.is_integer()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 
 from harness.corpus.model import Capture, Pattern
 from harness.corpus.store import Corpus
@@ -25,10 +25,6 @@ _ALPHA = 0.05
 _ENOUGH = 8
 """Compared patterns that may speak for others; where fewer are of like weight (within a factor of
 four), the next lighter ones join them."""
-
-Stratum = tuple[float, int, list[tuple[float, float]]]
-"""Patterns of like weight: what all weigh and how many they are; (log ratio, weight) of those that
-were compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +89,10 @@ def standings(
     shown = [group for group in ordered if not timed.keys().isdisjoint(weights[group])]
     alpha = _ALPHA / max(1, len(shown))
     like = {pattern.name: math.frexp(pattern.weight)[1] // 2 for pattern in corpus.patterns}
-    strata = {group: _strata(weights[group], like, logs) for group in shown}
-    rows = [_standing(group, weights[group], calls, timed, strata[group], alpha) for group in shown]
+    rows = [
+        _standing(g, weights[g], calls, timed, _ratios(weights[g], like, logs), alpha)
+        for g in shown
+    ]
     if by == "pattern":
         rows.sort(key=lambda row: math.inf if row.mean is None else row.mean)
     return rows
@@ -105,20 +103,25 @@ def _group(pattern: Pattern, capture: Capture, by: str) -> str:
     return found[by] if by in found else str(getattr(capture, by))
 
 
-def _strata(
+def _ratios(
     weights: Mapping[str, float], like: Mapping[str, int], logs: Mapping[str, float]
-) -> list[Stratum]:
-    """A group's patterns, which come the heaviest first, by ``like``, the class of their weight."""
+) -> list[tuple[float, float, float]]:
+    """The log ratio of each pattern that was compared, and what weight and how many patterns it
+    speaks for. ``weights``, the heaviest first, are a group's; ``like`` are classes of weight."""
     joined: list[list[str]] = [[]]
-    for _, names in groupby(weights, like.__getitem__):
+    for _, alike in groupby(weights, like.__getitem__):
         if len(logs.keys() & joined[-1]) >= _ENOUGH:
             joined.append([])
-        joined[-1] += names
-    if len(logs.keys() & joined[-1]) < _ENOUGH:
-        joined[-2:] = [list(chain.from_iterable(joined[-2:]))]
-    found = ([(logs[n], weights[n]) for n in names if n in logs] for names in joined)
-    whole = (sum(weights[name] for name in names) for names in joined)
-    return list(zip(whole, map(len, joined), found, strict=True))
+        joined[-1] += alike
+    if len(joined) > 1 and len(logs.keys() & joined[-1]) < _ENOUGH:
+        last = joined.pop()
+        joined[-1] += last
+    found = []
+    for names in joined:
+        own = [name for name in names if name in logs]
+        share = sum(weights[n] for n in names) / (sum(weights[n] for n in own) or 1.0)
+        found += [(logs[n], weights[n] * share, len(names) / len(own)) for n in own]
+    return found
 
 
 def _standing(
@@ -126,14 +129,14 @@ def _standing(
     weights: Mapping[str, float],
     calls: Mapping[tuple[str, str], int],
     timed: Mapping[str, GraphRecord],
-    strata: Sequence[Stratum],
+    ratios: Sequence[tuple[float, float, float]],
     alpha: float,
 ) -> Standing:
     mine = {name: timed[name] for name in weights if name in timed}
     times = {name: ms for name, graph in mine.items() if (ms := milliseconds(graph))}
     fractions = {n: f for n in times if (f := _fraction(mine[n])) is not None}
     spent = {name: times[name] * calls[group, name] for name in times}
-    means = [(count, sum(x for x, _ in found) / len(found)) for _, count, found in strata if found]
+    many = sum(count for *_, count in ratios)
     share = sum(spent[name] for name in fractions)
     return Standing(
         group,
@@ -142,8 +145,8 @@ def _standing(
         sum(weights[name] for name in times) / sum(weights.values()),
         sum(spent.values()),
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
-        score(strata, alpha),
-        math.exp(sum(n * x for n, x in means) / sum(n for n, _ in means)) if means else None,
+        score([(log, weight) for log, weight, _ in ratios], alpha),
+        math.exp(sum(log * count for log, _, count in ratios) / many) if ratios else None,
     )
 
 
@@ -182,20 +185,15 @@ def _logs(run: Run, baseline: Run | str) -> dict[str, float]:
     return found
 
 
-def score(strata: Sequence[Stratum], alpha: float = _ALPHA) -> Score | None:
-    """Of patterns by their weight; None for fewer than two that were compared."""
-    count = sum(len(found) for *_, found in strata)
-    if count < 2:
+def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score | None:
+    """Of (log ratio, weight) pairs; None for fewer than two."""
+    if len(found) < 2:
         return None
     from scipy.stats import t
 
-    mean = spread = 0.0
-    whole = sum(weight for weight, *_ in strata)
-    for weight, _, found in strata:
-        compared = sum(w for _, w in found)
-        own = sum(x * w for x, w in found) / compared
-        mean += weight / whole * own
-        squares = sum((weight / whole * w / compared * (x - own)) ** 2 for x, w in found)
-        spread += squares * len(found) / (len(found) - 1)
-    reach = float(t.ppf(1 - alpha / 2, count - len(strata))) * math.sqrt(spread)
+    whole = sum(weight for _, weight in found)
+    mean = sum(x * weight for x, weight in found) / whole
+    count = len(found)
+    spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
+    reach = float(t.ppf(1 - alpha / 2, count - 1)) * math.sqrt(spread * count / (count - 1))
     return Score(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), count)

@@ -269,8 +269,7 @@ def _corpus_graphs(
             if text and not (at.is_file() and at.stat().st_size == len(text.encode())):
                 write_atomically(at, text.encode(), mode=0o644)
         files.append(GraphFile(name, path, small if texts[1] else None))
-    order = {name: number for number, name in enumerate(found)}
-    return tuple(sorted(files, key=lambda file: order[file.name]))
+    return tuple(files)
 
 
 def corpus_notes(options: Options, suite: str) -> tuple[str, ...]:
