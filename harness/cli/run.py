@@ -116,7 +116,7 @@ def _within(
     folder = corpus_folder(options, suite)
     if folder is None:
         raise UsageError(
-            "only of a corpus is it known which patterns tell most",
+            "only a corpus knows which patterns tell most",
             where=f"--minutes with suite {suite}",
             expected="--suite corpus",
         )
