@@ -94,7 +94,6 @@ def _replayed(timer: GraphTimer, read: Read, places: Sequence[torch.Tensor]) -> 
     engine = timer.engine
     times = []
     replay = engine.record(lambda: [read(place) for place in places])
-    replay()
     for _ in range(20):
         engine.flush()
         engine.mark(0)
