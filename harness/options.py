@@ -210,7 +210,7 @@ def _table(path: Path) -> dict[str, Any] | None:
             "a file of defaults is not TOML",
             where=str(path),
             got=str(error),
-            remedy="mend the line, or take the file away",
+            remedy="correct the line, or remove the file",
         ) from error
     found = found.get("tool", {}).get("harness") if path.name == "pyproject.toml" else found
     return found if isinstance(found, dict) else None
@@ -220,7 +220,7 @@ def _text(path: Path, key: str, value: Any) -> str:
     """A declared value as the variable would have it."""
     kind = _KEYS.get(key)
     if kind is None:
-        remedy = "name one of these, or take the line out"
+        remedy = "name one of these, or remove the line"
         raise unknown("there is no such default", key, sorted(_KEYS), str(path), remedy, most=None)
     wrong = type(value).__name__ != kind.__name__  # True is an int
     if wrong or (kind is int and value < 1):
@@ -229,7 +229,7 @@ def _text(path: Path, key: str, value: Any) -> str:
             where=f"{path}: {key}",
             got=repr(value),
             expected=_EXPECTED[kind],
-            remedy="change the value, or take the line out",
+            remedy="change the value, or remove the line",
         )
     if key in _FOLDERS:
         return str(path.parent / Path(value).expanduser())

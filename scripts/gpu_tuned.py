@@ -1,6 +1,7 @@
 """Tuned kernels against Inductor's own tuning, region by region, in one process.
 
-    python scripts/gpu_tuned.py --out DIR [--seconds 540] [--search guided] [--skip FILE] [GRAPH …]
+    python scripts/gpu_tuned.py --out DIR [--seconds 540] [--search guided] [--skip FILE]
+        [--part 1/2] [GRAPH …]
 
 For every distinct region, in a random order that is the same every time (so that a run that
 ends early is a fair sample): tune its kernels, let Inductor compile it with
@@ -240,6 +241,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--search", default="guided", help="none: ours is not tuned")
     parser.add_argument("--budget-ms", type=float, default=60.0, help="per region and provider")
     parser.add_argument("--skip", type=Path, help="tuned.json of an earlier run")
+    parser.add_argument("--part", default="1/1", help="2/3: the second of three, for a GPU each")
     return parser.parse_args()
 
 
@@ -258,6 +260,8 @@ def main() -> int:
     known = {(r.graph, r.region) for r in rows}
     regions = [r for r in regions if (r[0], r[1].region.name) not in known]
     random.Random(0).shuffle(regions)
+    part, parts = map(int, given.part.split("/"))
+    regions = regions[part - 1 :: parts]
     cache = Path(tempfile.mkdtemp(prefix="harness-tuned-"))
     print(f"{torch.cuda.get_device_name()}; {len(regions)} regions to do", flush=True)
     with CompilePool(given.jobs, cache) as pool:

@@ -56,11 +56,14 @@ BESIDE = {"pytest": "pytest:main", "asv": "asv.main:main"}
 
 
 def write_commands(project: dict[str, Any], folder: Path) -> None:
-    """Write one executable per console script into ``folder``, and those of ``BESIDE``."""
-    for name, target in {**project["scripts"], **BESIDE}.items():
+    """Write an executable per console script into ``folder``, and those of ``BESIDE`` there are."""
+    beside = {
+        name: target
+        for name, target in BESIDE.items()
+        if importlib.util.find_spec(target.partition(":")[0].partition(".")[0])
+    }
+    for name, target in {**project["scripts"], **beside}.items():
         module, _, function = target.partition(":")
-        if importlib.util.find_spec(module.partition(".")[0]) is None:
-            continue
         # A shebang line cannot hold a path with a space, so the shell starts python;
         # to python the shell's line is a string without effect.
         text = (

@@ -6,8 +6,8 @@ import importlib.util
 import sys
 
 NEEDED = (
-    *("torch", "triton", "numpy", "scipy", "sympy"),
-    *("pandas", "pyarrow", "rich", "typer", "harness"),
+    *("torch", "triton", "numpy", "scipy", "sympy", "pandas", "pyarrow"),
+    *("jinja2", "msgspec", "rich", "threadpoolctl", "typer", "harness"),
 )
 FOR_TESTS = ("pytest", "hypothesis")
 FOR_CHECKS = ("ruff", "mypy", "importlinter")

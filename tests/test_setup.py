@@ -63,6 +63,15 @@ def test_the_command_runs_from_anywhere(checkout: Path, tmp_path: Path) -> None:
     assert "sm_90" in done.stdout
 
 
+def test_the_command_is_written_where_no_other_checkout_is_installed(tmp_path: Path) -> None:
+    """As on a GPU machine that has torch and has never seen the package."""
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    subprocess.run([str(bare / "bin" / "python"), str(ROOT / "scripts" / "link.py")], check=True)
+    assert (bare / "bin" / "harness").exists()
+    assert not (bare / "bin" / "asv").exists()  # not installed there, so not offered
+
+
 def test_packages_are_borrowed_and_the_package_is_this_checkout(
     checkout: Path, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("report", "night.nightly:report", "Write the results as web pages."),
     ("confirm", "compare:confirm", "Time two runs' kernels against each other, today."),
     ("nightly", "night.nightly:nightly", "Time what changed since the accepted run, confirmed."),
-    ("accept", "night.nightly:accept", "Make a run what nights are compared with."),
+    ("accept", "night.nightly:accept", "Make a run the baseline of later nights."),
     ("why", "night.why:why", "Name what made a kernel take another time."),
     ("bisect", "night.why:bisect", "Find the commit, or the triton, that made a kernel slower."),
     ("import", "results:import_", "Make runs of what asv or pytest-benchmark measured."),

@@ -19,19 +19,19 @@ GraphName: TypeAlias = Annotated[
 Suite: TypeAlias = Annotated[str, "Which suite the names are from."]
 Where: TypeAlias = Annotated[
     str | None,
-    "Of a corpus the patterns like this: 'model=llama* kind=reduction bytes>1MB'.",
+    "Only patterns of a corpus that match: 'model=llama* kind=reduction bytes>1MB'.",
     typer.Option(metavar="QUERY"),
 ]
 Sample: TypeAlias = Annotated[
     int | None,
-    "Of a corpus N patterns at random, spread over kinds, sizes and families.",
+    "N patterns of a corpus at random, spread over kinds, sizes and families.",
     typer.Option(min=1, metavar="N"),
 ]
 Seed: TypeAlias = Annotated[int, "Which sample.", typer.Option(min=0)]
 
 Minutes: TypeAlias = Annotated[
     float | None,
-    "Of a corpus the patterns that tell most in that time: by weight and by how long ago "
+    "The most informative patterns of a corpus for that time: by weight and by how long ago "
     "they were last measured.",
     typer.Option(min=0.01, metavar="M"),
 ]
@@ -55,8 +55,8 @@ Jobs: TypeAlias = Annotated[
 ]
 Processes: TypeAlias = Annotated[
     int,
-    "Fresh processes to time every kernel in, one after the other; what differs between "
-    "them no repeat within one shows. The later ones do not tune.",
+    "Fresh processes to time every kernel in, one after the other: they show noise that "
+    "repeats within one process do not. Only the first one tunes.",
     typer.Option(min=1, max=64),
 ]
 KernelSeconds: TypeAlias = Annotated[
@@ -77,7 +77,7 @@ Workers: TypeAlias = Annotated[
 ]
 Timing: TypeAlias = Annotated[
     bool | None,
-    "Demand a GPU and time on it, or leave it alone. Default: use it if there is one.",
+    "Require a GPU and time on it, or leave it alone. Default: use it if there is one.",
     typer.Option("--timing/--no-timing"),
 ]
 

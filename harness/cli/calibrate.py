@@ -42,12 +42,12 @@ def calibrate(
     processes: Processes = 6,
     budget: Budget = 200.0,
     seconds: Seconds = None,
-    resume: Annotated[bool, "Go on with this machine's last one that was interrupted."] = False,
+    resume: Annotated[bool, "Continue this machine's last interrupted one."] = False,
     show: Annotated[bool, "Print the newest one again; measure nothing."] = False,
     sessions: Annotated[
         int | None,
-        "Measure so often, as a whole and slowing nothing down, and state the false tables "
-        "between all that is recorded; 0: measure nothing.",
+        "Take so many whole measurements, slowing nothing down, and report how many tables "
+        "are false over all that is recorded; 0: measure nothing.",
         typer.Option(min=0, max=1000),
     ] = None,
     every: Every = 1.0,

@@ -105,7 +105,7 @@ _Flag = inspect.Parameter.KEYWORD_ONLY
 _ALWAYS: dict[str, Any] = {
     "debug": Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")],
     "quiet": Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no remarks: the answer, errors.")
+        bool, typer.Option("--quiet", "-q", help="Print only the answer and errors, no progress.")
     ],
     "verbose": Annotated[
         bool, typer.Option("--verbose", "-v", help="A line on standard error for every step.")
@@ -119,7 +119,7 @@ _FORMS: dict[str, Any] = {
     "as_markdown": Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")],
     "as_junit": Annotated[bool, typer.Option("--junit", help="Print it as JUnit's XML.")],
 }
-_WHOLE = Annotated[bool, typer.Option("--wide", help="Cut no name, however narrow the terminal.")]
+_WHOLE = Annotated[bool, typer.Option("--wide", help="Never shorten names to fit the terminal.")]
 _ONLY = Annotated[
     list[str] | None,
     typer.Option(

@@ -72,7 +72,7 @@ def run(
     Without a GPU kernels are checked in Triton's interpreter at small sizes and compiled for
     the target; columns for time say so. Exit status 1 if a kernel failed, something could not
     be recorded or --timing finds no GPU. Ctrl-C keeps what was measured so far. With -k only
-    the graphs like that run; where none is, only the kernels, and then nothing is recorded.
+    matching graphs run; if none match, only matching kernels, and then nothing is recorded.
 
     \b
     harness run
@@ -116,7 +116,7 @@ def _within(
     folder = corpus_folder(options, suite)
     if folder is None:
         raise UsageError(
-            "only of a corpus is it known which patterns tell most",
+            "only a corpus knows which patterns tell most",
             where=f"--minutes with suite {suite}",
             expected="--suite corpus",
         )

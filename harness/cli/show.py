@@ -134,7 +134,7 @@ def list_(
     sample: Sample = None,
     seed: Seed = 0,
     models: Annotated[bool, "List what a corpus was captured from instead."] = False,
-    coverage: Annotated[bool, "List what of torch a corpus covers instead."] = False,
+    coverage: Annotated[bool, "List which parts of torch a corpus covers instead."] = False,
     runs: Annotated[bool, "List recorded runs instead."] = False,
     targets: Annotated[bool, "List targets instead."] = False,
 ) -> None:

@@ -166,7 +166,7 @@ def _require_same_structure(real: Graph, small: Graph) -> None:
         return
     first = next((a, b) for a, b in zip([*one, None], [*other, None], strict=False) if a != b)
     raise CaptureFailed(
-        "the small capture has another structure than the real one",
+        "the small capture differs in structure from the real one",
         where=real.name,
         got=str(first[1]),
         expected=str(first[0]),

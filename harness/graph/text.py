@@ -88,7 +88,7 @@ def _one_line(text: str, where: str) -> str:
 def _identifier(name: str) -> str:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise GraphError(
-            "a name in a graph is no Python identifier",
+            "a name in a graph is not a Python identifier",
             got=repr(name),
             remedy="rename the value before saving",
         )

@@ -101,7 +101,7 @@ def run_metadata(metadata: dict[bytes, bytes], path: Path) -> Any:
     none, or one of a later schema version."""
     if RUN_KEY not in metadata or VERSION_KEY not in metadata:
         raise RecordError(
-            "a Parquet file is no run of the harness",
+            "a Parquet file is not a run of the harness",
             str(path),
             got="no run in its metadata",
             expected="a file written by harness run",

@@ -184,7 +184,7 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
             where=name,
             got=str(error).strip().replace("\n", " ")[:500],
             expected="the reference's result, within tolerance",
-            remedy="mend the function, or allow for its rounding with rtol= and atol=",
+            remedy="fix the function, or allow for its rounding with rtol= and atol=",
         ) from None
 
 

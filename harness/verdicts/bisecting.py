@@ -104,7 +104,7 @@ def bisect(kernel: Kernel, judge: ByTime | None, follow: Follow) -> Bisected:
             expected="a BAD end that is surely worse",
             remedy="exchange them if it is better; else measure again: harness confirm"
             if measured
-            else "mend what the line above says; else take other ends",
+            else "fix what the line above says, or choose other ends",
         )
     known: dict[Hashable, Judged] = {kernel.version(last): steps[0]}
     good, bad = 0, len(places) - 1

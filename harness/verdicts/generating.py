@@ -192,7 +192,7 @@ def nodes_named(name: str, good: GraphRecord, bad: GraphRecord) -> frozenset[str
     nodes = found[-1]
     if any(not other & nodes for other in found):
         raise UsageError(
-            "several kernels are called like that",
+            "several kernels have that name",
             where=good.name,
             got=name,
             expected=", ".join(wanted[:4]),

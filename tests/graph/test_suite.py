@@ -202,7 +202,7 @@ def test_another_structure_at_small_sizes_is_refused(monkeypatch):
     entry = Entry(
         "depth", "t", "o", f"{__name__}:stack", "inference", DType.F32, {"depth": 3}, {"depth": 2}
     )
-    with pytest.raises(CaptureFailed, match="another structure"):
+    with pytest.raises(CaptureFailed, match="differs in structure"):
         capture_entry(entry)
 
 

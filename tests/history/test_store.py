@@ -99,7 +99,7 @@ def test_a_future_schema_version(tmp_path: Path) -> None:
 def test_somebody_elses_parquet_file(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(RecordError, match="no run of the harness"):
+    with pytest.raises(RecordError, match="not a run of the harness"):
         store.load(path)
 
 

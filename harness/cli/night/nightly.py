@@ -47,7 +47,7 @@ def nightly(
     ] = None,
     budget: Annotated[
         float | None,
-        "Likely worst first; what is left out is said.",
+        "Likely worst first; what is left out is listed.",
         typer.Option(min=0.1, metavar="MINUTES"),
     ] = None,
     accept_green: Annotated[bool, "Move the baseline if nothing became slower."] = False,
@@ -64,7 +64,7 @@ def nightly(
     """Time what changed since the accepted run, old against new, and say what became slower.
 
     What executes the same is not timed, but for some controls; what looks slower is confirmed in
-    further processes before it is said. Goes on where an interrupted night stopped. Exit status
+    further processes before it is reported. Continues an interrupted night. Exit status
     1: a confirmed regression; 2: an error, or the GPU or the disk gave out; 3: broken; 4: nothing
     that changed could be judged; 5: no GPU, and something changed. docs/nightly.md
 
@@ -99,7 +99,7 @@ def accept(
     why: Annotated[str, "Kept beside who and when."] = "",
     anyway: Annotated[bool, "Even if it did not reach everything, or is dirty."] = False,
 ) -> None:
-    """Make a run what nights are compared with on its machine from now on.
+    """Make a run the baseline of its machine's nights from now on.
 
     \b
     harness accept --why 'float32 softmax, on purpose'
@@ -118,7 +118,7 @@ def accept(
     why_not += [f"{left} kernels were not reached: nobody would ever look at them"] * bool(left)
     if why_not and not anyway:
         raise UsageError(
-            "a run that is not whole is no good baseline",
+            "an incomplete run is not a good baseline",
             where=run.id,
             got="; ".join(why_not),
             remedy="make another: harness nightly; or insist: --anyway",
@@ -159,10 +159,10 @@ def report(
     order: Order = "history",
     repository: Repository = None,
 ) -> None:
-    """Write what is recorded as web pages: what to do this morning, and all that is behind it.
+    """Write the results as web pages: what to act on first, and everything behind it.
 
-    No server and nothing from elsewhere: index.html opens from disk. Made again into the same
-    folder, only pages that say something else are written. How to read them: docs/report.md.
+    index.html opens from disk, without a server or the network. Made again into the same folder,
+    only pages whose contents changed are written. How to read them: docs/report.md.
 
     \b
     harness report -o site

@@ -205,7 +205,7 @@ class _Reader:
             takes = user.target in _OF_NUMBERS or user.target in _ARITHMETIC.values()
             if user.target not in _ARITHMETIC and not (takes and all(floats)):
                 raise CaptureFailed(
-                    "a ratio of sizes is used otherwise than to scale a tensor",
+                    "a ratio of sizes is used for something other than scaling a tensor",
                     where=source_of(user),
                     got=str(user.target),
                     expected="a product, quotient, sum or difference with a tensor of floats",

@@ -131,7 +131,7 @@ def _manifest(folder: Path) -> list[str]:
     try:
         if any(folder.iterdir()):
             raise UsageError(
-                "the folder holds something that is no site of ours",
+                "the folder holds files that harness report did not write",
                 where=str(folder),
                 expected="a new or empty folder, or one that harness report wrote",
                 remedy="name another one: -o FOLDER",

@@ -231,7 +231,7 @@ class LookupTable:
                 where=f"{self.where}: {loaded.name}",
                 got=", ".join(values),
                 expected=", ".join(names),
-                remedy="take the entry out, or tune the kernel again",
+                remedy="remove the entry, or tune the kernel again",
             )
         return modules.config_from_dict({n: values[n] for n in names})
 

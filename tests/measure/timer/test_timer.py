@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ import torch
 from harness.measure.timer import coldness
 from harness.measure.timer import graph_timer as timers
 from harness.measure.timer.graph_timer import METHOD_DIRECT, GraphTimer
-from harness.records.timing import METHOD, Work
+from harness.records.timing import METHOD, Launch, Work
 from tests.measure.timer.fake_engine import FakeEngine, floor_of
 
 
@@ -102,6 +102,25 @@ def test_coldness_is_shown_and_its_absence_is_found() -> None:
     engine = FakeEngine(launch_ms=1e-6, flushes=False)
     bad = coldness.examine(GraphTimer(engine), 1 << 17, cpu, read_all(engine))
     assert not bad.cold
+
+
+def test_what_a_replay_costs_to_start_on_a_loaded_host_is_no_slow_memory() -> None:
+    class Idle(FakeEngine):
+        """A device that has nothing to do waits for the host, which takes long."""
+
+        def record(self, enqueue: Callable[[], object]) -> Launch:
+            replay = super().record(enqueue)
+
+            def late() -> None:
+                if self.log[-1] != "flush":
+                    self.now += 0.5
+                replay()
+
+            return late
+
+    engine = Idle(launch_ms=1e-6)
+    found = coldness.examine(GraphTimer(engine), 1 << 17, torch.device("cpu"), read_all(engine))
+    assert found.cold, found
 
 
 def test_coldness_finds_copies_that_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,7 +186,7 @@ def test_a_manifest_cannot_remove_what_lies_outside(world: World, tmp_path: Path
 
 def test_a_folder_of_something_else_is_left_alone(world: World, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(UsageError, match="no site of ours"):
+    with pytest.raises(UsageError, match="did not write"):
         raise replace(world, site=tmp_path).report().exception
 
 
