@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from harness.codegen.reference import read_value, sizes_text
 from harness.graph.model import Graph, Node, Ref
+from harness.ir import nodes as ir
+from harness.ir.affine import size_hint
 from harness.ir.index_text import size_text
+from harness.ir.ops import Op
 from harness.ir.program import Buffer
+from harness.ir.simplify import Simplifier
+from harness.ir.value_bounds import value_bounds
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
 
@@ -24,12 +29,17 @@ _CARRIES_ON = (
 )
 _FARTHEST = 4
 
+_EXPONENTIALS = frozenset((Op.EXP, Op.EXP2, Op.EXPM1, Op.SINH, Op.COSH))
+_CARRIED = frozenset((Op.ADD, Op.SUB, Op.NEG, Op.CAST, Op.WHERE, Op.MAXIMUM, Op.MINIMUM, Op.MUL))
+_STEEP = 8
+"""Normal numbers times this have exponentials, and sums of them, that float32 holds."""
+
 
 def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
     """One row of ``ARGS`` per kernel argument: shape, stride, dtype, kind, bound."""
     buffers = {b.name: b for b in plan.buffers}
     positive, distinct = positive_values(graph), distinct_indices(graph)
-    ascending = _searched(graph)
+    ascending, steep = _searched(graph), _steep(plan)
     statistics = {i.name for i in graph.inputs if i.role == "buffer"}  # running variances, counts
     rows: list[str] = []
     unknown = iter(plan.sizes)
@@ -43,10 +53,37 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
             continue
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
-        kind = "positive" if value in positive or buffer.name in statistics else "normal"
+        kind = f"small:{steep[buffer.name]}" if buffer.name in steep else "normal"
+        kind = "positive" if value in positive or buffer.name in statistics else kind
         kind = distinct.get(value or "", "sorted" if value in ascending else kind)
         rows.append(_row(buffer, kind))
     return rows
+
+
+def _steep(plan: KernelPlan) -> dict[str, int]:
+    """By how much the kernel multiplies what floating buffers hold, at most, before an exponential
+    takes it: positions times a slope (ALiBi). Where exponentials are close to infinite, the order
+    of a sum decides whether it is finite, so that neither a kernel nor its reference may be asked.
+    """
+    known = Simplifier({e.var: size_hint(e.length) for t in plan.tiles for e in t.entries})
+    found, factors = dict[str, int](), dict[int, float]()
+    for value in reversed(list(ir.walk(ir.store_roots(plan.stores)))):
+        factor, op = factors.get(id(value), 0.0), getattr(value, "op", None)
+        if isinstance(value, ir.Load) and value.dtype.is_float and factor > _STEEP:
+            found[value.buffer] = max(int(factor), found.get(value.buffer, 0))
+        if op in _EXPONENTIALS or op in _CARRIED or isinstance(value, ir.Masked):
+            factor = 1.0 if op in _EXPONENTIALS else factor
+            operands = ir.operands(value)
+            for operand, other in zip(operands, operands[::-1], strict=True):
+                times = factor * _greatest(other, known) if factor and op is Op.MUL else factor
+                factors[id(operand)] = max(times, factors.get(id(operand), 0.0))
+    return found
+
+
+def _greatest(value: ir.Value, known: Simplifier) -> float:
+    """How large positions, or a constant, can be; 1 for what memory holds."""
+    most = max(map(abs, value_bounds(value, known) or (1.0,)))
+    return most if most < 2**31 else 1.0
 
 
 def _searched(graph: Graph) -> frozenset[str]:
@@ -111,7 +148,5 @@ def positive_values(graph: Graph) -> frozenset[str]:
 
 def _is_root(node: Node) -> bool:
     """Whether ``node`` raises to a power that is not whole."""
-    if node.op != "aten.pow.Tensor_Scalar":
-        return False
-    exponent = node.args[1]
-    return isinstance(exponent, float) and not exponent.is_integer()
+    power = node.args[1] if node.op == "aten.pow.Tensor_Scalar" else 1
+    return isinstance(power, float) and not power.is_integer()

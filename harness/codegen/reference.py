@@ -134,7 +134,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
         decided = _decided(node, types, narrow) if steps else {}
         for name, dtype in decided.items():
             lines += [f"{local_name(name)}_ = {local_name(name)}", _rounding(name, dtype)]
-        lines.append(node_text(node) + (next(nudges) if is_inexact(node) else ""))
+        text = node_text(node) + (next(nudges) if is_inexact(node) else "")
+        lines += _bits(node, types) if node.op == "aten.view.dtype" else [text]
         lines += [f"{local_name(name)} = {local_name(name)}_" for name in decided]
         if node.name in kept_narrow:
             lines.append(_rounding(node.name, kept_narrow[node.name]))
@@ -198,6 +199,15 @@ def _rounding(value: str, dtype: DType) -> str:
     """Rounds ``value`` in the float64 form too: a sum of what was rounded may cancel."""
     name = local_name(value)
     return f"{name} = {name}.to(torch.{dtype.torch_name}).double() if wide else {name}"
+
+
+def _bits(node: Node, types: Mapping[str, ValueType]) -> list[str]:
+    """A view of bits: those of the recorded type, in the float64 form too."""
+    (operand,) = node.refs()
+    source, target = (next(tensors_of(kind)).dtype for kind in (types[operand], node.type))
+    bits = f"{local_name(operand)}.to(torch.{source.torch_name}).view(torch.{target.torch_name})"
+    line = f"{local_name(node.name)} = {bits}"
+    return [line, _rounding(node.name, target)] if target.is_float else [line]
 
 
 def _read(given: dict[str, int]) -> str:

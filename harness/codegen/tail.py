@@ -137,6 +137,7 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
         name=name,
         sizes=sizes,
         distinct='"distinct:' in rows,
+        small='"small:' in rows,
         sorted='"sorted"' in rows,
         shared="RSPLIT: tl.constexpr" in kernel,
         spread="_told(" in kernel,

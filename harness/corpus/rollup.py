@@ -1,8 +1,9 @@
 """From patterns to models: a run of the corpus summed up by model, family or kind of pattern.
 
 A pattern counts with its share of the modelled bytes, so that a mean over patterns speaks of the
-models they come from. The score is a weighted geometric mean of ratios to a baseline; its interval
-takes the patterns that were run for a sample of those that could have been.
+models they come from. The score is a weighted geometric mean of ratios to a baseline. Heavy
+patterns are run more often than light ones: those that were run speak for the others of like weight
+(post-stratification), and the interval takes them for a sample of these.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from harness.corpus.model import Capture, Pattern
 from harness.corpus.store import Corpus
@@ -20,6 +22,9 @@ from harness.records.run import Check, GraphRecord, Run
 BY = ("all", "kind", "family", "model", "pattern")
 _ALPHA = 0.05
 """Chance that any interval of a table misses its score."""
+_ENOUGH = 8
+"""Compared patterns that may speak for others; where fewer are of like weight (within a factor of
+four), the next lighter ones join them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Standing:
     """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
     time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
     weighted by time, ``failed`` how many patterns are wrong or have no time, ``mean`` the geometric
-    mean over the baseline's ratios, every pattern alike."""
+    mean over the baseline's ratios, every pattern of the group alike."""
 
     group: str
     patterns: int
@@ -83,7 +88,11 @@ def standings(
     ordered = sorted(weights, key=lambda group: (-sum(weights[group].values()), group))
     shown = [group for group in ordered if not timed.keys().isdisjoint(weights[group])]
     alpha = _ALPHA / max(1, len(shown))
-    rows = [_standing(group, weights[group], calls, timed, logs, alpha) for group in shown]
+    like = {pattern.name: math.frexp(pattern.weight)[1] // 2 for pattern in corpus.patterns}
+    rows = [
+        _standing(g, weights[g], calls, timed, _ratios(weights[g], like, logs), alpha)
+        for g in shown
+    ]
     if by == "pattern":
         rows.sort(key=lambda row: math.inf if row.mean is None else row.mean)
     return rows
@@ -94,19 +103,40 @@ def _group(pattern: Pattern, capture: Capture, by: str) -> str:
     return found[by] if by in found else str(getattr(capture, by))
 
 
+def _ratios(
+    weights: Mapping[str, float], like: Mapping[str, int], logs: Mapping[str, float]
+) -> list[tuple[float, float, float]]:
+    """The log ratio of each pattern that was compared, and what weight and how many patterns it
+    speaks for. ``weights``, the heaviest first, are a group's; ``like`` are classes of weight."""
+    joined: list[list[str]] = [[]]
+    for _, alike in groupby(weights, like.__getitem__):
+        if len(logs.keys() & joined[-1]) >= _ENOUGH:
+            joined.append([])
+        joined[-1] += alike
+    if len(joined) > 1 and len(logs.keys() & joined[-1]) < _ENOUGH:
+        last = joined.pop()
+        joined[-1] += last
+    found = []
+    for names in joined:
+        own = [name for name in names if name in logs]
+        share = sum(weights[n] for n in names) / (sum(weights[n] for n in own) or 1.0)
+        found += [(logs[n], weights[n] * share, len(names) / len(own)) for n in own]
+    return found
+
+
 def _standing(
     group: str,
     weights: Mapping[str, float],
     calls: Mapping[tuple[str, str], int],
     timed: Mapping[str, GraphRecord],
-    logs: Mapping[str, float],
+    ratios: Sequence[tuple[float, float, float]],
     alpha: float,
 ) -> Standing:
     mine = {name: timed[name] for name in weights if name in timed}
     times = {name: ms for name, graph in mine.items() if (ms := milliseconds(graph))}
     fractions = {n: f for n in times if (f := _fraction(mine[n])) is not None}
     spent = {name: times[name] * calls[group, name] for name in times}
-    found = [(logs[name], weights[name]) for name in weights if name in logs]
+    many = sum(count for *_, count in ratios)
     share = sum(spent[name] for name in fractions)
     return Standing(
         group,
@@ -115,8 +145,8 @@ def _standing(
         sum(weights[name] for name in times) / sum(weights.values()),
         sum(spent.values()),
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
-        score(found, alpha),
-        math.exp(sum(log for log, _ in found) / len(found)) if found else None,
+        score([(log, weight) for log, weight, _ in ratios], alpha),
+        math.exp(sum(log * count for log, _, count in ratios) / many) if ratios else None,
     )
 
 

@@ -214,5 +214,5 @@ def _nothing(corpus: Corpus, terms: Sequence[_Term], known: Mapping[str, Capture
         where=str(corpus.folder),
         got=" ".join(term.text for term in terms),
         expected="; ".join(near) or "fewer terms",
-        remedy="harness list --suite corpus shows all patterns",
+        remedy="harness list --suite corpus --csv has all patterns",
     )

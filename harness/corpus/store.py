@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.corpus.model import Capture, Pattern
-from harness.errors import DamagedCorpus, UnknownName, nearest
+from harness.errors import DamagedCorpus, unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,16 +52,14 @@ class Corpus:
                 if name in wanted:
                     text, small = (table.column(key)[row].as_py() for key in ("text", "small"))
                     found[name] = text, small
-        for name in wanted:
-            if name not in found:
-                raise UnknownName(
-                    "the corpus holds no such pattern",
-                    where=str(self.folder),
-                    got=name,
-                    expected=", ".join(nearest(name, (p.name for p in self.patterns))),
-                    remedy="harness list --suite corpus shows all patterns",
-                )
-        return found
+        for name in wanted.keys() - found:
+            known, remedy = (
+                (p.name for p in self.patterns),
+                "all: harness list --suite corpus --csv",
+            )
+            what = "the corpus holds no such pattern"
+            raise unknown(what, name, known, str(self.folder), remedy)
+        return {name: found[name] for name in wanted}
 
 
 def is_corpus(folder: Path) -> bool:

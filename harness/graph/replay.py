@@ -231,15 +231,26 @@ def replay(
     if float64:
         tensors = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
     values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
-    keep = [name for name in graph.outputs if name is not None]
+    types, keep = graph.types(), [name for name in graph.outputs if name is not None]
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))
     freed = last_uses([(*node.refs(), node.name) for node in graph.nodes], keep)
     for node, dead in zip(graph.nodes, freed, strict=True):
-        values[node.name] = materialise(call_node(node, values, where, float64), node)
+        bits = float64 and node.op == "aten.view.dtype"
+        made = _bits(node, values, types) if bits else call_node(node, values, where, float64)
+        values[node.name] = materialise(made, node)
         for name in dead:
             del values[name]
     outputs = [None if name is None else values[name] for name in graph.outputs]
     return apply_mutations(graph, values, outputs)
+
+
+def _bits(node: Node, values: Mapping[str, Any], types: Mapping[str, ValueType]) -> torch.Tensor:
+    """A view of bits, those of the recorded type, for the float64 form."""
+    (operand,) = node.refs()
+    kinds = (kind for kind in (types[operand], node.type) if isinstance(kind, TensorType))
+    source, target = (torch_dtype(kind.dtype) for kind in kinds)
+    found: torch.Tensor = values[operand].to(source).view(target)
+    return found.double() if found.is_floating_point() else found
 
 
 def apply_mutations(

@@ -132,18 +132,18 @@ def surviving(work: Callable[[], T]) -> T:
     try:
         found = work()
     except HarnessError as error:
-        raise _judged(error) from error
+        failed = error
     except (RuntimeError, ValueError, TypeError) as error:
-        raise _judged(HarnessError("a kernel could not be timed", got=reason(error))) from error
-    release("cuda")
-    return found
-
-
-def _judged(error: HarnessError) -> HarnessError | Unusable:
+        failed = HarnessError("a kernel could not be timed", got=reason(error))
+    else:
+        release("cuda")
+        return found
+    # Tracebacks hold tensors, of causes too: the next kernel may need their memory.
+    failed.__traceback__ = failed.__cause__ = failed.__context__ = None
     if is_lost():
-        return Unusable(error)
+        raise Unusable(failed)
     release("cuda")
-    return error
+    raise failed
 
 
 def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:

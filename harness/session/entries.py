@@ -256,10 +256,10 @@ def _corpus_graphs(
     from harness.corpus import selecting, store
 
     corpus = store.load(folder)
-    chosen = [p.name for p in selecting.select(corpus, query)]
-    found: dict[str, None] = {} if names else dict.fromkeys(chosen)
+    chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
+    found: dict[str, None] = {} if names else chosen
     for name in names:
-        like = [one for one in chosen if fnmatchcase(one, name)]
+        like = [name] if name in chosen else [one for one in chosen if fnmatchcase(one, name)]
         found.update(dict.fromkeys(like or [name]))  # texts() raises, with the nearest names
     files = []
     for name, texts in corpus.texts(found).items():
@@ -269,8 +269,7 @@ def _corpus_graphs(
             if text and not (at.is_file() and at.stat().st_size == len(text.encode())):
                 write_atomically(at, text.encode(), mode=0o644)
         files.append(GraphFile(name, path, small if texts[1] else None))
-    order = {name: number for number, name in enumerate(found)}
-    return tuple(sorted(files, key=lambda file: order[file.name]))
+    return tuple(files)
 
 
 def corpus_notes(options: Options, suite: str) -> tuple[str, ...]:

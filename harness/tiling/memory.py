@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.affine import size_hint
-from harness.ir.nodes import Axis, IndexValue, Indirect, Load, loads, points, walk
+from harness.ir.affine import UNKNOWN_SIZE, size_hint
+from harness.ir.nodes import Axis, IndexValue, Indirect, Load, loads, walk
 from harness.ir.program import Program, Role
-from harness.ir.traffic import Access
+from harness.ir.traffic import Access, distinct_elements
 from harness.tiling.plan import Argument, ArgumentKind, PlanSegment, Tile
 
 
@@ -39,8 +39,11 @@ def scattered(program: Program, names: Collection[str]) -> frozenset[tuple[str, 
         if store.mode.is_atomic or store.indirect:
             found.add((nest.name, name))
         elif name in full or written[name] > 1:
-            along = (a for a in (*nest.axes, *nest.raxes) if a.var in store.index.free_symbols)
-            if size_hint(points(along)) >= size_hint(buffers[name].numel):
+            access = Access(buffers[name], store.index, (*nest.axes, *nest.raxes))
+            extents = (access.buffer.numel, *(axis.size for axis in access.axes))
+            unknown = {size for extent in extents for size in extent.free_symbols}
+            places = distinct_elements([access], dict.fromkeys(unknown, UNKNOWN_SIZE))
+            if places >= size_hint(access.buffer.numel):
                 full.add(name)
             elif name in full:
                 found.add((nest.name, name))

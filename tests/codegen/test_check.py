@@ -298,3 +298,45 @@ def test_an_input_that_only_lends_its_layout_has_it_in_the_reference(
 """)
     found = checked(only(pooled), interpreter)
     assert found.passed, found.message
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("f32", "i32"), ("f16", "i16"), ("bf16", "i16")])
+def test_bits_are_those_of_the_recorded_type_in_the_reference_too(
+    interpreter: InterpreterPool, dtype: str, bits: str
+) -> None:
+    """torch's atomic maximum of floats: of integers in the same order, and back."""
+    names = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i16": "int16"}
+    module = only(
+        graph(f"""def ordered(
+    x: "{dtype}[40, 64]",
+):
+    neg: "{dtype}[40, 64]" = aten.neg.default(x)
+    bits: "{bits}[40, 64]" = aten.view.dtype(neg, torch.{names[bits]})
+    lower: "{bits}[40, 64]" = aten.sub.Tensor(bits, 1)
+    back: "{dtype}[40, 64]" = aten.view.dtype(lower, torch.{names[dtype]})
+    mul: "{dtype}[40, 64]" = aten.mul.Tensor(back, 3.0)
+    return (mul, lower)
+""")
+    )
+    assert checked(module, interpreter).passed
+    line = next(n for n in module.text.splitlines() if n.endswith("  # lower"))
+    assert not checked(module, interpreter, line, line.replace(" - 1", " - 2")).passed
+
+
+def test_many_writes_into_few_places_keep_what_lies_between(interpreter: InterpreterPool) -> None:
+    """24 writes of one number to 3 of 6 places: a part, although it has more points than that."""
+    found = modules(
+        graph("""def parts(
+    x: "f32[6]",
+):
+    exp: "f32[6]" = aten.exp.default(x)
+    place: "i64[3]" = aten.arange.start_step(0, 6, 2, dtype=torch.int64)
+    column: "i64[3, 1]" = aten.unsqueeze.default(place, -1)
+    rows: "i64[3, 8]{1, 0}" = aten.expand.default(column, [3, 8])
+    clone: "i64[3, 8]" = aten.clone.default(rows, memory_format=torch.contiguous_format)
+    index: "i64[24]" = aten.view.default(clone, [24])
+    scatter: "f32[6]" = aten.scatter.value(exp, 0, index, 5.0)
+    return (scatter,)
+""")
+    )
+    assert len(found) == 2 and all(checked(module, interpreter).passed for module in found)

@@ -1,9 +1,16 @@
-"""Which inputs of a module must be positive for the kernel to make sense."""
+"""Which contents the inputs of a module must have for the kernel to make sense."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from harness.codegen.inputs import positive_values
 from harness.graph.text import loads
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.runtime.module import load
+from tests.codegen.kernels import modules
 
 
 def test_only_values_that_enter_roots_and_logarithms_are_positive() -> None:
@@ -24,3 +31,38 @@ def test_only_values_that_enter_roots_and_logarithms_are_positive() -> None:
         "test graph",
     )
     assert positive_values(graph) == {"add", "var", "step", "d"}
+
+
+@pytest.mark.parametrize("dtype", ["i32", "i64"])
+def test_slopes_of_positions_keep_exponentials_finite(
+    dtype: str, interpreter: InterpreterPool, tmp_path: Path
+) -> None:
+    """ALiBi: drawn like any other number, a slope of 3 at position 511 leaves float32."""
+    (module,) = modules(
+        loads(
+            f"""# harness graph 1
+def alibi(
+    slope: "f32[16]",
+    score: "bf16[16, 512]",
+    mask: "b8[16, 512]",
+    most: "f32[16, 1]",
+):
+    far: "{dtype}[512]" = aten.arange.start_step(-511, 1, dtype=torch.int{dtype[1:]})
+    column: "f32[16, 1]" = aten.view.default(slope, [16, 1])
+    bias: "f32[16, 512]" = aten.mul.Tensor(far, column)
+    add: "f32[16, 512]" = aten.add.Tensor(score, bias)
+    hidden: "f32[]" = aten.scalar_tensor.default(-3e38, dtype=torch.float32)
+    where: "f32[16, 512]" = aten.where.self(mask, hidden, add)
+    sub: "f32[16, 512]" = aten.sub.Tensor(where, most)
+    exp: "f32[16, 512]" = aten.exp.default(sub)
+    sum: "f32[16]" = aten.sum.dim_IntList(exp, [1])
+    return (sum,)
+""",
+            "test graph",
+        )
+    )
+    loaded = load(module.text, tmp_path)
+    for seed in range(12):
+        args = loaded.get_args(device="cpu", seed=seed)
+        assert loaded.reference(args)[0].isfinite().all() and args[0].any()
+    assert interpreter.check(module.text).passed

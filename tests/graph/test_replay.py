@@ -139,3 +139,16 @@ def test_every_dtype_has_a_torch_type() -> None:
     assert all(isinstance(torch_dtype(d), torch.dtype) for d in DType)
     assert torch_dtype(DType.BF16, float64=True) is torch.float64
     assert torch_dtype(DType.I8, float64=True) is torch.int8
+
+
+def test_bits_are_those_of_the_recorded_type_when_wide() -> None:
+    """The order of float32 numbers as integers, and back (a largest value by an atomic one)."""
+    b = GraphBuilder()
+    double = b.call("aten.mul.Tensor", b.input("x", (8,)), 2.0)
+    bits = b.call("aten.view.dtype", double, DType.I32)
+    back = b.call("aten.view.dtype", bits, DType.F32)
+    graph = b.graph(bits, b.call("aten.mul.Tensor", back, 0.5))
+    (x,) = random_inputs(graph, "cpu")
+    found, same = replay(graph, [x], "cpu", float64=True)
+    assert found is not None and torch.equal(found, (x * 2).view(torch.int32))
+    assert same is not None and same.dtype is torch.float64 and torch.equal(same, x.double())

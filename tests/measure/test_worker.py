@@ -1,0 +1,41 @@
+"""What a worker process does around a kernel that cannot be run."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from harness.errors import CheckFailed
+from harness.measure import worker
+
+
+class Held:
+    """Stands for a tensor."""
+
+
+def test_a_kernel_that_lacked_memory_leaves_it_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[weakref.ref[Held]] = []
+    given_back: list[bool] = []
+
+    def check() -> None:
+        tensor = Held()
+        held.append(weakref.ref(tensor))
+        raise RuntimeError("CUDA out of memory")
+
+    def work() -> None:
+        try:
+            check()
+        except RuntimeError as error:
+            raise CheckFailed("a kernel could not be run", got=str(error)) from error
+
+    monkeypatch.setattr(worker, "is_lost", lambda: False)
+    monkeypatch.setattr(worker, "release", lambda _: given_back.append(held[0]() is None))
+    gc.disable()  # a process that checks kernels makes little that would start it
+    try:
+        with pytest.raises(CheckFailed, match="could not be run"):
+            worker.surviving(work)
+    finally:
+        gc.enable()
+    assert given_back == [True]
