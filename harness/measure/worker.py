@@ -7,6 +7,7 @@ It measures its own bandwidths when asked to, and watches the GPU's state.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -147,7 +148,10 @@ def _judged(error: HarnessError) -> HarnessError | Unusable:
 
 
 def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
-    """The handler of ``OpenDevice``."""
+    """The handler of ``OpenDevice``. The driver reads which GPUs it may use when it is first
+    called, which no import does."""
+    if job.board:
+        os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     try:
         return context.once(Gpu).facts(job.bandwidths)
     except (RuntimeError, NoDevice) as error:

@@ -9,11 +9,13 @@ import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harness
 from harness.devices.job import Device
+from harness.devices.process import Process
 from harness.devices.queue import Inbox, Queue
 from harness.errors import NoDevice, UsageError
 from harness.options import Options
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _SMALL_FILE = 1 << 14
 """Bytes of a graph whose code is generated in a few tenths of a second."""
+_GPUS = Path("/proc/driver/nvidia/gpus")
+"""Where the driver lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +210,25 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
 
 
 @contextlib.contextmanager
+def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
+    """Processes for as many GPUs as are asked for and the driver lists: they import while this one
+    imports torch, which says what GPUs there are. Those that nobody takes end."""
+    from harness.measure.jobs import gpu
+    from harness.measure.peers.pool import environment
+
+    left_alone = request.timing is False or request.patient
+    listed = [] if left_alone else list(_GPUS.glob("*"))
+    wanted = len(listed) if request.devices == "all" else request.devices.count(",") + 1
+    where = gpu(True, environment(options.cache))
+    started = iter([Process.started(where, options.cache) for _ in listed[:wanted]])
+    try:
+        yield started
+    finally:
+        for process in started:
+            process.end()
+
+
+@contextlib.contextmanager
 def _boards(
     options: Options, request: Request, workers: int, early: Sequence[Entry]
 ) -> Iterator[list[CudaDevice]]:
@@ -219,22 +242,25 @@ def _boards(
         if request.workers:
             from harness.session.workers import remote_gpus
 
-            found = stack.enter_context(remote_gpus(request.workers))
+            remote = stack.enter_context(remote_gpus(request.workers))
+            found = [(*one, list[Process]()) for one in remote]
         else:
             from harness.measure.jobs import gpu
             from harness.measure.peers.pool import environment
-            from harness.runtime.device import boards
 
-            names = boards(request.devices)
-            each = max(1, workers // len(names))
-            found = [(gpu(True, environment(options.cache), name), each) for name in names]
+            with _started(options, request) as started:
+                from harness.runtime.device import boards  # imports torch
+
+                names, given = boards(request.devices), environment(options.cache)
+                each = max(1, workers // len(names))
+                found = [(gpu(True, given, n), each, [*islice(started, 1)]) for n in names]
 
         missing: list[NoDevice] = []
 
-        def take(where: Device, jobs: int) -> CudaDevice | None:
+        def take(where: Device, jobs: int, first: Sequence[Process]) -> CudaDevice | None:
             try:
                 given = (options.cache, jobs, request.kernel_seconds)
-                return stack.enter_context(CudaDevice(*given, where=where))
+                return stack.enter_context(CudaDevice(*given, where=where, started=first))
             except NoDevice as error:
                 missing.append(error)
                 return None
@@ -278,22 +304,24 @@ def open_device(
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
     ``NoDevice`` for the first and the last where a GPU is demanded. While its process imports, the
     first small graph of ``early`` is compiled, for what that imports here."""
-    from harness.runtime.device import is_available, require
-
-    demanded = request.timing or bool(request.against)
-    if request.timing is False:
-        return None
-    if demanded:
-        require()
-    elif not is_available():
-        return None
     from harness.measure.jobs import gpu
     from harness.measure.peers.pool import environment
     from harness.session.cuda import CudaDevice
 
+    demanded = request.timing or bool(request.against)
+    if request.timing is False:
+        return None
+    with _started(options, request) as started:
+        from harness.runtime.device import is_available, require  # imports torch
+
+        if demanded:
+            require()
+        elif not is_available():
+            return None
+        first = [*islice(started, 1)]
     where, seen = gpu(True, environment(options.cache)), _seen() if request.patient else None
-    given = (options.cache, workers, request.kernel_seconds)
-    device = CudaDevice(*given, where=where, seen=seen, meanwhile=_first_small(early))
+    given, more = (options.cache, workers, request.kernel_seconds), _first_small(early)
+    device = CudaDevice(*given, where=where, seen=seen, meanwhile=more, started=first)
     if request.target is not None:
         wanted = find_target(request.target)
         if wanted.capability != device.target.capability:
