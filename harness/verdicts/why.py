@@ -160,11 +160,11 @@ def _tunings(one: KernelRecord, other: KernelRecord) -> Iterator[str]:
         times = [None if trial is None else trial.time for trial in seen]
         if any(time is not None for time in times):
             told = (f"{_us(time)} for {whose}'s" for time, whose in zip(times, "AB", strict=True))
-            yield f"{side}'s tuner saw {' and '.join(told)} choice"
+            yield f"{side}'s tuner measured {' and '.join(told)} choice"
     if modules.candidates(one.module) != modules.candidates(other.module):
-        yield "the compiler offers other candidates"
+        yield "the candidates to choose from differ"
     elif causes.has_same_source(one, other):
-        yield "same code and candidates: the tuner chose another one"
+        yield "same code and candidates: the tuner chose differently"
 
 
 def _trial(kernel: KernelRecord, config: Mapping[str, int] | None) -> Trial | None:
@@ -216,7 +216,7 @@ def _movement(found: Comparison, row: Row) -> _Movement:
             together = moves
         said.append(
             f"{offset.kernels} unchanged kernels moved by {100 * math.expm1(moves):+.2f} % at this "
-            "duration, which is taken out"
+            "duration; the ratio is corrected for it"
         )
     unknown = bool(effect.unknown) and not (moved and abs(own) > _FAR)
     if effect.unknown:
@@ -281,13 +281,15 @@ def _separated(match: Match, code: Sequence[Label], moved: _Movement) -> tuple[L
     one, other = match.a[0], match.b[0]
     ours, theirs = modules.offered(one.module), modules.offered(other.module)
     if one.config in ours and one.config not in theirs:
-        return others[0], ["B's module does not offer A's configuration: the choice follows"]
+        return others[0], [
+            "B's module does not offer A's configuration, so another had to be chosen"
+        ]
     pinned, then, now = (
         _trial(*x) for x in ((other, one.config), (one, one.config), (other, other.config))
     )
     if pinned is None or then is None or now is None:
         return Label.UNSURE, [
-            "no tuner timed A's configuration in B: code and choice stay together"
+            "no tuner timed A's configuration in B: code and choice cannot be told apart"
         ]
     by_code = math.log((pinned.time or 0.0) / (then.time or 0.0)) - moved.together
     by_choice = math.log((now.time or 0.0) / (pinned.time or 0.0))

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -313,7 +314,7 @@ def test_runs_of_other_suites_are_not_compared(world: World, tmp_path: Path) -> 
     assert 'class="answer grey' in mine.text("index.html")
 
 
-def of_tonight(run: Run, before: Run, findings: tuple[Finding, ...]) -> Night:
+def of_tonight(run: Run, before: Run, findings: Sequence[Finding]) -> Night:
     return Night(
         "20261014-040000",
         run.machine.key,
@@ -324,7 +325,7 @@ def of_tonight(run: Run, before: Run, findings: tuple[Finding, ...]) -> Night:
         baseline_commit=before.commit,
         commits=(NightCommit(run.commit, "the subject of the night", "Emmy N."),),
         trust=Trust("NVIDIA H200", controls=40, flagged=("a/b", "c/d"), offset=0.004),
-        findings=findings,
+        findings=tuple(findings),
         counts={"same": 14, "changed": 2},
         not_measured=("llama_block_backward/late: the time given was over",),
         library_calls=(Count("llama_block_forward", "aten.sort.default", 0, 2, "too long"),),
@@ -366,7 +367,7 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
         verdict="SLOWER",
         confirmed=True,
         cause="; ".join(["the cause of the night", *(f"figure {n}" for n in range(12))]),
-        evidence=("registers 32 to 255",),
+        evidence=("registers 32 to 255, figure 5",),
     )
     waived = replace(slower, kernel="triton_known", series="", waived="softmax in float32")
     night = of_tonight(run, before, (slower, waived))
@@ -387,6 +388,7 @@ def test_a_recorded_night_is_what_the_first_page_shows(world: World, tmp_path: P
     ):
         assert said in text
     assert "figure 3; …</p>" in text and "<li>figure 4</li>" in text, "the rest is evidence"
+    assert "<li>figure 5</li>" not in text, "the evidence says it"
     called = kernel.name.removeprefix("triton_")
     assert f" {called}</code>" in text, "one that confirm finds"
     page = next(
@@ -404,6 +406,24 @@ def test_a_night_without_a_gpu_shows_what_changed_by_text(world: World, tmp_path
     assert mine.report().exit_code == 0
     _, _, shown = mine.text("index.html").partition('<details class="fold" open>')
     assert re.search(f"(?s)g/k: registers 1 → 2.*--static {night.baseline} {night.run}", shown)
+
+
+def test_what_could_not_be_judged_stands_below_its_reason(world: World, tmp_path: Path) -> None:
+    """A run of one process a side has the same reason for each of hundreds of kernels."""
+    ones = [
+        Finding("g", "", f"k{n}", Change.CHANGED, verdict="UNSURE", ratio=1.0, reason=reason)
+        for n, reason in enumerate(("one process", "no clock", "one process", ""))
+    ]
+    night = of_tonight(world.runs[-1], world.runs[-2], ones)
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", night)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    folds = re.findall(
+        r"(?s)<summary>Not judged: (.*?) <span.*?<ul(.*?)</ul>", mine.text("index.html")
+    )
+    found = {reason: re.findall(r"g/(k\d): 1.000×", listed) for reason, listed in folds}
+    assert found == {"it may be noise": ["k3"], "no clock": ["k1"], "one process": ["k0", "k2"]}
 
 
 def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> None:
@@ -491,7 +511,7 @@ def test_of_many_models_the_first_page_shows_those_that_take_most(
     assert mine.report().exit_code == 0
     shown, folded = mine.text("index.html").split("8 more, which take less")
     rows = [re.findall(r'href="models/[^"]*">(m\d\d)<', part) for part in (shown, folded)]
-    folded, earlier = folded.split("1 of earlier runs alone")
+    folded, earlier = folded.split("1 model of earlier runs only")
     assert ">heavy<" in earlier and ">heavy<" not in folded, "not measured tonight"
     assert rows == [[f"m{n:02}" for n in range(19, 7, -1)], [f"m{n:02}" for n in range(7, -1, -1)]]
     (page,) = (mine.site / "models").glob("m00.*")
