@@ -29,9 +29,9 @@ def _why(why: Why, everything: bool) -> Iterator[Block]:
     yield Text(f"{why.label.value.upper()}  {why.graph}  {short(why.kernel)}", style="bold")
     yield from paragraphs([f"  {line}" for line in why.evidence])
     if why.commit:
-        yield Text(f"  first commit with another text: {why.commit}")
+        yield Text(f"  first commit whose text differs: {why.commit}")
     if why.stage:
-        yield Text(f"  first stage that makes something else: {why.stage}")
+        yield Text(f"  first stage whose result differs: {why.stage}")
     yield from (Text(f"  look further: {command}") for command in why.commands)
     if why.diff:
         lines = why.diff.split("\n")

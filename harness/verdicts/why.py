@@ -241,9 +241,9 @@ def _label(
         return _without_verdict(row, code, moved)
     if moved.moved:
         if not code and not row.match.a[0].module:
-            return Label.UNSURE, ["no code is recorded: what differs is not known"]
+            return Label.UNSURE, ["no code is recorded, so what differs is unknown"]
         if not code:
-            return Label.MACHINE, ["the same instructions: no code can have done it"]
+            return Label.MACHINE, ["the same instructions: it cannot be the code"]
         if len(code) == 1:
             return code[0], []
         return _separated(row.match, code, moved)
@@ -253,7 +253,7 @@ def _label(
         return Label.NOISE, ["same code and configuration, and no more than the noise"]
     if row.verdict is Verdict.SAME:
         return Label.NOISE, ["the change is within the margin"]
-    return Label.UNSURE, ["whether the time moved is open; what differs is below"]
+    return Label.UNSURE, ["it is open whether the time moved; the differences are listed below"]
 
 
 def _without_verdict(row: Row, code: Sequence[Label], moved: _Movement) -> tuple[Label, list[str]]:
@@ -265,11 +265,11 @@ def _without_verdict(row: Row, code: Sequence[Label], moved: _Movement) -> tuple
             if abs(expected) >= _TOGETHER and 0.25 <= moved.raw / expected <= 1.3:
                 return Label.MACHINE, ["same code, and the time follows the clock"]
         if row.effect is None and moved.raw is not None and abs(moved.raw) > _FAR:
-            return Label.MACHINE, ["the same instructions: no code can have done it"]
+            return Label.MACHINE, ["the same instructions: it cannot be the code"]
         return Label.UNSURE, ["same code and configuration; the time cannot be judged"]
     if len(code) == 1 and moved.raw is None:
-        return code[0], ["nothing else differs; that it takes another time is not shown here"]
-    return Label.UNSURE, ["the times cannot be judged; what differs is below"]
+        return code[0], ["nothing else differs; no times show what it costs"]
+    return Label.UNSURE, ["the times cannot be judged; the differences are listed below"]
 
 
 def _separated(match: Match, code: Sequence[Label], moved: _Movement) -> tuple[Label, list[str]]:
@@ -294,8 +294,8 @@ def _separated(match: Match, code: Sequence[Label], moved: _Movement) -> tuple[L
     by_code = math.log((pinned.time or 0.0) / (then.time or 0.0)) - moved.together
     by_choice = math.log((now.time or 0.0) / (pinned.time or 0.0))
     said = [
-        f"in A's configuration B is {100 * math.expm1(by_code):+.1f} %; the other choice makes "
-        f"{100 * math.expm1(by_choice):+.1f} % of it"
+        f"B in A's configuration: {100 * math.expm1(by_code):+.1f} %; from there to B's own: "
+        f"{100 * math.expm1(by_choice):+.1f} %"
     ]
     error = max(_TRIAL_ERROR, math.hypot(*(_error(trial) for trial in (pinned, then, now))))
     for share, rest, label in (
