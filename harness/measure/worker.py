@@ -148,9 +148,8 @@ def _judged(error: HarnessError) -> HarnessError | Unusable:
 
 
 def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
-    """The handler of ``OpenDevice``. The driver reads which GPUs it may use when it is first
-    called, which no import does."""
-    if job.board:
+    """The handler of ``OpenDevice``."""
+    if job.board:  # no import calls the driver, which reads this when it is first called
         os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     try:
         return context.once(Gpu).facts(job.bandwidths)

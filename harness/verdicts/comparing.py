@@ -402,6 +402,4 @@ def _moved(noise: Noise, offset: Offset) -> str:
             f"{values[0]:+.2f} % at {1000 * shortest:.3g} µs to {values[1]:+.2f} % at "
             f"{1000 * longest:.3g} µs"
         )
-    return (
-        f"{offset.kernels} {which} kernels moved together by {said}: every B÷A is corrected for it"
-    )
+    return f"{offset.kernels} {which} kernels moved together by {said}: B÷A is corrected for it"

@@ -281,9 +281,7 @@ def _separated(match: Match, code: Sequence[Label], moved: _Movement) -> tuple[L
     one, other = match.a[0], match.b[0]
     ours, theirs = modules.offered(one.module), modules.offered(other.module)
     if one.config in ours and one.config not in theirs:
-        return others[0], [
-            "B's module does not offer A's configuration, so another had to be chosen"
-        ]
+        return others[0], ["B's module does not offer A's configuration: it needs another"]
     pinned, then, now = (
         _trial(*x) for x in ((other, one.config), (one, one.config), (other, other.config))
     )
