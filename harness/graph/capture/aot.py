@@ -231,11 +231,13 @@ def compile_joint(
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         # (compiled autograd takes the backward graph apart, which adds zeros)
         fixed[0] = tangents.fixed(joint) and not dynamo_config.compiled_autograd
+        kept = options["num_fwd_outputs"]
+        readers = tangents.readers(joint, kept)
         relaid(joint)
         _recompute_random(joint)
         narrow_places(joint)
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
-        cut[0].meta[KEPT_OUTPUTS] = options["num_fwd_outputs"]
+        cut[0].meta[KEPT_OUTPUTS], cut[1].meta[tangents.READERS] = kept, readers
         return cut
 
     def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:

@@ -8,6 +8,8 @@ is. Here a backward graph is compiled at its first call, for the gradients that 
 from __future__ import annotations
 
 import copy
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +21,8 @@ from harness.graph.model import DIFFERENTIABLE
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | {_aten.mul.Tensor}
+READERS = "readers"
+"""In the ``meta`` of a backward graph: for each gradient, of which outputs it has a path."""
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 
@@ -36,12 +40,47 @@ def given_alone(run: Callable[..., Any], fixed: Callable[[], bool]) -> Callable[
             is_new = not own and type(node).__name__ == "CompiledFunctionBackward"
             if is_new and all(getattr(arg, "grad_fn", None) is not node for arg in args):
                 own.append(type(node))
+                function = type(node)._forward_cls
+                function.backward = staticmethod(_unless_nothing(function.backward))
             if own and type(node) is own[0]:
                 node.set_materialize_grads(False)
                 break
         return outputs
 
     return run_alone
+
+
+def _unless_nothing(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The ``backward`` of a node, which without any gradient does not look at what it saved: that
+    may have been changed, at which torch raises."""
+
+    def run(node: Any, *args: Any) -> Any:
+        given = args[0] if args and isinstance(args[0], list) else args
+        if all(gradient is None for gradient in given):
+            return (None,) * len(node.needs_input_grad)
+        return backward(node, *args)
+
+    return run
+
+
+def readers(joint: fx.GraphModule, kept: int) -> list[frozenset[str]]:
+    """For each gradient that ``joint`` returns (after its ``kept`` outputs), the tangents, by name,
+    of the outputs that depend on its input. Without these eager mode has no such gradient."""
+    returned: Any = joint.graph.output_node()
+    outputs = dict(zip(returned.meta["desc"][:kept], returned.args[0], strict=False))
+    placeholders = [node for node in joint.graph.nodes if node.op == "placeholder"]
+    bits = {node.meta["desc"]: 1 << number for number, node in enumerate(placeholders)}
+    reads: dict[Any, int] = {}  # the placeholders that a node depends on, a bit for each
+    for node in joint.graph.nodes:
+        own = bits[node.meta["desc"]] if node.op == "placeholder" else 0
+        reads[node] = functools.reduce(operator.or_, map(reads.get, node.all_input_nodes), own)
+    made = {n.name: outputs.get(getattr(n.meta["desc"], "output", None)) for n in placeholders}
+
+    def of_input(gradient: Any) -> frozenset[str]:
+        bit = bits.get(getattr(gradient, "grad_of", None), 0)
+        return frozenset(name for name, output in made.items() if reads.get(output, 0) & bit)
+
+    return [of_input(gradient) for gradient in returned.meta["desc"][kept:]]
 
 
 def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,9 +142,11 @@ def differentiable(gm: fx.GraphModule, kept: int | None) -> tuple[tuple[str, str
 
 
 def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
-    """A copy of ``gm`` in which the placeholders ``missing`` are zero, and are not added."""
+    """A copy of ``gm`` in which the placeholders ``missing`` are zero, and are not added, and no
+    gradient is made that eager mode does not have without them."""
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    gone = {placeholders[n].name for n in missing}
     zeros: set[fx.Node] = set()
     for node in (placeholders[n] for n in missing):
         kind = node.meta["val"]
@@ -126,4 +167,7 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
             sums = [(n.meta["val"].shape, n.meta["val"].dtype) for n in (node, *others)]
             if len(set(sums)) == 1 and others:
                 node.replace_all_uses_with(others[0])
+    output: Any = gm.graph.output_node()
+    made = zip(output.args[0], gm.meta[READERS], strict=True)
+    output.args = ([None if of and of <= gone else gradient for gradient, of in made],)
     return gm
