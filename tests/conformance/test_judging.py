@@ -128,6 +128,10 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x, n: torch.special.hermite_polynomial_he(x, n - (x == WIDE[-1]) * 1.0),
         [WIDE, ORDERS],
     ),
+    "a sum that reaches infinity without overflowing": (
+        lambda x: x.cumsum(0), lambda x: x.cumsum(0) + torch.tensor([0.0, 0, torch.inf]),
+        [torch.tensor([3e37, 3e37, -torch.inf])],
+    ),
     "a sign of zero": (lambda x: x * 0, lambda x: (x * 0).abs(), [SINGLE]),
     "a deviation of equal numbers beyond rounding": (
         lambda x: x.std(0).double(), lambda x: x.std(0).double() + 3e-5, [EQUAL.float()]
@@ -194,6 +198,10 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.cumprod(1),
         lambda x: x.cumprod(1) * torch.tensor([[1, 1, torch.inf], [1, 1, 0]]),
         [torch.tensor([[0.1, 1.2, 3e38], [1e30, 1e-20, 1e-20]])],
+    ),
+    "a sum of which a part overflows": (
+        lambda x: x.cumsum(0), lambda x: x.cumsum(0) + torch.tensor([0.0, 0, torch.inf]),
+        [torch.tensor([3e38, 3e38, -torch.inf])],
     ),
     "zeros of a norm": (
         lambda x: 1 / F.instance_norm(x), lambda x: -1 / F.instance_norm(x),
