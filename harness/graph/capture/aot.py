@@ -231,13 +231,11 @@ def compile_joint(
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         # (compiled autograd takes the backward graph apart, which adds zeros)
         fixed[0] = tangents.fixed(joint) and not dynamo_config.compiled_autograd
-        kept = options["num_fwd_outputs"]
-        readers = tangents.readers(joint, kept)
         relaid(joint)
         _recompute_random(joint)
         narrow_places(joint)
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
-        cut[0].meta[KEPT_OUTPUTS], cut[1].meta[tangents.READERS] = kept, readers
+        cut[0].meta[KEPT_OUTPUTS] = options["num_fwd_outputs"]
         return cut
 
     def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:
@@ -253,7 +251,7 @@ def compile_joint(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
         inference_compiler=part(inference, whole=True),
-        partition_fn=partition,
+        partition_fn=tangents.with_readers(partition),
         decompositions=counted_masks(table),
         keep_inference_input_mutations=True,
     )

@@ -21,8 +21,9 @@ from harness.graph.model import DIFFERENTIABLE
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | {_aten.mul.Tensor}
-READERS = "readers"
-"""In the ``meta`` of a backward graph: for each gradient, of which outputs it has a path."""
+_READERS = "readers"
+"""In the ``meta`` of a backward graph: for each of its gradients, the tangents, by name, of outputs
+that depend on its input. Without these eager mode has no such gradient."""
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 
@@ -63,9 +64,20 @@ def _unless_nothing(backward: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def readers(joint: fx.GraphModule, kept: int) -> list[frozenset[str]]:
-    """For each gradient that ``joint`` returns (after its ``kept`` outputs), the tangents, by name,
-    of the outputs that depend on its input. Without these eager mode has no such gradient."""
+def with_readers(partition: Callable[..., Any]) -> Callable[..., Any]:
+    """``partition``, which cuts a joint graph, such that the backward graph tells ``_READERS``."""
+
+    def cut(joint: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Any:
+        readers = _readers(joint, options["num_fwd_outputs"])
+        forward, backward = partition(joint, inputs, **options)
+        backward.meta[_READERS] = readers
+        return forward, backward
+
+    return cut
+
+
+def _readers(joint: fx.GraphModule, kept: int) -> list[frozenset[str]]:
+    """What is noted as ``_READERS`` of ``joint``, which returns ``kept`` outputs and gradients."""
     returned: Any = joint.graph.output_node()
     outputs = dict(zip(returned.meta["desc"][:kept], returned.args[0], strict=False))
     placeholders = [node for node in joint.graph.nodes if node.op == "placeholder"]
@@ -75,12 +87,8 @@ def readers(joint: fx.GraphModule, kept: int) -> list[frozenset[str]]:
         own = bits[node.meta["desc"]] if node.op == "placeholder" else 0
         reads[node] = functools.reduce(operator.or_, map(reads.get, node.all_input_nodes), own)
     made = {n.name: outputs.get(getattr(n.meta["desc"], "output", None)) for n in placeholders}
-
-    def of_input(gradient: Any) -> frozenset[str]:
-        bit = bits.get(getattr(gradient, "grad_of", None), 0)
-        return frozenset(name for name, output in made.items() if reads.get(output, 0) & bit)
-
-    return [of_input(gradient) for gradient in returned.meta["desc"][kept:]]
+    asked = [bits.get(getattr(one, "grad_of", None), 0) for one in returned.meta["desc"][kept:]]
+    return [frozenset(n for n, output in made.items() if reads.get(output, 0) & b) for b in asked]
 
 
 def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,6 +176,6 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
             if len(set(sums)) == 1 and others:
                 node.replace_all_uses_with(others[0])
     output: Any = gm.graph.output_node()
-    made = zip(output.args[0], gm.meta[READERS], strict=True)
+    made = zip(output.args[0], gm.meta[_READERS], strict=True)
     output.args = ([None if of and of <= gone else gradient for gradient, of in made],)
     return gm
