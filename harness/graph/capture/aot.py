@@ -229,7 +229,7 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        # (compiled autograd takes the backward graph apart, which adds zeros)
+        tangents.note_gradients(joint, options["num_fwd_outputs"])
         fixed[0] = tangents.fixed(joint) and not dynamo_config.compiled_autograd
         relaid(joint)
         _recompute_random(joint)
@@ -251,7 +251,7 @@ def compile_joint(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
         inference_compiler=part(inference, whole=True),
-        partition_fn=tangents.with_readers(partition),
+        partition_fn=partition,
         decompositions=counted_masks(table),
         keep_inference_input_mutations=True,
     )

@@ -21,9 +21,8 @@ from harness.graph.model import DIFFERENTIABLE
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | {_aten.mul.Tensor}
-_READERS = "readers"
-"""In the ``meta`` of a backward graph: for each of its gradients, the tangents, by name, of outputs
-that depend on its input. Without these eager mode has no such gradient."""
+_GRADIENTS = "gradients"
+"""In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 
@@ -64,31 +63,21 @@ def _unless_nothing(backward: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def with_readers(partition: Callable[..., Any]) -> Callable[..., Any]:
-    """``partition``, which cuts a joint graph, such that the backward graph tells ``_READERS``."""
-
-    def cut(joint: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Any:
-        readers = _readers(joint, options["num_fwd_outputs"])
-        forward, backward = partition(joint, inputs, **options)
-        backward.meta[_READERS] = readers
-        return forward, backward
-
-    return cut
-
-
-def _readers(joint: fx.GraphModule, kept: int) -> list[frozenset[str]]:
-    """What is noted as ``_READERS`` of ``joint``, which returns ``kept`` outputs and gradients."""
+def note_gradients(joint: fx.GraphModule, kept: int) -> None:
+    """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
+    gradients."""
     returned: Any = joint.graph.output_node()
     outputs = dict(zip(returned.meta["desc"][:kept], returned.args[0], strict=False))
+    gradients = [getattr(one, "grad_of", None) for one in returned.meta["desc"][kept:]]
+    bits = {of: 1 << number for number, of in enumerate(gradients)}
+    reads: dict[Any, int] = {}
     placeholders = [node for node in joint.graph.nodes if node.op == "placeholder"]
-    bits = {node.meta["desc"]: 1 << number for number, node in enumerate(placeholders)}
-    reads: dict[Any, int] = {}  # the placeholders that a node depends on, a bit for each
     for node in joint.graph.nodes:
-        own = bits[node.meta["desc"]] if node.op == "placeholder" else 0
+        own = bits.get(node.meta["desc"], 0) if node.op == "placeholder" else 0
         reads[node] = functools.reduce(operator.or_, map(reads.get, node.all_input_nodes), own)
-    made = {n.name: outputs.get(getattr(n.meta["desc"], "output", None)) for n in placeholders}
-    asked = [bits.get(getattr(one, "grad_of", None), 0) for one in returned.meta["desc"][kept:]]
-    return [frozenset(n for n, output in made.items() if reads.get(output, 0) & b) for b in asked]
+    for node in placeholders:
+        output = outputs.get(getattr(node.meta["desc"], "output", None))
+        node.meta[_GRADIENTS] = reads.get(output, 0)
 
 
 def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,7 +143,7 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     gradient is made that eager mode does not have without them."""
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
-    gone = {placeholders[n].name for n in missing}
+    tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
     zeros: set[fx.Node] = set()
     for node in (placeholders[n] for n in missing):
         kind = node.meta["val"]
@@ -175,7 +164,9 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
             sums = [(n.meta["val"].shape, n.meta["val"].dtype) for n in (node, *others)]
             if len(set(sums)) == 1 and others:
                 node.replace_all_uses_with(others[0])
+    gone = functools.reduce(operator.or_, (tangents.pop(n) for n in missing), 0)
+    gone &= ~functools.reduce(operator.or_, tangents.values(), 0)
     output: Any = gm.graph.output_node()
-    made = zip(output.args[0], gm.meta[_READERS], strict=True)
-    output.args = ([None if of and of <= gone else gradient for gradient, of in made],)
+    made = enumerate(output.args[0])
+    output.args = ([None if gone >> number & 1 else gradient for number, gradient in made],)
     return gm
