@@ -166,6 +166,8 @@ class _Servers:
 
     def _forked(self, path: Path, imports: Sequence[str], environment: Mapping[str, str]) -> int:
         code = f"import os; os.environ.update({dict(environment)!r})\n"
+        if READ in environment:
+            code += "from tests.quick_interpreter import install; install()\n"
         code += (
             f"from tests.fork_server import main; main({str(path)!r}, {imports or self.UNSAID!r})"
         )
