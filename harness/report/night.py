@@ -23,7 +23,7 @@ def night_report(night: Night, found: Comparison) -> Report:
     said = {"light": night.light.value, "headline": headline(night)}
     untimed = night.static or not night.findings
     return Report(
-        lambda: [*_blocks(night), *([] if untimed else list(compared.blocks())[1:])],
+        lambda: [*_blocks(night), *(() if untimed else list(compared.blocks())[1:])],
         lambda: {**said, **msgspec.to_builtins(night)},
         lambda: [*_rows(night, found)],
         lambda: [*_cases(night, found, compared.cases())],
