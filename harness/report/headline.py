@@ -74,8 +74,8 @@ def suite_lines(found: Comparison) -> Iterator[str]:
         if one.level == TUNING:
             yield (
                 f"{plural(one.kernels, 'kernel')} retuned: together B÷A {one.effect.ratio:.4f} "
-                f"[{one.effect.low:.4f}, {one.effect.high:.4f}], {one.verdict.value}: what tuning "
-                "alone did"
+                f"[{one.effect.low:.4f}, {one.effect.high:.4f}], {one.verdict.value}: the effect "
+                "of tuning alone"
             )
     timed = [row for row in found.rows if row.effect is not None]
     below = sum(

@@ -87,7 +87,10 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
         f"{graph.name}  {plural(len(graph.kernels), 'kernel')}, "
         f"{plural(graph.launches, 'launch', 'launches')}, {plural(calls, 'library call')}"
     )
-    rows = [_kernel_document(_without_samples(kernel)) for kernel in graph.kernels]
+    rows = [
+        _kernel_document(replace(k, trials=(), sets=tuple(replace(s, ms=()) for s in k.sets)))
+        for k in graph.kernels  # without samples
+    ]
     alike = [note for note, n in Counter(map(_unchecked, rows)).items() if note and n > 1]
     found: list[Block] = [Text(), Table(columns, rows, title, lambda row: _remarks(row, alike))]
     for note in alike:
@@ -95,10 +98,6 @@ def _graph(graph: GraphRecord, columns: tuple[Column, ...]) -> list[Block]:
         found.append(Text(f"  {plural(count, 'kernel')} not checked: {note}", wrapped=True))
     told = [*_library_calls(graph), *(f"  timed both ways: {choice}" for choice in graph.choices)]
     return [*found, *paragraphs(told), *_regions(graph)]
-
-
-def _without_samples(kernel: KernelRecord) -> KernelRecord:
-    return replace(kernel, trials=(), sets=tuple(replace(s, ms=()) for s in kernel.sets))
 
 
 def _library_calls(graph: GraphRecord) -> list[str]:

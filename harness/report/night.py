@@ -21,8 +21,9 @@ def night_report(night: Night, found: Comparison) -> Report:
     """The whole answer; ``found`` is what was not the same, as it was timed."""
     compared = comparison_report(found, View(len(found.rows), more=""))
     said = {"light": night.light.value, "headline": headline(night)}
+    untimed = night.static or not night.findings
     return Report(
-        lambda: [*_blocks(night), *(list(compared.blocks())[1:] if night.findings else [])],
+        lambda: [*_blocks(night), *(() if untimed else list(compared.blocks())[1:])],
         lambda: {**said, **msgspec.to_builtins(night)},
         lambda: [*_rows(night, found)],
         lambda: [*_cases(night, found, compared.cases())],

@@ -35,6 +35,8 @@ def static_report(found: StaticComparison, *, everything: bool) -> Report:
 
 
 def _blocks(found: StaticComparison, everything: bool) -> Iterator[Block]:
+    answer, *rules = summary(found)
+    yield Text(answer, wrapped=True, style="bold")
     yield from sides(found.a, found.b, found.notes)
     shown = [r for r in found.rows if everything or r.change is not Change.SAME]
     columns = (
@@ -54,7 +56,7 @@ def _blocks(found: StaticComparison, everything: bool) -> Iterator[Block]:
     if len(found.rows) == 1 and found.rows[0].diff:
         yield from (Text(), Text(found.rows[0].diff))
     yield Text()
-    yield from paragraphs(summary(found))
+    yield from paragraphs(rules)
 
 
 def _why(row: Row, everything: bool) -> str:
@@ -80,7 +82,7 @@ def summary(found: StaticComparison) -> list[str]:
     if found.other_defaults:
         lines.append(
             f"default configurations: {plural(len(found.other_defaults), 'kernel')} would run in "
-            "another one where they are not tuned; which is faster, only a GPU says"
+            "another one untuned; only a GPU tells which is faster"
         )
     return [
         *lines,

@@ -81,7 +81,7 @@ def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> 
         chance = f"wrong with at most {100 * about['error']:g} % chance"
     yield Text(
         f"{about['graph']}, {short(about['kernel'])}: {found.subjects} subjects, "
-        f"{found.generated} generated, {len(found.changed)} change the text, {len(found.steps)} "
+        f"{found.generated} generated, text differs in {len(found.changed)}, {len(found.steps)} "
         f"measured; {chance}",
         wrapped=True,
     )

@@ -38,8 +38,7 @@ class CudaDevice(Closing):
     which the device's context is gone, costs its own row: the worker is replaced and measures its
     copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also when it cannot be
     any more. A device that was ``seen`` without being taken is taken by its first job; with others
-    ``meanwhile`` is called while their process imports, for seconds; ``started`` holds that process
-    where it has been started before it was known for which device."""
+    ``meanwhile`` is called while their process imports; ``started`` is that, where there is one."""
 
     def __init__(
         self,

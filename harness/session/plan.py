@@ -35,8 +35,8 @@ from harness.target import Target, find_target
 
 _SMALL_FILE = 1 << 14
 """Bytes of a graph whose code is generated in a few tenths of a second."""
-_GPUS = Path("/proc/driver/nvidia/gpus")
-"""Where the driver lists them."""
+_DEVICES = Path("/dev")
+"""Where the driver has a file for each GPU, in a container for each that may be used there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +202,10 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
 
 @contextlib.contextmanager
 def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
-    """Processes for as many GPUs as are asked for and the driver lists: they import while this one
+    """Processes for as many GPUs as are asked for and have a file: they import while this one
     imports torch, which says what GPUs there are. Those that nobody takes end."""
     left_alone = request.timing is False or request.patient
-    listed = [] if left_alone else list(_GPUS.glob("*"))
+    listed = [] if left_alone else list(_DEVICES.glob("nvidia[0-9]*"))
     wanted = len(listed) if request.devices == "all" else request.devices.count(",") + 1
     where = gpu(True, peers.environment(options.cache))
     started = iter([Process.started(where, options.cache) for _ in listed[:wanted]])

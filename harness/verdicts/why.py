@@ -207,16 +207,16 @@ def _movement(found: Comparison, row: Row) -> _Movement:
     interval = f"B÷A {effect.ratio:.3f} ({effect.low:.3f} … {effect.high:.3f})"
     said = [f"{times}, {interval}" if times else interval]
     together = 0.0
-    offset = None if found.noise is None else found.noise.offset
-    if offset is not None and raw is not None and before and after:
+    noise = found.noise
+    if noise and (offset := noise.offset) and raw is not None and before and after:
         place = np.array([math.sqrt(before * after)])
         error = math.sqrt(float(offset.variance(place)[0]))
         moves = raw - own
         if abs(moves) > max(_TOGETHER, _SURELY * error):
             together = moves
         said.append(
-            f"{offset.kernels} unchanged kernels moved by {100 * math.expm1(moves):+.2f} % at this "
-            "duration; the ratio is corrected for it"
+            f"{offset.kernels} {'alike' if noise.alike else 'unchanged'} kernels moved by "
+            f"{100 * math.expm1(moves):+.2f} % at this duration; the ratio is corrected for it"
         )
     unknown = bool(effect.unknown) and not (moved and abs(own) > _FAR)
     if effect.unknown:

@@ -232,6 +232,7 @@ def test_static_gates_without_times(harness: Command, results: Path) -> None:
     answer = harness("compare", "--static", "20260105", "20260106")
     assert answer.status == 1
     assert "WORSE poi_k spills 0 → 16" in table(answer)
+    assert answer.out.splitlines()[0] == "kernels: 1 WORSE; only in A: 0, only in B: 0"
     assert harness("compare", "--static", "20260106", "20260105").status == 0
     document = harness("compare", "--static", "20260105", "20260106", "--json").json()
     assert document["worse"] is True

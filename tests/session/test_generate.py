@@ -146,11 +146,11 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
     monkeypatch.setattr(cuda, "CudaDevice", fake)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
-    monkeypatch.setattr(plan, "_GPUS", tmp_path / "gpus")
+    monkeypatch.setattr(plan, "_DEVICES", tmp_path / "dev")
     for listed, timing, timed in ((0, None, False), (1, None, True), (1, False, False)):
         started.clear()
         for number in range(listed):
-            (tmp_path / "gpus" / f"0000:0{number}:00.0").mkdir(parents=True, exist_ok=True)
+            (tmp_path / "dev" / f"nvidia{number}").mkdir(parents=True, exist_ok=True)
         asked = plan.Request(names=("adamw_step",), timing=timing)
         with plan.prepare(options, asked) as found:
             assert found.timed == timed

@@ -361,9 +361,9 @@ def test_boards_processes_are_started_before_their_names_are_known(
         assert len(started) == 2
         return ["GPU-a", "GPU-b", "GPU-c"]
 
-    for name in ("0000:01:00.0", "0000:02:00.0"):
-        (tmp_path / "gpus" / name).mkdir(parents=True)
-    monkeypatch.setattr(plan, "_GPUS", tmp_path / "gpus")
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / "dev" / name).mkdir(parents=True)
+    monkeypatch.setattr(plan, "_DEVICES", tmp_path / "dev")
     monkeypatch.setattr(Process, "started", starting)
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
     monkeypatch.setattr(device, "boards", boards)

@@ -294,6 +294,7 @@ def test_without_a_gpu_the_texts_are_compared(world: World) -> None:
     assert "code" in world.lines[at + 1], "and what differs, though nothing was timed"
     static = f"static figures: harness compare --static {night.baseline} {night.run}"
     assert static in " ".join(world.lines)
+    assert "nothing could be timed on both sides" not in world.lines, "the first line says it"
 
 
 def test_new_kernels_alone_make_no_green_night_where_nothing_can_be_timed(world: World) -> None:

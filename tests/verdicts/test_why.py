@@ -74,6 +74,14 @@ def test_the_same_instructions_that_move_alone_are_the_machine() -> None:
     assert one().label is Label.MACHINE
 
 
+def test_controls_that_are_merely_alike_are_called_so() -> None:
+    found = compare(many(20, "A", 1), many(20, "B", 2), Rules())
+    assert found.noise is not None
+    for alike, said in ((False, "unchanged"), (True, "alike")):
+        (why,) = of_kernel(replace(found, noise=replace(found.noise, alike=alike)), "k3")
+        assert any(f" {said} kernels moved by " in line for line in why.evidence)
+
+
 def test_a_retuned_kernel_says_what_both_tuners_saw() -> None:
     trials = (Trial(CONFIG, level=0.020), Trial(OTHER, level=0.0205))
     found = one(kernel("k3", "n3", ms=times(0.022, 77), config=OTHER, trials=trials))

@@ -303,7 +303,7 @@ class _Bench:
         from harness.verdicts import bisecting, confirming
 
         if not device.is_available():
-            self.answer.note("no GPU can be used here: what changed the text is found, not timed")
+            self.answer.note("no usable GPU here: finds commits that change the text, times none")
             return None
         here = confirming.pair_timer(self.cache, self.answer.options.jobs)
         time = self._others().timer() if self.elsewhere else here

@@ -139,7 +139,7 @@ def test_without_a_gpu_the_changes_of_the_text_are_the_answer(
     made = slower(repository)
     answer = harness("bisect", "poi_mul_0", made[0], "HEAD", "--graph", str(GRAPH))
     assert answer.status == 4
-    assert "no GPU can be used here" in answer.err
+    assert "no usable GPU here" in answer.err
     assert answer.out.startswith("NOT MEASURED")
     assert "change 3" in answer.out
     assert "change 8" in answer.out

@@ -65,7 +65,7 @@
     const [own, rest] = given.module;
     const made = own || rest ? section("Module", null,
       el("p", { class: "do" }, command(given.show)), el("pre", { class: "code python" }, own),
-      rest ? el("details", { class: "fold" }, el("summary", {}, "What is no different in other modules"), el("pre", { class: "code python" }, rest)) : null)
+      rest ? el("details", { class: "fold" }, el("summary", {}, "The part that all modules share"), el("pre", { class: "code python" }, rest)) : null)
       : section("Module", null, el("p", { class: "quiet" }, "Not recorded."));
     made.id = "module";
     return made;
