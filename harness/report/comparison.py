@@ -238,10 +238,6 @@ def _why(row: Row) -> str:
     return "; ".join([*named, f"{more} more (--json)"] if more else named)
 
 
-def _where_and_why(row: Row) -> str:
-    return ": ".join(text for text in (row["graph"], _why(row)) if text)
-
-
 def _interval(row: Row) -> str:
     return table.NOTHING if row["low"] is None else f"{ratio(row['low'])}–{ratio(row['high'])}"
 
@@ -272,7 +268,7 @@ _LISTED = (
     Column("kernel", kernels_name, fit=Fit.SHORTEN),
     Column("change µs", _change, right=True),
     *_TIMES,
-    Column("graph: cause", _where_and_why, fit=Fit.BELOW),
+    Column("graph: cause", lambda r: ": ".join(filter(None, (r["graph"], _why(r)))), fit=Fit.BELOW),
 )
 _OF_GRAPH = (
     verdict_column("verdict", 12),

@@ -75,15 +75,14 @@ def _pattern(pattern: Pattern) -> dict[str, Any]:
 
 def captures_report(corpus: Corpus, shown: Sequence[Capture]) -> Report:
     """Captures of ``corpus``, failed ones with their reason."""
-    rows = [_capture(one) for one in shown]
+    rows: list[Row] = [
+        {**asdict(one), "calls": one.library_calls, "GB": round(one.bytes / 1e9, 3)}
+        for one in shown
+    ]
     failed = sum(1 for one in shown if one.reason)
     models = len({one.model for one in shown if not one.reason})
     total = f"{models} models, {len(shown)} captures, of which {failed} failed"
     return _report(_CAPTURES, rows, total, {"corpus": corpus.digest, "captures": rows})
-
-
-def _capture(one: Capture) -> Row:
-    return {**asdict(one), "calls": one.library_calls, "GB": round(one.bytes / 1e9, 3)}
 
 
 def coverage_report(

@@ -103,15 +103,10 @@ class FileEntry:
         full, graph = self._full, self.file.load_small()
         assert full is not None, "it compiles"
         if graph is None:
-            return summarise(full) if _is_small(full) else _derived(full, self.target)
+            moved = max((kernel.module.bytes_moved for kernel in full.kernels), default=0)
+            return summarise(full) if moved <= _SMALL_BYTES else _derived(full, self.target)
         small = compile_graph(graph, self.target, full.decisions)
         return summarise(combined(small, self.target))
-
-
-def _is_small(compiled: CompiledGraph) -> bool:
-    """Whether Triton's interpreter gets through every kernel in seconds."""
-    moved = (kernel.module.bytes_moved for kernel in compiled.kernels)
-    return max(moved, default=0) <= _SMALL_BYTES
 
 
 def _derived(full: CompiledGraph, target: Target) -> Compiled:
