@@ -267,14 +267,6 @@ def _corpus_graphs(
     return tuple(files)
 
 
-def corpus_notes(options: Options, suite: str) -> tuple[str, ...]:
-    """What of a suite that is a corpus cannot be used."""
-    from harness.corpus import store
-
-    folder = corpus_folder(options, suite)
-    return () if folder is None else tuple(str(note) for note in store.load(folder).notes)
-
-
 def find_entries(
     options: Options, suite: str, names: Sequence[str], target: Target, only: Sequence[str] = ()
 ) -> tuple[Entry, ...]:

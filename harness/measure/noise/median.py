@@ -59,9 +59,15 @@ def interval(samples: Sequence[float] | Array, looked: int = 0) -> Interval:
     """The 95 % interval of one series of at least one sample. ``looked`` is how often this
     was asked before as the series grew."""
     x = np.asarray(samples, dtype=np.float64)
-    low, high, inflation = intervals(x[None, :], LEVEL if looked < 2 else _STERNER)
+    low, high, inflation = intervals(x[None, :], level_of(looked))
     enough = x.size >= max(FIRST_LOOK, _LENGTH * float(inflation[0]))
     return Interval(float(low[0]), float(high[0]), enough)
+
+
+def level_of(looked: int) -> float:
+    """The level to make an interval for so that it holds with ``LEVEL``, after ``looked``
+    earlier looks."""
+    return LEVEL if looked < 2 else _STERNER
 
 
 def intervals(x: Array, level: float = LEVEL) -> tuple[Array, Array, Array]:

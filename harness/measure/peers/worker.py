@@ -81,9 +81,7 @@ def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
     """A region: its outputs, then the new contents of the inputs that it changes."""
     positions = {item.name: n for n, item in enumerate(graph.inputs)}
     changed = [positions[mutation.input] for mutation in graph.mutations]
-    wanted_too = (mutation.value for mutation in graph.mutations)
-    outputs = (*(name for name in graph.outputs if name is not None), *wanted_too)
-    asked = replace(graph, outputs=outputs, mutations=())
+    asked = without_mutations(graph)
 
     def results(outputs: Sequence[torch.Tensor | None], given: Sequence[Any]) -> list[torch.Tensor]:
         return [t for t in outputs if t is not None] + [given[n] for n in changed]
@@ -93,6 +91,12 @@ def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
         return [t for t in replay(asked, given, device, float64) if t is not None]
 
     return Task(lambda: list(random_inputs(graph, device, seed)), results, wanted)
+
+
+def without_mutations(graph: Graph) -> Graph:
+    """``graph`` with what mutated inputs will hold as further outputs."""
+    outputs = (*(n for n in graph.outputs if n is not None), *(m.value for m in graph.mutations))
+    return replace(graph, outputs=outputs, mutations=())
 
 
 def compare(
