@@ -1,14 +1,17 @@
 """Real repetitions of a night on the GPU at hand: how often it is red for nothing, and whether it
-finds a kernel that became 2.5 % slower.
+finds a kernel that became slower.
 
     python scripts/gpu_nights.py measure FILE [--seconds 130]     in fresh processes, until then
-    python scripts/gpu_nights.py judge FILE…                      nights out of the processes
+    python scripts/gpu_nights.py measure FILE --short             kernels of 3 to 20 µs
+    python scripts/gpu_nights.py judge FILE… [--draws 40]         nights out of the processes
 
 Twelve kernels of 3 to 170 µs stand against the same kernel with one statement more that Triton
 drops: other text, the same instructions. Six of 20 to 170 µs stand against themselves over 2.5 %
-more rows. Every process times all pairs, as a night's do. A night takes three processes that no
-other night has for its first look, and eight of the rest for the second, as ``harness nightly``
-judges them.
+more rows. With ``--short`` six of 3 to 8 µs stand against the first, and ten of 3 to 20 µs against
+themselves over as many more rows as make them 5 % slower, which one process finds out first: a
+short kernel is mostly start and end. Every process times all pairs, as a night's do. A night takes
+three processes that no other night has for its first look, and eight of the rest for the second, as
+``harness nightly`` judges them; ``--draws`` takes both at random, so many times.
 """
 
 from __future__ import annotations
@@ -20,9 +23,10 @@ import signal
 import statistics
 import sys
 import tempfile
-from collections import UserDict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from collections import Counter, UserDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -33,7 +37,7 @@ from harness.graph.text import loads
 from harness.measure.jobs import Effort, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules, Verdict
-from harness.measure.pairs import KernelPair, time_pairs
+from harness.measure.pairs import KernelPair, PairResults, time_pairs
 from harness.pipeline import compile_graph
 from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run
@@ -45,7 +49,13 @@ from harness.verdicts.comparing import Comparison, Measured, Side, assemble
 from harness.verdicts.night_plan import CONFIRM, DETECT, after_confirming, doubted, sort
 from harness.verdicts.nightly import CONFIRMING
 
-GROWN = 1.025
+_Told = list[list[tuple[Samples, Samples]]]
+"""Both sides of each pair in each process."""
+_Night = tuple[list[int], list[int]]
+"""The processes of the first look and of the second."""
+GROWN, SHORT_GROWN = 1.025, 1.05
+_GROWTHS = (1.03, 1.055, 1.08, 1.12, 1.17, 1.25)
+"""Rows to try for a short kernel that is to become 5 % slower."""
 _GRAPHS = {
     "gelu": """x: "bf16[{n}, 4096]", y: "bf16[{n}, 4096]"
     a: "bf16[{n}, 4096]" = aten.mul.Tensor(x, 0.7071067811865476)
@@ -85,7 +95,20 @@ _GRAPHS = {
     return (a, c)""",
 }
 LARGE = {"gelu": 4096, "silu": 6400, "softmax": 8192, "norm": 8192, "rows": 16384, "mixed": 8192}
+MEDIUM = {"gelu": 1536, "silu": 768, "softmax": 2048, "norm": 3072, "rows": 6144}
 SMALL = {"gelu": 512, "silu": 256, "softmax": 512, "norm": 1024, "rows": 1024, "mixed": 512}
+_STEP = 16
+"""Rows are a multiple of it, so that alignment is no difference between two kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A pattern over ``rows``, against ``more`` rows, or against the same instructions (0)."""
+
+    name: str
+    pattern: str
+    rows: int
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +121,36 @@ class Planted:
     slower: bool
 
 
-def kernels(scale: float = 1.0) -> list[Planted]:
-    """The pairs. Raises ``AssertionError`` where a graph is not one kernel."""
+def subjects(scale: float) -> list[Subject]:
+    """Twelve that stay as they are, six that become slower."""
+    sizes = (("large", LARGE), ("small", SMALL))
+    same = [s for size, rows in sizes for s in _of(size, rows, scale)]
+    return [*same, *(_grown(s, GROWN) for s in _of("large", LARGE, scale))]
+
+
+def short_subjects(scale: float) -> list[Subject]:
+    """Six that stay as they are, ten that become slower, each by all growths."""
+    small, medium = _of("small", SMALL, scale), _of("medium", MEDIUM, scale)
+    grown = [s for s in (*small, *medium) if s.name != "silu small"]
+    return [*small, *dict.fromkeys(_grown(s, growth) for s in grown for growth in _GROWTHS)]
+
+
+def _of(size: str, rows: dict[str, int], scale: float) -> list[Subject]:
+    return [Subject(f"{p} {size}", p, max(_STEP, int(n * scale))) for p, n in rows.items()]
+
+
+def _grown(one: Subject, growth: float) -> Subject:
+    return replace(one, more=-(-int(one.rows * growth) // _STEP) * _STEP)
+
+
+def kernels(subjects: Sequence[Subject]) -> list[Planted]:
+    """The pairs. Raises ``ValueError`` where a graph is not one kernel."""
     found = []
-    for size, rows in (("large", LARGE), ("small", SMALL)):
-        for pattern, number in rows.items():
-            count = max(16, int(number * scale))
-            one = _kernel(pattern, count)
-            found.append(Planted(f"{pattern} {size} same", one, _with_dead_code(one), False))
-            if size == "large":
-                more = -(-int(count * GROWN) // 16) * 16
-                found.append(Planted(f"{pattern} slower", one, _kernel(pattern, more), True))
+    for each in subjects:
+        one = _kernel(each.pattern, each.rows)
+        other = _kernel(each.pattern, each.more) if each.more else _with_dead_code(one)
+        name = f"{each.name} {'slower' if each.more else 'same'}"
+        found.append(Planted(name, one, other, bool(each.more)))
     return found
 
 
@@ -142,70 +184,103 @@ class _File(UserDict[str, PairSamples]):
             out.write("\n")
 
 
-def measure(path: Path, seconds: float, seed: int, scale: float) -> None:
-    """Time all pairs in fresh processes until the time is used up."""
-    pairs = kernels(scale)
-    work = [KernelPair((TimedKernel(p.a.module),), (TimedKernel(p.b.module),)) for p in pairs]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory() as cache:
-        effort = Effort(processes=200, seconds=seconds, seed=seed)
-        found = time_pairs(work, effort, Path(cache), 16, kept=_File(path))
+def measure(path: Path, seconds: float, seed: int, cache: Path, work: Sequence[Subject]) -> None:
+    """Time ``work`` in fresh processes until the time is used up."""
+    pairs = kernels(work)
+    found = _timed(pairs, Effort(processes=200, seconds=seconds, seed=seed), cache, _File(path))
     for pair, why in zip(pairs, found.reasons, strict=True):
         if why:
             print(f"{pair.name}: {why}")
     whole = min(len(each) for each in found.outcomes)
     told = [[(o.a, o.b) for o in each[:whole]] for each in found.outcomes]
-    with path.with_suffix(".whole.json").open("w") as out:
-        json.dump({"gpu": found.device.machine.gpu, "samples": msgspec.to_builtins(told)}, out)
+    document = {"gpu": found.device.machine.gpu, "samples": told, "subjects": list(work)}
+    path.with_suffix(".whole.json").write_bytes(msgspec.json.encode(document))
 
 
-def judge(paths: Sequence[Path], seed: int) -> None:
+def _timed(
+    pairs: Sequence[Planted], effort: Effort, cache: Path, kept: _File | None = None
+) -> PairResults:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    work = [KernelPair((TimedKernel(p.a.module),), (TimedKernel(p.b.module),)) for p in pairs]
+    return time_pairs(work, effort, cache, 16, kept=kept)
+
+
+def chosen(tried: Sequence[Subject], seed: int, cache: Path) -> list[Subject]:
+    """``tried`` with one growth of each that grows: the one that a process finds nearest to 5 %."""
+    growing = [each for each in tried if each.more]
+    effort = Effort(processes=1, budget_ms=60.0, width=0.008, seed=seed)
+    found = _timed(kernels(growing), effort, cache)
+    best: dict[str, tuple[float, Subject]] = {}
+    for each, outcomes in zip(growing, found.outcomes, strict=True):
+        if outcomes:
+            ratio = outcomes[0].b.median / outcomes[0].a.median
+            print(f"  {each.name:16} {each.rows:6} → {each.more:6} rows  B÷A {ratio:.4f}")
+            off = abs(ratio - SHORT_GROWN)
+            best[each.name] = min(best.get(each.name, (off, each)), (off, each), key=lambda f: f[0])
+    return [*(each for each in tried if not each.more), *(each for _, each in best.values())]
+
+
+@dataclass(eq=False, slots=True)
+class _Tally:
+    """What nights said; ``missed`` counts by name."""
+
+    nights: int = 0
+    red: int = 0
+    false: int = 0
+    planted: int = 0
+    missed: Counter[str] = field(default_factory=Counter)
+
+    def add(self, pairs: Sequence[Planted], samples: _Told, night: _Night) -> None:
+        """One night without the slowdowns, and one with them."""
+        wrong = _slower(pairs, samples, *night, with_planted=False)
+        self.nights, self.red = self.nights + 1, self.red + bool(wrong)
+        self.false += len(wrong)
+        asked = {pair.name for pair in pairs if pair.slower}
+        self.planted += len(asked)
+        self.missed.update(asked - set(_slower(pairs, samples, *night, with_planted=True)))
+
+
+def judge(paths: Sequence[Path], seed: int, draws: int) -> None:
     """Print what nights made of the processes say."""
-    pairs = kernels()
-    red = nights = false = found = planted = 0
+    tally, count = _Tally(), 0
     rows: dict[str, list[tuple[float, float]]] = {}
-    missed: dict[str, int] = {}
-    count = 0
     for path in paths:
-        with path.open() as file:
-            samples = msgspec.convert(
-                json.load(file)["samples"], list[list[tuple[Samples, Samples]]]
-            )
-        every = list(range(len(samples[0])))
-        count += len(every)
-        random.Random(seed).shuffle(every)
+        document = json.loads(path.read_bytes())
+        given = document.get("subjects")
+        work = msgspec.convert(given, list[Subject]) if given else subjects(1.0)
+        pairs, samples = kernels(work), msgspec.convert(document["samples"], _Told)
+        count += len(samples[0])
         for pair, mine in zip(pairs, samples, strict=True):
             rows.setdefault(pair.name, []).extend((a.median, b.median) for a, b in mine)
-        for begin in range(0, len(every) - DETECT + 1, DETECT):
-            first = every[begin : begin + DETECT]
-            left = [n for n in every if n not in first]
-            if len(left) < CONFIRM:
-                continue
-            second = random.Random(f"{seed} {begin}").sample(left, CONFIRM)
-            for slower in (False, True):
-                names = _slower(pairs, samples, first, second, with_planted=slower)
-                wrong = [name for name in names if name.endswith("same")]
-                if not slower:
-                    nights, red, false = nights + 1, red + bool(wrong), false + len(wrong)
-                    continue
-                asked = [p.name for p in pairs if p.slower]
-                planted += len(asked)
-                found += len([name for name in asked if name in names])
-                for name in asked:
-                    missed[name] = missed.get(name, 0) + (name not in names)
-    print(f"{count} processes, {nights} nights: {red} red for nothing ({false} rows)")
-    print(f"slowdowns found: {found} of {planted}")
-    for pair in pairs:
-        medians = rows[pair.name]
+        for night in _nights(len(samples[0]), seed, draws):
+            tally.add(pairs, samples, night)
+    found = tally.planted - tally.missed.total()
+    print(f"{count} processes, {tally.nights} nights: {tally.red} red for nothing", end=" ")
+    print(f"({tally.false} rows); slowdowns found: {found} of {tally.planted}")
+    for name, medians in rows.items():
         ratio = statistics.median(after / before for before, after in medians)
         us = 1000 * statistics.median(before for before, _ in medians)
-        said = f"missed {missed.get(pair.name, 0)}" if pair.slower else ""
-        print(f"{pair.name:24} {us:8.2f} µs  B÷A {ratio:.4f} {said}")
+        said = f"missed {tally.missed[name]}" if name.endswith("slower") else ""
+        print(f"{name:24} {us:8.2f} µs  B÷A {ratio:.4f} {said}")
+
+
+def _nights(count: int, seed: int, draws: int) -> Iterator[_Night]:
+    """The processes of first and second looks: first ones that no other night has, or ``draws``
+    of both at random."""
+    every = list(range(count))
+    random.Random(seed).shuffle(every)
+    firsts = [every[n : n + DETECT] for n in range(0, count - DETECT + 1, DETECT)]
+    if draws:
+        firsts = [random.Random(f"{seed} {n}").sample(every, DETECT) for n in range(draws)]
+    for number, first in enumerate(firsts):
+        left = [n for n in every if n not in first]
+        if len(left) >= CONFIRM:
+            yield first, random.Random(f"{seed} second {number}").sample(left, CONFIRM)
 
 
 def _slower(
     pairs: Sequence[Planted],
-    samples: Sequence[Sequence[tuple[Samples, Samples]]],
+    samples: _Told,
     first: Sequence[int],
     second: Sequence[int],
     *,
@@ -267,12 +342,21 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--seconds", type=float, default=130.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the rows")
+    parser.add_argument("--short", action="store_true", help="kernels of 3 to 20 µs")
+    parser.add_argument("--draws", type=int, default=0, help="nights that share processes")
     asked = parser.parse_args()
+    paths = asked.files
     if asked.what == "measure":
-        measure(asked.files[0], asked.seconds, asked.seed, asked.scale)
-    whole = [path.with_suffix(".whole.json") for path in asked.files]
-    judge(whole if asked.what == "measure" else asked.files, asked.seed)
+        with tempfile.TemporaryDirectory() as folder:
+            began, cache = time.monotonic(), Path(folder)
+            work = short_subjects(asked.scale) if asked.short else subjects(asked.scale)
+            if asked.short:
+                work = chosen(work, asked.seed, cache)
+            left = asked.seconds - (time.monotonic() - began)
+            measure(paths[0], left, asked.seed, cache, work)
+        paths = [paths[0].with_suffix(".whole.json")]
+    judge(paths, asked.seed, asked.draws)
 
 
 if __name__ == "__main__":

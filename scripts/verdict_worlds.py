@@ -36,10 +36,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal, stats
+from scipy import special
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from harness.calibration.judging import share
 from harness.history.between import between
 from harness.measure.noise.estimate import Between, Pair, Times, estimate
 from harness.measure.noise.judge import Rules, Verdict, holm, judge
@@ -97,6 +98,8 @@ def launches(t: Drawn) -> None:
 
 def neighbours(t: Drawn) -> None:
     """Kernels timed after one another are noisy together (correlation 0.8)."""
+    from scipy import signal  # which takes half a second
+
     order = t.rng.permutation(len(t.ms))
     for side in t.sides:
         white = t.rng.normal(size=side.shape)
@@ -259,7 +262,7 @@ def mean_by_controls(asked: Asked, tables: int) -> str:
     found = sum(by_controls(pairs, Rules()) for pairs in every)
     same = sum(pair.identical for pair in every[0])
     scale = 100 * (asked.kernels - same) / same / tables
-    low, high = stats.chi2.ppf(0.025, 2 * found) / 2, stats.chi2.ppf(0.975, 2 * found + 2) / 2
+    low, high = special.gammaincinv([found, found + 1], [0.025, 0.975])
     return f"{scale * found:.1f} ({scale * np.nan_to_num(low):.1f}–{scale * high:.1f})"
 
 
@@ -295,7 +298,7 @@ def informed(asked: Asked, tables: range) -> str:
         learnt = np.full(len(moved), moved[same].var(ddof=1) * (1 + 1 / same.sum()))
         tests = (moved, known, 1e6), (moved - mean, known + 1 / weight, 1e6)
         for n, (off, variance, df) in enumerate((*tests, (moved - plain, learnt, same.sum() - 1))):
-            p = holm(2 * stats.t.sf(np.abs(off[~same]) / np.sqrt(variance[~same]), df))
+            p = holm(2 * special.stdtr(df, -np.abs(off[~same]) / np.sqrt(variance[~same])))
             found[n] += ((p <= Rules().alpha) & (off[~same] > 0) & (effects[~same] != 0)).sum()
         changed += int((effects != 0).sum())
     names = "variances and no offset known", "variances known", "neither: Student's t"
@@ -325,8 +328,8 @@ def percent(part: int, whole: int) -> str:
     """A rate with its exact 95 % interval."""
     if not whole:
         return "–"
-    interval = stats.binomtest(part, whole).proportion_ci(method="exact")
-    return f"{100 * part / whole:.0f} ({100 * interval.low:.0f}–{100 * interval.high:.0f})"
+    found = share(part, whole)
+    return f"{100 * found.value:.0f} ({100 * found.low:.0f}–{100 * found.high:.0f})"
 
 
 def main() -> None:

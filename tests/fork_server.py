@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def python(
 
 @contextlib.contextmanager
 def _server(
-    path: Path, imports: Sequence[str], environment: Mapping[str, str]
+    path: Path, imports: Iterable[str], environment: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
     given = [sys.executable, "-P", __file__, str(path), *imports]
     with subprocess.Popen(
@@ -120,28 +120,63 @@ class Worker:
 def workers(code: str, start: Any) -> Iterator[Any]:
     """Does what ``start`` does, by a process for each list of imports that lives as long as this
     lasts. Those of the tests of workers ``start`` starts. ``code`` is what a worker runs."""
-    servers: dict[Any, tuple[Path, int]] = {}
     with contextlib.ExitStack() as stack:
+        servers = _Servers(stack)
 
         def spawn(given: Mapping[str, Any], stdin: Any, stdout: Any, stderr: Any = None) -> Any:
             imports = tuple(given["imports"])
             if stderr is None or any(name.startswith("tests.devices") for name in imports):
                 return start(given, stdin, stdout, stderr)
             environment = {k: v for k, v in given["environment"].items() if k == READ}
-            environment |= {"PYTHONPATH": str(ROOT)}
-            key = imports, *environment
-            if key not in servers:
-                folder = stack.enter_context(tempfile.TemporaryDirectory())
-                path = Path(folder, "asked")
-                fake = any(name.startswith("tests.") for name in imports)
-                loaded = imports if fake else (*imports, "triton.language", "harness.pipeline")
-                server = stack.enter_context(_server(path, loaded, environment))
-                servers[key] = path, server.pid
-            path, parent = servers[key]
+            path, parent = servers.of(imports, environment)
             text = code.format(root=str(ROOT), parent=parent, **given)
             return Worker(path, f"{ALONE}{text}", stdin, stdout, stderr)
 
         yield spawn
+
+
+class _Servers:
+    """Servers that ``stack`` ends: the socket and the number of each by imports and environment.
+    What compiles and what stands in for workers is started, without torch; all others are forked,
+    for each environment, from a server that has what they import alike."""
+
+    ALIKE = "torch", "triton.language", "harness.pipeline"
+    NO_TORCH = ("harness.runtime.compile.quick",)
+    UNSAID = ("harness.graph.capture.capture",)
+    """What most of those capture that import what their jobs need."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self._stack = stack
+        self._known: dict[Any, tuple[Path, int]] = {}
+
+    def of(self, imports: tuple[str, ...], environment: Mapping[str, str]) -> tuple[Path, int]:
+        """The one that has these imports, made if there is none yet."""
+        key = imports, *environment
+        if key not in self._known:
+            path = Path(self._stack.enter_context(tempfile.TemporaryDirectory()), "asked")
+            fake = any(name.startswith("tests.") for name in imports)
+            if fake or imports in (self.ALIKE, self.NO_TORCH):
+                loaded = imports if fake else dict.fromkeys((*imports, *self.ALIKE[1:]))
+                given = {"PYTHONPATH": str(ROOT), **environment}
+                number = self._stack.enter_context(_server(path, loaded, given)).pid
+            else:
+                number = self._forked(path, imports, environment)
+            self._known[key] = path, number
+        return self._known[key]
+
+    def _forked(self, path: Path, imports: Sequence[str], environment: Mapping[str, str]) -> int:
+        code = f"import os; os.environ.update({dict(environment)!r})\n"
+        if READ in environment:
+            code += "from tests.quick_interpreter import install; install()\n"
+        code += (
+            f"from tests.fork_server import main; main({str(path)!r}, {imports or self.UNSAID!r})"
+        )
+        with open(os.devnull, "wb") as nowhere:
+            pipes = subprocess.PIPE, subprocess.PIPE, nowhere
+            server = Worker(self.of(self.ALIKE, environment)[0], code, *pipes)
+        self._stack.callback(server.stdin.close)
+        assert server.stdout.readline() == b"ready\n"
+        return server.pid
 
 
 def script(command: Sequence[str]) -> str:

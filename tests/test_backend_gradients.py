@@ -159,6 +159,47 @@ def test_a_part_of_a_result_is_changed_after_a_graph_break(compiler: Compiler) -
     assert x.grad.tolist() == [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_a_first_graph_saved_is_changed_by_a_second_beside_another_result(
+    compiler: Compiler, masked: bool
+) -> None:
+    """The second graph is one node, whose result depends on nothing of the first: the first's
+    gradient is not asked for, so what it saved is not looked at (``aot_eager`` refuses)."""
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        v = x.exp()
+        if masked:
+            v[v.clone() < 1] *= 2
+        else:
+            torch._dynamo.graph_break()
+            v.mul_(2)
+        return y.sin()
+
+    given = [torch.randn(4, 3, requires_grad=True) for _ in range(2)]
+    result = torch.compile(function, backend=compiler)(*given)
+    found = torch.autograd.grad(result.sum(), given, allow_unused=True)
+    assert found[0] is None
+    torch.testing.assert_close(found[1], given[1].cos())
+
+
+def test_a_gradient_that_depends_on_no_tangent_is_there(compiler: Compiler) -> None:
+    """A user's function may ignore what it is given."""
+
+    class Constant(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, tangent: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            return torch.full((3,), 5.0)
+
+    x = torch.randn(3, requires_grad=True)
+    first, _second = torch.compile(lambda x: (Constant.apply(x), x * 3), backend=compiler)(x)
+    (found,) = torch.autograd.grad(first.sum(), x)
+    torch.testing.assert_close(found, torch.full((3,), 5.0))
+
+
 def test_a_view_of_a_copied_input_is_changed(compiler: Compiler) -> None:
     """What is written into lies transposed and has a gradient, which the library's call refuses."""
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from harness.calibration import record
 from harness.calibration.record import AGAIN, PLAIN, Cell, Mode, Share, Subject, slowed
@@ -177,11 +177,10 @@ def _every_other(times: Times, first: int) -> Times:
 
 
 def share(found: int, of: int) -> Share:
-    """``found`` of ``of``, with its exact 95 % interval."""
-    if not of:
-        return Share(0, 0, 0.0, 1.0)
-    interval = stats.binomtest(found, of).proportion_ci(0.95, method="exact")
-    return Share(found, of, float(interval.low), float(interval.high))
+    """``found`` of ``of``, with its exact 95 % interval (Clopper and Pearson)."""
+    low = found and special.betaincinv(found, of - found + 1, 0.025)
+    high = found == of or special.betaincinv(found + 1, of - found, 0.975)
+    return Share(found, of, float(low), float(high))
 
 
 def detectable(

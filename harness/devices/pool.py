@@ -83,8 +83,9 @@ class Pool(Closing):
     """A worker process for each of ``devices``; ``seconds`` is the limit for one job that sets
     none, ``cache`` the folder that workers may keep things in. Workers start with the first job.
 
-    ``handlers`` replaces handlers by others, by name: tests stand in for devices with it, whose own
-    imports are left out then. Use it as a context manager, or call ``close``. One thread uses it at
+    ``started`` are workers of the first devices that have been started already. ``handlers``
+    replaces handlers by others, by name: tests stand in for devices with it, whose own imports are
+    left out then. Use it as a context manager, or call ``close``. One thread uses it at
     a time; others wait. In a fork of its process it starts workers of its own: pipes belong to the
     process that made them."""
 
@@ -94,6 +95,7 @@ class Pool(Closing):
         seconds: float,
         cache: Path | None = None,
         handlers: Mapping[str, str] | None = None,
+        started: Sequence[Process] = (),
     ) -> None:
         self.seconds = seconds
         self.cache = cache
@@ -102,6 +104,8 @@ class Pool(Closing):
             modules = tuple({name.partition(":")[0]: None for name in handlers.values()})
             devices = [replace(device, imports=modules) for device in devices]
         self._places = [_Place(device) for device in devices]
+        for place, process in zip(self._places, started, strict=False):
+            place.worker = process
         self._lock = threading.RLock()
         self._closed = False
         self._serving = False

@@ -53,10 +53,12 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class OpenDevice(Job):
-    """Take the device; with ``bandwidths``, measure what it can do. Answers ``DeviceFacts``."""
+    """Take the device, the one with the identifier ``board`` if that is given; with ``bandwidths``,
+    measure what it can do. Answers ``DeviceFacts``."""
 
     handler: ClassVar[str] = f"{_WORKER}:open_device"
     bandwidths: bool = False
+    board: str = ""
 
 
 def gpu(
@@ -65,7 +67,7 @@ def gpu(
     """The current CUDA device, or the one with the identifier ``board``."""
     alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
     given = (*environment, *alone)
-    return Device(board or "cuda", "cuda", given, (_WORKER,), OpenDevice(bandwidths))
+    return Device(board or "cuda", "cuda", given, (_WORKER,), OpenDevice(bandwidths, board))
 
 
 @dataclass(frozen=True, slots=True)

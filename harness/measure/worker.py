@@ -7,6 +7,7 @@ It measures its own bandwidths when asked to, and watches the GPU's state.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,8 @@ def surviving(work: Callable[[], T]) -> T:
 
 def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
     """The handler of ``OpenDevice``."""
+    if job.board:  # no import calls the driver, which reads this when it is first called
+        os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     try:
         return context.once(Gpu).facts(job.bandwidths)
     except (RuntimeError, NoDevice) as error:

@@ -18,7 +18,7 @@ def metric_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
     """``registers 32 → 40`` for each metric (by column) known on both sides that differs, in the
     order of their rank."""
     return [
-        f"{metric.title} {int(before[metric.column])} → {int(after[metric.column])}"
+        f"{metric.title} {int(before[metric.column]):,} → {int(after[metric.column]):,}"
         for metric in metrics.by_rank()
         if differ(before.get(metric.column), after.get(metric.column))
     ]

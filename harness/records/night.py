@@ -58,7 +58,7 @@ class NightCommit:
     @property
     def short(self) -> str:
         """Its first digits, a run's name in full."""
-        return self.sha[:10] if len(self.sha) == 40 else self.sha
+        return self.sha if "-" in self.sha else self.sha[:10]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ def headline(found: Comparison) -> str:
     rest = ""
     seems = [row for row in found.rows if row.verdict is Verdict.UNSURE and looks(row) > 0]
     if seems:
-        cost = sum(row.change_us or 0.0 for row in seems)
+        cost = microseconds(sum(row.change_us or 0.0 for row in seems) / 1000)
         look = "looks" if len(seems) == 1 else "look"
-        rest = f"; {len(seems)} of the unresolved {look} slower, by {cost:.2f} µs together"
+        rest = f"; {len(seems)} of the unresolved {look} slower, by {cost} µs together"
     known = resolution(found.rows)
     resolved = "" if known is None else f" (this pair resolves about ±{100 * known:.2g} %)"
     return f"{_answer(found)}: {', '.join(parts)}{resolved}{rest}"

@@ -70,9 +70,10 @@ def headline(night: Night) -> str:
     if night.broken:
         said.append(f"{len(night.broken)} broken")
     if not said:
-        changed = "no confirmed regression" if night.findings else "nothing changed"
+        judged = "nothing was timed" if night.static else "no confirmed regression"
+        changed = judged if night.findings else "nothing changed"
         said.append(changed if night.baseline else "the machine's first night")
-    said += [f"{len(night.unjudged)} of what changed undecided"] * bool(night.unjudged)
+    said += [f"{plural(len(night.unjudged), 'kernel')} undecided"] * bool(night.unjudged)
     said += [f"{len(night.not_measured)} not measured"] * bool(night.not_measured)
     said += [f"{len(night.unexamined)} not checked"] * bool(night.unexamined)
     return f"{night.light.name}: {', '.join(said)}"
@@ -110,8 +111,8 @@ def _lines(night: Night) -> Iterator[str]:
     yield f"{night.machine}: {counted or 'no kernels'}"
     differs = night.baseline_toolchain.differences(night.toolchain)
     if differs:
-        counts = "texts alone are compared" if night.static else "everything counts as changed"
-        yield f"another toolchain, so that {counts}: {', '.join(differs)}"
+        counts = "only texts are compared" if night.static else "everything counts as changed"
+        yield f"the toolchain changed, so {counts}: {', '.join(differs)}"
     yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())
     yield from (f"note: {note}" for note in night.notes)
     if night.static and night.baseline and night.findings:

@@ -29,9 +29,9 @@ def _why(why: Why, everything: bool) -> Iterator[Block]:
     yield Text(f"{why.label.value.upper()}  {why.graph}  {short(why.kernel)}", style="bold")
     yield from paragraphs([f"  {line}" for line in why.evidence])
     if why.commit:
-        yield Text(f"  first commit with another text: {why.commit}")
+        yield Text(f"  first commit whose text differs: {why.commit}")
     if why.stage:
-        yield Text(f"  first stage that makes something else: {why.stage}")
+        yield Text(f"  first stage whose result differs: {why.stage}")
     yield from (Text(f"  look further: {command}") for command in why.commands)
     if why.diff:
         lines = why.diff.split("\n")
@@ -64,7 +64,10 @@ def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> 
         yield Text("FIRST BAD" if one else "FIRST BAD is one of", style="bold")
     yield from (Text(f"  {subject}", wrapped=True) for subject in found.candidates)
     yield from (
-        Text(f"  a merge; inside it: harness bisect {about['kernel']} {_inside(s.name)}")
+        Text(
+            f"  a merge; inside it: harness bisect {about['kernel']} "
+            f"$(git merge-base {s.name}^1 {s.name}^2) {s.name}^2"
+        )
         for s in found.candidates
         if s.merge and one
     )
@@ -84,7 +87,3 @@ def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> 
     yield from (Text(f"module: {path}") for path in about["files"])
     yield Text()
     yield from (block for why in causes for block in _why(why, everything=False))
-
-
-def _inside(merge: str) -> str:
-    return f"$(git merge-base {merge}^1 {merge}^2) {merge}^2"

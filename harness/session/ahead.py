@@ -17,17 +17,15 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from pathlib import Path
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from harness.devices.job import Context, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
+from harness.measure.peers.pool import PeerPool
+from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry
 from harness.session.model import Compiled
-
-if TYPE_CHECKING:
-    from harness.measure.peers.pool import PeerPool
-    from harness.session.cuda import CudaDevice
 
 SECONDS = 300.0
 """What generating the code of one graph may take."""

@@ -10,6 +10,7 @@ from typing import cast
 from harness.codegen.source import EmittedModule
 from harness.devices.job import BESIDE_TIMING, Closing, Device
 from harness.devices.pool import Pool
+from harness.devices.process import Process
 from harness.heuristics.facts import Config
 from harness.measure import jobs as asked
 from harness.measure.jobs import DeviceFacts, TimeKernel, Timing, gpu
@@ -37,7 +38,8 @@ class CudaDevice(Closing):
     which the device's context is gone, costs its own row: the worker is replaced and measures its
     copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also when it cannot be
     any more. A device that was ``seen`` without being taken is taken by its first job; with others
-    ``meanwhile`` is called while their process imports, for seconds."""
+    ``meanwhile`` is called while their process imports, for seconds; ``started`` holds that process
+    where it has been started before it was known for which device."""
 
     def __init__(
         self,
@@ -48,13 +50,14 @@ class CudaDevice(Closing):
         where: Device | None = None,
         seen: DeviceFacts | None = None,
         meanwhile: Callable[[], object] = lambda: None,
+        started: Sequence[Process] = (),
     ) -> None:
         self._cache = cache
         self.readings: list[Reading] = []
         """The GPU's state while kernels were timed, in all processes so far."""
         self._process = 0
         self.where = where or gpu(bandwidths=True)
-        self.worker = Pool([self.where], seconds, cache, handlers)
+        self.worker = Pool([self.where], seconds, cache, handlers, started)
         self._pool = CompilePool(jobs, cache, niceness=BESIDE_TIMING, host=self.where.host)
         self._seen = seen
         try:

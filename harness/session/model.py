@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harness.codegen.source import EmittedModule
+from harness.heuristics.facts import Config
+from harness.measure.peers.jobs import Comparable
 from harness.records.run import GraphRecord, KernelRecord, LibraryCall, RegionRecord
-
-if TYPE_CHECKING:
-    from harness.heuristics.facts import Config
-    from harness.measure.peers.jobs import Comparable
 
 
 @dataclass(frozen=True, slots=True)

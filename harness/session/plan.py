@@ -9,32 +9,35 @@ import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import harness
 from harness.corpus.store import load
 from harness.devices.job import Device
+from harness.devices.process import Process
 from harness.devices.queue import Inbox, Queue
 from harness.errors import NoDevice, UsageError
+from harness.measure.jobs import DeviceFacts, OpenDevice, gpu
+from harness.measure.peers import pool as peers
+from harness.measure.peers.pool import PeerPool
 from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.records.timing import METHOD
 from harness.runtime.compile.cache import usable
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.session import ahead, cuda
+from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, corpus_folder, find_entries
 from harness.session.session import CheckQueue, Session, StaticQueue
+from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
 from harness.target import Target, find_target
-
-if TYPE_CHECKING:
-    from harness.measure.jobs import DeviceFacts
-    from harness.measure.peers.pool import PeerPool
-    from harness.session.cuda import CudaDevice
-    from harness.session.spread import Fleet, Homes
 
 _SMALL_FILE = 1 << 14
 """Bytes of a graph whose code is generated in a few tenths of a second."""
+_GPUS = Path("/proc/driver/nvidia/gpus")
+"""Where the driver lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +117,6 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
         run = new_run(options, request, target, facts)
         if facts and boards:
-            from harness.measure.jobs import OpenDevice
-            from harness.session.spread import BOARDS, Homes
-
             notes.append(f"{len(boards)} GPUs: {', '.join(board.name for board in boards)}")
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
             fleet = stack.enter_context(_fleet(options, request, boards, homes, entries))
@@ -125,8 +125,7 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, devices)
             return
         others = stack.enter_context(_peers(options, request, workers, device))
-        given = (options, others, workers, target, device, entries, request.processes)
-        session = _session(*given)
+        session = _session(options, others, workers, target, device, entries, request.processes)
 
         def ended(run: Run) -> Run:
             return (
@@ -146,20 +145,18 @@ def _fleet(
 ) -> Iterator[Fleet]:
     """A session over ``boards``, each with its share of the processes. Those of other compilers
     import for seconds: while code is generated."""
-    from harness.session.ahead import all_generated
-    from harness.session.spread import Fleet
-
     workers, target = request.jobs or options.jobs, boards[0].facts.target
     each = max(1, workers // len(boards))
     with contextlib.ExitStack() as stack:
-        peers = {b.name: stack.enter_context(_peers(options, request, each, b)) for b in boards}
+        others = {b.name: stack.enter_context(_peers(options, request, each, b)) for b in boards}
 
         def examine(board: CudaDevice, share: Sequence[Entry], processes: int) -> Session:
-            given = (options, peers[board.name], each, target, board, share, processes)
-            return _session(*given)
+            return _session(options, others[board.name], each, target, board, share, processes)
 
         cache, compared = options.kept_cache, bool(request.against)
-        generate = functools.partial(all_generated, jobs=workers, cache=cache, compared=compared)
+        generate = functools.partial(
+            ahead.all_generated, jobs=workers, cache=cache, compared=compared
+        )
         yield Fleet(entries, target, boards, homes, examine, generate, request.processes)
 
 
@@ -194,10 +191,8 @@ def _peers(
     if device is None or not request.against:
         yield None
         return
-    from harness.measure.peers.pool import PeerPool
-
     given, first, on = (request.against, options.cache, workers), device.worker, device.where
-    with PeerPool(*given, processes=request.processes, first=first, on=on) as pool:
+    with peers.PeerPool(*given, processes=request.processes, first=first, on=on) as pool:
         yield pool
 
 
@@ -209,35 +204,48 @@ def _limits(run: Run, device: DeviceFacts | None) -> Run:
 
 
 @contextlib.contextmanager
+def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
+    """Processes for as many GPUs as are asked for and the driver lists: they import while this one
+    imports torch, which says what GPUs there are. Those that nobody takes end."""
+    left_alone = request.timing is False or request.patient
+    listed = [] if left_alone else list(_GPUS.glob("*"))
+    wanted = len(listed) if request.devices == "all" else request.devices.count(",") + 1
+    where = gpu(True, peers.environment(options.cache))
+    started = iter([Process.started(where, options.cache) for _ in listed[:wanted]])
+    try:
+        yield started
+    finally:
+        for process in started:
+            process.end()
+
+
+@contextlib.contextmanager
 def _boards(
     options: Options, request: Request, workers: int, early: Sequence[Entry]
 ) -> Iterator[list[CudaDevice]]:
     """The GPUs that are asked for: of other machines, or of this one, each with its share of the
     processes. Raises ``UsageError`` where they do not go together. ``early`` as for one."""
-    from harness.session.cuda import CudaDevice
-    from harness.session.spread import require_one_kind
-
     _require_alone(request)
     with contextlib.ExitStack() as stack:
         if request.workers:
             from harness.session.workers import remote_gpus
 
-            found = stack.enter_context(remote_gpus(request.workers))
+            remote = stack.enter_context(remote_gpus(request.workers))
+            found = [(*one, list[Process]()) for one in remote]
         else:
-            from harness.measure.jobs import gpu
-            from harness.measure.peers.pool import environment
-            from harness.runtime.device import boards
+            with _started(options, request) as started:
+                from harness.runtime.device import boards  # imports torch
 
-            names = boards(request.devices)
-            each = max(1, workers // len(names))
-            found = [(gpu(True, environment(options.cache), name), each) for name in names]
+                names, given = boards(request.devices), peers.environment(options.cache)
+                each = max(1, workers // len(names))
+                found = [(gpu(True, given, n), each, [*islice(started, 1)]) for n in names]
 
         missing: list[NoDevice] = []
 
-        def take(where: Device, jobs: int) -> CudaDevice | None:
+        def take(where: Device, jobs: int, first: Sequence[Process]) -> CudaDevice | None:
             try:
                 given = (options.cache, jobs, request.kernel_seconds)
-                return stack.enter_context(CudaDevice(*given, where=where))
+                return stack.enter_context(cuda.CudaDevice(*given, where=where, started=first))
             except NoDevice as error:
                 missing.append(error)
                 return None
@@ -250,10 +258,7 @@ def _boards(
         if missing and not (request.workers and taken):
             raise missing[0]
         require_one_kind(taken)
-        here = taken[0].target
-        wanted = find_target(request.target or here.name)
-        if wanted.capability != here.capability:
-            raise _other_kind(wanted, here)
+        _require_kind(request, taken[0].target)
         yield taken
 
 
@@ -281,43 +286,38 @@ def open_device(
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
     ``NoDevice`` for the first and the last where a GPU is demanded. While its process imports, the
     first small graph of ``early`` is compiled, for what that imports here."""
-    from harness.runtime.device import is_available, require
-
     demanded = request.timing or bool(request.against)
     if request.timing is False:
         return None
-    if demanded:
-        require()
-    elif not is_available():
-        return None
-    from harness.measure.jobs import gpu
-    from harness.measure.peers.pool import environment
-    from harness.session.cuda import CudaDevice
+    with _started(options, request) as started:
+        from harness.runtime.device import is_available, require  # imports torch
 
-    where, seen = gpu(True, environment(options.cache)), _seen() if request.patient else None
-    given = (options.cache, workers, request.kernel_seconds)
-    device = CudaDevice(*given, where=where, seen=seen, meanwhile=_first_small(early))
-    if request.target is not None:
-        wanted = find_target(request.target)
-        if wanted.capability != device.target.capability:
-            device.close()
-            if demanded:
-                raise _other_kind(wanted, device.target)
+        if demanded:
+            require()
+        elif not is_available():
             return None
+        first = [*islice(started, 1)]
+    where, seen = gpu(True, peers.environment(options.cache)), _seen() if request.patient else None
+    given, more = (options.cache, workers, request.kernel_seconds), _first_small(early)
+    device = cuda.CudaDevice(*given, where=where, seen=seen, meanwhile=more, started=first)
+    try:
+        _require_kind(request, device.target)
+    except NoDevice:
+        device.close()
+        if demanded:
+            raise
+        return None
     return device
 
 
 def _first_small(entries: Sequence[Entry]) -> Callable[[], object]:
     """What generates the code of the first small graph, for what that imports."""
-    from harness.session.ahead import generated
-
     small = [e for e in entries if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE]
-    return functools.partial(generated, small[0]) if small else lambda: None
+    return functools.partial(ahead.generated, small[0]) if small else lambda: None
 
 
 def _seen() -> DeviceFacts:
     """The GPU as the driver describes it, without a process on it."""
-    from harness.measure.jobs import DeviceFacts
     from harness.records.machine import fingerprint
     from harness.runtime.device import current_target
 
@@ -335,14 +335,16 @@ def _require_timing(request: Request) -> None:
         )
 
 
-def _other_kind(wanted: Target, here: Target) -> NoDevice:
-    return NoDevice(
-        "the GPU here cannot time kernels of the target",
-        where="--timing",
-        got=f"sm_{here.capability}",
-        expected=f"sm_{wanted.capability}, as --target {wanted.name} says",
-        remedy="leave out --target, or leave out --timing to compile only",
-    )
+def _require_kind(request: Request, here: Target) -> None:
+    wanted = here if request.target is None else find_target(request.target)
+    if wanted.capability != here.capability:
+        raise NoDevice(
+            "the GPU here cannot time kernels of the target",
+            where="--timing",
+            got=f"sm_{here.capability}",
+            expected=f"sm_{wanted.capability}, as --target {wanted.name} says",
+            remedy="leave out --target, or leave out --timing to compile only",
+        )
 
 
 def new_run(options: Options, request: Request, target: Target, device: DeviceFacts | None) -> Run:

@@ -15,13 +15,13 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from harness.devices.job import tried
 from harness.devices.queue import Answer, Inbox, Queue
 from harness.errors import HarnessError, NoDevice
 from harness.heuristics.facts import Config
 from harness.measure.noise.processes import combined
+from harness.measure.peers.pool import PeerPool
 from harness.measure.roofline import Limit
 from harness.records import metrics
 from harness.records.metrics import StaticMetrics
@@ -32,13 +32,10 @@ from harness.runtime.interpret.interpreter import CheckJob, CheckResult, Interpr
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session import model
 from harness.session.ahead import Made, compiled_ahead, generated
+from harness.session.cuda import CudaDevice
+from harness.session.entries import Entry
 from harness.session.model import Compiled, CompiledKernel, Event, GraphDone
 from harness.target import Target
-
-if TYPE_CHECKING:
-    from harness.measure.peers.pool import PeerPool
-    from harness.session.cuda import CudaDevice
-    from harness.session.entries import Entry
 
 NO_SMALL = "too large to interpret, and no small capture beside it (capture --small)"
 NO_ASSEMBLY = "inline assembly: Triton's interpreter has none"

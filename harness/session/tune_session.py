@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice
@@ -24,12 +23,10 @@ from harness.records.trials import Trial, Tuned
 from harness.runtime.compile.cache import usable
 from harness.runtime.module import config_dict, load
 from harness.runtime.tune.search import search_named
+from harness.session.cuda import CudaDevice
 from harness.session.entries import find_graphs
 from harness.session.plan import Request, open_device
 from harness.target import Target, find_target
-
-if TYPE_CHECKING:
-    from harness.session.cuda import CudaDevice
 
 NO_GPU = "no GPU: not timed"
 

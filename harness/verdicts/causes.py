@@ -149,7 +149,7 @@ def _mix(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
         return []
     changes = {group: after[group] - before[group] for group in before | after}
     order = sorted((g for g in changes if changes[g]), key=lambda g: (-abs(changes[g]), g))
-    return [f"{group} {before[group]} → {after[group]}" for group in order]
+    return [f"{group} {before[group]:,} → {after[group]:,}" for group in order]
 
 
 def configuration(match: Match) -> list[str]:

@@ -369,7 +369,7 @@ def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> 
             f"less than {100 * math.expm1(noise.odd.most):.2g} % may be another of them"
         )
     for reason in dict.fromkeys(one.unknown for one in effects if one.unknown):
-        notes.append(f"what differs is UNSURE at most: {reason}. {_REMEDIES[reason]}")
+        notes.append(f"changed kernels are UNSURE at most: {reason}. {_REMEDIES[reason]}")
     return notes
 
 
@@ -385,8 +385,8 @@ def _clocks(pairing: Pairing) -> Iterator[str]:
     if changed:
         before, after = clock(changed[0].a), clock(changed[0].b)
         yield (
-            f"the SM clock of {len(changed)} kernels is another one ({before:.0f} → {after:.0f} "
-            "MHz): those bound by arithmetic are compared in cycles, as ms at A's clock"
+            f"the SM clock of {len(changed)} kernels differs ({before:.0f} → {after:.0f} MHz): "
+            "those bound by arithmetic are compared in cycles, shown as ms at A's clock"
         )
 
 
@@ -402,4 +402,4 @@ def _moved(noise: Noise, offset: Offset) -> str:
             f"{values[0]:+.2f} % at {1000 * shortest:.3g} µs to {values[1]:+.2f} % at "
             f"{1000 * longest:.3g} µs"
         )
-    return f"{offset.kernels} {which} kernels moved by {said} together: taken out of every B÷A"
+    return f"{offset.kernels} {which} kernels moved together by {said}: B÷A is corrected for it"

@@ -17,7 +17,7 @@ from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Comparison, Row
 from harness.verdicts.pairing import Match
 from harness.verdicts.totals import Rollup, resolution
-from harness.verdicts.why import explain
+from harness.verdicts.why import Label, explain
 
 
 def usual_change(row: Row) -> Change | None:
@@ -120,7 +120,8 @@ def _finding(found: Comparison, row: Row, change: Change, names: Names) -> Findi
     cause, evidence = "; ".join(row.causes), row.causes
     if suspicious or row.verdict in (Verdict.SLOWER, Verdict.FASTER):
         why = explain(found, row)
-        cause, evidence = f"{why.label.value}: {cause}", why.evidence
+        label = "cause unsure" if why.label is Label.UNSURE else why.label.value
+        cause, evidence = f"{label}: {cause}", why.evidence
     return Finding(
         match.graph,
         *names.of(match.graph, new),

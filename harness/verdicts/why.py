@@ -160,11 +160,11 @@ def _tunings(one: KernelRecord, other: KernelRecord) -> Iterator[str]:
         times = [None if trial is None else trial.time for trial in seen]
         if any(time is not None for time in times):
             told = (f"{_us(time)} for {whose}'s" for time, whose in zip(times, "AB", strict=True))
-            yield f"{side}'s tuner saw {' and '.join(told)} choice"
+            yield f"{side}'s tuner measured {' and '.join(told)} choice"
     if modules.candidates(one.module) != modules.candidates(other.module):
-        yield "the compiler offers other candidates"
+        yield "the candidates to choose from differ"
     elif causes.has_same_source(one, other):
-        yield "same code and candidates: the tuner chose another one"
+        yield "same code and candidates: the tuner chose differently"
 
 
 def _trial(kernel: KernelRecord, config: Mapping[str, int] | None) -> Trial | None:
@@ -216,7 +216,7 @@ def _movement(found: Comparison, row: Row) -> _Movement:
             together = moves
         said.append(
             f"{offset.kernels} unchanged kernels moved by {100 * math.expm1(moves):+.2f} % at this "
-            "duration, which is taken out"
+            "duration; the ratio is corrected for it"
         )
     unknown = bool(effect.unknown) and not (moved and abs(own) > _FAR)
     if effect.unknown:
@@ -241,9 +241,9 @@ def _label(
         return _without_verdict(row, code, moved)
     if moved.moved:
         if not code and not row.match.a[0].module:
-            return Label.UNSURE, ["no code is recorded: what differs is not known"]
+            return Label.UNSURE, ["no code is recorded, so what differs is unknown"]
         if not code:
-            return Label.MACHINE, ["the same instructions: no code can have done it"]
+            return Label.MACHINE, ["the same instructions: it cannot be the code"]
         if len(code) == 1:
             return code[0], []
         return _separated(row.match, code, moved)
@@ -253,7 +253,7 @@ def _label(
         return Label.NOISE, ["same code and configuration, and no more than the noise"]
     if row.verdict is Verdict.SAME:
         return Label.NOISE, ["the change is within the margin"]
-    return Label.UNSURE, ["whether the time moved is open; what differs is below"]
+    return Label.UNSURE, ["it is open whether the time moved; the differences are listed below"]
 
 
 def _without_verdict(row: Row, code: Sequence[Label], moved: _Movement) -> tuple[Label, list[str]]:
@@ -265,11 +265,11 @@ def _without_verdict(row: Row, code: Sequence[Label], moved: _Movement) -> tuple
             if abs(expected) >= _TOGETHER and 0.25 <= moved.raw / expected <= 1.3:
                 return Label.MACHINE, ["same code, and the time follows the clock"]
         if row.effect is None and moved.raw is not None and abs(moved.raw) > _FAR:
-            return Label.MACHINE, ["the same instructions: no code can have done it"]
+            return Label.MACHINE, ["the same instructions: it cannot be the code"]
         return Label.UNSURE, ["same code and configuration; the time cannot be judged"]
     if len(code) == 1 and moved.raw is None:
-        return code[0], ["nothing else differs; that it takes another time is not shown here"]
-    return Label.UNSURE, ["the times cannot be judged; what differs is below"]
+        return code[0], ["nothing else differs; no times show what it costs"]
+    return Label.UNSURE, ["the times cannot be judged; the differences are listed below"]
 
 
 def _separated(match: Match, code: Sequence[Label], moved: _Movement) -> tuple[Label, list[str]]:
@@ -281,19 +281,19 @@ def _separated(match: Match, code: Sequence[Label], moved: _Movement) -> tuple[L
     one, other = match.a[0], match.b[0]
     ours, theirs = modules.offered(one.module), modules.offered(other.module)
     if one.config in ours and one.config not in theirs:
-        return others[0], ["B's module does not offer A's configuration: the choice follows"]
+        return others[0], ["B's module does not offer A's configuration: it needs another"]
     pinned, then, now = (
         _trial(*x) for x in ((other, one.config), (one, one.config), (other, other.config))
     )
     if pinned is None or then is None or now is None:
         return Label.UNSURE, [
-            "no tuner timed A's configuration in B: code and choice stay together"
+            "no tuner timed A's configuration in B: code and choice cannot be told apart"
         ]
     by_code = math.log((pinned.time or 0.0) / (then.time or 0.0)) - moved.together
     by_choice = math.log((now.time or 0.0) / (pinned.time or 0.0))
     said = [
-        f"in A's configuration B is {100 * math.expm1(by_code):+.1f} %; the other choice makes "
-        f"{100 * math.expm1(by_choice):+.1f} % of it"
+        f"B in A's configuration: {100 * math.expm1(by_code):+.1f} %; from there to B's own: "
+        f"{100 * math.expm1(by_choice):+.1f} %"
     ]
     error = max(_TRIAL_ERROR, math.hypot(*(_error(trial) for trial in (pinned, then, now))))
     for share, rest, label in (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 
 import pytest
 
@@ -144,7 +146,20 @@ def test_kernels_with_too_little_are_left_out() -> None:
 
 
 def test_a_share_has_an_exact_interval() -> None:
+    from scipy.stats import binomtest
+
     found = share(0, 259)
     assert (found.value, found.low) == (0.0, 0.0)
     assert found.high == pytest.approx(0.0141, abs=0.0005)
     assert share(0, 0).value == 0.0
+    for of in (1, 3, 259):
+        for number in {0, 1, of // 2, of}:
+            exact = binomtest(number, of).proportion_ci(0.95, method="exact")
+            given = share(number, of)
+            assert (given.low, given.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+def test_judging_loads_no_distributions() -> None:
+    """They take half a second, at every run on a machine that has a calibration."""
+    code = "import sys, harness.calibration.judging; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -19,6 +19,7 @@ HALF = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1], dtype=torch.bfloat16)
 SINGLE = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1])
 POINTS = torch.linspace(-3, 4, 240).sin().view(30, 8)
 SPECIAL = torch.tensor([3e38, 0.3, 1.3, 2.3] * 16)
+ACTIVATED = torch.tensor([0.421, 0.114, 3.017], dtype=torch.float16)
 LARGE = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
 EQUAL = torch.full((9, 7), 0.1, dtype=torch.float64)
 WIDE = torch.linspace(-5, 5, 401)
@@ -44,6 +45,10 @@ def _rounded_twice(x: torch.Tensor, order: int) -> torch.Tensor:
     for n in range(1, order):
         before, made = made, x * made - n * before
     return made
+
+
+def _beside_largest(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return (x.amax().flatten()[-1] - torch.block_diag(y, torch.arange(1))).to(x.dtype)
 
 
 def flipped(at: int) -> Function:
@@ -128,6 +133,10 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x, n: torch.special.hermite_polynomial_he(x, n - (x == WIDE[-1]) * 1.0),
         [WIDE, ORDERS],
     ),
+    "a sum that reaches infinity without overflowing": (
+        lambda x: x.cumsum(0), lambda x: x.cumsum(0) + torch.tensor([0.0, 0, torch.inf]),
+        [torch.tensor([3e37, 3e37, -torch.inf])],
+    ),
     "a sign of zero": (lambda x: x * 0, lambda x: (x * 0).abs(), [SINGLE]),
     "a deviation of equal numbers beyond rounding": (
         lambda x: x.std(0).double(), lambda x: x.std(0).double() + 3e-5, [EQUAL.float()]
@@ -194,6 +203,18 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.cumprod(1),
         lambda x: x.cumprod(1) * torch.tensor([[1, 1, torch.inf], [1, 1, 0]]),
         [torch.tensor([[0.1, 1.2, 3e38], [1e30, 1e-20, 1e-20]])],
+    ),
+    "16 bits that are read as they are stored, and as they are not": (
+        lambda x: _beside_largest(*[F.silu(x)] * 2),
+        lambda x: _beside_largest(F.silu(x), F.silu(x.float())), [ACTIVATED],
+    ),
+    "a row of 16 bits that is not stored": (
+        lambda x: (x + 300).softmax(0), lambda x: (x.float() + 300).softmax(0).bfloat16(),
+        [torch.linspace(-9, 9, 12).sin().bfloat16()],
+    ),
+    "a sum of which a part overflows": (
+        lambda x: x.cumsum(0), lambda x: x.cumsum(0) + torch.tensor([0.0, 0, torch.inf]),
+        [torch.tensor([3e38, 3e38, -torch.inf])],
     ),
     "zeros of a norm": (
         lambda x: 1 / F.instance_norm(x), lambda x: -1 / F.instance_norm(x),

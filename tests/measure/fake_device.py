@@ -36,8 +36,10 @@ def known(_: Context, job: KnownConfigs) -> tuple[list[Config | None], list[str]
     return [CONFIG if "# tuned before" in text else None for text in job.module_texts], []
 
 
-def take(context: Context, _: OpenDevice | None) -> DeviceFacts:
+def take(context: Context, job: OpenDevice | None) -> DeviceFacts:
     """Counts, in the cache folder, how many processes took the device."""
+    if job and job.board:
+        os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     gbps = context.once(_number) * 1000.0
     machine = Machine("fake", gpu_uuid=os.environ.get("CUDA_VISIBLE_DEVICES"))
     return DeviceFacts(H100, machine, "fake/1", Roofline(gbps))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Any
 import pytest
 import torch
 
+from harness.devices.job import Context, Unusable
 from harness.errors import CheckFailed, CompileFailed, NoDevice, NoTritonConfigsError, UsageError
 from harness.heuristics.facts import Config
 from harness.measure import measurer as measure
+from harness.measure import worker
+from harness.measure.jobs import OpenDevice
 from harness.measure.measurer import Measurer
 from harness.measure.roofline import Limit, Roofline
 from harness.measure.timer import graph_timer as timers
@@ -235,6 +239,23 @@ def test_memory_is_given_back_after_each_kernel_failed_or_not(
     with pytest.raises(CheckFailed):
         measurer.measure("KERNEL = 1")
     assert released == ["cpu"] * 3
+
+
+@pytest.mark.parametrize("board", ["GPU-b", ""])
+def test_a_process_is_told_its_board_before_the_driver_is_asked(
+    board: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+
+    def driver() -> None:
+        asked.append(os.environ.get("CUDA_VISIBLE_DEVICES"))
+        raise NoDevice("there is none")
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a")
+    monkeypatch.setattr(worker, "CudaTimer", driver)
+    with pytest.raises(Unusable):
+        worker.open_device(Context(None, lambda _: None), OpenDevice(board=board))
+    assert asked == [board or "GPU-a"]
 
 
 def test_machine_without_gpu_has_nulls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,12 @@ def test_the_light() -> None:
     assert replace(NIGHT, findings=()).light is Light.GREEN
 
 
+def test_commits_are_shown_by_as_many_digits_however_many_are_known() -> None:
+    known = ("0123456789abcdef" * 2 + "01234567", "0123456789ab", "20261122-020000-abcdef", "abc")
+    shown = ["0123456789", "0123456789", "20261122-020000-abcdef", "abc"]
+    assert [NightCommit(sha).short for sha in known] == shown
+
+
 def test_what_costs_most_comes_first() -> None:
     cheap = replace(SLOW, label="m", change_us=1.0)
     assert replace(NIGHT, findings=(cheap, SLOW)).regressions == (SLOW, cheap)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
 
 from harness.devices.process import Process
 from harness.errors import DamagedGraph
+from harness.measure import jobs
 from harness.measure.jobs import DeviceFacts
 from harness.options import Options
 from harness.records.run import Machine
@@ -121,6 +123,42 @@ def test_the_first_small_graph_is_compiled_while_the_gpus_process_starts(
     with plan.prepare(options, plan.Request(names=("adamw_step", "fp8*", "bert*"))):
         assert seen == [("fp8_rowwise_forward", True, False)]
         assert (tmp_path / "cache" / "taken").exists()
+
+
+def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both take seconds to do so, and only torch says whether there is a GPU."""
+    started: list[Process] = []
+    start = Process.started
+
+    def starting(*given: object) -> Process:
+        started.append(start(*given))  # type: ignore[arg-type]
+        return started[-1]
+
+    def looked() -> bool:
+        assert len(started) == listed
+        return listed > 0
+
+    monkeypatch.setattr(Process, "started", starting)
+    monkeypatch.setattr(devices, "is_available", looked)
+    monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
+    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
+    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    monkeypatch.setattr(plan, "_GPUS", tmp_path / "gpus")
+    for listed, timing, timed in ((0, None, False), (1, None, True), (1, False, False)):
+        started.clear()
+        for number in range(listed):
+            (tmp_path / "gpus" / f"0000:0{number}:00.0").mkdir(parents=True, exist_ok=True)
+        asked = plan.Request(names=("adamw_step",), timing=timing)
+        with plan.prepare(options, asked) as found:
+            assert found.timed == timed
+            assert len(started) == int(timed), "the process that was started is the device's"
+    monkeypatch.setattr(devices, "is_available", lambda: False)
+    with plan.prepare(options, plan.Request(names=("adamw_step",))) as found:
+        assert not found.timed
+    assert started[-1].log.closed, "nobody took it"
 
 
 def test_chosen_kernels_are_decided_as_others_are(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ import pytest
 import torch
 
 from harness.devices import pool
+from harness.devices.process import Process
 from harness.errors import HarnessError, NoDevice, UsageError
+from harness.measure import jobs
 from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import DeviceFacts, Effort, OpenDevice, PairSamples, TimedKernel, gpu
 from harness.measure.pairs import KernelPair, time_pairs
@@ -343,6 +345,40 @@ def test_code_is_generated_while_boards_are_taken(
     request = plan.Request(names=("moe_router_forward",), devices="all")
     with plan.prepare(options, request) as found:
         assert found.timed
+
+
+def test_boards_processes_are_started_before_their_names_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Process] = []
+    start = Process.started
+
+    def starting(*given: Any) -> Process:
+        started.append(start(*given))
+        return started[-1]
+
+    def boards(asked: str) -> list[str]:
+        assert len(started) == 2
+        return ["GPU-a", "GPU-b", "GPU-c"]
+
+    for name in ("0000:01:00.0", "0000:02:00.0"):
+        (tmp_path / "gpus" / name).mkdir(parents=True)
+    monkeypatch.setattr(plan, "_GPUS", tmp_path / "gpus")
+    monkeypatch.setattr(Process, "started", starting)
+    monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
+    monkeypatch.setattr(device, "boards", boards)
+    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
+    monkeypatch.setattr(cuda, "CudaDevice", fake)
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    (tmp_path / "cache").mkdir()
+    asked = plan.Request(names=("moe_router_forward",), devices="all")
+    with plan.prepare(options, asked) as found:
+        assert found.run.machine.gpu_uuid == "GPU-a+GPU-b+GPU-c"
+        assert len(started) == 3, "of those that were not listed"
+    started.clear()
+    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-b"])
+    with plan.prepare(options, replace(asked, devices="1")) as found:
+        assert (found.run.machine.gpu_uuid, len(started)) == ("GPU-b", 1)
 
 
 def test_boards_compare_compilers_each_on_its_own_device(

@@ -213,7 +213,7 @@ def test_pairs_are_timed_on_workers(cluster: Any, tmp_path: Path) -> None:
 def test_a_plan_over_workers_leaves_out_those_without_a_gpu(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def device(*given: Any, where: Any) -> CudaDevice:
+    def device(*given: Any, where: Any, **_: Any) -> CudaDevice:
         if "none" in where.name:
             raise NoDevice("the GPU cannot be used", got="no device found")
         return CudaDevice(*given, handlers=fake_device.HANDLERS, where=where)

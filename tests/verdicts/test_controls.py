@@ -55,7 +55,7 @@ def test_another_day_is_taken_out_by_what_did_not_change() -> None:
     assert verdicts(found)["k40"] is Verdict.SLOWER
     assert verdicts(found)["k50"] is Verdict.SAME
     assert not found.machine
-    assert any("58 unchanged kernels moved by" in note for note in found.notes)
+    assert any("58 unchanged kernels moved together by" in note for note in found.notes)
 
 
 def test_one_disturbed_process_hides_nothing() -> None:

@@ -196,7 +196,7 @@ def test_a_new_toolchain_changes_everything(world: World) -> None:
     assert not world.timed
     assert "earlier Triton compiled is not in the cache" in night.findings[0].reason
     assert night.baseline_toolchain.differences(night.toolchain) == ("triton 3 → 4",)
-    said = "another toolchain, so that everything counts as changed: triton 3 → 4"
+    said = "the toolchain changed, so everything counts as changed: triton 3 → 4"
     assert said in world.lines
 
 
@@ -205,7 +205,7 @@ def test_a_new_toolchain_without_a_gpu_leaves_the_texts(world: World) -> None:
     world.start()
     world.gpu = False
     assert world.night().counts == {"same": 12}
-    said = "another toolchain, so that texts alone are compared"
+    said = "the toolchain changed, so only texts are compared"
     assert any(line.startswith(said) for line in world.lines)
 
 
@@ -288,6 +288,7 @@ def test_without_a_gpu_the_texts_are_compared(world: World) -> None:
     assert [f.label for f in night.findings] == ["n3"]
     assert any("no GPU here" in note for note in night.notes)
     assert not world.timed
+    assert world.lines[0] == "AMBER: nothing was timed, 1 kernel undecided"
     at = world.lines.index("undecided:")
     assert world.lines[at + 1].startswith("  g/k3: "), "a person reads which kernels changed"
     assert "code" in world.lines[at + 1], "and what differs, though nothing was timed"

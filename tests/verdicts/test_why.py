@@ -78,8 +78,8 @@ def test_a_retuned_kernel_says_what_both_tuners_saw() -> None:
     trials = (Trial(CONFIG, level=0.020), Trial(OTHER, level=0.0205))
     found = one(kernel("k3", "n3", ms=times(0.022, 77), config=OTHER, trials=trials))
     assert found.label is Label.CONFIGURATION
-    assert "B's tuner saw 20 µs for A's and 20.5 µs for B's choice" in found.evidence
-    assert "same code and candidates: the tuner chose another one" in found.evidence
+    assert "B's tuner measured 20 µs for A's and 20.5 µs for B's choice" in found.evidence
+    assert "same code and candidates: the tuner chose differently" in found.evidence
 
 
 def test_two_changes_at_once_without_trials_are_unsure() -> None:
@@ -134,7 +134,7 @@ def test_without_times_the_only_difference_is_named() -> None:
     a = untimed(kernel("k", "n"))
     (found,) = of_kernel(compared(a, untimed(kernel("k", "n", body="x"), label="B")), "k")
     assert found.label is Label.SOURCE
-    assert "nothing else differs; that it takes another time is not shown here" in found.evidence
+    assert "nothing else differs; no times show what it costs" in found.evidence
     (found,) = of_kernel(compared(a, untimed(kernel("k", "n"), label="B")), "k")
     assert found.label is Label.UNSURE
 

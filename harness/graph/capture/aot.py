@@ -229,7 +229,7 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        # (compiled autograd takes the backward graph apart, which adds zeros)
+        tangents.note_gradients(joint, options["num_fwd_outputs"])
         fixed[0] = tangents.fixed(joint) and not dynamo_config.compiled_autograd
         relaid(joint)
         _recompute_random(joint)

@@ -8,6 +8,8 @@ is. Here a backward graph is compiled at its first call, for the gradients that 
 from __future__ import annotations
 
 import copy
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +21,8 @@ from harness.graph.model import DIFFERENTIABLE
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | {_aten.mul.Tensor}
+_GRADIENTS = "gradients"
+"""In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 
@@ -36,12 +40,44 @@ def given_alone(run: Callable[..., Any], fixed: Callable[[], bool]) -> Callable[
             is_new = not own and type(node).__name__ == "CompiledFunctionBackward"
             if is_new and all(getattr(arg, "grad_fn", None) is not node for arg in args):
                 own.append(type(node))
+                function = type(node)._forward_cls
+                function.backward = staticmethod(_unless_nothing(function.backward))
             if own and type(node) is own[0]:
                 node.set_materialize_grads(False)
                 break
         return outputs
 
     return run_alone
+
+
+def _unless_nothing(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The ``backward`` of a node, which without any gradient does not look at what it saved: that
+    may have been changed, at which torch raises."""
+
+    def run(node: Any, *args: Any) -> Any:
+        given = args[0] if args and isinstance(args[0], list) else args
+        if all(gradient is None for gradient in given):
+            return (None,) * len(node.needs_input_grad)
+        return backward(node, *args)
+
+    return run
+
+
+def note_gradients(joint: fx.GraphModule, kept: int) -> None:
+    """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
+    gradients."""
+    returned: Any = joint.graph.output_node()
+    outputs = dict(zip(returned.meta["desc"][:kept], returned.args[0], strict=False))
+    gradients = [getattr(one, "grad_of", None) for one in returned.meta["desc"][kept:]]
+    bits = {of: 1 << number for number, of in enumerate(gradients)}
+    reads: dict[Any, int] = {}
+    placeholders = [node for node in joint.graph.nodes if node.op == "placeholder"]
+    for node in joint.graph.nodes:
+        own = bits.get(node.meta["desc"], 0) if node.op == "placeholder" else 0
+        reads[node] = functools.reduce(operator.or_, map(reads.get, node.all_input_nodes), own)
+    for node in placeholders:
+        output = outputs.get(getattr(node.meta["desc"], "output", None))
+        node.meta[_GRADIENTS] = reads.get(output, 0)
 
 
 def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,9 +139,11 @@ def differentiable(gm: fx.GraphModule, kept: int | None) -> tuple[tuple[str, str
 
 
 def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
-    """A copy of ``gm`` in which the placeholders ``missing`` are zero, and are not added."""
+    """A copy of ``gm`` in which the placeholders ``missing`` are zero, and are not added, and no
+    gradient is made that eager mode does not have without them."""
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
     zeros: set[fx.Node] = set()
     for node in (placeholders[n] for n in missing):
         kind = node.meta["val"]
@@ -126,4 +164,9 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
             sums = [(n.meta["val"].shape, n.meta["val"].dtype) for n in (node, *others)]
             if len(set(sums)) == 1 and others:
                 node.replace_all_uses_with(others[0])
+    gone = functools.reduce(operator.or_, (tangents.pop(n) for n in missing), 0)
+    gone &= ~functools.reduce(operator.or_, tangents.values(), 0)
+    output: Any = gm.graph.output_node()
+    made = enumerate(output.args[0])
+    output.args = ([None if gone >> number & 1 else gradient for number, gradient in made],)
     return gm

@@ -91,7 +91,7 @@ _ALIKE = 20.0
 hides that some are noisier, which the few that stand out later show."""
 _FAMILY, _FEW = 0.05, 10
 """The chance at which verdicts are made, and kernels among which it is shared at least."""
-ONE_PROCESS = "one process on a side: nothing is known of another one's noise"
+ONE_PROCESS = "one process on a side, so the noise between processes is unknown"
 NO_CONTROLS = "too few unchanged kernels to tell a change from another day"
 
 

@@ -207,7 +207,7 @@ def test_why_generates_commits_without_runs_and_names_the_first_other_one(
     answer = harness("why", "poi_mul_0", "HEAD~11", "HEAD~6", "--graph", str(GRAPH))
     assert answer.status == 0, answer.err
     assert answer.out.startswith("SOURCE CHANGED  llama_block_forward  poi_mul_0\n")
-    assert f"first commit with another text: {made[3][:10]} change 3 (t)" in answer.out
+    assert f"first commit whose text differs: {made[3][:10]} change 3 (t)" in answer.out
     assert "+    b" in answer.out
     wrong = harness("why", "poi_mul_1", "HEAD~11", "HEAD~6", "--graph", str(GRAPH))
     assert wrong.status == 2

@@ -106,7 +106,7 @@ def test_other_work_is_told_by_its_time_and_not_by_its_rate(
     assert whole.commit == commits[1][12]
     assert "launches 10 → 7" in whole.causes
     (kernel,) = [change for change in times.changes if change.series.kernel]
-    assert "bytes 2000 → 1000" in kernel.causes
+    assert "bytes 2,000 → 1,000" in kernel.causes
 
 
 def test_a_few_outlying_kernels_are_no_bad_run(

@@ -18,7 +18,6 @@ from harness.records.run import Check, KernelRecord
 from tests.history.changes.test_changes import report
 from tests.history.histories import COMMITS, save_history
 
-pytest.importorskip("ruptures")
 pytestmark = pytest.mark.usefixtures("quick_writes")
 
 Commits = tuple[Path, list[str]]

@@ -14,7 +14,6 @@ from tests.history.changes.test_changes import report
 from tests.history.changes.test_common import Commits, noisy
 from tests.history.histories import COMMITS, save_history
 
-pytest.importorskip("ruptures")
 pytestmark = pytest.mark.usefixtures("quick_writes")
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 from harness.measure.noise.estimate import Pair, Times
 
@@ -102,6 +101,8 @@ def samples(
     shift = chance.normal(0, offset, (kernels, processes, 1))
     inner = chance.normal(0, 0.01, shape)
     if noise.startswith("correlated"):
+        from scipy import signal  # three quarters of a second
+
         strength = float(noise.split()[1])
         inner = signal.lfilter([np.sqrt(1 - strength**2)], [1, -strength], inner, axis=-1)
     if noise == "bimodal":
