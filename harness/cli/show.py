@@ -282,12 +282,7 @@ def require_runs(results: Path) -> index.Index:
 
 def _targets() -> list[dict[str, Any]]:
     return [
-        {
-            "name": name,
-            "device": target.name,
-            "capability": f"{target.capability / 10:.1f}",
-            "multiprocessors": target.multiprocessors,
-            "gbps": target.memory_gbps,
-        }
+        {"name": name, "device": target.name, "capability": f"{target.capability / 10:.1f}"}
+        | {"multiprocessors": target.multiprocessors, "gbps": target.memory_gbps}
         for name, target in TARGETS.items()
     ]

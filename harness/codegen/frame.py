@@ -84,7 +84,8 @@ def build_frame(plan: KernelPlan) -> Frame:
     """The frame of ``plan``."""
     pinned = dict(plan.facts.fixed_blocks)
     every = plan.facts.chunked
-    vector = tuple(t.prefix for t in plan.tiles if every or not _is_scalar(t, pinned))
+    scalar = {t for t in plan.tiles if not t.is_reduction and pinned.get(block_name(t.prefix)) == 1}
+    vector = tuple(t.prefix for t in plan.tiles if every or t not in scalar)
     masked = frozenset(t.prefix for t in plan.tiles if t.prefix in vector and _needs_mask(t, plan))
     ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
     names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
@@ -96,10 +97,6 @@ def build_frame(plan: KernelPlan) -> Frame:
 def _is_root(tile: Tile, entry: Split) -> bool:
     """Whether an index is the tile's own: nothing divides it, nothing wraps it around."""
     return entry.divisor == 1 and sympy.expand(entry.length - tile.numel) == 0
-
-
-def _is_scalar(tile: Tile, pinned: dict[str, int]) -> bool:
-    return not tile.is_reduction and pinned.get(block_name(tile.prefix)) == 1
 
 
 def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:

@@ -291,7 +291,10 @@ class _Kernel:
     ) -> None:
         later = set().union(*passes[number + 1 :]) if number + 1 < len(passes) else set()
         body.evictions = self._evictions(segment, later)
-        self._barrier(passes[number])
+        if any(buffer in self._in_memory for buffer, _ in passes[number]):
+            # What another thread stored in an earlier loop must be visible before it is read.
+            self._text.append("tl.debug_barrier()")
+            self._in_memory.clear()
         loop = body.loop = Scope()
         before = frozenset(body.used)
         body.used = set()
@@ -367,12 +370,6 @@ class _Kernel:
         inner = reduction_lines(self.frame, tile, used)
         lines = (*inner, *loop.lines, *loop.stores)
         self._text += [_INDENT * len(head) + line for line in lines]
-
-    def _barrier(self, read: Loaded) -> None:
-        """What another thread stored in an earlier loop must be visible before it is read."""
-        if any(buffer in self._in_memory for buffer, _ in read):
-            self._text.append("tl.debug_barrier()")
-            self._in_memory.clear()
 
     # reductions and passes over memory
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.compiled import Bundle, Combo, CompiledGraph, CompiledRegion, Launch
 from harness.errors import HarnessError, InvalidProgram
-from harness.graph.model import Graph, Region
+from harness.graph.model import Region
 from harness.graph.views import root_name
 from harness.ir.affine import size_hint
 from harness.ir.program import Role
@@ -78,7 +78,8 @@ def _side_by_side(
         fits = region is not None and region.complete and _allocated(region) <= MOST_ALLOCATED
         graph = region.region.graph if region is not None else None
         uses = {root_name(item.name, nodes) for item in graph.inputs} if graph else set()
-        changes = {root_name(name, nodes) for name in _written(graph)} if graph else set()
+        changed = [*graph.outputs, *(m.input for m in graph.mutations)] if graph else []
+        changes = {root_name(name, nodes) for name in changed if name is not None}
         if found and (not fits or uses & written or changes & touched):
             yield found
             found, touched, written = [], set(), set()
@@ -88,10 +89,6 @@ def _side_by_side(
             written |= changes
     if found:
         yield found
-
-
-def _written(graph: Graph) -> set[str]:
-    return {m.input for m in graph.mutations} | {name for name in graph.outputs if name is not None}
 
 
 def _allocated(region: CompiledRegion) -> int:

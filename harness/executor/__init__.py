@@ -1,5 +1,5 @@
 """Running a compiled graph: regions through their kernels, library calls with torch.
-``prepare_graph`` and ``prepare_region`` write a host function once (``hosttext``), so that a run
+``prepare_graph`` writes a host function once (``hosttext``), so that a run
 costs the host little more than its launches. Its text is the function's ``text``."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.executor.graphs import NO_SIZES, GraphWriter, Sizes
 from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host
 from harness.executor.regions import RegionWriter, Value, write_launches
-from harness.graph.model import Partition, Region
+from harness.graph.model import Region
 from harness.ir.program import Role
 from harness.runtime.launch.host import allocator, no_stream, reinterpreter
 from harness.runtime.launch.selecting import LaunchOn
@@ -117,11 +117,3 @@ def _lent(region: Region, found: CompiledRegion | None) -> list[str]:
     given = [own for own, name in zip(inputs, known, strict=True) if name in passed]
     named = zip(outputs, made, strict=True)
     return [*given, *(own for own, n in named if n in passed or made.count(n) > 1)]
-
-
-def prepare_region(
-    compiled: CompiledRegion, kernel: PrepareKernel | Launches, device: torch.device | str
-) -> RunGraph:
-    """``compiled`` as ``prepare_graph`` does a graph that consists of nothing else."""
-    alone = Partition(compiled.region.graph, (compiled.region,))
-    return prepare_graph(CompiledGraph(alone, (compiled,), (), (), ()), kernel, device)

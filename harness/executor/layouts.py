@@ -32,7 +32,8 @@ class Layout:
     @classmethod
     def of(cls, recorded: Buffer | TensorType) -> Layout:
         """The layout that the graph recorded for a value."""
-        shape, stride = (tuple(map(_plain, sizes)) for sizes in (recorded.shape, recorded.stride))
+        kinds = (recorded.shape, recorded.stride)
+        shape, stride = (tuple(int(n) if n.is_Integer else n for n in sizes) for sizes in kinds)
         return cls(shape, stride, torch_dtype(recorded.dtype))
 
     @property
@@ -93,7 +94,3 @@ class Host:
     def all_fit(self, pairs: Sequence[tuple[torch.Tensor, Layout]]) -> bool:
         """Whether kernels can read each of the tensors where it is."""
         return all(layout.fits(tensor, self.device) for tensor, layout in pairs)
-
-
-def _plain(size: sympy.Expr) -> Size:
-    return int(size) if size.is_Integer else size

@@ -5,6 +5,7 @@ the names of their parameters."""
 from __future__ import annotations
 
 import re
+import textwrap
 
 from harness.codegen import tail
 from harness.codegen.source import EmittedModule
@@ -25,7 +26,7 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
         kernel=kernel,
         constants=_constants(kernel, facts),
         sizes=_sizes(kernel, facts),
-        user=_indented(_host(kernel)),
+        user=textwrap.indent(_host(kernel), "    "),
         check=tail.check(kernel.text.device, list(facts.types.values())),
     )
     known = code_hash(body)
@@ -98,8 +99,3 @@ def _assigned(**values: object) -> str:
 def _host(kernel: UserKernel) -> str:
     parts = "".join(f"    {name!r}: {text},\n" for name, text in kernel.text.parts.items())
     return f'"""The functions of the declaration."""\n{kernel.text.host}\nreturn {{\n{parts}}}'
-
-
-def _indented(text: str) -> str:
-    # Only text that ``ast.unparse`` wrote comes here: none but docstrings go over a line.
-    return "\n".join(f"    {line}" if line else "" for line in text.split("\n"))

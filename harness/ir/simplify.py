@@ -142,15 +142,12 @@ class Simplifier:
         kept: list[sympy.Expr] = []
         for position, arg in enumerate(args):
             others = kept + args[position + 1 :]
-            if not any(self._dominates(o, arg, largest) for o in others):
+            over = (((o - arg) if largest else (arg - o)).expand() for o in others)
+            if not any(ib.is_nonnegative(self._interval(self.simplify(d))[0]) for d in over):
                 kept.append(arg)
         if len(kept) == 1:
             return kept[0]
         return (sympy.Max if largest else sympy.Min)(*kept)
-
-    def _dominates(self, winner: sympy.Expr, loser: sympy.Expr, largest: bool) -> bool:
-        difference = winner - loser if largest else loser - winner
-        return ib.is_nonnegative(self._interval(self.simplify(difference.expand()))[0])
 
     def _recombine(self, expr: sympy.Expr) -> sympy.Expr:
         """Undo splitting: ``c*n*(x // n) + c*(x % n)`` is ``c*x``."""

@@ -201,17 +201,14 @@ def _suspects(report: Report, known: History) -> list[str]:
     ]
     pairs = Counter((change.before, change.commit) for change in report.suspected)
     for pair, number in pairs.most_common(_PAIRS):
-        before, commit = (_spoken(known, name) for name in pair)
+        # As commands take them: the name of a run is left as it is.
+        commits = {name for name in pair if any(r.commit.startswith(name) for r in known.runs)}
+        before, commit = (name[:_SHORT] if name in commits else name for name in pair)
         lines.append(
             f"to be sure of the {number} at {commit}: harness confirm {before} {commit} (the "
             "kernels of both, interleaved), or measure one more commit"
         )
     return lines
-
-
-def _spoken(known: History, name: str) -> str:
-    """A commit as commands take it; the name of a run is left as it is."""
-    return name[:_SHORT] if any(run.commit.startswith(name) for run in known.runs) else name
 
 
 def changes_document(report: Report, known: History) -> dict[str, Any]:

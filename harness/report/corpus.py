@@ -75,7 +75,7 @@ def _pattern(pattern: Pattern) -> dict[str, Any]:
 
 def captures_report(corpus: Corpus, shown: Sequence[Capture]) -> Report:
     """Captures of ``corpus``, failed ones with their reason."""
-    rows = [
+    rows: list[Row] = [
         {**asdict(one), "calls": one.library_calls, "GB": round(one.bytes / 1e9, 3)}
         for one in shown
     ]
@@ -109,7 +109,10 @@ def coverage_report(
     rows: list[dict[str, Any]] = []
     for what, counts in found.items():
         for value in sorted(counts) if what in ("rank", "bytes") else dict(counts.most_common()):
-            said = _up_to(value) if what == "bytes" else str(value)
+            said = str(value)
+            if what == "bytes":  # of so many digits
+                unit = ("bytes", "kB", "MB", "GB", "TB")[value // 3]
+                said = f"up to {10 ** (value % 3)} {unit}"
             share = f"{weights[what, value]:.2%}"
             rows.append({"what": what, "value": said, "patterns": counts[value], "weight": share})
     missing = sorted(set(supported) - set(found.get("operator", ())))
@@ -127,10 +130,6 @@ def _layouts(text: str) -> set[str]:
         repeated, gaps = reach < math.prod(sizes), reach > math.prod(sizes)
         found.add("repeated" if repeated else "with gaps" if gaps else "transposed")
     return found or {"row by row alone"}
-
-
-def _up_to(digits: int) -> str:
-    return f"up to {10 ** (digits % 3)} {('bytes', 'kB', 'MB', 'GB', 'TB')[digits // 3]}"
 
 
 def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report:

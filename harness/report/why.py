@@ -9,7 +9,7 @@ from harness.records.names import short
 from harness.records.run import to_json
 from harness.report.output import Report
 from harness.table import Block, Column, Fit, Table, Text, paragraphs
-from harness.verdicts.bisecting import Bisected, Judged, told
+from harness.verdicts.bisecting import Bisected, told
 from harness.verdicts.why import Why
 
 _DIFF = 60
@@ -51,13 +51,9 @@ def bisect_report(found: Bisected, causes: Sequence[Why], about: dict[str, Any])
 
 _STEPS = (
     Column("measured", lambda row: str(row["step"].subject), fit=Fit.SHORTEN),
-    Column("verdict", lambda row: _verdict(row["step"])),
+    Column("verdict", lambda row: {None: "?", True: "bad", False: "good"}[row["step"].bad]),
     Column("next to GOOD", lambda row: told(row["step"]), fit=Fit.BELOW),
 )
-
-
-def _verdict(step: Judged) -> str:
-    return "?" if step.bad is None else "bad" if step.bad else "good"
 
 
 def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> Iterator[Block]:

@@ -263,15 +263,12 @@ class Fuser:
     def _push_all(self, number: int, later_only: bool = False) -> None:
         for other in self._partners(number):
             if not (later_only and other < number):
-                self._push(min(number, other), max(number, other))
-
-    def _push(self, first: int, second: int) -> None:
-        """Work a pair out, and queue it if it is legal and saves something."""
-        outcome = self._decide(first, second)
-        if isinstance(outcome, Rejection):
-            self._reject(first, second, outcome)
-        else:
-            heapq.heappush(self.queue, outcome)
+                first, second = sorted((number, other))
+                outcome = self._decide(first, second)
+                if isinstance(outcome, Rejection):
+                    self._reject(first, second, outcome)
+                else:  # legal, and it saves something
+                    heapq.heappush(self.queue, outcome)
 
     def _distance(self, first: Kernel, second: Kernel) -> int:
         """Nests between the two kernels' nearest members."""

@@ -62,13 +62,6 @@ def _minimum(first: Level, at: int, second: Level, hazard: Hazard) -> int:
     return at + 2 if finished else at
 
 
-def _maximum(first: Level, second: Level, at: int) -> int:
-    """The highest level of ``first`` if ``second`` at level ``at`` must come after it."""
-    if (first is Level.FLAT) == (second is Level.FLAT):
-        return at
-    return at - 1
-
-
 def _levels(candidate: Candidate, facts: Facts) -> dict[int, int]:
     views = {v.number: v for v in candidate.views}
     levels: dict[int, int] = {}
@@ -94,7 +87,8 @@ def _settle(views: dict[int, NestView], levels: dict[int, int], facts: Facts) ->
             levels[number] = last + 1
         for edge in facts.into[number]:
             if edge.first in views:
-                high = _maximum(views[edge.first].level, view.level, levels[number])
+                flat = [v.level is Level.FLAT for v in (views[edge.first], view)]
+                high = levels[number] - (flat[0] != flat[1])
                 bound[edge.first] = min(bound.get(edge.first, high), high)
     return levels
 

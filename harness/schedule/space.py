@@ -283,8 +283,10 @@ class _Reader:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
             apart = bool(store.indirect) or store.mask is not None
             self.add(use, store.buffer, store.index, apart)
-        for var in self.unmerged:
-            self.add_axis(var)
+        for var in self.unmerged:  # nothing it consists of may be merged away
+            strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
+            axis = AffineAccess(Use.AXIS, var.name, sympy.S.Zero, strides)
+            self.accesses[Use.AXIS, var.name, var] = axis
         if any(map(_is_ordered, every)):
             self.add_position()
         places = {key: place for place, key in enumerate(self.accesses)}
@@ -338,13 +340,6 @@ class _Reader:
             if var in index.free_symbols:
                 self.unmerged[var] = None
         return AffineAccess(use, name, index, tuple(0 for _ in self.dimensions), exact=False)
-
-    def add_axis(self, var: sympy.Symbol) -> None:
-        """Keep a loop variable recoverable: nothing it consists of may be merged away."""
-        strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
-        self.accesses[(Use.AXIS, var.name, var)] = AffineAccess(
-            Use.AXIS, var.name, sympy.S.Zero, strides
-        )
 
     def add_position(self) -> None:
         """Keep the flat position over the reduced loops (argmax yields it)."""

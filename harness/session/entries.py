@@ -103,15 +103,10 @@ class FileEntry:
         full, graph = self._full, self.file.load_small()
         assert full is not None, "it compiles"
         if graph is None:
-            return summarise(full) if _is_small(full) else _derived(full, self.target)
+            moved = max((kernel.module.bytes_moved for kernel in full.kernels), default=0)
+            return summarise(full) if moved <= _SMALL_BYTES else _derived(full, self.target)
         small = compile_graph(graph, self.target, full.decisions)
         return summarise(combined(small, self.target))
-
-
-def _is_small(compiled: CompiledGraph) -> bool:
-    """Whether Triton's interpreter gets through every kernel in seconds."""
-    moved = (kernel.module.bytes_moved for kernel in compiled.kernels)
-    return max(moved, default=0) <= _SMALL_BYTES
 
 
 def _derived(full: CompiledGraph, target: Target) -> Compiled:
@@ -270,14 +265,6 @@ def _corpus_graphs(
                 write_atomically(at, text.encode(), mode=0o644)
         files.append(GraphFile(name, path, small if texts[1] else None))
     return tuple(files)
-
-
-def corpus_notes(options: Options, suite: str) -> tuple[str, ...]:
-    """What of a suite that is a corpus cannot be used."""
-    from harness.corpus import store
-
-    folder = corpus_folder(options, suite)
-    return () if folder is None else tuple(str(note) for note in store.load(folder).notes)
 
 
 def find_entries(

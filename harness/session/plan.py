@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 import harness
+from harness.corpus.store import load
 from harness.devices.job import Device
 from harness.devices.process import Process
 from harness.devices.queue import Inbox, Queue
@@ -28,7 +29,7 @@ from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.session import ahead, cuda
 from harness.session.cuda import CudaDevice
-from harness.session.entries import Entry, FileEntry, corpus_notes, find_entries
+from harness.session.entries import Entry, FileEntry, corpus_folder, find_entries
 from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
 from harness.target import Target, find_target
@@ -109,7 +110,9 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             if isinstance(entry, FileEntry):
                 entry.decides, entry.choose = True, device.choose if device else None
         whole = not any(getattr(entry, "only", ()) for entry in entries)
-        notes = [*([note] if note else []), *corpus_notes(options, request.suite)]
+        notes, corpus = [note] if note else [], corpus_folder(options, request.suite)
+        if corpus is not None:  # what of it cannot be used
+            notes += map(str, load(corpus).notes)
         if not whole:
             notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
         run = new_run(options, request, target, facts)

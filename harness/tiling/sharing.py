@@ -56,7 +56,9 @@ def shared_rows(
     if len(tiles) != 2 or not (columns or (again and len(tiles[1].entries) == 1)):
         return None
     stores = [s for segment in segments for s in segment.stores]
-    if any(s.mode.is_atomic for s in stores) or _reads_own(segments):
+    stored = {s.buffer for s in stores}
+    read = {buffer for loaded in loaded_by_segment(segments) for buffer, _ in loaded}
+    if any(s.mode.is_atomic for s in stores) or read & stored:
         return None
     if any(isinstance(value, Scan | Sort) for value in values(stores)):
         return None
@@ -65,12 +67,6 @@ def shared_rows(
         return None
     words = sum(_RESULTS[group[0].kind] for group in found.values())
     return SharedRows(words if columns else 2 * words, columns)
-
-
-def _reads_own(segments: Sequence[PlanSegment]) -> bool:
-    """Whether something is loaded that the kernel itself has stored."""
-    stored = {s.buffer for segment in segments for s in segment.stores}
-    return any(buffer in stored for loaded in loaded_by_segment(segments) for buffer, _ in loaded)
 
 
 def _is_exchanged(reduce: Reduce) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.devices.job import Device
 from harness.errors import HarnessError, UsageError
-from harness.measure.jobs import DeviceFacts, Effort, Follow, PairSamples, TimedKernel
+from harness.measure.jobs import Effort, Follow, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules
 from harness.measure.pairs import Kept, KernelPair, time_pairs
@@ -144,7 +144,10 @@ def time_matches(
         why = reason or ("" if outcomes else NOT_REACHED)
         measured[n] = why or _measured(outcomes)
         matches[n] = _with_samples(matches[n], outcomes)
-    sides = [as_of_today(side, found.device, effort.processes) for side in both]
+    # As they were measured now, whatever their records say.
+    now = {**fields(found.device, "machine method"), "processes": effort.processes}
+    now["target"] = f"sm_{found.device.target.capability}"
+    sides = [replace(side, run=replace(side.run, **now)) for side in both]
     if place.triton:  # another binary, whatever its text
         was = replace(sides[0].run.machine, triton=place.triton)
         sides[0] = replace(sides[0], run=replace(sides[0].run, machine=was))
@@ -179,12 +182,6 @@ def _with_samples(match: Match, outcomes: Sequence[PairSamples]) -> Match:
     theirs = tuple(outcome.b.recorded(n, METHOD) for n, outcome in enumerate(outcomes))
     a, b = replace(match.a[0], sets=ours), replace(match.b[0], sets=theirs)
     return replace(match, a=(a,), b=(b,))
-
-
-def as_of_today(side: Side, device: DeviceFacts, processes: int) -> Side:
-    """``side`` as it was measured now, whatever its record says."""
-    now = {**fields(device, "machine method"), "processes": processes}
-    return replace(side, run=replace(side.run, target=f"sm_{device.target.capability}", **now))
 
 
 def _chosen(

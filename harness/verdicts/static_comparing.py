@@ -194,7 +194,9 @@ def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) ->
     both sides, whose figures cannot differ, keep those they have."""
     wanted: dict[_Key, CompileJob] = {}
     for match in matches:
-        for kernel in () if _are_equal(match) else match.kernels:
+        ours, theirs = ([(k.code_hash, k.config) for k in side] for side in match.sides)
+        same = ours == theirs and all(kernel.module for kernel in match.a)
+        for kernel in () if same else match.kernels:
             if kernel.module:
                 wanted[_key(kernel)] = CompileJob(kernel.module, target, _config(kernel))
     answers = dict(zip(wanted, compile_all(list(wanted.values())), strict=True))
@@ -204,12 +206,6 @@ def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) ->
         return tuple(k if answer is None else _with_answer(k, answer) for k, answer in found)
 
     return [replace(match, a=known(match.a), b=known(match.b)) for match in matches]
-
-
-def _are_equal(match: Match) -> bool:
-    """Whether both sides are the same code under the same configurations."""
-    ours, theirs = ([(k.code_hash, k.config) for k in side] for side in match.sides)
-    return ours == theirs and all(kernel.module for kernel in match.a)
 
 
 def _key(kernel: KernelRecord) -> _Key:

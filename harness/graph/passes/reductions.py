@@ -85,7 +85,8 @@ def parse_reduction(
         return None
     shape, stride = value.layout
     dims = _dims(node.argument(1, "dim"), len(shape), node.op)
-    correction = _number(dict(node.kwargs).get("correction", 1))
+    given = dict(node.kwargs).get("correction")
+    correction = float(given) if isinstance(given, int | float | sympy.Number) else 1.0
     reduced = math.prod(shape[d] for d in dims)
     if reduced < 2 or 0 in shape or reduced <= correction:
         return None
@@ -175,10 +176,6 @@ def _dims(arg: Arg, rank: int, op: str) -> tuple[int, ...]:
     if not isinstance(arg, tuple) or not arg or not rank:
         return tuple(range(rank))
     return tuple(sorted(int(d) % rank for d in arg if isinstance(d, int | sympy.Integer)))
-
-
-def _number(arg: Arg) -> float:
-    return float(arg) if isinstance(arg, int | float | sympy.Number) else 1.0
 
 
 def _widen(op: str, result: DType) -> DType | None:

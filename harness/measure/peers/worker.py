@@ -24,11 +24,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.codegen.source import EmittedModule
-from harness.compiled import CompiledRegion
+from harness.combos.choosing import combined
+from harness.compiled import CompiledGraph, CompiledRegion
 from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError, reason
-from harness.executor import PrepareKernel, prepare_region
-from harness.graph.model import Graph
+from harness.executor import PrepareKernel, prepare_graph
+from harness.graph.model import Graph, Partition
 from harness.graph.replay import random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.measurer import release
@@ -335,8 +336,9 @@ class Comparer:
         region, graph = job.work, job.work.region.graph
 
         def ours(_: Sequence[Any]) -> Provider:
-            kernels = compiled_kernels(current_target(), job.configs, self.context.cache)
-            return region_provider(region, kernels, self.device)
+            target = current_target()
+            kernels = compiled_kernels(target, job.configs, self.context.cache)
+            return region_provider(region, kernels, self.device, target)
 
         return region_task(graph, self.device, job.seed), {
             name: ours if name in SUBJECTS else providers.maker(name, graph, self.device)
@@ -371,10 +373,14 @@ def compiled_kernels(
 
 
 def region_provider(
-    region: CompiledRegion, kernel: PrepareKernel, device: torch.device
+    region: CompiledRegion,
+    kernel: PrepareKernel,
+    device: torch.device,
+    target: Target | None = None,
 ) -> Provider:
-    """``region`` as a function of its inputs. Raises ``HarnessError`` for one that has no
-    kernels: running torch in their place would be another provider's time."""
+    """``region`` as a function of its inputs, for a ``target`` with launches combined as where it
+    is run. Raises ``HarnessError`` for one that has no kernels: running torch in their place would
+    be another provider's time."""
     if not region.complete or region.program is None:
         raise HarnessError(
             "a region has no kernels to run",
@@ -383,7 +389,9 @@ def region_provider(
             expected="every kernel of the region generated",
             remedy="see the compile report",
         )
-    run = prepare_region(region, kernel, device)
+    alone = Partition(region.region.graph, (region.region,))
+    graph = CompiledGraph(alone, (region,), (), (), ())
+    run = prepare_graph(combined(graph, target) if target else graph, kernel, device)
     return lambda tensors: run(list(tensors))
 
 

@@ -305,16 +305,15 @@ def kernels_of(
             (graph.name, k.region, "\n".join(k.origins), k.name) for k in graph.kernels
         )
         for label, key, record in zip(labels, keys, graph.kernels, strict=True):
-            page, at = _page(graph.name, label, key), (graph.name, key)
+            # Its file's name stays while the kernel computes the same nodes.
+            digest = hashlib.sha256(f"{graph.name}\n{key}".encode()).hexdigest()[:8]
+            page, at = (
+                f"{slug(graph.name)[:40]}.{slug(label)[:40]}.{digest}.html",
+                (graph.name, key),
+            )
             history = lines.get(at, Line()), exact.get(at, ()), earlier.get(at, ())
             found.append(Kernel(page, graph.name, key, label, record, run, *history))
     return tuple(sorted(found, key=lambda kernel: -(kernel.total_us or 0.0)))
-
-
-def _page(graph: str, label: str, key: str) -> str:
-    """A file's name that stays while the kernel computes the same nodes."""
-    digest = hashlib.sha256(f"{graph}\n{key}".encode()).hexdigest()[:8]
-    return f"{slug(graph)[:40]}.{slug(label)[:40]}.{digest}.html"
 
 
 def versions(

@@ -85,7 +85,9 @@ def gather(
         newest,
         "" if places[machine] == "." else os.path.relpath(".", places[machine]) + "/",
     )
-    of_night = _newest_night(results, machine, newest)
+    nightly = readable(night.load, reversed(night.nights(results, machine)))
+    # The newest night of the newest run: nights at older commits may have been made since.
+    of_night = next((one for one in nightly if one.run == newest.id), None)
     if of_night is None:
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
@@ -198,12 +200,6 @@ def _texts(path: Path, wanted: Mapping[Place, int]) -> dict[int, str]:
         for n, name in enumerate(names)
         if name in wanted
     }
-
-
-def _newest_night(results: Path, machine: str, newest: Run) -> night.Night | None:
-    """The newest night of the newest run: nights at older commits may have been made since."""
-    every = readable(night.load, reversed(night.nights(results, machine)))
-    return next((one for one in every if one.run == newest.id), None)
 
 
 def _compared(results: Path, known: History, number: int, newest: Run) -> Comparison | None:

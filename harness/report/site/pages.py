@@ -236,7 +236,8 @@ def _environment() -> jinja2.Environment:
         finalize=_visible,
         auto_reload=False,
     )
-    made.filters |= {"short": short, "us": _us, "change": _change, "ratio": ratio}
+    made.filters |= {"short": short, "change": _change, "ratio": ratio}
+    made.filters["us"] = lambda us: microseconds(None if us is None else us / 1000)
     made.filters |= {"plural": plural, "spark": lambda y: " ".join(f"{v:.5g}" for v in y[-60:])}
     made.globals |= {
         "chart": lambda line, site: Markup(script(chart(line, site))),
@@ -251,10 +252,6 @@ def _environment() -> jinja2.Environment:
 def _visible(value: Any) -> Any:
     """Control characters of what a file says are shown, not obeyed; markup is ours."""
     return clean(value) if type(value) is str and not value.isprintable() else value
-
-
-def _us(value: float | None) -> str:
-    return microseconds(None if value is None else value / 1000)
 
 
 def _change(us: float) -> str:

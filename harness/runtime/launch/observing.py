@@ -209,7 +209,9 @@ class GraphBandwidth:
 
         def launch(stream: int, *args: Any) -> None:
             self._counts[selected.text] += 1
-            if selected.text not in self.log.rows and not _recording():
+            # While a CUDA graph is recorded nothing can be timed.
+            recording = torch.cuda.is_current_stream_capturing()
+            if selected.text not in self.log.rows and not recording:
                 selected.kernel(stream, *args)  # which compiles, and may tune
                 self.log.measure(selected, stream, args)
                 self._new = True
@@ -224,8 +226,3 @@ class GraphBandwidth:
             self.log.summary(self.name, self._counts)
         self._new = False
         self._counts.clear()
-
-
-def _recording() -> bool:
-    """Whether a CUDA graph is being recorded, during which nothing can be timed."""
-    return bool(torch.cuda.is_current_stream_capturing())

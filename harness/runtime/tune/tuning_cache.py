@@ -47,12 +47,6 @@ _PROPERTIES = (
 ).split()
 
 
-def candidates_hash(configs: tuple[Config, ...]) -> str:
-    """Names a list of candidates; the order counts, since the first is the default."""
-    text = json.dumps([modules.config_dict(c) for c in configs])
-    return hashlib.sha256(text.encode()).hexdigest()[:40]
-
-
 @functools.lru_cache(maxsize=8)
 def device_identity(index: int = 0) -> tuple[tuple[str, str], ...]:
     """The CUDA device ``index`` as its driver shows it, with the versions that decide which binary
@@ -93,10 +87,12 @@ class TuningCache:
 
     def key(self, loaded: modules.LoadedModule, deterministic: bool = False) -> dict[str, Any]:
         """What decides the configuration of ``loaded``."""
+        # The candidates' order counts: the first is the default.
+        candidates = json.dumps([modules.config_dict(c) for c in loaded.configs])
         return {
             "format": FORMAT,
             "launch": loaded.launch_hash,
-            "candidates": candidates_hash(loaded.configs),
+            "candidates": hashlib.sha256(candidates.encode()).hexdigest()[:40],
             "device": dict(self.device),
             "deterministic": deterministic,
         }

@@ -23,7 +23,7 @@ from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
 from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
-from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
+from harness.measure.peers.providers import TUNED_OPTIONS, Make, Provider, graph_module, maker
 from harness.measure.peers.worker import (
     Comparer,
     Task,
@@ -38,7 +38,8 @@ from harness.pipeline import compile_graph
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.target import H100
+from harness.target import H100, Target
+from tests.graph.building import GraphBuilder
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
@@ -104,6 +105,30 @@ def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool)
     assert found["harness"].check is Check.PASSED, found
     assert found["harness"].ms == 7.0
     assert found["eager"].ms == 5.0
+
+
+def test_launches_are_combined_as_where_the_region_runs(interpreter: InterpreterPool) -> None:
+    """Two rotary embeddings of one model: a launch more is what a small one takes."""
+    b = GraphBuilder()
+    scale = b.call("aten.neg.default", b.input("scale", (1,)))
+    scaled = [b.call("aten.mul.Tensor", b.input(f"x{n}", (n,)), scale) for n in (40, 50)]
+    (region,) = compile_graph(b.graph(*scaled), H100).regions
+    prepared: list[str] = []
+
+    def kernel(module: EmittedModule) -> Callable[[list[Any]], None]:
+        prepared.append(module.category)
+        return lambda args: interpreter.launch(module.text, args)
+
+    def ours(target: Target | None, _: Sequence[Any]) -> Provider:
+        return region_provider(region, kernel, CPU, target)
+
+    found = compared(
+        region.region.graph,
+        harness=functools.partial(ours, H100),
+        apart=functools.partial(ours, None),
+    )
+    assert len(region.launches) == 2 and prepared == ["for", "poi", "poi"]
+    assert all(row.check is Check.PASSED for row in found.values())
 
 
 def test_wrong_and_failing_providers_are_rows(graph: Graph) -> None:
