@@ -23,6 +23,7 @@ Run = Callable[[], Sequence[Any] | None]
 
 T = TypeVar("T")
 _REPEATS = 60
+_AS_BITS = ("aten::set_", "aten::view.dtype")
 TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 """Packets of ``aten`` that name any of the elements that are equal."""
 _UNROUNDED = (3, 7)
@@ -122,9 +123,9 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Unrounded(_Repeat):
-    """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), elementwise ones
-    what 16 bits were before they were rounded, as inside a kernel; results have their types. With a
-    ``seed`` all that make only floats get it, but half of the results are read as stored."""
+    """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
+    were before they were rounded, as inside a kernel; results have their types. With a ``seed``
+    half of them are read as they were stored."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -133,36 +134,26 @@ class _Unrounded(_Repeat):
         self.known: MutableMapping[Tensor, tuple[Tensor, int]] = WeakTensorKeyDictionary()
 
     def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
-        given, schema, name = (args, kwargs), func._schema, func._overloadpacket.__name__
-        better = pytree.tree_map_only(Tensor, self._before_rounding, given)
+        given = pytree.tree_map_only(Tensor, self._before_rounding, (args, kwargs))
+        schema = func._schema
         if schema.is_mutable:
-            given, better = pytree.tree_map_only(Tensor, torch.clone, (given, better))
+            given = pytree.tree_map_only(Tensor, torch.clone, given)
         made = func(*args, **kwargs)
         floats = [one for one in _leaves(made) if _is_float(one)]
-        if not floats or _is_zero(floats) or _draws(func):
+        if not floats or _is_zero(floats) or _draws(func) or func.name().startswith(_AS_BITS):
             return made
         viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
-        viewed |= name in ("set_", "_unsafe_view")
-        if viewed:
-            if self.seed and name != "set_" and func is not torch.ops.aten.view.dtype:
-                self._know(func, better, floats, viewed)
-            return made
-        widely = torch.Tag.pointwise in func.tags or name in ("_to_copy", "copy_", "floor_divide")
-        widely |= self.seed > 0 and len(floats) == len(_leaves(made))
-        self._know(func, better if widely else given, floats, viewed)
-        return made
-
-    def _know(self, func: Any, given: Any, made: Sequence[Tensor], viewed: bool) -> None:
-        """What ``func`` makes in a wider type, which the ``made`` floats become, rounded."""
-        double = any(one.dtype is torch.float64 for one in made)
+        viewed |= func is torch.ops.aten._unsafe_view.default
+        double = any(one.dtype is torch.float64 for one in floats)
         wide = _again(func, given, torch.float64 if double else torch.float32, apart=not viewed)
         stored = self.seed and not viewed and float(torch.rand((), generator=self.rng)) < 0.5
-        for one, better in zip(made, filter(_is_float, wide or ()), strict=False):
+        for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
             if one.shape == better.shape:
                 if not viewed:
                     one.copy_(better)
                 if not stored:
-                    self.known[one] = better, one._version + func._schema.is_mutable
+                    self.known[one] = better, one._version + schema.is_mutable
+        return made
 
     def _before_rounding(self, value: Tensor) -> Tensor:
         better, version = self.known.get(value, (value, 0))
