@@ -317,21 +317,18 @@ def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> An
 
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) -> None:
     """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
-    in one order may be anything in another, and deviations whose squares nearly are."""
+    in one order may be anything in another, sums too (on a CPU ``cumsum`` has its parts in float64)
+    and deviations whose squares nearly are."""
     x: Any = given[0][0] if given[0] else None
-    if "prod" in func._schema.name and isinstance(x, Tensor):
-        x = x.to(made.dtype)  # of integers a product may be a float
-        size, rest = torch.where(x.isfinite(), x.abs(), 1), given[0][1:]
-        lost = func(size.clamp_min(1), *rest, **given[1]).isinf()
-        lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
+    name = func._overloadpacket.__name__
+    if isinstance(x, Tensor) and name.rstrip("_").endswith(("prod", "sum")):
+        x, one = x.to(made.dtype), int("prod" in name)  # of integers it may be a float
+        size, rest = torch.where(x.isfinite(), x.abs(), one), given[0][1:]
+        lost = func(size.clamp_min(one), *rest, **given[1]).isinf()
+        if one:
+            lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
         made.masked_fill_(lost, torch.nan)
-    none, name = made.isnan(), func._overloadpacket.__name__
-    if name.endswith("sum") and isinstance(x, Tensor) and seed % 2:
-        # Parts of it may overflow in another order; on a CPU ``cumsum`` has them in float64.
-        size = torch.where(x.isfinite(), x.abs(), 0)
-        size = size.to(torch.promote_types(made.dtype, torch.float32))
-        more = {**given[1], "dtype": size.dtype} if "dtype" in given[1] else given[1]
-        made.masked_fill_(func(size, *given[0][1:], **more).isinf(), torch.nan)
+    none = made.isnan()
     if name.startswith(("std", "var")):
         kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
         power = 0.5 if name.startswith("std") else 1.0
