@@ -125,7 +125,7 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class _Unrounded(_Repeat):
     """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
     were before they were rounded, as inside a kernel; results have their types. With a ``seed``
-    half of them are read as they were stored."""
+    some are read as they were stored, most of all what has fewer elements than its operands."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -146,7 +146,9 @@ class _Unrounded(_Repeat):
         viewed |= func is torch.ops.aten._unsafe_view.default
         double = any(one.dtype is torch.float64 for one in floats)
         wide = _again(func, given, torch.float64 if double else torch.float32, apart=not viewed)
-        stored = self.seed and not viewed and float(torch.rand((), generator=self.rng)) < 0.5
+        reduced = floats[0].numel() < max((one.numel() for one in _leaves(given)), default=0)
+        share = (0.6 if reduced else 0.15) * (self.seed > 0 and not viewed)
+        stored = float(torch.rand((), generator=self.rng)) < share
         for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
             if one.shape == better.shape:
                 if not viewed:
