@@ -368,7 +368,7 @@ class Compiler:
     def _compiled(
         self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str
     ) -> Runner:
-        facts = () if part else tangents.differentiable(gm, gm.meta.get(KEPT_OUTPUTS))
+        facts = () if part else tangents.differentiable(gm, gm.meta.get(KEPT_OUTPUTS, ()))
         converted, options = convert(gm, inputs, name, Naming(), facts), settings.current()
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
@@ -413,7 +413,7 @@ class Compiler:
         run: Runner = prepare_graph(compiled, launches, device, sizes)
         if folder is not None:
             write_dump(folder, graph, compiled, run)
-        kept = gm.meta.get(KEPT_OUTPUTS) if kind == "forward" else 0 if kind == "backward" else None
+        kept = None if kind == "inference" else len(gm.meta.get(KEPT_OUTPUTS, ()))
         if self.reduce_overhead and not (asserted or part):
             run = self._recorded(compiled, kept, run)
         return _boxed(converted, run, device, rescue, shared)

@@ -23,6 +23,7 @@ Run = Callable[[], Sequence[Any] | None]
 
 T = TypeVar("T")
 _REPEATS = 60
+_AS_BITS = ("aten::set_", "aten::view.dtype")
 TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 """Packets of ``aten`` that name any of the elements that are equal."""
 _UNROUNDED = (3, 7)
@@ -122,9 +123,9 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Unrounded(_Repeat):
-    """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), elementwise ones
-    what 16 bits were before they were rounded, as inside a kernel; results have their types. With a
-    ``seed`` all that make only floats get it, but half of the results are read as stored."""
+    """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
+    were before they were rounded, as inside a kernel; results have their types. With a ``seed``
+    some are read as they were stored, most of all what has fewer elements than its operands."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -133,36 +134,28 @@ class _Unrounded(_Repeat):
         self.known: MutableMapping[Tensor, tuple[Tensor, int]] = WeakTensorKeyDictionary()
 
     def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
-        given, schema, name = (args, kwargs), func._schema, func._overloadpacket.__name__
-        better = pytree.tree_map_only(Tensor, self._before_rounding, given)
+        given = pytree.tree_map_only(Tensor, self._before_rounding, (args, kwargs))
+        schema = func._schema
         if schema.is_mutable:
-            given, better = pytree.tree_map_only(Tensor, torch.clone, (given, better))
+            given = pytree.tree_map_only(Tensor, torch.clone, given)
         made = func(*args, **kwargs)
         floats = [one for one in _leaves(made) if _is_float(one)]
-        if not floats or _is_zero(floats) or _draws(func):
+        if not floats or _is_zero(floats) or _draws(func) or func.name().startswith(_AS_BITS):
             return made
         viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
-        viewed |= name in ("set_", "_unsafe_view")
-        if viewed:
-            if self.seed and name != "set_" and func is not torch.ops.aten.view.dtype:
-                self._know(func, better, floats, viewed)
-            return made
-        widely = torch.Tag.pointwise in func.tags or name in ("_to_copy", "copy_", "floor_divide")
-        widely |= self.seed > 0 and len(floats) == len(_leaves(made))
-        self._know(func, better if widely else given, floats, viewed)
-        return made
-
-    def _know(self, func: Any, given: Any, made: Sequence[Tensor], viewed: bool) -> None:
-        """What ``func`` makes in a wider type, which the ``made`` floats become, rounded."""
-        double = any(one.dtype is torch.float64 for one in made)
+        viewed |= func is torch.ops.aten._unsafe_view.default
+        double = any(one.dtype is torch.float64 for one in floats)
         wide = _again(func, given, torch.float64 if double else torch.float32, apart=not viewed)
-        stored = self.seed and not viewed and float(torch.rand((), generator=self.rng)) < 0.5
-        for one, better in zip(made, filter(_is_float, wide or ()), strict=False):
+        reduced = floats[0].numel() < max((one.numel() for one in _leaves(given)), default=0)
+        share = (0.6 if reduced else 0.15) * (self.seed > 0 and not viewed)
+        stored = float(torch.rand((), generator=self.rng)) < share
+        for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
             if one.shape == better.shape:
                 if not viewed:
                     one.copy_(better)
                 if not stored:
-                    self.known[one] = better, one._version + func._schema.is_mutable
+                    self.known[one] = better, one._version + schema.is_mutable
+        return made
 
     def _before_rounding(self, value: Tensor) -> Tensor:
         better, version = self.known.get(value, (value, 0))
@@ -326,21 +319,18 @@ def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> An
 
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) -> None:
     """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
-    in one order may be anything in another, and deviations whose squares nearly are."""
+    in one order may be anything in another, sums too (on a CPU ``cumsum`` has its parts in float64)
+    and deviations whose squares nearly are."""
     x: Any = given[0][0] if given[0] else None
-    if "prod" in func._schema.name and isinstance(x, Tensor):
-        x = x.to(made.dtype)  # of integers a product may be a float
-        size, rest = torch.where(x.isfinite(), x.abs(), 1), given[0][1:]
-        lost = func(size.clamp_min(1), *rest, **given[1]).isinf()
-        lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
+    name = func._overloadpacket.__name__
+    if isinstance(x, Tensor) and name.rstrip("_").endswith(("prod", "sum")):
+        x, one = x.to(made.dtype), int("prod" in name)  # of integers it may be a float
+        size, rest = torch.where(x.isfinite(), x.abs(), one), given[0][1:]
+        lost = func(size.clamp_min(one), *rest, **given[1]).isinf()
+        if one:
+            lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
         made.masked_fill_(lost, torch.nan)
-    none, name = made.isnan(), func._overloadpacket.__name__
-    if name.endswith("sum") and isinstance(x, Tensor) and seed % 2:
-        # Parts of it may overflow in another order; on a CPU ``cumsum`` has them in float64.
-        size = torch.where(x.isfinite(), x.abs(), 0)
-        size = size.to(torch.promote_types(made.dtype, torch.float32))
-        more = {**given[1], "dtype": size.dtype} if "dtype" in given[1] else given[1]
-        made.masked_fill_(func(size, *given[0][1:], **more).isinf(), torch.nan)
+    none = made.isnan()
     if name.startswith(("std", "var")):
         kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
         power = 0.5 if name.startswith("std") else 1.0

@@ -47,8 +47,8 @@ from harness.graph.capture.strides import follow_eager
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
 KEPT_OUTPUTS = "kept_outputs"
-"""In the ``meta`` of a forward graph: how many of its outputs, the first, are not for the backward
-graph alone."""
+"""In the ``meta`` of a forward graph: of its outputs that are not for the backward graph alone,
+which are the first, whether they have a gradient."""
 _aten = torch.ops.aten
 _with_effects = torch.ops.higher_order.with_effects
 _TOKENS = (torch.ops.prims._sink_tokens.default, torch.ops.prims._make_token.default)
@@ -229,13 +229,13 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        tangents.note_gradients(joint, options["num_fwd_outputs"])
+        differentiable = tangents.note_gradients(joint, options["num_fwd_outputs"])
         fixed[0] = tangents.fixed(joint) and not dynamo_config.compiled_autograd
         relaid(joint)
         _recompute_random(joint)
         narrow_places(joint)
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
-        cut[0].meta[KEPT_OUTPUTS] = options["num_fwd_outputs"]
+        cut[0].meta[KEPT_OUTPUTS] = differentiable
         return cut
 
     def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:

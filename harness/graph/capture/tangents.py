@@ -55,29 +55,28 @@ def _unless_nothing(backward: Callable[..., Any]) -> Callable[..., Any]:
     may have been changed, at which torch raises."""
 
     def run(node: Any, *args: Any) -> Any:
-        given = args[0] if args and isinstance(args[0], list) else args
-        if all(gradient is None for gradient in given):
-            return (None,) * len(node.needs_input_grad)
-        return backward(node, *args)
+        given = args[0] if isinstance(args[0], list) else args
+        nothing = all(gradient is None for gradient in given)
+        return (None,) * len(node.needs_input_grad) if nothing else backward(node, *args)
 
     return run
 
 
-def note_gradients(joint: fx.GraphModule, kept: int) -> None:
+def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
-    gradients."""
+    gradients. Answers which of the outputs have a tangent."""
     returned: Any = joint.graph.output_node()
-    outputs = dict(zip(returned.meta["desc"][:kept], returned.args[0], strict=False))
-    gradients = [getattr(one, "grad_of", None) for one in returned.meta["desc"][kept:]]
-    bits = {of: 1 << number for number, of in enumerate(gradients)}
-    reads: dict[Any, int] = {}
-    placeholders = [node for node in joint.graph.nodes if node.op == "placeholder"]
+    described, reads = returned.meta["desc"], dict[Any, int]()
+    bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
     for node in joint.graph.nodes:
         own = bits.get(node.meta["desc"], 0) if node.op == "placeholder" else 0
         reads[node] = functools.reduce(operator.or_, map(reads.get, node.all_input_nodes), own)
-    for node in placeholders:
-        output = outputs.get(getattr(node.meta["desc"], "output", None))
-        node.meta[_GRADIENTS] = reads.get(output, 0)
+    outputs = dict(zip(described[:kept], returned.args[0], strict=False))
+    given = joint.graph.find_nodes(op="placeholder")
+    tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
+    for output, node in tangents.items():
+        node.meta[_GRADIENTS] = reads.get(outputs.get(output), 0)
+    return [output in tangents for output in described[:kept]]
 
 
 def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,19 +120,13 @@ def fixed(joint: fx.GraphModule) -> bool:
     return all(isinstance(size, int) for kind in kinds for size in (*kind.shape, *kind.stride()))
 
 
-def differentiable(gm: fx.GraphModule, kept: int | None) -> tuple[tuple[str, str], ...]:
-    """Which of the first ``kept`` outputs of a forward graph have gradients, for its ``facts``;
-    nothing if all floats have or if it is not known. (Asked while AOTAutograd has it compiled.)"""
-    known: Any = torch._guards.TracingContext.try_get()
-    if kept is None or known is None or known.fw_metadata is None:
-        return ()
+def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str, str], ...]:
+    """Which of the first outputs of a forward graph have gradients (``found``), for its ``facts``;
+    nothing if all floats have."""
     outputs: Any = gm.graph.output_node().args[0]
-    about = known.fw_metadata
-    found = [about.input_info[n].requires_grad for n in about.mutated_inp_runtime_indices]
-    found += [i.requires_grad for i in about.output_info] + [True] * about.num_intermediate_bases
-    values = [getattr(node, "meta", {}).get("val") for node in outputs[:kept]]
+    values = [getattr(node, "meta", {}).get("val") for node in outputs[: len(found)]]
     floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in values]
-    if len(found) != kept or not any(f and not d for f, d in zip(floats, found, strict=True)):
+    if not any(f and not d for f, d in zip(floats, found, strict=True)):
         return ()
     return ((DIFFERENTIABLE, " ".join(str(n) for n, has in enumerate(found) if has)),)
 
