@@ -358,6 +358,8 @@ def _record(gm: fx.GraphModule, traced: Traced) -> None:
 
 
 def _short(node: fx.Node) -> str:
+    if node.target is torch.ops.prims.convert_element_type.default:
+        return "to_copy"
     if isinstance(node.target, torch._ops.OpOverload):
         return str(node.target._schema.name).split("::")[-1].strip("_")
     return "getitem" if node.target is operator.getitem else "constant"
