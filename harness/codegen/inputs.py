@@ -22,6 +22,7 @@ _NEEDS_POSITIVE = _operators("sqrt. rsqrt. log. log2. log10. log1p. reciprocal."
 _DIVIDES = _operators("div.Tensor floor_divide. remainder.Tensor fmod.Tensor")
 _CARRIES_ON = (
     "getitem",
+    "prims.convert_element_type.",
     *_operators(
         "view. reshape. expand. unsqueeze. squeeze. permute. _to_copy. add.Tensor"
         " add.Scalar mul.Scalar div. sum. mean. clone."

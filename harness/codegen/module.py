@@ -43,7 +43,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     types = [signature[plan.arguments[n].name] for n in written]
     reduced = reduced_elements(plan)
     facts = _timed(plan)
-    allowed = tail.allowed_pairs(types, reduced, reference.floating, rounded=reference.rounded)
+    allowed = tail.allowed_pairs(types, reduced, reference.floating, *reference.rounds)
     own = tail.template("kernel.py.j2").render(
         source=source,
         plan=plan,

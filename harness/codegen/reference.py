@@ -37,15 +37,15 @@ _JUMPING = frozenset("ceil floor floor_divide fmod frac remainder round sgn sign
 class Reference:
     """``lines`` are the body of ``reference(args, wide, nudge, other)``. ``kept`` are positions of
     written arguments whose old contents matter; ``floating`` says whether floating-point
-    values take part, ``steps`` whether the result jumps somewhere (``jumps``). ``rounded`` are the
+    values take part, ``steps`` whether the result jumps somewhere (``jumps``). ``rounds`` are the
     types of what the kernel rounds, or reads again once it is stored, and goes on with, by Triton's
-    names."""
+    names, and whether all that are conversions of the graph, which the lines round too."""
 
     lines: tuple[str, ...]
     kept: tuple[int, ...]
     floating: bool
     steps: bool
-    rounded: tuple[str, ...]
+    rounds: tuple[tuple[str, ...], bool]
 
 
 def read_value(argument: Argument, buffers: dict[str, Buffer]) -> str | None:
@@ -131,7 +131,7 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     narrow = {*names, *kept_narrow}
     nudges = itertools.cycle((" * nudge", " * other"))
     for node in nodes:
-        decided = _decided(node, types, narrow) if steps else {}
+        decided = _decided(node, types, narrow)
         for name, dtype in decided.items():
             lines += [f"{local_name(name)}_ = {local_name(name)}", _rounding(name, dtype)]
         text = node_text(node) + (next(nudges) if is_inexact(node) else "")
@@ -146,7 +146,9 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     floating = any(b.dtype.is_float for b in plan.buffers)
     floating |= any(isinstance(kind, TensorType) and kind.dtype.is_float for kind in kinds)
     signatures = tuple(sorted(map(triton_signature, rounded)))
-    return Reference(tuple(lines), kept, floating, steps, signatures)
+    followed = {dtype for dtype in rounded if dtype.itemsize < 4} <= set(kept_narrow.values())
+    followed &= all(_is_rounding(node) for node in nodes if node.name in kept_narrow)
+    return Reference(tuple(lines), kept, floating, steps, (signatures, followed))
 
 
 def _unread_sizes(plan: KernelPlan, graph: Graph, lines: Sequence[str]) -> list[str]:
@@ -171,9 +173,10 @@ def _rounded(plan: KernelPlan) -> set[DType]:
 
 
 def _narrowed(nodes: Sequence[Node], outputs: Sequence[str], types: set[DType]) -> dict[str, DType]:
-    """Outputs of narrow types that other nodes read: the kernel goes on with what it stores."""
-    used = {name for node in nodes for name in node.refs()} & set(outputs)
-    kinds = {node.name: node.type for node in nodes if node.name in used}
+    """What of narrow types a kernel goes on with as it stores it (outputs), or rounds it."""
+    used = {name for node in nodes for name in node.refs()}
+    kept = (n for n in nodes if n.name in used and (n.name in outputs or _is_rounding(n)))
+    kinds = {node.name: node.type for node in kept}
     return {
         name: kind.dtype
         for name, kind in kinds.items()
@@ -181,12 +184,17 @@ def _narrowed(nodes: Sequence[Node], outputs: Sequence[str], types: set[DType]) 
     }
 
 
+def _is_rounding(node: Node) -> bool:
+    narrow = any(kind.dtype.compute is not kind.dtype for kind in tensors_of(node.type))
+    return narrow and node.packet in ("_to_copy", "copy")
+
+
 def _decided(
     node: Node, types: Mapping[str, ValueType], narrow: Collection[str]
 ) -> dict[str, DType]:
     """What the result of ``node`` jumps on, of narrow types, but for what is ``narrow`` already: a
-    kernel rounds it to its own type before it decides."""
-    read = node.refs() if jumps([node], types) else ()
+    kernel rounds it to its own type before it decides, or converts it to one that is not wider."""
+    read = node.refs() if _is_rounding(node) or jumps([node], types) else ()
     kinds = {name: types.get(name) for name in read if name not in narrow}
     return {
         name: kind.dtype

@@ -43,23 +43,27 @@ def allowed_pairs(
     written: Sequence[str],
     reduced: int,
     floating: bool,
-    declared: float | None = None,
     rounded: Sequence[str] = (),
+    followed: bool = False,
+    declared: float | None = None,
 ) -> list[str]:
     """Pairs in ``ALLOWED`` of a module whose outputs are ``written`` (``*bf16``), for sums of
     ``reduced`` elements; ``floating`` as in ``Reference``, ``declared`` is a user's own limit.
     ``rounded`` are the types that the kernel rounds to on the way. It need not round wherever the
-    graph does, so no reference may agree with it, and what follows is as exact as they are.
+    graph does, so no reference may agree with it, and what follows is as exact as they are. One
+    that ``followed`` it is off where a number is between two of 16 bits, which few are.
     """
     pairs = []
     least = max((_ERRORS.get(kind.removeprefix("*"), 0.0) for kind in rounded), default=0.0)
     for name in (kind.removeprefix("*") for kind in written):
-        limit = _ERRORS.get(name, _STRAY if floating else 0.0)
+        limit = usual = _ERRORS.get(name, _STRAY if floating else 0.0)
         if name in _ERRORS and declared is not None:
-            limit = declared
+            limit = usual = declared
         elif name in ("fp32", "fp64"):
-            limit = max(least, limit * max(1.0, math.log2(max(2, reduced))))
-        usual = limit if declared is not None else _USUAL_ERRORS.get(name, limit)
+            usual = limit * max(1.0, math.log2(max(2, reduced)))
+            limit = max(least, usual)
+            usual = usual if followed else limit
+        usual = usual if declared is not None else _USUAL_ERRORS.get(name, usual)
         pairs.append(f"({limit:.3g}, {usual:.3g})")
     return pairs
 

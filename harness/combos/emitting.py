@@ -261,10 +261,7 @@ def _outputs(
             written += [first + n for n in own]
             kept += [first + n for n in reference.kept]
             first += len(types)
-        allowed += part.count * tail.allowed_pairs(
-            [types[n] for n in own],
-            module.reduced_elements(plan),
-            reference.floating,
-            rounded=reference.rounded,
-        )
+        kinds, reduced = [types[n] for n in own], module.reduced_elements(plan)
+        pairs = tail.allowed_pairs(kinds, reduced, reference.floating, *reference.rounds)
+        allowed += part.count * pairs
     return written, kept, allowed

@@ -60,11 +60,11 @@ def _constants(kernel: UserKernel, facts: Signature) -> str:
     configs = "".join(f"    {config!r},\n" for config in kernel.configs)
     kinds = [list(facts.types.values())[n] for n in facts.outputs]
     tolerance = kernel.declaration.tolerance
-    allowed = tail.allowed_line(tail.allowed_pairs(kinds, facts.reduced, facts.floating, tolerance))
+    allowed = tail.allowed_pairs(kinds, facts.reduced, facts.floating, declared=tolerance)
     arithmetic: dict[str, object] = {}  # what a launch computes, where the declaration says so
     if facts.flops:
         arithmetic = {"FLOPS": facts.flops, "TENSOR": bool(_DOT.search(kernel.text.device))}
-    return f"CONFIGS = [\n{configs}]\n{allowed}" + _assigned(
+    return f"CONFIGS = [\n{configs}]\n{tail.allowed_line(allowed)}" + _assigned(
         REGION="",
         NODES=(kernel.name,),
         KERNEL=kernel.name,

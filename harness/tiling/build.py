@@ -56,7 +56,7 @@ MOST_OPS = 5
 LONGEST = 60
 _SILENT = frozenset(
     "alias arange clone copy expand full getitem permute scalar_tensor select slice squeeze"
-    " t to_copy transpose unsqueeze view".split()
+    " convert_element_type t to_copy transpose unsqueeze view".split()
 )
 """Operators that only rearrange, convert or fill: named only where there is nothing else."""
 

@@ -32,7 +32,9 @@ _REDUCTIONS = frozenset(
 _SCATTERS = frozenset("scatter scatter_add scatter_reduce index_put index_add".split())
 _GATHERS = frozenset("embedding gather index index_select".split())
 _MOVES = frozenset("cat clone copy constant_pad_nd flip roll slice_scatter select_scatter".split())
-_PLAIN = frozenset("to_copy full full_like arange scalar_tensor expand where iota".split())
+_PLAIN = frozenset(
+    "to_copy convert_element_type full full_like arange scalar_tensor expand where iota".split()
+)
 
 
 def canonical(graph: Graph) -> Graph:

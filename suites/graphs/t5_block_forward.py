@@ -98,7 +98,7 @@ def t5_block_forward(
     exp: "f32[8, 12, 512, 512]" = aten.exp.default(sub_1)
     sum: "f32[8, 12, 512, 1]" = aten.sum.dim_IntList(exp, [-1], True)
     div_2: "f32[8, 12, 512, 512]" = aten.div.Tensor(exp, sum)
-    to_copy_6: "bf16[8, 12, 512, 512]" = aten._to_copy.default(div_2, dtype=torch.bfloat16)
+    to_copy_6: "bf16[8, 12, 512, 512]" = prims.convert_element_type.default(div_2, torch.bfloat16)
     clone_2: "bf16[8, 12, 512, 512]" = aten.clone.default(to_copy_6)
     expand_2: "bf16[8, 12, 512, 512]" = aten.expand.default(clone_2, [8, 12, 512, 512])
     view_10: "bf16[96, 512, 512]" = aten.view.default(expand_2, [96, 512, 512])

@@ -166,3 +166,63 @@ def test_a_short_exponential_keeps_the_smallest_numbers(
     assert ((shares > 0) & (shares < 2**-126)).sum() == (
         (expected > 0) & (expected < 2**-126)
     ).sum()
+
+
+CONVERTED = """# harness graph 1
+def converted(
+    x: "f32[64, 128]",
+    y: "{source}[64, 128]",
+):
+    wide: "f32[64, 128]" = aten._to_copy.default(y, dtype=torch.float32)
+    product: "f32[64, 128]" = aten.mul.Tensor(x, wide)
+    small: "{kind}[64, 128]" = {conversion}
+    back: "f32[64, 128]" = aten._to_copy.default(small, dtype=torch.float32)
+    lost: "f32[64, 128]" = aten.mul.Tensor(back, x)
+    return ({returned}lost,)
+"""
+WRITTEN = "aten._to_copy.default(product, dtype=torch.{name})"
+INSERTED = "prims.convert_element_type.default(product, torch.{name})"
+
+
+def _converted(conversion: str, kind: str, returned: str = "", source: str = "f32") -> str:
+    name = {"bf16": "bfloat16", "f16": "float16"}[kind]
+    call = conversion.format(name=name)
+    graph = CONVERTED.format(kind=kind, conversion=call, returned=returned, source=source)
+    (module,) = modules(loads(graph))
+    return module.text
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16"])
+def test_a_conversion_of_the_program_rounds_in_the_binary(
+    interpreter: InterpreterPool, tmp_path: Path, kind: str
+) -> None:
+    text = _converted(WRITTEN, kind)
+    assert f"cvt.rn.{kind}" in ptx(text, tmp_path)
+    assert interpreter.check(text).passed
+    inserted = _converted(INSERTED, kind)
+    assert f"cvt.rn.{kind}" not in ptx(inserted, tmp_path)
+    assert interpreter.check(inserted).passed
+
+
+def test_a_kernel_that_does_not_round_a_conversion_fails_its_check(
+    interpreter: InterpreterPool,
+) -> None:
+    text = _converted(WRITTEN, "bf16")
+    unrounded = re.sub(r"(tmp\d+)\.to\(tl\.bfloat16\)", r"\1", text)
+    assert unrounded != text and not interpreter.check(unrounded).passed
+
+
+def test_what_is_stored_in_16_bits_is_rounded_by_the_store(interpreter: InterpreterPool) -> None:
+    alone = CONVERTED.replace("lost,)", ")").format(
+        kind="bf16", conversion=WRITTEN.format(name="bfloat16"), returned="small, ", source="f32"
+    )
+    (module,) = modules(loads(alone))
+    assert ".to(tl.bfloat16)" not in module.text
+    both = _converted(WRITTEN, "bf16", "small, ")
+    assert both.count(".to(tl.bfloat16)") == 1
+    assert interpreter.check(module.text).passed and interpreter.check(both).passed
+
+
+def test_numbers_of_8_bits_need_no_rounding_to_16() -> None:
+    text = _converted(WRITTEN.replace("product", "y"), "bf16", source="i8")
+    assert ".to(tl.bfloat16)" not in text

@@ -30,7 +30,7 @@ from harness.errors import CaptureFailed
 from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
-from harness.graph.capture.decompositions import decompositions
+from harness.graph.capture.decompositions import decompositions, spell_conversions
 from harness.graph.capture.libraries.convolutions import (
     as_images,
     channels_last,
@@ -358,6 +358,8 @@ def _record(gm: fx.GraphModule, traced: Traced) -> None:
 
 
 def _short(node: fx.Node) -> str:
+    if node.target is torch.ops.prims.convert_element_type.default:
+        return "to_copy"
     if isinstance(node.target, torch._ops.OpOverload):
         return str(node.target._schema.name).split("::")[-1].strip("_")
     return "getitem" if node.target is operator.getitem else "constant"
@@ -400,11 +402,8 @@ def normalise(gm: fx.GraphModule) -> None:
     lift_functions(gm)
     returned = _returned(gm)
     for node in list(gm.graph.nodes):
-        if node.target is torch.ops.prims.convert_element_type.default:
-            node.target = _aten._to_copy.default
-            node.kwargs = {"dtype": node.args[1]}
-            node.args = node.args[:1]
-        elif node.target is _aten.sum.dim_IntList and not node.args[1]:
+        spell_conversions(node)
+        if node.target is _aten.sum.dim_IntList and not node.args[1]:
             rank = node.args[0].meta["val"].dim()
             node.args = (node.args[0], list(range(rank)), *node.args[2:])
         elif node.target is _aten.eq.Scalar and node.args[1] in (math.inf, -math.inf):

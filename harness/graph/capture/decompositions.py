@@ -55,6 +55,10 @@ RANDOM = tuple(
 )
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
+_convert, _to_copy = torch.ops.prims.convert_element_type.default, torch.ops.aten._to_copy.default
+_NARROW = (torch.float16, torch.bfloat16)
+_WRITTEN = {f"aten::{name}" for name in ("_to_copy", "copy", "_foreach_copy")}
+_TYPED = {f"aten::{name}" for name in ("sum", "mean", "prod", "cumsum", "cumprod")}
 _BOOL = frozenset((torch.bool,))
 _CLASSES = frozenset((torch.int64, torch.uint8))
 _WHOLE = _BOOL | _CLASSES | {torch.int8, torch.int16, torch.int32}
@@ -148,7 +152,26 @@ def _checked(rule: Callable[..., Any], tests: list[Any], *args: Any, **options: 
     return NotImplemented if any(refused(args) for refused in tests) else rule(*args, **options)
 
 
-def _packet(op: torch._ops.OperatorBase) -> str:
+def _packet(op: object) -> str:
     if isinstance(op, torch._ops.OpOverload):
         return op._schema.name
     return str(op)
+
+
+def spell_conversions(node: torch.fx.Node) -> None:
+    """What a program converts to 16 bits is rounded, as in eager mode: ``_to_copy``. An operator
+    that was taken apart ends with such a conversion, too, but stays in float32 inside a kernel:
+    ``convert_element_type``. A reduction or a scan that is given such a type gets elements of it:
+    eager mode converts them before."""
+    x: Any = next(iter(node.args), None)
+    dtype = node.args[1] if node.target is _convert else node.kwargs.get("dtype")
+    if node.target is _convert or (node.target is _to_copy and node.kwargs.keys() == {"dtype"}):
+        origin = node.meta.get("original_aten")
+        inserted = dtype in _NARROW and origin is not None and _packet(origin) not in _WRITTEN
+        node.target = _convert if inserted else _to_copy
+        node.args, node.kwargs = ((x, dtype), {}) if inserted else ((x,), {"dtype": dtype})
+    elif dtype in _NARROW and _packet(node.target) in _TYPED and x.meta["val"].dtype is not dtype:
+        with node.graph.inserting_before(node):
+            made = node.graph.call_function(_to_copy, (x,), {"dtype": dtype})
+        made.meta = {**node.meta, "val": x.meta["val"].to(dtype), "original_aten": _to_copy}
+        node.args = (made, *node.args[1:])

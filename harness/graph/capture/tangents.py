@@ -20,7 +20,8 @@ from harness.graph.model import DIFFERENTIABLE
 
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
-_ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | {_aten.mul.Tensor}
+_OTHERS = {_aten.mul.Tensor, torch.ops.prims.convert_element_type.default}
+_ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
 _MOST = 8

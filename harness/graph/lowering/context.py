@@ -32,11 +32,12 @@ Index = tuple[sympy.Expr, ...]
 class Context:
     """Shared by the rules of one program; not shared between programs. ``checked``: kernels assert
     that indices are in range, unless they certainly are. ``given``: the program's inputs, which are
-    in memory whatever is fused."""
+    in memory whatever is fused, as its ``outputs`` will be."""
 
     builder: ir.Builder = field(default_factory=ir.Builder)
     checked: bool = False
     given: frozenset[str] = frozenset()
+    outputs: frozenset[str] = frozenset()
     _indirect: dict[sympy.Symbol, ir.Value] = field(default_factory=dict)
     _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
     _reads: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)

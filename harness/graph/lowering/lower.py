@@ -108,6 +108,7 @@ class Lowering:
         self.maker = NestMaker(self.context, order)
         self.context.checked = CHECKED in self.graph.facts
         self.context.given = frozenset(given.name for given in self.graph.inputs)
+        self.context.outputs = frozenset(filter(None, self.graph.outputs))
 
     def run(self, name: str) -> Program:
         """Lower everything."""

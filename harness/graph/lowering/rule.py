@@ -13,7 +13,7 @@ from harness.graph.lowering.context import Context, Index
 from harness.graph.lowering.scalar import Number, Scalar, result_type
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, repeated
 from harness.graph.model import Arg, Node, Ref, TensorType
-from harness.ir.nodes import Constant, Load, Value
+from harness.ir.nodes import Load, Value
 
 MISSING = object()
 
@@ -185,7 +185,7 @@ class Call:
         """``value`` rounded to ``dtype`` if that is narrower than what is computed in, and if it
         is no input of that type: what else is read may come to be computed in the same kernel.
         Rounding twice does no harm."""
-        if dtype.compute is dtype or not dtype.is_float or isinstance(value, Constant):
+        if dtype.compute is dtype or not dtype.is_float:
             return value
         if isinstance(value, Load) and value.buffer in self.context.given:
             stored = self.types.get(value.buffer)

@@ -67,9 +67,9 @@ class Emitter:
         return name
 
     def cast(self, source: Ref, dtype: DType, label: str) -> Ref:
-        """``source`` converted to ``dtype``, in its own layout."""
+        """``source`` converted to ``dtype``, in its own layout; a kernel need not round it."""
         kind = dataclasses.replace(self.type(source), dtype=dtype)
-        return self.call(label, "aten._to_copy.default", kind, source, dtype=dtype)
+        return self.call(label, "prims.convert_element_type.default", kind, source, dtype)
 
     def view(self, source: Ref, kind: TensorType, label: str) -> Ref:
         """``source`` seen with the sizes and strides of ``kind``."""

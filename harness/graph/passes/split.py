@@ -129,7 +129,7 @@ def _stored(graph: Graph, nodes: Mapping[str, Node]) -> Collection[str | None]:
     found = {*graph.outputs, *(m.value for m in graph.mutations)}
     for node in (*reversed(graph.nodes), *graph.nodes):
         pair = {node.name, *node.refs()}
-        if node.op in ("aten.view.default", "aten._to_copy.default") and pair & found:
+        if node.packet in ("view", "_to_copy", "convert_element_type") and pair & found:
             found |= pair
     return found & nodes.keys()
 

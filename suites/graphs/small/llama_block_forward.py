@@ -122,7 +122,7 @@ def llama_block_forward(
     to_copy_7: "f32[1, 12, 88]" = aten._to_copy.default(view_12, dtype=torch.float32)
     sigmoid: "f32[1, 12, 88]" = aten.sigmoid.default(to_copy_7)
     mul_11: "f32[1, 12, 88]" = aten.mul.Tensor(to_copy_7, sigmoid)
-    to_copy_8: "bf16[1, 12, 88]" = aten._to_copy.default(mul_11, dtype=torch.bfloat16)
+    to_copy_8: "bf16[1, 12, 88]" = prims.convert_element_type.default(mul_11, torch.bfloat16)
     # [layer.mlp.up_proj] modeling_llama.py:164 in forward: down_proj = self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
     permute_9: "bf16[48, 88]{1, 48}" = aten.permute.default(layer_mlp_up_proj_weight, [1, 0])
     mm_5: "bf16[12, 88]" = aten.mm.default(view_11, permute_9)

@@ -40,7 +40,7 @@ def moe_router_backward(
     sum_5: "f32[34, 1]" = aten.sum.dim_IntList(mul_6, [-1], True)
     mul_7: "f32[34, 8]" = aten.mul.Tensor(to_copy_3, sum_5)
     sub_1: "f32[34, 8]" = aten.sub.Tensor(mul_6, mul_7)
-    to_copy_6: "bf16[34, 8]" = aten._to_copy.default(sub_1, dtype=torch.bfloat16)
+    to_copy_6: "bf16[34, 8]" = prims.convert_element_type.default(sub_1, torch.bfloat16)
     # [gate] modeling_mixtral.py:108 in forward: router_top_value /= router_top_value.sum(dim=-1, keepdim=True)
     sum_1: "f32[34, 1]" = aten.sum.dim_IntList(getitem, [-1], True)
     clone: "f32[34, 2]" = aten.clone.default(getitem)

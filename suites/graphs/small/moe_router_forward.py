@@ -34,7 +34,7 @@ def moe_router_forward(
     full: "f32[8]" = aten.full.default([8], 0, dtype=torch.float32)
     view_1: "bf16[34]" = aten.view.default(attention_mask, [-1])
     to_copy_1: "f32[34]" = aten._to_copy.default(view_1, dtype=torch.float32)
-    to_copy_2: "bf16[34, 8]" = aten._to_copy.default(div, dtype=torch.bfloat16)
+    to_copy_2: "bf16[34, 8]" = prims.convert_element_type.default(div, torch.bfloat16)
     topk_1: ("bf16[34, 2]", "i64[34, 2]") = aten.topk.default(to_copy_2, 2)
     getitem_2: "i64[34, 2]" = getitem(topk_1, 1)
     view_2: "i64[68]" = aten.view.default(getitem_2, [-1])

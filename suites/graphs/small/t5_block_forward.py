@@ -99,7 +99,7 @@ def t5_block_forward(
     exp: "f32[2, 3, 11, 11]" = aten.exp.default(sub_1)
     sum: "f32[2, 3, 11, 1]" = aten.sum.dim_IntList(exp, [-1], True)
     div_2: "f32[2, 3, 11, 11]" = aten.div.Tensor(exp, sum)
-    to_copy_6: "bf16[2, 3, 11, 11]" = aten._to_copy.default(div_2, dtype=torch.bfloat16)
+    to_copy_6: "bf16[2, 3, 11, 11]" = prims.convert_element_type.default(div_2, torch.bfloat16)
     clone_2: "bf16[2, 3, 11, 11]" = aten.clone.default(to_copy_6)
     expand_2: "bf16[2, 3, 11, 11]" = aten.expand.default(clone_2, [2, 3, 11, 11])
     view_10: "bf16[6, 11, 11]" = aten.view.default(expand_2, [6, 11, 11])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeGuard
 
 import sympy
@@ -188,16 +189,20 @@ def clamp(call: Call) -> Lowered:
     return call.result(value)
 
 
-def cast(call: Call) -> Lowered:
-    """``_to_copy`` and ``convert_element_type``: the node's type says to what."""
-    tensor = call.tensor(0)
-    value = call.broadcast(tensor, call.shape)
-    if tensor.dtype is not call.dtype and (tensor.dtype.itemsize == 1 or not call.dtype.is_float):
+def cast(call: Call, argument: int = 0, rounds: bool = True) -> Lowered:
+    """A conversion of this ``argument``; the node's type says to what. One that ``rounds``, as a
+    program's own do, gives numbers of that type. (8 bits fit into 16; an output is stored.)"""
+    tensor = call.tensor(argument)
+    value, narrow = call.broadcast(tensor, call.shape), tensor.dtype.itemsize == 1
+    changes = tensor.dtype is not call.dtype
+    if changes and (narrow or call.dtype not in (DType.F32, DType.F64)):
         value = call.rounded(value, tensor.dtype)
     position = scaled_position(call, value) if call.dtype.is_integer else None
     if position is not None:
         return call.result(call.context.index_value(position, call.dtype))
-    return call.result(value)
+    value = call.scalar.cast(value, call.dtype)
+    rounds = rounds and changes and not narrow and call.node.name not in call.context.outputs
+    return call.result(call.rounded(value, call.dtype) if rounds else value)
 
 
 def view_as_type(call: Call) -> Lowered:
@@ -352,6 +357,6 @@ RULES: Rules = {
     "aten.round.decimals": Rule(round_decimals),
     "aten.view.dtype": Rule(view_as_type, view=True, partial=True),
     "aten._to_copy.default": Rule(cast),
-    "prims.convert_element_type.default": Rule(cast),
-    "aten.copy.default": elementwise(lambda _, *values: values[1], 2),
+    "prims.convert_element_type.default": Rule(partial(cast, rounds=False)),
+    "aten.copy.default": Rule(partial(cast, argument=1)),
 }

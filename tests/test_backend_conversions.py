@@ -1,0 +1,109 @@
+"""What a program converts to 16 bits is rounded inside kernels, as in eager mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from harness.backend import Compiler, Devices
+
+
+@pytest.fixture
+def compiler(devices: Devices) -> Iterator[Compiler]:
+    torch.compiler.reset()
+    yield Compiler(devices=devices)
+    torch.compiler.reset()
+
+
+def _written_into(x: Tensor, narrow: Tensor) -> Tensor:
+    narrow = narrow.clone()
+    narrow[:2] = x[:2]
+    narrow[2:].add_(x[2:])
+    return narrow.float() * 3
+
+
+def _under_autocast(x: Tensor, _: Tensor) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        return torch.nn.functional.linear(x.exp(), torch.eye(x.shape[1])).float()
+
+
+def _in_a_branch(x: Tensor, _: Tensor) -> Tensor:
+    taken = torch.cond(x.sum() > 1e9, lambda x: x * 2, lambda x: x.half().float() * 3, (x,))
+    assert isinstance(taken, Tensor)
+    return taken
+
+
+FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor | tuple[Tensor, ...]]] = {
+    "compared with what was converted": lambda x, _: x.half().float() == x,
+    "used and returned": lambda x, _: (x.bfloat16(), x.bfloat16().float() * 1.5, x.half() == x),
+    "to a tensor's type": lambda x, y: x.type_as(y) * x,
+    "from 16 bits to others": lambda x, y: (y + y.flip(0)).half().float() * 1.0,
+    "twice": lambda x, _: x.bfloat16().half().float(),
+    "copied": lambda x, y: y.clone().copy_(x).float() * 1.5,
+    "written into": _written_into,
+    "positions": lambda x, _: x + torch.arange(3000, 3024).bfloat16().float(),
+    "a constant": lambda x, _: x * torch.full((), 0.1).bfloat16().float(),
+    "elements of a softmax": lambda x, _: x.softmax(1, dtype=torch.bfloat16).amax(1),
+    "elements of a sum": lambda x, _: x.sum(1, dtype=torch.bfloat16) * 0 + x[:, 0].bfloat16(),
+    "a product that is added": lambda x, y: (x * 0.3).bfloat16() + y,
+    "under autocast": _under_autocast,
+    "in a branch": _in_a_branch,
+    "infinite only in 16 bits": lambda x, _: (x * 1e4).half().float().isinf(),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_conversion_of_the_program_rounds(compiler: Compiler, name: str) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(8, 24) * 3
+    given, function = (x, x.flip(0).bfloat16()), FUNCTIONS[name]
+    found, wanted = torch.compile(function, backend=compiler)(*given), function(*given)
+    pairs = zip(*((t,) if isinstance(t, Tensor) else t for t in (found, wanted)), strict=True)
+    for one, other in pairs:
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "cumsum", "cumprod"])
+@pytest.mark.parametrize("given", [torch.float32, torch.float16, torch.int32])
+def test_elements_are_converted_to_the_type_that_a_reduction_is_given(
+    compiler: Compiler, name: str, given: torch.dtype
+) -> None:
+    """Of elements that bfloat16 rounds to 1 nothing else is left."""
+    x = torch.full((4, 8), 1 + 2**-9) if given.is_floating_point else torch.full((4, 8), 257)
+    x, method = x.to(given), getattr(Tensor, name)
+
+    def function(x: Tensor) -> Tensor:
+        made = method(x, 1, dtype=torch.bfloat16)
+        assert isinstance(made, Tensor)
+        return made
+
+    assert torch.equal(torch.compile(function, backend=compiler)(x), function(x))
+
+
+def test_a_gradient_is_rounded_where_eager_mode_converts_it(compiler: Compiler) -> None:
+    def function(x: Tensor) -> Tensor:
+        return x.bfloat16().float() * 1.7
+
+    def gradient(of: Callable[[Tensor], Tensor]) -> Tensor:
+        x = torch.linspace(-3, 3, 64).requires_grad_()
+        of(x).backward(torch.linspace(1, 2, 64))
+        assert x.grad is not None
+        return x.grad
+
+    wanted = gradient(function)
+    assert torch.equal(gradient(torch.compile(function, backend=compiler)), wanted)
+    assert not torch.equal(wanted, torch.linspace(1, 2, 64) * 1.7)
+
+
+def test_what_an_operator_comes_to_stays_in_float32(compiler: Compiler) -> None:
+    """An operator that is taken apart ends with a conversion, too: it costs a kernel nothing."""
+
+    def function(x: Tensor) -> Tensor:
+        return nn.functional.gelu(nn.functional.layer_norm(x, (24,))) * 3
+
+    torch.compile(function, backend=compiler)(torch.randn(8, 24).bfloat16())
+    texts = [kernel.module.text for graph in compiler.compiled for kernel in graph.kernels]
+    assert texts and not any(".to(tl.bfloat16)" in text for text in texts)
