@@ -335,6 +335,11 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
         lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
         made.masked_fill_(lost, torch.nan)
     none, name = made.isnan(), func._overloadpacket.__name__
+    if (
+        name == "polygamma" and given[0][0] == 1 and seed % 2
+    ):  # eager mode's sine of a pole is not 0
+        at = given[0][1]
+        made.masked_fill_((at < 0) & (at == at.floor()), torch.inf)
     if name.endswith("sum") and isinstance(x, Tensor) and seed % 2:
         # Parts of it may overflow in another order; on a CPU ``cumsum`` has them in float64.
         size = torch.where(x.isfinite(), x.abs(), 0)
