@@ -35,36 +35,30 @@ from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import layout_rules
 from harness.graph.lowering.operators import RULES
 
-DECOMPOSED = tuple(
-    (
-        "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-        "_native_batch_norm_legit_no_training _batch_norm_with_update "
-        "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
-        "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
-        "std_mean logsumexp grid_sampler_2d"
-    ).split()
-)
+DECOMPOSED = (
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training _batch_norm_with_update "
+    "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
+    "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
+    "std_mean logsumexp grid_sampler_2d"
+).split()
 """Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
 
-KEPT = tuple(
-    (
-        # a library runs these better
-        "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
-        "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
-        "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
-        "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
-        # one conversion operator is enough
-        "_to_copy"
-    ).split()
-)
+KEPT = (
+    # a library runs these better
+    "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
+    "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
+    "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
+    "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
+    # one conversion operator is enough
+    "_to_copy"
+).split()
 """Packets of ``aten`` that stay whole even though torch could take them apart."""
 
-RANDOM = tuple(
-    (
-        "bernoulli native_dropout rrelu rrelu_with_noise rrelu_with_noise_functional normal "
-        "uniform rand_like randn_like"
-    ).split()
-)
+RANDOM = (
+    "bernoulli native_dropout rrelu rrelu_with_noise rrelu_with_noise_functional normal "
+    "uniform rand_like randn_like"
+).split()
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 _LIMITS = (8, 64, 1 << 62)
@@ -90,7 +84,7 @@ class Rejected(Exception):
         left = [self]
 
         def run(*args: Any) -> Any:
-            results = gm.forward(*args)  # which prints no error, as calling ``gm`` does
+            results = gm(*args)
             while left:
                 tell(left.pop())
             return results
@@ -126,8 +120,8 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table.update(pooling_rules())
     table.update(scattering_rules())
     table.update(sorting_rules())
-    kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
-    table = {op: rule for op, rule in table.items() if _packet(op) not in kept}
+    kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
+    table = {op: r for op, r in table.items() if getattr(op, "overloadpacket", op) not in kept}
     table |= layout_rules(table)
     if on_device:
         table |= rules_of_device()
@@ -213,9 +207,3 @@ def _like(elementwise: bool, limit: int, value: Any) -> Any:
         return torch.full(sizes, int(elementwise), dtype=value.dtype, device=value.device)
     value = value.node.hint if isinstance(value, _SYMBOLIC) else value
     return min(value, limit) if type(value) is int and not elementwise else value
-
-
-def _packet(op: torch._ops.OperatorBase) -> str:
-    if isinstance(op, torch._ops.OpOverload):
-        return op._schema.name
-    return str(op)
