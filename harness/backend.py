@@ -51,6 +51,7 @@ from harness.executor.specialising import (
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
+from harness.graph.capture.decompositions import Rejected
 from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
 from harness.graph.model import CHECKED, Graph
 from harness.hooks import StageFiles, dump_folder, write_dump
@@ -321,6 +322,8 @@ class Compiler:
             eager_random = self.eager_random or settings.current().eager_random
             for_gpu = self.devices.is_gpu(device_of(gm, inputs))
             return compile_joint(gm, inputs, forward, backward, inference, eager_random, for_gpu)
+        except Rejected as error:
+            return error.run(gm, functools.partial(self._fall_back, "graph"))
         except (FellBack, FallbackWarning, RestartAnalysis, NotForEverySize):
             raise
         except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced

@@ -228,6 +228,19 @@ def test_a_factor_of_a_sum_that_follows_from_sizes_is_compiled_once(compiler: Co
     assert len(compiler.compiled) == 2
 
 
+def test_numbers_that_follow_from_sizes_are_compared_and_divide_once(compiler: Compiler) -> None:
+    def f(x: torch.Tensor) -> Any:
+        part = x.shape[0] / 9
+        return x > part, x == part, x <= part, x % part, torch.fmod(x, part), x.clamp(max=part)
+
+    run = torch.compile(f, backend=compiler, dynamic=True)
+    for n in (18, 27, 45):
+        x = torch.arange(n * 3).view(n, 3) - n
+        for given in (x, x / 4, (x / 4).double(), x > 0):
+            assert all(map(torch.equal, run(given), f(given)))
+    assert len(compiler.compiled) == 4
+
+
 def test_what_cannot_be_generated_for_every_size_is_specialised_and_said(
     compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,7 @@ IN_PART: dict[str, tuple[Callable[..., Any], torch.Tensor]] = {
     "changed": (_changed, torch.randn(3, 2)),
     "gradient": (lambda x: (x * x.conj()).real.sum() * 2, Z.clone().requires_grad_()),
     "spectrum": (lambda x: torch.fft.rfft(x).abs().log1p(), torch.randn(4, 8)),
-    "uint16": (lambda x: x + 1, torch.arange(4).to(torch.uint16)),
+    "uint16": (lambda x: x * 2, torch.arange(4).to(torch.uint16)),
     "uint32": (lambda x: x.to(torch.float32) * 2 + 1, torch.arange(4).to(torch.uint32)),
     "eigenvalues": (lambda x: torch.linalg.eigvals(x).abs() * 2, SQUARE),
     "inverse": (lambda x: torch.linalg.inv(x) * 2, SQUARE),

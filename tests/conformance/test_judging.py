@@ -409,3 +409,19 @@ def test_bits_of_computed_numbers_a_few_units_off() -> None:
     judge = Judge(bits, bits(), True)
     assert judge.is_right(0, bits()[0] + units)
     assert not judge.is_right(0, bits()[0] + units * 1000)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float32, torch.float64], ids=str)
+def test_the_poles_of_a_trigamma_function(dtype: torch.dtype) -> None:
+    """Infinite, or large, as the sine of a rounded multiple of pi is 0 or not."""
+    x = torch.tensor([-3, -1, 2]).to(dtype)
+
+    def infinite(x: torch.Tensor) -> torch.Tensor:
+        return torch.polygamma(1, x).masked_fill(x < 0, torch.inf)
+
+    def trigamma(x: torch.Tensor) -> torch.Tensor:
+        return torch.polygamma(1, x)
+
+    assert found(trigamma, infinite, x) == []
+    assert found(trigamma, lambda x: infinite(x) * 1.01, x) != []
+    assert found(lambda x: torch.polygamma(2, x), lambda x: infinite(x) + 1, x) != []

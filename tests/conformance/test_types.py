@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,9 @@ import torch.nn.functional as F
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
-from harness.graph.capture import strides
+from harness.errors import FallbackWarning
+from harness.graph.capture import decompositions, strides
+from scripts.rejected_types import OUTCOMES, call_of, cases, database, tried
 
 
 @pytest.fixture
@@ -200,3 +203,85 @@ def test_an_expanded_operand_of_bools_lies_in_order_but_what_is_chosen_by(
     y = torch.randn(3, 7).t()
     for x in (torch.arange(3)[None] > 1, torch.arange(7)[:, None] > 1, torch.tensor(True)):
         assert differences(function, [x.expand(y.shape), y], compiler) == []
+
+
+def test_operands_drawn_from_the_database_are_rejected_as_in_eager_mode(devices: Devices) -> None:
+    """All of them: ``scripts/rejected_types.py``."""
+    pytest.importorskip("expecttest")
+    known, draw = database(), random.Random(3)
+    names = (name for name in draw.sample(sorted(known), 70) if [*cases(known[name])])
+    drawn = [draw.choice([*cases(known[name])]) for name in names]
+    made = {case: call_of(case, known[case.operator]) for case in drawn}
+    found = {case: tried(*call, devices, rejected=True) for case, call in made.items() if call}
+    torch.compiler.reset()
+    assert {case: how for case, how in found.items() if how[0] not in ("", *OUTCOMES[:2])} == {}
+    assert [how for how, _ in found.values()].count(OUTCOMES[0]) > 10
+
+
+def test_what_eager_mode_does_before_it_raises_is_done(compiler: Compiler) -> None:
+    """Arguments changed in place; and a result that nobody uses is computed all the same."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        torch.lcm(x, x)
+        return x * 2
+
+    compiled = torch.compile(function, backend=compiler)
+    x = torch.zeros(3)
+    with pytest.raises(NotImplementedError, match="\"lcm_cpu\" not implemented for 'Float'"):
+        compiled(x)
+    assert x.tolist() == [1, 1, 1]
+    assert compiler.reports == []
+
+
+def test_a_gradient_that_eager_mode_rejects_is_rejected_when_it_is_asked_for(
+    compiler: Compiler,
+) -> None:
+    x, y = torch.randn(4, requires_grad=True), torch.rand(4, dtype=torch.float64)
+    loss = torch.compile(F.huber_loss, backend=compiler)(x, y)
+    torch.testing.assert_close(loss, F.huber_loss(x, y))
+    assert compiler.reports[0].kernels == 1
+    with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+        loss.backward()
+
+
+def test_a_graph_that_torch_need_not_reject_is_a_fallback(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decompositions, "_error", lambda op, *_: f"{op}: none of these")
+    compiled = torch.compile(lambda x: torch.frac(x), backend=compiler)
+    x = torch.tensor([0.5, 1.75])
+    with pytest.warns(FallbackWarning, match="whole graph.*frac.*none of these"):
+        assert compiled(x).tolist() == [0.5, 0.75]
+    assert compiled(x).tolist() == [0.5, 0.75]
+    assert len(compiler.reports) == 1
+
+
+def test_eager_mode_is_asked_once_and_with_small_tensors(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the real sizes where smaller ones do not fit, and never for random numbers."""
+    asked: list[str] = []
+    made: list[torch.Tensor] = []
+    error, like = decompositions._error, decompositions._like
+    monkeypatch.setattr(
+        decompositions, "_error", lambda op, *given: asked.append(str(op)) or error(op, *given)
+    )
+
+    def small(*given: Any) -> Any:
+        made.append(like(*given))
+        return made[-1]
+
+    monkeypatch.setattr(decompositions, "_like", small)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        x = F.group_norm(x, 3) + torch.rand_like(x)
+        return torch.frac(torch.frac(x)) + x[:, 5:].sum()
+
+    x = torch.rand(2, 81, 17, requires_grad=True)
+    torch.compile(function, backend=compiler)(x).sum().backward()
+    assert asked.count("aten.frac.default") == 1
+    assert not any("rand" in name for name in asked)
+    tensors = [one for one in made if isinstance(one, torch.Tensor)]
+    assert max(one.numel() for one in tensors) == 2 * 81 * 17  # of the slice's gradient
+    assert not compiler.reports[0].library_calls[1:]

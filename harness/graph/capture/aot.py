@@ -30,7 +30,7 @@ from harness.errors import CaptureFailed
 from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
-from harness.graph.capture.decompositions import decompositions, spell_conversions
+from harness.graph.capture.decompositions import ask_early, decompositions, spell_conversions
 from harness.graph.capture.libraries.convolutions import (
     as_images,
     channels_last,
@@ -215,8 +215,8 @@ def compile_joint(
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
-    for rewrite in (dense_masks, resampled, writes):
-        rewrite(gm)
+    for change in (ask_early, dense_masks, resampled, writes):
+        change(gm)
     table = decompositions(eager_random, on_device=True) | _list_rules()
     fixed = [False]  # whether gradients that do not exist are not made up
 

@@ -4,17 +4,28 @@ The starting point is torch's own core table. It is then changed in two directio
 norms, softmax, activations and losses that the core set keeps whole are taken apart as
 well, because the compiler fuses their pieces; operators that a library runs better
 than generated code stay whole, and so does everything that would draw random numbers.
+
+Fake tensors take operands of many types that eager mode rejects: before a call becomes kernels,
+eager mode is asked.
 """
 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import torch
+from torch import Tensor, fx
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._higher_order_ops import effects
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.nn import functional
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
@@ -22,90 +33,68 @@ from harness.graph.capture.rules import own_rules, rules_of_device, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import layout_rules
+from harness.graph.lowering.operators import RULES
 
-DECOMPOSED = tuple(
-    (
-        "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-        "_native_batch_norm_legit_no_training _batch_norm_with_update "
-        "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
-        "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
-        "std_mean logsumexp grid_sampler_2d"
-    ).split()
-)
+DECOMPOSED = (
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training _batch_norm_with_update "
+    "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
+    "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
+    "std_mean logsumexp grid_sampler_2d"
+).split()
 """Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
 
-KEPT = tuple(
-    (
-        # a library runs these better
-        "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
-        "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
-        "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
-        "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
-        # one conversion operator is enough
-        "_to_copy"
-    ).split()
-)
+KEPT = (
+    # a library runs these better
+    "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_attention_math "
+    "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
+    "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
+    "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
+    # one conversion operator is enough
+    "_to_copy"
+).split()
 """Packets of ``aten`` that stay whole even though torch could take them apart."""
 
-RANDOM = tuple(
-    (
-        "bernoulli native_dropout rrelu rrelu_with_noise rrelu_with_noise_functional normal "
-        "uniform rand_like randn_like"
-    ).split()
-)
+RANDOM = (
+    "bernoulli native_dropout rrelu rrelu_with_noise rrelu_with_noise_functional normal "
+    "uniform rand_like randn_like"
+).split()
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 _convert, _to_copy = torch.ops.prims.convert_element_type.default, torch.ops.aten._to_copy.default
 _NARROW = (torch.float16, torch.bfloat16)
 _WRITTEN = {f"aten::{name}" for name in ("_to_copy", "copy", "_foreach_copy")}
 _TYPED = {f"aten::{name}" for name in ("sum", "mean", "prod", "cumsum", "cumprod")}
-_BOOL = frozenset((torch.bool,))
-_CLASSES = frozenset((torch.int64, torch.uint8))
-_WHOLE = _BOOL | _CLASSES | {torch.int8, torch.int16, torch.int32}
+_LIMITS = (8, 64, 1 << 62)
+"""Eager mode is asked with sizes up to the first, and where it raises, with larger ones."""
+
+_TAKEN_APART = [
+    getattr(functional, name)
+    for name in (
+        "hardshrink interpolate multi_margin_loss multilabel_margin_loss softshrink upsample "
+        "upsample_bilinear upsample_nearest"
+    ).split()
+]
+_MASKS = (torch.bool, torch.uint8)
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
-def _of(kinds: frozenset[torch.dtype], *places: int) -> Callable[[Any], bool]:
-    return lambda args: kinds.issuperset(args[place].dtype for place in places)
+class Rejected(Exception):
+    """Eager mode raises for a call of the graph."""
 
+    def run(self, gm: fx.GraphModule, tell: Callable[[Rejected], None]) -> Callable[..., Any]:
+        """``gm`` run by torch, which raises in its own words. If it does not, because nobody asks
+        for a gradient or takes a branch, this is told once."""
+        left = [self]
 
-def _several(*places: int) -> Callable[[Any], bool]:
-    return lambda args: len({args[place].dtype for place in places}) > 1
+        def run(*args: Any) -> Any:
+            results = gm(*args)
+            while left:
+                tell(left.pop())
+            return results
 
+        return run
 
-def _norm(args: Any) -> bool:
-    """Of whole numbers, or with parameters of another type (but of float32 for 16-bit floats)."""
-    own, kinds = args[0].dtype, {one.dtype for one in args[1:] if isinstance(one, torch.Tensor)}
-    wide = own.itemsize == 2 and kinds == {torch.float32}
-    return own in _WHOLE or not (wide or kinds <= {own})
-
-
-_REFUSED = (
-    (_several(0, 1), "_cdist_forward binary_cross_entropy grid_sampler_2d heaviside linalg_cross"),
-    (_several(0, 2), "index_put put"),
-    (_several(0, 3), "index_add index_reduce"),
-    (_several(1, 2), "huber_loss_backward"),
-    (lambda args: args[1].dtype not in _CLASSES, "nll_loss_forward nll_loss2d_forward"),
-    (
-        _of(_BOOL, 0),
-        "addcmul avg_pool2d avg_pool3d kthvalue linalg_cross max_pool2d_with_indices median "
-        "nanmedian reflection_pad1d reflection_pad2d threshold topk",
-    ),
-    (
-        _of(_WHOLE, 0),
-        "_adaptive_avg_pool2d _adaptive_avg_pool3d _log_softmax _log_softmax_backward_data "
-        "_prelu_kernel _softmax _softmax_backward_data binary_cross_entropy elu frac glu "
-        "hardsigmoid hardswish huber_loss lerp log_sigmoid_forward max_unpool2d max_unpool3d "
-        "mish silu soft_margin_loss",
-    ),
-    (_of(_WHOLE, 0, 1), "logaddexp logaddexp2 smooth_l1_loss"),
-    (_of(_WHOLE, 1, 2), "addcdiv"),
-    (
-        _norm,
-        "native_layer_norm native_group_norm native_batch_norm _native_batch_norm_legit "
-        "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training",
-    ),
-)
-"""What eager mode refuses of which packets of ``aten``: then torch is called, which says so."""
 
 _NORM = torch.ops.aten.linalg_vector_norm.default
 if torch.__version__ < "2.13":
@@ -123,7 +112,8 @@ if torch.__version__ < "2.13":
 def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Callable[..., Any]]:
     """The table, keyed by overload, for ``make_fx`` and AOTAutograd. With ``eager_random`` every
     operator that draws random numbers stays whole: torch draws them, as in eager mode. With
-    ``on_device`` what is traced is run on the tensors' own device (``rules_of_device``)."""
+    ``on_device`` what is traced is run on the tensors' own device (``rules_of_device``), and raises
+    ``Rejected`` where eager mode does there."""
     core: Any = core_aten_decompositions()  # which takes torch a third of a second
     table = dict(core.items())
     # an older torch lacks some of them; it does not trace them either
@@ -134,22 +124,28 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table.update(pooling_rules())
     table.update(scattering_rules())
     table.update(sorting_rules())
-    kept = {f"aten::{name}" for name in (*KEPT, *RANDOM)}
-    table = {op: rule for op, rule in table.items() if _packet(op) not in kept}
+    kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
+    table = {op: r for op, r in table.items() if getattr(op, "overloadpacket", op) not in kept}
     table |= layout_rules(table)
     if on_device:
         table |= rules_of_device()
-    for op, rule in table.items():
-        name = _packet(op).removeprefix("aten::")
-        tests = [refused for refused, packets in _REFUSED if name in packets.split()]
-        if tests:
-            table[op] = functools.partial(_checked, rule, tests)
+        table = _asking(table)
     return table if eager_random else table | random_rules()
 
 
-def _checked(rule: Callable[..., Any], tests: list[Any], *args: Any, **options: Any) -> Any:
-    """``rule``, left to torch where it would take operands that eager mode refuses."""
-    return NotImplemented if any(refused(args) for refused in tests) else rule(*args, **options)
+def _asking(table: dict[Any, Any]) -> dict[Any, Callable[..., Any]]:
+    """``table``, and rules for operators that kernels compute whole, which ask eager mode first.
+    (Views take every type; asking must not draw random numbers.)"""
+    names = (name.split(".") for name in RULES)
+    packets = ((getattr(torch.ops.aten, name, None), overload) for _, name, overload in names)
+    whole = dict.fromkeys(getattr(packet, overload, None) for packet, overload in packets)
+    rules, known = dict(table), dict[str, str]()
+    for op in whole | table:
+        if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten":
+            continue
+        if not op.is_view and torch.Tag.nondeterministic_seeded not in op.tags:
+            rules[op] = functools.partial(_asked, op, table.get(op), op in whole, known)
+    return rules
 
 
 def _packet(op: object) -> str:
@@ -175,3 +171,68 @@ def spell_conversions(node: torch.fx.Node) -> None:
             made = node.graph.call_function(_to_copy, (x,), {"dtype": dtype})
         made.meta = {**node.meta, "val": x.meta["val"].to(dtype), "original_aten": _to_copy}
         node.args = (made, *node.args[1:])
+
+
+def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: Any) -> Any:
+    """``rule`` if there is one, unless eager mode rejects this call of the program or its gradient.
+    (Calls inside of rules are our own.) A gradient that nobody may ask for is left to torch, unless
+    kernels compute it ``whole``. What is ``known`` is not asked again."""
+    mode = get_proxy_mode()
+    if mode is not None and mode.decomp_layers == 1:
+        elementwise = torch.Tag.pointwise in op.tags
+        sizes: Any = Tensor.dim if elementwise else attrgetter("shape")
+        kinds = tree_map_only(Tensor, lambda t: (t.dtype, t.device, sizes(t)), (args, options))
+        key = f"{op} {torch.are_deterministic_algorithms_enabled()} {kinds}"
+        if key not in known:
+            known[key] = _error(op, elementwise, args, options)
+        error = known[key]
+        if error and (whole or torch._C._current_autograd_node() is None):
+            raise Rejected(error)
+        rule = None if error else rule
+    return rule(*args, **options) if rule else NotImplemented
+
+
+def ask_early(gm: fx.GraphModule) -> None:
+    """Raise ``Rejected`` for calls in a graph from ``torch.compile`` that eager mode raises for and
+    torch takes apart before an operator is traced."""
+    for target in _TAKEN_APART:
+        for node in gm.graph.find_nodes(op="call_function", target=target):
+            given: Any = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["example_value"])
+            if error := _error(target, False, *given):
+                raise Rejected(error)
+
+
+def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
+    """What eager mode says if it raises for ``op`` of tensors like the ``given`` ones, on the same
+    device; nothing if it does not, or cannot be asked. Where it raises for small sizes larger ones
+    decide. (How many elements a mask chooses is not known: there are none.)"""
+    leaves = [one for one in tree_leaves(given) if isinstance(one, (Tensor, *_SYMBOLIC))]
+    there = {"cpu", "cuda"} if torch.cuda.is_available() else {"cpu"}
+    devices = (one.device.type for one in leaves if isinstance(one, Tensor))
+    lists = [one for one in given[0] if isinstance(one, list)]
+    masks = [one for one in tree_leaves(lists) if getattr(one, "dtype", 0) in _MASKS]
+    error = ""
+    if free_unbacked_symbols(leaves) or not there.issuperset(devices):
+        return error
+    with _disable_current_modes(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for limit in (0,) if elementwise or masks else _LIMITS:
+            try:
+                args, options = tree_map(functools.partial(_like, elementwise, limit), given)
+                op(*args, **options)
+                return ""
+            except torch.OutOfMemoryError:
+                return ""
+            except (RuntimeError, TypeError, ValueError, IndexError) as raised:
+                error = f"eager mode raises for {op}: {type(raised).__name__}: {raised}"
+    return error
+
+
+def _like(elementwise: bool, limit: int, value: Any) -> Any:
+    """A tensor of zeros, which are places in range, of sizes up to ``limit``. An elementwise
+    operator needs no elements, and ones to divide by where there are no dimensions."""
+    if isinstance(value, Tensor):
+        sizes = [_like(False, limit, n) for n in value.shape]
+        return torch.full(sizes, int(elementwise), dtype=value.dtype, device=value.device)
+    value = value.node.hint if isinstance(value, _SYMBOLIC) else value
+    return min(value, limit) if type(value) is int and not elementwise else value

@@ -47,6 +47,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             for op in (_aten.full.default, _aten.full_like.default)
         },
         **{op: functools.partial(_scaled, op) for op in (_aten.add.Tensor, _aten.sub.Tensor)},
+        **{
+            packet.Scalar: functools.partial(_by_tensors, packet.Tensor)
+            for packet in (getattr(_aten, n) for n in "eq fmod ge gt le lt ne remainder".split())
+        },
         _aten.clamp.default: functools.partial(_by_tensors, _aten.clamp.Tensor),
         _aten.pow.Tensor_Scalar: functools.partial(_by_tensors, _aten.pow.Tensor_Tensor),
         _aten.embedding_dense_backward.default: embedding_dense_backward,
@@ -192,9 +196,10 @@ def _scaled(op: Callable[..., Any], x: Tensor, other: Any, *, alpha: Any = 1) ->
 
 def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
     """``op`` of numbers that follow from unknown sizes, which kernels read as tensors."""
-    if not x.is_floating_point() or not any(isinstance(one, torch.SymFloat) for one in given):
+    if x.is_complex() or not any(isinstance(one, torch.SymFloat) for one in given):
         return NotImplemented
-    number = functools.partial(_aten.scalar_tensor, dtype=x.dtype, device=x.device)
+    kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    number = functools.partial(_aten.scalar_tensor, dtype=kind, device=x.device)
     return op(x, *(one if one is None else number(one) for one in given))
 
 

@@ -23,12 +23,10 @@ from torch.fx.experimental.symbolic_shapes import (
 
 Sizes = Sequence[int]
 
-IN_ORDER = tuple(
-    (
-        "_log_softmax_backward_data huber_loss_backward index_reduce kthvalue masked_fill median "
-        "mse_loss_backward nanmedian scatter_reduce topk tril triu"
-    ).split()
-)
+IN_ORDER = (
+    "_log_softmax_backward_data huber_loss_backward index_reduce kthvalue masked_fill median "
+    "mse_loss_backward nanmedian scatter_reduce topk tril triu"
+).split()
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 
 _UNTAGGED = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from harness.dtypes import DType
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import Lowering, analyse
 from harness.graph.lowering.operators import RULES
@@ -12,22 +11,6 @@ from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType, 
 from harness.ir.program import Program
 
 __all__ = ["lower", "supports", "supports_node"]
-
-_TESTS: tuple[tuple[Callable[[list[DType]], bool], str], ...] = (
-    (lambda kinds: DType.BOOL in kinds, "sub"),
-    (
-        lambda kinds: set(kinds) == {DType.BOOL},
-        "abs ceil floor fmod gcd lcm pow relu remainder round trunc "
-        "bitwise_left_shift bitwise_right_shift __lshift__ __rshift__",
-    ),
-    (lambda kinds: not any(k.is_float for k in kinds[:-1]), "hypot igamma igammac nextafter"),
-    (lambda kinds: any(k.is_float for k in kinds), "gcd lcm"),
-)
-_REFUSED = {
-    f"aten.{name}": [test for test, packets in _TESTS if name in packets.split()]
-    for name in " ".join(packets for _, packets in _TESTS).split()
-}
-"""What eager mode refuses and fake tensors do not, by the types of operands, then of the result."""
 
 
 def lower(graph: Graph, name: str | None = None) -> Program:
@@ -52,9 +35,6 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
     touched = list(tensors_of(*(types[name] for name in node.refs()), node.type))
     if not supports(node.op) or any(kind.dtype.is_opaque for kind in touched):
         return False
-    refused = _REFUSED.get(node.op.rpartition(".")[0])
-    if refused and any(test([kind.dtype for kind in touched]) for test in refused):
-        return False  # torch is called, which raises
     if node.op == "getitem" or not RULES[node.op].partial:
         return True
     inputs = []
