@@ -38,11 +38,10 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.passes import components, is_piece, loaded_by_segment
+from harness.tiling.passes import components, is_piece, loaded_by_segment, without_single
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
-from harness.tiling.single import without_single
 from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
 from harness.tiling.space import Space, iteration_space
 from harness.tiling.workspace import SharedRows, Workspace
