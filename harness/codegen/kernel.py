@@ -290,7 +290,9 @@ class _Kernel:
         self, body: Body, segment: PlanSegment, number: int, passes: Sequence[Loaded]
     ) -> None:
         later = set().union(*passes[number + 1 :]) if number + 1 < len(passes) else set()
-        body.evictions = self._evictions(segment, later)
+        every = walk(store_roots(segment.stores), self._done)
+        read = (value for value in every if isinstance(value, Load))
+        body.evictions = {id(load): self._eviction(load, later) for load in read}
         if any(buffer in self._in_memory for buffer, _ in passes[number]):
             # What another thread stored in an earlier loop must be visible before it is read.
             self._text.append("tl.debug_barrier()")
@@ -384,13 +386,10 @@ class _Kernel:
                 groups.append(group)
         return groups
 
-    def _evictions(self, segment: PlanSegment, later: Loaded) -> dict[int, str]:
-        table: dict[int, str] = {}
-        for value in walk(store_roots(segment.stores), self._done):
-            if isinstance(value, Load):
-                again = (value.buffer, value.index) in later
-                table[id(value)] = "evict_last" if again else "evict_first"
-        return table
+    def _eviction(self, load: Load, later: Loaded) -> str:
+        if (load.buffer, load.index) in later:
+            return "evict_last"
+        return "" if load.buffer in self.plan.cached else "evict_first"
 
 
 def _loads(roots: Sequence[Value]) -> list[Load]:

@@ -97,10 +97,9 @@ def plan(
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
     initial, kept = _states(program, group)
-    shared: Workspace | SharedRows | None = None
-    if category is Category.SPLIT_SCAN:
-        shared = _workspace(group, stores)
-    elif facts.chunked or category is Category.MIXED or not (pairs or aligned or longest):
+    split = category is Category.SPLIT_SCAN
+    shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
+    if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows) and category is Category.REDUCTION and not facts.chunked:
         facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
@@ -119,6 +118,7 @@ def plan(
         origins=group.origins,
         initial=initial,
         kept=kept,
+        cached=group.read_later if touched <= target.l2_bytes else frozenset(),
         workspace=shared,
         aligned=aligned,
         runs=lanes[2] if lanes is not None else (),

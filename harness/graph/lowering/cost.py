@@ -70,9 +70,8 @@ def worth_storing(
     ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
     choice is the one that costs less if no two users share a kernel (if they do, both are
     nearly free). Values made from nothing are recomputed unless that takes long. Special
-    functions of a broadcast value count once per user: kernels keep it unbroadcast. A
-    single number is always recomputed, and so are few that take few operations: that costs
-    nothing, a kernel of its own does.
+    functions of a broadcast value count once per user: kernels keep it unbroadcast. One
+    number is always recomputed, as are few of few operations: a kernel of its own costs more.
     """
     users = demand.users
     plain = found.ops <= FEW_OPS and not (found.short or found.long)
