@@ -34,8 +34,7 @@ from harness.codegen.values import Scope
 from harness.dtypes import DType
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.facts import Hint
-from harness.heuristics.limits import block_name
-from harness.heuristics.mixed import STAGES
+from harness.heuristics.limits import STAGES, block_name
 from harness.ir.nodes import Load, Masked, Reduce, Store, Value, store_roots, walk
 from harness.ir.op_triton import triton_type
 from harness.schedule.group import SegmentKind
