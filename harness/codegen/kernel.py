@@ -34,8 +34,7 @@ from harness.codegen.values import Scope
 from harness.dtypes import DType
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.facts import Hint
-from harness.heuristics.limits import block_name
-from harness.heuristics.mixed import STAGES
+from harness.heuristics.limits import STAGES, block_name
 from harness.ir.nodes import Load, Masked, Reduce, Store, Value, store_roots, walk
 from harness.ir.op_triton import triton_type
 from harness.schedule.group import SegmentKind
@@ -290,7 +289,9 @@ class _Kernel:
         self, body: Body, segment: PlanSegment, number: int, passes: Sequence[Loaded]
     ) -> None:
         later = set().union(*passes[number + 1 :]) if number + 1 < len(passes) else set()
-        body.evictions = self._evictions(segment, later)
+        every = walk(store_roots(segment.stores), self._done)
+        read = (value for value in every if isinstance(value, Load))
+        body.evictions = {id(load): self._eviction(load, later) for load in read}
         if any(buffer in self._in_memory for buffer, _ in passes[number]):
             # What another thread stored in an earlier loop must be visible before it is read.
             self._text.append("tl.debug_barrier()")
@@ -384,13 +385,10 @@ class _Kernel:
                 groups.append(group)
         return groups
 
-    def _evictions(self, segment: PlanSegment, later: Loaded) -> dict[int, str]:
-        table: dict[int, str] = {}
-        for value in walk(store_roots(segment.stores), self._done):
-            if isinstance(value, Load):
-                again = (value.buffer, value.index) in later
-                table[id(value)] = "evict_last" if again else "evict_first"
-        return table
+    def _eviction(self, load: Load, later: Loaded) -> str:
+        if (load.buffer, load.index) in later:
+            return "evict_last"
+        return "" if load.buffer in self.plan.cached else "evict_first"
 
 
 def _loads(roots: Sequence[Value]) -> list[Load]:

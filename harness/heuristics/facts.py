@@ -140,7 +140,8 @@ class Facts:
     @property
     def strips(self) -> bool:
         """Whether programs walk strips of rows, with loads of the next ones under way."""
-        looped = self.family is Family.REDUCTION and self.sizes[0][0] == "y"
+        stored = self.full and self.hint is Hint.OUTER and self.loops == 1 and not self.unknown
+        looped = self.family is Family.REDUCTION and (stored or self.sizes[0][0] == "y")
         return looped or self.family is Family.MIXED
 
     def size(self, prefix: str) -> int:

@@ -31,6 +31,9 @@ MAX_GRID_X = (1 << 31) - 1
 MAX_GRID_YZ = 65535
 MAX_THREADS_X = 1 << 31
 MAX_THREADS_PER_BLOCK = 1024
+STAGES = "STAGES"
+"""The parameter for how many blocks of rows are under way at once: loads so far ahead of use.
+Triton's own number is of matrix products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +239,8 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     warps = enough_per_thread(facts, warps, _product(blocks), target)
     in_order = sorted(blocks, key=lambda prefix: (is_reduction(prefix), prefix))
     named = tuple((block_name(prefix), blocks[prefix]) for prefix in in_order)
+    if facts.strips:
+        return Config((*named, (STAGES, proposal.stages)), warps)
     return Config(named, warps, proposal.stages)
 
 

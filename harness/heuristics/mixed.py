@@ -13,9 +13,6 @@ from harness.heuristics.facts import Config, Facts, Family
 from harness.heuristics.limits import MAX_RSPLIT, Proposal, cdiv, next_power_of_two
 from harness.target import Target
 
-STAGES = "STAGES"
-"""The parameter for how many blocks of rows are under way at once: loads so far ahead of use."""
-
 _PER_MULTIPROCESSOR = 4
 """Strips wanted for each multiprocessor: with 8 warps of 64 registers all run at once."""
 _LEAST_FILLED = 0.75
@@ -65,12 +62,6 @@ def strips(saved: int, stored: int, target: Target, each: int) -> int:
     programs = (_PER_MULTIPROCESSOR if each == 1 else _SHARING) * target.multiprocessors
     wanted = min(programs // each, saved // (2 * stored * _WORKSPACE))
     return wanted if fills(wanted, target, each) else 0
-
-
-def pipelined(found: Sequence[Config]) -> tuple[Config, ...]:
-    """Stages as a parameter of the kernel's text: Triton's own number is of matrix products."""
-    staged = [(*config.blocks, (STAGES, config.num_stages)) for config in found]
-    return tuple(replace(c, blocks=b, num_stages=1) for c, b in zip(found, staged, strict=True))
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:

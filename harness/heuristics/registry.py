@@ -37,8 +37,6 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
 def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
     """The candidates of the family's rules."""
     found = finish_all(facts, RULES[facts.family](facts, target), target)
-    if facts.strips:
-        return mixed.pipelined(found)
     if facts.family is Family.SPREAD:
         return mixed.together(found, facts, target)
     return cooperative.shared(found, facts, target) if facts.family is Family.COOPERATIVE else found
@@ -56,8 +54,6 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     if unlike.get(facts.family, True) or tree is None:
         return ()
     found = tuple(config_of(one, facts, target) for one in chosen(tree, facts, target))
-    if facts.strips:
-        return mixed.pipelined(found)
     alone = facts.family is Family.PERSISTENT
     return tuple(persistent.filled(c, facts, target) for c in found) if alone else found
 

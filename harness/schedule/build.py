@@ -76,6 +76,8 @@ def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGrou
     arranged = arrange(kernel.candidate)
     nests = write(arranged)
     origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
+    known = kernel.members | (1 << min(nests)) - 1  # the kernel's nests, and those before
+    read = {b for n in nests for b in ir.buffers_read(facts.program.nests[n])}
     return FusedGroup(
         "",
         axes_of(arranged, False),
@@ -90,6 +92,7 @@ def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGrou
             s.buffer for n in bits(kernel.last_joined) for s in facts.program.nests[n].stores
         ),
         walked_axes(arranged),
+        frozenset(b for b in read if any(not known >> n & 1 for n in facts.readers[b])),
     )
 
 

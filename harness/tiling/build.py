@@ -38,11 +38,10 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.passes import components, is_piece, loaded_by_segment
+from harness.tiling.passes import components, is_piece, loaded_by_segment, without_single
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
-from harness.tiling.single import without_single
 from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
 from harness.tiling.space import Space, iteration_space
 from harness.tiling.workspace import SharedRows, Workspace
@@ -98,10 +97,9 @@ def plan(
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
     initial, kept = _states(program, group)
-    shared: Workspace | SharedRows | None = None
-    if category is Category.SPLIT_SCAN:
-        shared = _workspace(group, stores)
-    elif facts.chunked or category is Category.MIXED or not (pairs or aligned or longest):
+    split = category is Category.SPLIT_SCAN
+    shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
+    if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows) and category is Category.REDUCTION and not facts.chunked:
         facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
@@ -120,6 +118,7 @@ def plan(
         origins=group.origins,
         initial=initial,
         kept=kept,
+        cached=group.read_later if touched <= target.l2_bytes else frozenset(),
         workspace=shared,
         aligned=aligned,
         runs=lanes[2] if lanes is not None else (),

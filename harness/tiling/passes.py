@@ -1,4 +1,4 @@
-"""How often a looped kernel reads: what each of its loops loads anew."""
+"""How often a looped kernel reads: what each of its loops loads anew; and which loops it needs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import sympy
 
+from harness.graph.lowering.single import single_sum
+from harness.ir import nodes as ir
 from harness.ir.nodes import Load, Masked, Reduce, ReduceKind, Store, Value, store_roots, walk
 from harness.ir.reach import grouped
-from harness.tiling.plan import PlanSegment
+from harness.schedule.group import SegmentKind
+from harness.tiling.plan import PlanSegment, Tile
 
 Loaded = set[tuple[str, sympy.Expr]]
 """Loads, as (buffer, index)."""
@@ -46,3 +49,26 @@ def is_piece(value: Value) -> bool:
     if not isinstance(value, Masked) or isinstance(value.body, Load):
         return False
     return sum(isinstance(v, Load) and bool(v.indirect) for v in walk([value.body])) >= 4
+
+
+def without_single(
+    segments: Sequence[PlanSegment], reduced: Tile, builder: ir.Builder
+) -> list[PlanSegment]:
+    """``segments`` without sums along ``reduced`` that one position decides; one that then does
+    nothing along it is flat. ``builder`` is the one that made the values."""
+    axes = [ir.Axis(entry.var, entry.length) for entry in reduced.entries]
+    along = {axis.var for axis in axes}
+
+    def summed(value: Value, made: ir.Made) -> Value | None:
+        if not isinstance(value, Reduce) or value.kind is not ReduceKind.SUM or value.across:
+            return None
+        arg = made[id(value.args[0])]
+        return single_sum(arg, axes, builder) if arg.dtype is value.dtype else None
+
+    made = []
+    for segment in segments:
+        stores = ir.rewrite_stores(segment.stores, builder, replace=summed)
+        combined = any(isinstance(v, Reduce | ir.Scan | ir.Sort) for v in ir.values(stores))
+        loops = combined or any(i.free_symbols & along for i in ir.index_exprs(stores))
+        made.append(PlanSegment(segment.kind if loops else SegmentKind.FLAT, stores))
+    return made

@@ -88,7 +88,7 @@ class KernelPlan:
     each is what is loaded as one vector: neighbours, from a multiple of their number on.
     ``extents``: unknown sizes and what positions count to, where a launch says whether 32 bits hold
     them all. ``held``: the plan for rows that fit one block, where only a launch tells how long
-    they are; this one is for longer ones."""
+    they are; this one is for longer ones. ``cached``: what a later kernel finds in the L2 cache."""
 
     name: str
     category: Category
@@ -104,6 +104,7 @@ class KernelPlan:
     origins: tuple[str, ...] = field(repr=False)
     initial: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    cached: frozenset[str] = frozenset()
     workspace: Workspace | SharedRows | None = None
     aligned: AlignedRows | None = None
     runs: tuple[tuple[Value, ...], ...] = ()

@@ -94,6 +94,33 @@ def test_sums_of_rows_that_differ_once(
     assert ("tl.sum(" in text) is loops
 
 
+def with_bias(target: Tensor, scale: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of a loss by logits, and that by a bias: its sums over rows."""
+    kept = target != -100
+    hot = torch.zeros_like(logits).scatter(1, torch.where(kept, target, 0), -1.0)
+    hot = hot * torch.where(kept, scale / 3, 0.0)
+    gradient = hot - logits.exp() * hot.sum(1, keepdim=True)
+    return gradient, gradient.sum(0)
+
+
+def without_bias(target: Tensor, scale: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+    """The same along rows alone: a program has all of a row."""
+    gradient, _ = with_bias(target, scale, logits)
+    return gradient, gradient.amax(1)
+
+
+@pytest.mark.parametrize("function", [with_bias, without_bias])
+def test_a_loss_is_one_launch(
+    compiler: Compiler, function: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+) -> None:
+    target = torch.tensor([[0], [-100], [199], [7], [7], [6], [-100], [2]])
+    scale, logits = torch.tensor(1.5), torch.randn(8, 200)
+    got = torch.compile(function, backend=compiler, dynamic=False)(target, scale, logits)
+    torch.testing.assert_close(got, function(target, scale, logits))
+    (graph,) = compiler.compiled
+    assert len(graph.launches) == 1
+
+
 @pytest.mark.parametrize("n", [33, 9001])
 def test_a_loss_compares_its_targets_in_32_bits(compiler: Compiler, n: int) -> None:
     """Once a row they are made narrow, not every position wide."""

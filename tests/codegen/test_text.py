@@ -6,7 +6,8 @@ import pytest
 
 from harness.graph.text import dumps, loads
 from harness.heuristics.registry import candidates
-from harness.target import H200
+from harness.pipeline import compile_graph
+from harness.target import H100, H200
 from harness.tiling.build import kernel_name
 from harness.tiling.plan import ArgumentKind, Category
 from tests.codegen import graphs
@@ -29,6 +30,22 @@ def test_looped_softmax_takes_two_passes_not_three() -> None:
     assert text.count("for r0_offset in") == 2
     assert text.count('eviction_policy="evict_last"') == 1
     assert text.count('eviction_policy="evict_first"') == 1
+
+
+@pytest.mark.parametrize(("images", "hint"), [(32, False), (512, True)])
+def test_what_a_later_kernel_finds_in_the_cache_is_not_dropped(images: int, hint: bool) -> None:
+    """A batch of 26 MB is there for what follows its norm's sums, one of 411 MB is not."""
+    graph = f"""# harness graph 1
+def norm(
+    x: "f32[{images}, 64, 3136]",
+):
+    total: "f32[1, 64, 1]" = aten.sum.dim_IntList(x, [0, 2], True)
+    sub: "f32[{images}, 64, 3136]" = aten.sub.Tensor(x, total)
+    return (sub,)
+"""
+    first, *rest = (kernel.module.text for kernel in compile_graph(loads(graph), H100).kernels)
+    assert [text.count("for r0_offset in") for text in (first, *rest)] == [1, 0, 0]
+    assert ("evict_first" in first) is hint
 
 
 def test_looped_layer_norm_finds_mean_and_variance_in_one_loop() -> None:

@@ -4,7 +4,7 @@ nodes and buffers beyond their strides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import sympy
@@ -32,12 +32,14 @@ Index = tuple[sympy.Expr, ...]
 class Context:
     """Shared by the rules of one program; not shared between programs. ``checked``: kernels assert
     that indices are in range, unless they certainly are. ``given``: the program's inputs, which are
-    in memory whatever is fused, as its ``outputs`` will be."""
+    in memory whatever is fused, as its ``outputs`` will be. ``crossed``: nodes behind reductions
+    across memory, with which no reduction along it shares a kernel."""
 
     builder: ir.Builder = field(default_factory=ir.Builder)
     checked: bool = False
     given: frozenset[str] = frozenset()
     outputs: frozenset[str] = frozenset()
+    crossed: Collection[str] = ()
     _indirect: dict[sympy.Symbol, ir.Value] = field(default_factory=dict)
     _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
     _reads: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from harness.ir.ops import Cost, Op
 # the scheduler can still put neighbouring nests in one kernel, but not take one apart.
 MOST_LOADS = 16
 MOST_OPS = 64
+FEW_ELEMENTS, FEW_OPS = 1 << 16, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,12 @@ def worth_storing(
     ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
     choice is the one that costs less if no two users share a kernel (if they do, both are
     nearly free). Values made from nothing are recomputed unless that takes long. Special
-    functions of a broadcast value count once per user: kernels keep it unbroadcast. A
-    single number is always recomputed: that costs nothing, a kernel of its own does.
+    functions of a broadcast value count once per user: kernels keep it unbroadcast. One
+    number is always recomputed, as are few of few operations: a kernel of its own costs more.
     """
     users = demand.users
-    if numel <= 1:
+    plain = found.ops <= FEW_OPS and not (found.short or found.long)
+    if numel <= 1 or (plain and numel <= FEW_ELEMENTS):
         return False
     if not found.loads and not found.long:
         return False

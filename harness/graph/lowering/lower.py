@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 import sympy
@@ -15,10 +15,12 @@ from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
 from harness.graph.model import CHECKED, Graph, Mutation, Node, Ref, TensorType, tensors_of
+from harness.graph.passes.reductions import parse_reduction
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, StoreMode, walk
 from harness.ir.program import Buffer, Program, Role
+from harness.ir.reach import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,14 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
     return Uses(tuple(reversed(live)), demand, frozenset(reread), parts, frozenset(divided))
 
 
+def _crossed(graph: Graph) -> Collection[str]:
+    """Nodes behind reductions across memory."""
+    types, nodes = graph.types(), {node.name: node for node in graph.nodes}
+    found = (parse_reduction(node, types, nodes) for node in graph.nodes)
+    sources = [one.source.name for one in found if one and not one.inner]
+    return reached(sources, lambda name: nodes[name].refs() if name in nodes else ())
+
+
 @dataclass(slots=True)
 class Lowering:
     """The state of lowering one graph."""
@@ -109,6 +119,7 @@ class Lowering:
         self.context.checked = CHECKED in self.graph.facts
         self.context.given = frozenset(given.name for given in self.graph.inputs)
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
+        self.context.crossed = _crossed(self.graph)
 
     def run(self, name: str) -> Program:
         """Lower everything."""

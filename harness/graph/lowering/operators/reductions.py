@@ -10,6 +10,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.single import single_sum
 from harness.graph.lowering.tensor import (
     Lowered,
     Reduced,
@@ -17,10 +18,11 @@ from harness.graph.lowering.tensor import (
     Shape,
     Tensor,
     canonical,
+    inner_variable,
     is_one,
     reduction_index,
 )
-from harness.ir.nodes import ReduceKind, Value
+from harness.ir.nodes import Axis, Reduce, ReduceKind, Value, walk
 from harness.ir.ops import Op
 
 
@@ -54,9 +56,11 @@ class Operand:
         """One component of the reduction."""
         if self.trivial:
             return self._single(kind, component)
-        return self.call.context.builder.reduce(
-            kind, self.value, dtype=dtype.compute, component=component
-        )
+        builder, found = self.call.context.builder, None
+        if kind is ReduceKind.SUM and self.call.node.name in self.call.context.crossed:
+            axes = [Axis(inner_variable(k), n) for k, n in enumerate(self.rsizes)]
+            found = single_sum(self.value, axes, builder)
+        return found or builder.reduce(kind, self.value, dtype=dtype.compute, component=component)
 
     def _single(self, kind: ReduceKind, component: int) -> Value:
         scalar = self.call.scalar
@@ -72,7 +76,7 @@ class Operand:
         """The node's result number ``position``."""
         kind = self.call.result_type(position)
         converted = self.call.scalar.cast(value, kind.dtype)
-        if self.trivial:
+        if not any(isinstance(v, Reduce) for v in walk([converted])):
             return Tensor(kind.shape, kind.dtype, converted)
         return Reduced(kind.shape, kind.dtype, converted, self.rsizes)
 

@@ -8,48 +8,23 @@ from collections.abc import Sequence
 from harness.dtypes import DType
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
-from harness.schedule.group import SegmentKind
-from harness.tiling.plan import PlanSegment, Tile
 
 
-def without_single(
-    segments: Sequence[PlanSegment], reduced: Tile, builder: ir.Builder
-) -> list[PlanSegment]:
-    """``segments`` without such sums along ``reduced``; one that then does nothing along it is
-    flat. ``builder`` is the one that made the values."""
-    along = {entry.var for entry in reduced.entries}
-
-    def summed(value: ir.Value, made: ir.Made) -> ir.Value | None:
-        if not isinstance(value, ir.Reduce) or value.kind is not ir.ReduceKind.SUM or value.across:
-            return None
-        arg = made[id(value.args[0])]
-        return _summed(arg, reduced, builder) if arg.dtype is value.dtype else None
-
-    made = []
-    for segment in segments:
-        stores = ir.rewrite_stores(segment.stores, builder, replace=summed)
-        combined = any(isinstance(v, ir.Reduce | ir.Scan | ir.Sort) for v in ir.values(stores))
-        loops = combined or any(i.free_symbols & along for i in ir.index_exprs(stores))
-        made.append(PlanSegment(segment.kind if loops else SegmentKind.FLAT, stores))
-    return made
-
-
-def _summed(arg: ir.Value, reduced: Tile, builder: ir.Builder) -> ir.Value | None:
-    """The sum of ``arg``, if that knows where it is by one comparison alone."""
-    along = {entry.var for entry in reduced.entries}
+def single_sum(arg: ir.Value, axes: Sequence[ir.Axis], builder: ir.Builder) -> ir.Value | None:
+    """The sum of ``arg`` over ``axes``, if that knows where it is by one comparison alone."""
+    along, numel = {axis.var for axis in axes}, ir.points(axes)
     every = list(ir.walk([arg]))
     placed = [v for v in every if isinstance(v, ir.Load | ir.IndexValue)]
     placed = [v for v in placed if v.index.free_symbols & along]
     hits = [v for v in every if not set(placed).isdisjoint(ir.operands(v))]
     inner = any(isinstance(v, ir.Reduce | ir.Scan | ir.Sort) for v in every)
-    if inner or len(placed) != 1 or len(hits) != 1 or not reduced.numel.is_Integer:
+    if inner or len(placed) != 1 or len(hits) != 1 or not numel.is_Integer:
         return None
     (here,), (hit,) = placed, hits
     if not (isinstance(here, ir.IndexValue) and isinstance(hit, ir.Compute) and hit.op is Op.EQ):
         return None
     there = hit.args[hit.args[0] is here]
-    whole = [e.var for e in reduced.entries if e.divisor == 1 and e.length == reduced.numel]
-    starts = (here.index - var for var in whole)
+    starts = (here.index - axis.var for axis in axes if axis.size == numel)
     start = next((s for s in starts if not s.free_symbols & along), None)
     if start is None or here.indirect or there is here:
         return None
@@ -70,11 +45,11 @@ def _summed(arg: ir.Value, reduced: Tile, builder: ir.Builder) -> ir.Value | Non
     def compute(op: Op, *args: ir.Value) -> ir.Value:
         return builder.compute(op, *args, dtype=arg.dtype)
 
-    ends = zip((Op.GE, Op.LT), (start, start + reduced.numel), strict=True)
+    ends = zip((Op.GE, Op.LT), (start, start + numel), strict=True)
     bounds = [(op, builder.index(end, there.dtype)) for op, end in ends]
     inside = [builder.compute(op, there, end, dtype=DType.BOOL) for op, end in bounds]
     found = builder.compute(Op.LOGICAL_AND, *inside, dtype=DType.BOOL)
     other = decided(False)
-    rest = compute(Op.MUL, other, builder.constant(int(reduced.numel) - 1, arg.dtype))
+    rest = compute(Op.MUL, other, builder.constant(int(numel) - 1, arg.dtype))
     total = compute(Op.ADD, compute(Op.WHERE, found, decided(True), other), rest)
     return compute(Op.ADD, total, builder.constant(0, arg.dtype))  # nothing but -0.0 comes to 0.0

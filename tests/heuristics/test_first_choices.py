@@ -1,0 +1,30 @@
+"""First choices that were fastest, or nearly, on an H200 (docs/measurements/tuning.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.heuristics.facts import Facts, Hint
+from harness.heuristics.registry import candidates
+from harness.target import H100, H200, Target
+from tests.heuristics.test_candidates import persistent, pointwise, reduction
+
+
+@pytest.mark.parametrize("target", [H100, H200], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    ("facts", "blocks", "warps"),
+    [
+        (pointwise(3145728, bytes=4 * 3145728, loads=1, stores=1), (2048,), 4),
+        (pointwise(65536, bytes=4 * 65536, stores=1), (1024,), 8),
+        (pointwise(6422528, bytes=8 * 6422528, loads=5, stores=1), (512,), 4),
+        (pointwise(6422528, bytes=12 * 6422528, loads=2, stores=1), (512,), 8),
+        (reduction(512, 12544, Hint.INNER, loads=1), (1, 2048), 8),
+        (reduction(512, 12544, Hint.INNER, loads=4), (1, 2048), 16),
+        (reduction(192, 25088, Hint.INNER, loads=1), (1, 2048), 32),
+        (persistent(1000, 64, Hint.OUTER, loads=6), (16, 64), 8),
+        (persistent(1000, 64, Hint.OUTER, loads=2), (2, 64), 1),
+    ],
+)
+def test_first_choices(facts: Facts, blocks: tuple[int, ...], warps: int, target: Target) -> None:
+    first = candidates(facts, target)[0]
+    assert (tuple(size for _, size in first.blocks), first.num_warps) == (blocks, warps)
