@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
+from recorded_tunings import every  # noqa: E402
 
 from harness.errors import CompileFailed, HarnessError  # noqa: E402
 from harness.graph.text import load  # noqa: E402
@@ -199,13 +200,13 @@ def nearest_first(space: Space, given: list[Config]) -> list[Config]:
     """Every allowed configuration, those fewest steps from one of ``given`` first."""
     points = [space.point(c) for c in given]
     if not points:
-        return list(space.every())
+        return list(every(space))
 
     def distance(config: Config) -> float:
         at = space.point(config)
         return min(math.dist(at, p) for p in points)
 
-    return sorted(space.every(), key=distance)
+    return sorted(every(space, given[0].options), key=distance)
 
 
 def tunings(

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.heuristics.facts import Config
 from harness.runtime.tune.search import Search
-from harness.runtime.tune.space import Space
+from harness.runtime.tune.space import STAGES, WARPS, Space
+
+
+def every(space: Space, options: tuple[tuple[str, int], ...] = ()) -> Iterator[Config]:
+    """Every configuration with ``options`` that ``space`` allows, in the order of the fields'
+    values."""
+    names = [name for name, _ in space.values]
+    for chosen in itertools.product(*(values for _, values in space.values)):
+        given = dict(zip(names, chosen, strict=True))
+        blocks = tuple((n, v) for n, v in given.items() if n not in (WARPS, STAGES))
+        config = Config(blocks, given[WARPS], given.get(STAGES, 1), options)
+        if space.allows(config):
+            yield config
 
 
 @dataclass(eq=False, slots=True)

@@ -23,7 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from recorded_tunings import Recorded, replay
+from recorded_tunings import Recorded, every, replay
 
 from harness.heuristics.facts import Config
 from harness.runtime.module import config_from_dict
@@ -46,7 +46,7 @@ class AtRandom(Search):
 
     def batches(self, space: Space, view: View) -> Iterator[list[Config]]:
         """One at a time."""
-        rest = [c for c in space.every() if not view.tried(c)]
+        rest = [c for c in every(space) if not view.tried(c)]
         random.Random(0).shuffle(rest)
         for config in rest:
             yield [config]

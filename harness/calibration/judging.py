@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from harness.calibration import record
-from harness.calibration.record import AGAIN, PLAIN, Cell, Mode, Share, Subject, slowed
+from harness.calibration.record import AGAIN, PLAIN, Calibration, Cell, Mode, Share, Subject, slowed
 from harness.measure.noise.controls import Session
 from harness.measure.noise.estimate import Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
@@ -31,16 +31,7 @@ GROUPS = 10
 IN_TURNS, TWO_RUNS = "in turns", "two runs"
 SIZES = ("long", "medium", "short")
 _CHANGED = (Verdict.SLOWER, Verdict.FASTER)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Both ways of comparing, what can be told of each kernel, and the noise found."""
-
-    modes: tuple[Mode, ...]
-    kernels: tuple[record.Detectable, ...]
-    noise: record.NoiseModel | None
-    medians: tuple[record.Medians, ...] = ()
+_PRIOR = "df kernels trend centre shortest longest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +44,14 @@ class _Kernel:
     truth: Mapping[float, float]
 
 
-def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> Judged:
-    """Everything that the cells of a calibration say. Kernels that no two processes have measured
-    are left out."""
+def judged(
+    start: Calibration, subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules
+) -> Calibration:
+    """``start`` with both ways of comparing, what can be told of each kernel, and the noise found.
+    Kernels that no two processes have measured are left out."""
     kernels = _kernels(subjects, cells)
     if not kernels:
-        return Judged((), (), None)
+        return start
     turns, _ = _table(IN_TURNS, kernels, {}, rules)
     apart, noise = _table(TWO_RUNS, kernels, {}, rules)
     modes = (_mode(IN_TURNS, kernels, turns, rules), _mode(TWO_RUNS, kernels, apart, rules))
@@ -74,9 +67,9 @@ def judged(subjects: Sequence[Subject], cells: Iterable[Cell], rules: Rules) -> 
         record.Medians(**name, ms=times.ms, errors=times.errors)
         for name, times in zip(names, plain, strict=True)
     )
-    p, session = noise.prior, (noise.session.variance, noise.session.absolute)
-    prior = (p.df, p.kernels, p.trend, p.centre, p.shortest, p.longest)
-    return Judged(modes, detectable, record.NoiseModel(*prior, *session), tuple(medians))
+    between = {"session": noise.session.variance, "absolute": noise.session.absolute}
+    model = record.NoiseModel(**fields(noise.prior, _PRIOR), **between)
+    return replace(start, modes=modes, kernels=detectable, noise=model, medians=tuple(medians))
 
 
 def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel]:
@@ -194,7 +187,7 @@ def detectable(
     """The smallest slowdown of a kernel of ``ms`` that comparing two runs of ``processes`` each
     finds with 95 % probability in a table of ``family`` kernels: runs of one session or,
     if that is more, such as ``days`` says how far they move a kernel, processes included."""
-    prior = Prior(model.df, model.kernels, model.trend, model.centre, model.shortest, model.longest)
+    prior = Prior(**fields(model, _PRIOR))
     between = model.session + model.absolute / ms**2
     variance = float(prior.variance(np.array([ms]))[0]) * 2 / max(1, processes) + between
     df = model.df + 2 * max(1, processes) - 2
@@ -210,7 +203,7 @@ class Detector:
     kernels of their duration show. Both halves of a calibration are one session: where earlier runs
     say what moves a kernel between two of them (``days``), it is that, if it is more."""
 
-    def __init__(self, calibration: record.Calibration, days: Session | None = None) -> None:
+    def __init__(self, calibration: Calibration, days: Session | None = None) -> None:
         self._days, self._noise, self._family = days, calibration.noise, len(calibration.kernels)
         self._rules = Rules(alpha=calibration.alpha, margin=calibration.margin)
         self._own: dict[str, float] = {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from harness.devices.job import Job
-from harness.errors import RecordError, UsageError
+from harness.errors import UsageError
 from harness.files import read_error, readable, write_atomically
 from harness.records.lines import Kept, known_version
 from harness.records.run import Machine, from_json, to_json
@@ -243,21 +243,14 @@ def load(path: Path) -> Calibration:
     """The calibration in the file at ``path``. Raises ``RecordError``."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
+        version = value.get("schema") if isinstance(value, dict) else None
+        if not isinstance(version, int):
+            raise ValueError("it has no schema version")
     except (OSError, ValueError) as error:
         remedy = "check its permissions, or remove it and calibrate again"
         raise read_error(path, error, "a calibration", remedy) from error
-    where = str(path)
-    version = value.get("schema") if isinstance(value, dict) else None
-    if not isinstance(version, int):
-        raise RecordError(
-            "a file is no calibration",
-            where,
-            got="no schema version",
-            expected="a file that harness calibrate wrote",
-            remedy="remove it and calibrate again",
-        )
-    known_version(version, SCHEMA_VERSION, "a calibration", where)
-    return from_json(Calibration, value, where)
+    known_version(version, SCHEMA_VERSION, "a calibration", str(path))
+    return from_json(Calibration, value, str(path))
 
 
 def newest(results: Path, machine: str, method: str) -> Calibration | None:

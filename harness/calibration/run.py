@@ -137,12 +137,10 @@ def conclude(
     ms = {cell.kernel: cell.ms for cell in cells if cell.ms}
     subjects = [replace(one, ms=ms.get(one.key, one.ms)) for one in subjects]
     names = {one.key: f"{one.graph}: {one.name}" for one in subjects}
-    verdicts = judged(subjects, cells, rules)
     broken = {cell.kernel: cell.reason for cell in cells if cell.reason and cell.kernel in names}
     measured = {(cell.process, cell.kernel) for cell in cells if not cell.reason}
     return replace(
-        start,
+        judged(start, subjects, cells, rules),
         complete=len(measured) >= start.processes * (len(subjects) - len(broken)),
-        **fields(verdicts, "modes kernels noise medians"),
         failed={names[key]: reason for key, reason in broken.items()},
     )

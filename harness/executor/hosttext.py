@@ -33,7 +33,8 @@ import sympy
 import torch
 
 from harness.errors import GraphError
-from harness.executor.layouts import Layout, Size
+from harness.executor.layouts import Layout
+from harness.ir.affine import Size
 from harness.ir.index import size_symbol
 from harness.ir.index_text import size_text
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-import sympy
 import torch
 
 from harness.graph.model import TensorType
 from harness.graph.replay import same_layout, torch_dtype
+from harness.ir.affine import Size, size_of
 from harness.ir.program import Buffer
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.host import Empty, Reinterpret
-
-Size: TypeAlias = "int | sympy.Expr"
 
 SPARE, MOST_WORKSPACES = -1, 16
 """In the place of a recording's number; and workspaces (of a megabyte) that recordings keep."""
@@ -32,8 +30,7 @@ class Layout:
     @classmethod
     def of(cls, recorded: Buffer | TensorType) -> Layout:
         """The layout that the graph recorded for a value."""
-        kinds = (recorded.shape, recorded.stride)
-        shape, stride = (tuple(int(n) if n.is_Integer else n for n in sizes) for sizes in kinds)
+        shape, stride = (tuple(map(size_of, sizes)) for sizes in (recorded.shape, recorded.stride))
         return cls(shape, stride, torch_dtype(recorded.dtype))
 
     @property

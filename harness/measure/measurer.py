@@ -14,7 +14,6 @@ from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.roofline import Roofline, bytes_written
 from harness.measure.timer.state import Reading
-from harness.records.run import one_line
 from harness.records.timing import Timer, Work
 from harness.records.trials import Trial, Tuned
 from harness.runtime import module as modules
@@ -82,44 +81,22 @@ class Measurer:
     ) -> Timing:
         """Tune and time one module, keeping one of ``earlier`` where none is faster; with
         ``config`` only time it, ``launches`` to a sample, both of which another process has found.
-        Raises ``CheckFailed`` with the reason for a kernel that cannot be timed; the memory it used
-        is given back either way."""
-        name = ""
-        args: modules.Arguments = []
+        Raises what loading, tuning and launching fail with."""
         self.readings()  # what was read before concerns another kernel
-        try:
-            loaded = self._load(module_text, self.cache)
-            name = loaded.name
-            args = loaded.get_args(device=self.device, seed=seed)
-            prepare = self._prepare(loaded)
-            trials: tuple[Trial, ...] = ()
-            if config is None:
-                tuner = self.tuner(module_text, Settings(earlier=earlier, room=free_room))
-                tuned = tuner.tune(args, self.timer, prepare)
-                config, trials = tuned.config, tuned.trials
-            samples = self.timer.measure(Work(prepare(config), args, launches), self.time_ms)
-            ms, moved = samples.median, loaded.bytes_moved
-            written = bytes_written(moved, args, loaded.outputs)
-            limit = self.roofline.limit(ms, moved, written, loaded.flops, loaded.tensor)
-            samples = replace(samples, copy_gbps=self.roofline.copy_gbps)
-            return Timing(config, samples, limit, trials, self.readings())
-        except HarnessError as error:
-            got = one_line(error)
-        except (RuntimeError, ValueError, TypeError) as error:
-            # torch and the driver report what they cannot run (out of memory, a bad
-            # launch) as RuntimeError; an emitted module's own mistake is one of these.
-            got = reason(error)
-        finally:
-            args = []
-            release(self.device)
-        # Only now: the error's traceback holds the arguments.
-        raise CheckFailed(
-            "a kernel could not be timed",
-            where=name,
-            got=got,
-            expected="at least one candidate that runs",
-            remedy="run the emitted module with --all-configs",
-        )
+        loaded = self._load(module_text, self.cache)
+        args = loaded.get_args(device=self.device, seed=seed)
+        prepare = self._prepare(loaded)
+        trials: tuple[Trial, ...] = ()
+        if config is None:
+            tuner = self.tuner(module_text, Settings(earlier=earlier, room=free_room))
+            tuned = tuner.tune(args, self.timer, prepare)
+            config, trials = tuned.config, tuned.trials
+        samples = self.timer.measure(Work(prepare(config), args, launches), self.time_ms)
+        ms, moved = samples.median, loaded.bytes_moved
+        written = bytes_written(moved, args, loaded.outputs)
+        limit = self.roofline.limit(ms, moved, written, loaded.flops, loaded.tensor)
+        samples = replace(samples, copy_gbps=self.roofline.copy_gbps)
+        return Timing(config, samples, limit, trials, self.readings())
 
     def tuner(
         self, module_text: str, settings: Settings | None = None, fresh: bool = False
@@ -134,14 +111,10 @@ class Measurer:
     def tune(
         self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0
     ) -> Tuned:
-        """Only tune; raises what tuning fails with. Memory is given back either way."""
+        """Only tune; raises what tuning fails with."""
         tuner = self.tuner(module_text, settings, fresh)
-        try:
-            args = tuner.loaded.get_args(device=self.device, seed=seed)
-            return tuner.tune(args, self.timer, self._prepare(tuner.loaded))
-        finally:
-            args = []
-            release(self.device)
+        args = tuner.loaded.get_args(device=self.device, seed=seed)
+        return tuner.tune(args, self.timer, self._prepare(tuner.loaded))
 
     def _prepare(self, loaded: modules.LoadedModule) -> Compiler:
         make = self.preparer or (lambda m: Compiler(m, self.target, self.cache, self.pool))

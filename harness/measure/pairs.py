@@ -164,13 +164,6 @@ def time_pairs(
 
 def _compile_jobs(pairs: Sequence[KernelPair], device: DeviceFacts) -> list[CompileJob]:
     """Every kernel once."""
-    wanted = dict.fromkeys(
-        (kernel.module_text, tuple((kernel.config or {}).items()))
-        for pair in pairs
-        for kernel in (*pair.a, *pair.b)
-        if not kernel.triton
-    )
-    return [
-        CompileJob(text, device.target, config_from_dict(dict(config)) if config else None)
-        for text, config in wanted
-    ]
+    every = (k for pair in pairs for k in (*pair.a, *pair.b) if not k.triton)
+    texts = ((k.module_text, config_from_dict(k.config) if k.config else None) for k in every)
+    return list(dict.fromkeys(CompileJob(text, device.target, config) for text, config in texts))

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from harness.errors import CompileFailed, HarnessError, InvalidProgram, reason
-from harness.files import write_atomically
+from harness.files import holds, write_atomically
 from harness.heuristics.facts import OPTIONS, Config, Facts
 from harness.heuristics.registry import candidates
 from harness.records import modules as stated
@@ -220,7 +220,7 @@ def load(text: str, cache: Path | None = None) -> LoadedModule:
     folder = process_folder() if cache is None else cache / "modules"
     path = folder / f"kernel_{text_hash(text)}.py"
     data = text.encode()
-    if not _holds(path, data):
+    if not holds(path, data):
         write_atomically(path, data)
     module = _execute(text, path)
     return LoadedModule(module, text, path, **_checked(module, path))
@@ -230,13 +230,6 @@ def keeping() -> Callable[[str, Path | None], LoadedModule]:
     """``load`` for who asks for modules again: the latest 256 stay, more than a session has in
     flight between looking up and timing."""
     return functools.lru_cache(256)(load)
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    try:
-        return path.read_bytes() == data
-    except OSError:
-        return False
 
 
 def _execute(text: str, path: Path) -> ModuleType:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import RecordError, UnknownName, UsageError, nearest
+from harness.errors import RecordError, UnknownName, UsageError, unknown
 from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
 from harness.ir.reach import grouped
@@ -107,29 +107,29 @@ def may_be_compiler(results: Path, name: str) -> bool:
     return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
 
 
-def _of_commit(results: Path, name: str, unknown: UsageError) -> Side:
-    """The runs of the commit that git calls ``name``. ``unknown``: why no run is called so, or that
+def _of_commit(results: Path, name: str, unclear: UsageError) -> Side:
+    """The runs of the commit that git calls ``name``. ``unclear``: why no run is called so, or that
     several are, which stands where they are not of one commit."""
     commit = resolve_commit(Path.cwd(), name)
-    several = not isinstance(unknown, UnknownName)
+    several = not isinstance(unclear, UnknownName)
     if several and not (commit and lookup.of_commit(results, commit)):
-        raise unknown
+        raise unclear
     if commit is None:
         raise UnknownName(
             "this is no run, commit, module file or compiler that is known here",
-            where=unknown.where,
+            where=unclear.where,
             got=name,
-            expected=unknown.expected or unknown.what,
+            expected=unclear.expected or unclear.what,
             remedy=f"{where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
             "harness compare harness inductor",
-        ) from unknown
+        ) from unclear
     found = lookup.of_commit(results, commit)
     if not found:
         raise UnknownName(
             "no run of this commit is recorded here",
             where=str(results),
             got=f"{name} = {commit[:12]}",
-            expected=unknown.expected,
+            expected=unclear.expected,
             remedy=f"measure it: harness run at that commit; without times: harness compare "
             f"--static {name} …",
         )
@@ -233,14 +233,10 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
         if regions:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
-        known = compilers(run)
-        raise UnknownName(
-            "the run has no regions of this compiler",
-            where=run.id,
-            got=compiler,
-            expected=", ".join(nearest(compiler, known) or known) or "a run made with --against",
-            remedy="measure it: harness run --against COMPILER; another run: --run RUN",
-        )
+        known = compilers(run) or ["a run made with --against"]
+        what = "the run has no regions of this compiler"
+        remedy = "measure it: harness run --against COMPILER; another run: --run RUN"
+        raise unknown(what, compiler, known, run.id, remedy, most=None)
     return Side(compiler, replace(run, graphs=tuple(graphs)), origin, compiler)
 
 

@@ -64,7 +64,6 @@ class Rule:
         return _turned(self.name, before, after, self.threshold, worse_up=self.worse_up)
 
 
-_Key = tuple[str, Config | None]
 Decided = tuple[Change, str]
 """What became of a figure, and the figure before and after."""
 
@@ -192,24 +191,22 @@ def _alike(match: Match) -> Match:
 def _compiled(matches: Sequence[Match], target: Target, compile_all: Compile) -> list[Match]:
     """The matches with the figures of a compile for ``target`` now; kernels that are equal on
     both sides, whose figures cannot differ, keep those they have."""
-    wanted: dict[_Key, CompileJob] = {}
+    wanted: dict[CompileJob, None] = {}
     for match in matches:
         ours, theirs = ([(k.code_hash, k.config) for k in side] for side in match.sides)
-        same = ours == theirs and all(kernel.module for kernel in match.a)
-        for kernel in () if same else match.kernels:
-            if kernel.module:
-                wanted[_key(kernel)] = CompileJob(kernel.module, target, _config(kernel))
-    answers = dict(zip(wanted, compile_all(list(wanted.values())), strict=True))
+        if ours != theirs or not all(kernel.module for kernel in match.a):
+            wanted |= dict.fromkeys(_job(k, target) for k in match.kernels if k.module)
+    answers = dict(zip(wanted, compile_all([*wanted]), strict=True))
 
     def known(kernels: Sequence[KernelRecord]) -> tuple[KernelRecord, ...]:
-        found = ((kernel, answers.get(_key(kernel))) for kernel in kernels)
+        found = ((kernel, answers.get(_job(kernel, target))) for kernel in kernels)
         return tuple(k if answer is None else _with_answer(k, answer) for k, answer in found)
 
     return [replace(match, a=known(match.a), b=known(match.b)) for match in matches]
 
 
-def _key(kernel: KernelRecord) -> _Key:
-    return kernel.module, _config(kernel)
+def _job(kernel: KernelRecord, target: Target) -> CompileJob:
+    return CompileJob(kernel.module, target, _config(kernel))
 
 
 def _config(kernel: KernelRecord) -> Config | None:
@@ -228,8 +225,8 @@ def with_figures(
     """``kernels`` with the figures of their binaries for ``target``, each in its configuration; one
     that does not compile has the reason and none."""
     bare = [replace(kernel, metrics={}, mix=None) for kernel in kernels]
-    jobs = [CompileJob(kernel.module, target, _config(kernel)) for kernel in bare]
-    return tuple(map(_with_answer, bare, compile_all(jobs)))
+    found = compile_all([_job(kernel, target) for kernel in bare])
+    return tuple(map(_with_answer, bare, found))
 
 
 def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:

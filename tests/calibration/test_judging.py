@@ -8,15 +8,18 @@ import sys
 
 import pytest
 
-from harness.calibration.judging import IN_TURNS, TWO_RUNS, Judged, detectable, judged, share
-from harness.calibration.record import AGAIN, PLAIN, Cell, Mode, slowed
+from harness.calibration.judging import IN_TURNS, TWO_RUNS, detectable, judged, share
+from harness.calibration.record import AGAIN, PLAIN, Calibration, Cell, Mode, slowed
 from harness.measure.noise.judge import Rules
+from harness.records import run
 from tests.calibration.simulation import Machine, measured
 
+START = Calibration("", "", run.Machine(""), "", "", "", "", 6, 0.004, 0.05, 0.01, complete=False)
 
-def of(machine: Machine, *levels: float) -> Judged:
+
+def of(machine: Machine, *levels: float) -> Calibration:
     subjects, cells = measured(machine)
-    return judged(subjects, [only(cell, *levels) for cell in cells], Rules())
+    return judged(START, subjects, [only(cell, *levels) for cell in cells], Rules())
 
 
 def only(cell: Cell, *levels: float) -> Cell:
@@ -26,7 +29,7 @@ def only(cell: Cell, *levels: float) -> Cell:
     return dataclasses.replace(cell, samples=samples)
 
 
-def mode(found: Judged, name: str) -> Mode:
+def mode(found: Calibration, name: str) -> Mode:
     return next(m for m in found.modes if m.name == name)
 
 
@@ -35,11 +38,11 @@ def power(found: Mode, size: str, level: float) -> float:
 
 
 @pytest.fixture(scope="module")
-def quiet() -> Judged:
+def quiet() -> Calibration:
     return of(Machine(), 0.01, 0.02, 0.05, 0.1)
 
 
-def test_an_honest_machine_gives_no_false_alarm(quiet: Judged) -> None:
+def test_an_honest_machine_gives_no_false_alarm(quiet: Calibration) -> None:
     for name in (IN_TURNS, TWO_RUNS):
         alarms = mode(quiet, name).false_alarms
         assert (alarms.found, alarms.kernels) == (0, 60)
@@ -51,7 +54,7 @@ def test_false_alarms_keep_to_the_stated_rate() -> None:
     tables = 0
     for seed in range(20):
         subjects, cells = measured(Machine(0.006, 0.002), kernels=40, processes=4, seed=seed)
-        found = judged(subjects, [only(cell) for cell in cells], Rules())
+        found = judged(START, subjects, [only(cell) for cell in cells], Rules())
         tables += sum(m.false_alarms.found > 0 for m in found.modes)
     assert tables <= 7
 
@@ -62,7 +65,7 @@ def test_a_machine_that_is_not_honest_is_found_out() -> None:
     assert found.alarmed[0].startswith("g: kernel_")
 
 
-def test_power_grows_with_what_is_injected(quiet: Judged) -> None:
+def test_power_grows_with_what_is_injected(quiet: Calibration) -> None:
     turns = mode(quiet, IN_TURNS)
     assert power(turns, "long", 0.02) == 1.0
     assert power(turns, "medium", 0.05) == 1.0
@@ -87,12 +90,12 @@ def test_a_deaf_machine_finds_nothing() -> None:
     assert all(p.effect == pytest.approx(0, abs=0.2) for p in found.power if p.size == "long")
 
 
-def test_the_timer_is_held_against_the_devices_clocks(quiet: Judged) -> None:
+def test_the_timer_is_held_against_the_devices_clocks(quiet: Calibration) -> None:
     effects = [p.effect for m in quiet.modes for p in m.power if p.level >= 0.02]
     assert effects == pytest.approx([1.0] * len(effects), abs=0.1)
 
 
-def test_what_is_said_to_be_detectable_is_detected(quiet: Judged) -> None:
+def test_what_is_said_to_be_detectable_is_detected(quiet: Calibration) -> None:
     """The stated change comes from a formula, power from injected slowdowns: they agree."""
     turns = mode(quiet, IN_TURNS)
     reach = [k.in_turns for k in quiet.kernels if k.ms > 0.05]
@@ -104,7 +107,7 @@ def test_what_is_said_to_be_detectable_is_detected(quiet: Judged) -> None:
     assert power(mode(loud, IN_TURNS), "long", 0.02) < 0.95
 
 
-def test_the_noise_model_gives_other_kernels_their_detectable_change(quiet: Judged) -> None:
+def test_the_noise_model_gives_other_kernels_their_detectable_change(quiet: Calibration) -> None:
     assert quiet.noise is not None
     rules = Rules()
     three = detectable(quiet.noise, 0.05, 3, 60, rules)
@@ -126,8 +129,8 @@ def test_levels_between_processes_bound_what_two_runs_can_tell() -> None:
         samples = {n: tuple(up * x for x in s) for n, s in cell.samples.items()}
         return dataclasses.replace(cell, samples=samples)
 
-    plain = judged(subjects, cells, Rules())
-    levels = judged(subjects, [jumped(cell) for cell in cells], Rules())
+    plain = judged(START, subjects, cells, Rules())
+    levels = judged(START, subjects, [jumped(cell) for cell in cells], Rules())
     assert all(k.blind is None for k in plain.kernels)
     near = [k for k in levels.kernels if k.key in ("k15", "k35")]
     for kernel in near:
@@ -140,9 +143,9 @@ def test_kernels_with_too_little_are_left_out() -> None:
     subjects, cells = measured(Machine(), kernels=20, processes=4)
     cells[0] = dataclasses.replace(cells[0], reason="out of memory", samples={})
     fewer = [only(c) for c in cells if not (c.kernel == "k1" and c.process > 0)]
-    found = judged(subjects, fewer, Rules())
+    found = judged(START, subjects, fewer, Rules())
     assert {k.key for k in found.kernels} == {f"k{n}" for n in range(2, 20)}
-    assert judged(subjects, [], Rules()) == Judged((), (), None)
+    assert judged(START, subjects, [], Rules()) == START
 
 
 def test_a_share_has_an_exact_interval() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -51,7 +51,6 @@ class Space:
     least_per_thread: int = 0
     most_per_thread: int = _MOST_PER_THREAD
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
-    options: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of(cls, loaded: LoadedModule, target: Target) -> Space:
@@ -80,8 +79,7 @@ class Space:
         values.append((STAGES, tuple(stages)))
         each = (-(-c.elements // (c.num_warps * target.warp_size)) for c in configs)
         most = max(_MOST_PER_THREAD, *each)
-        least, options = loaded.least_per_thread, configs[0].options
-        return cls(tuple(values), target.warp_size, least, most, sizes, options)
+        return cls(tuple(values), target.warp_size, loaded.least_per_thread, most, sizes)
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -132,16 +130,6 @@ class Space:
         at = values.index(given)
         low, high = max(0, at - radius), min(len(values), at + radius + 1)
         return [(index - at, values[index]) for index in range(low, high)]
-
-    def every(self) -> Iterator[Config]:
-        """Every allowed configuration, in the order of the fields' values."""
-        names = [name for name, _ in self.values]
-        for chosen in itertools.product(*(values for _, values in self.values)):
-            given = dict(zip(names, chosen, strict=True))
-            blocks = tuple((n, v) for n, v in given.items() if n not in (WARPS, STAGES))
-            config = Config(blocks, given[WARPS], given.get(STAGES, 1), self.options)
-            if self.allows(config):
-                yield config
 
     def point(self, config: Config) -> tuple[float, ...]:
         """Logarithms (base 2) of the free fields' values."""

@@ -31,7 +31,7 @@ from tests.runtime.fake_device import FakeDevice
 from tests.runtime.modules import with_configs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-from recorded_tunings import Recorded, replay
+from recorded_tunings import Recorded, every, replay
 
 START = Config((("XBLOCK", 512),), 4)
 
@@ -168,7 +168,7 @@ def test_what_the_text_fixes_stays_fixed(tmp_path: Path) -> None:
     loaded = with_configs(tmp_path, [first], category="per", points=points, extra=extra)
     space = Space.of(loaded, H100)
     assert space.free == ("num_warps",)
-    assert {c.blocks for c in space.every()} == {(("XBLOCK", 1), ("R0_BLOCK", 512))}
+    assert {c.blocks for c in every(space)} == {(("XBLOCK", 1), ("R0_BLOCK", 512))}
 
 
 def test_blocks_of_a_split_scan_fit_its_workspace(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_blocks_of_a_split_scan_fit_its_workspace(tmp_path: Path) -> None:
     extra = "PINNED = {'XBLOCK': 1}"
     points = {"x": 1, "r0_": 1 << 20}
     loaded = with_configs(tmp_path, [first], category="spl", points=points, extra=extra)
-    assert {c.block("R0_BLOCK") for c in Space.of(loaded, H100).every()} == {
+    assert {c.block("R0_BLOCK") for c in every(Space.of(loaded, H100))} == {
         LEAST_SCAN_BLOCK << k for k in range(5)
     }
 
@@ -186,9 +186,9 @@ def test_blocks_do_not_pass_what_masks_allow(tmp_path: Path) -> None:
     first = {"XBLOCK": 64, "YBLOCK": 16, "num_warps": 4, "num_stages": 1}
     points = {"x": 1 << 20, "y": 48}
     space = Space.of(with_configs(tmp_path, [first], points=points), H100)
-    assert max(c.block("XBLOCK") for c in space.every()) == 4096
-    assert max(c.block("YBLOCK") for c in space.every()) == 64
-    for c in space.every():
+    assert max(c.block("XBLOCK") for c in every(space)) == 4096
+    assert max(c.block("YBLOCK") for c in every(space)) == 64
+    for c in every(space):
         threads = 32 * c.num_warps
         elements = c.block("XBLOCK") * c.block("YBLOCK")
         assert threads <= 1024
@@ -198,7 +198,7 @@ def test_blocks_do_not_pass_what_masks_allow(tmp_path: Path) -> None:
 def test_fp8_kernels_keep_their_elements_per_thread(tmp_path: Path) -> None:
     first = {"XBLOCK": 1024, "num_warps": 4, "num_stages": 1}
     loaded = with_configs(tmp_path, [first], extra="LEAST_PER_THREAD = 4")
-    for c in Space.of(loaded, H100).every():
+    for c in every(Space.of(loaded, H100)):
         assert c.num_warps == 1 or c.block("XBLOCK") >= 4 * 32 * c.num_warps
 
 
