@@ -293,19 +293,16 @@ class GraphTimer:
         launch: Launch = functools.partial(work.launch, args)
         with contextlib.suppress(NotRecordable):
             launch = self.engine.record(launch)
-        return _Rough(self._single(launch), repeatable)
+        return _Rough(min(self.single(launch) for _ in range(_ROUGH)), repeatable)
 
-    def _single(self, launch: Launch) -> float:
-        """Milliseconds that one launch shows at best, the floor included."""
-        found = []
-        for _ in range(_ROUGH):
-            self.engine.flush()
-            self.engine.mark(0)
-            launch()
-            self.engine.mark(1)
-            self.engine.wait()
-            found.append(self.engine.elapsed_ms(0, 1))
-        return min(found)
+    def single(self, launch: Launch) -> float:
+        """Milliseconds that ``launch``, enqueued once, shows, the floor included."""
+        self.engine.flush()
+        self.engine.mark(0)
+        launch()
+        self.engine.mark(1)
+        self.engine.wait()
+        return self.engine.elapsed_ms(0, 1)
 
     def _net(self, ms: float) -> float:
         """What a further launch of a kernel adds to a sample, of which one shows ``ms``."""
