@@ -8,9 +8,6 @@ multiprocessor and per block from the CUDA programming guide, tables "Technical 
 compute capability" (8.0, 9.0, 10.0); multiprocessors, L2 and bandwidth from the data sheets and
 architecture papers of the boards (A100 SXM4 40 GB: 108, 40 MB, 1555 GB/s; H100 SXM5: 132, 50 MB,
 3.35 TB/s; H200: 132, 4.8 TB/s; B200: 148, 8 TB/s), L2 of H200 and B200 as the driver reports it.
-AMD's MI300X: 304 compute units, 64 kB of LDS each, 256 MB of Infinity Cache (what stands in front
-of memory here), 5.3 TB/s from its data sheet; 32 wavefronts of 64 lanes and 4 x 128 kB of vector
-registers a unit from the CDNA 3 instruction set guide.
 """
 
 from __future__ import annotations
@@ -43,10 +40,6 @@ A100 = Target("a100", "cuda", 80, 32, 108, 2048, 65536, 167936, 166912, 40 << 20
 H100 = Target("h100", "cuda", 90, 32, 132, 2048, 65536, 233472, 232448, 50 << 20, 3350.0)
 H200 = Target("h200", "cuda", 90, 32, 132, 2048, 65536, 233472, 232448, 60 << 20, 4800.0)
 B200 = Target("b200", "cuda", 100, 32, 148, 2048, 65536, 233472, 232448, 126 << 20, 8000.0)
-
-MI300X = Target("mi300x", "hip", 942, 64, 304, 2048, 131072, 65536, 65536, 256 << 20, 5300.0)
-"""A device whose waves have 64 lanes: the heuristics know it, the compiler's assembler and
-metrics do not, so it is not among ``TARGETS``."""
 
 TARGETS: dict[str, Target] = {
     **{target.name: target for target in (A100, H100, H200, B200)},

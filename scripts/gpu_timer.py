@@ -260,7 +260,7 @@ def compile_ahead(texts: list[str], target: Any, cache: Path, jobs: int) -> None
     from harness.runtime.module import load
 
     with CompilePool(jobs, cache) as pool:
-        pool.warm([CompileJob(t, target, load(t, cache / "modules").configs[0]) for t in texts])
+        pool.all([CompileJob(t, target, load(t, cache / "modules").configs[0]) for t in texts])
 
 
 def report(work: Path) -> None:

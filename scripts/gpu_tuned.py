@@ -96,7 +96,7 @@ class Bench:
         todo = {t: m for t, m in loaded.items() if t not in self.configs}
         tried = 1 if self.search is None else None
         jobs = [(text, config) for text, m in todo.items() for config in m.configs[:tried]]
-        self.pool.warm([CompileJob(text, self.target, config) for text, config in jobs])
+        self.pool.all([CompileJob(text, self.target, config) for text, config in jobs])
         for text, module in todo.items():
             self.configs[text] = module.configs[0]
             if self.search is None:

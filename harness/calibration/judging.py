@@ -67,8 +67,8 @@ def judged(
         record.Medians(**name, ms=times.ms, errors=times.errors)
         for name, times in zip(names, plain, strict=True)
     )
-    between = {"session": noise.session.variance, "absolute": noise.session.absolute}
-    model = record.NoiseModel(**fields(noise.prior, _PRIOR), **between)
+    known = fields(noise.prior, _PRIOR) | {"session": noise.session.variance}
+    model = record.NoiseModel(**known, absolute=noise.session.absolute)
     return replace(start, modes=modes, kernels=detectable, noise=model, medians=tuple(medians))
 
 

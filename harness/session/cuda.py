@@ -134,7 +134,7 @@ class CudaDevice(Closing):
 
     def compile(self, jobs: Sequence[CompileJob]) -> None:
         """Do ``jobs`` in parallel, in whichever thread."""
-        self._pool.warm(jobs)
+        self._pool.all(jobs)
 
     def check(self, module: EmittedModule) -> CheckResult:
         """Run with poisoned outputs and compare with plain torch in float64."""

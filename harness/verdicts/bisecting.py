@@ -303,19 +303,15 @@ class Environments:
             found = [{"error": one_line(error)}] * len(made.kernels)
         return tuple(_with(k, figures) for k, figures in zip(made.kernels, found, strict=True))
 
-    def timer(self) -> TimePairs:
+    def time(self, good: Made, other: Made, start: int, end: int) -> PairTimes:
         """Times both sides in processes of their own, one after the other in a random order, each
         in its configuration or its module's default."""
-
-        def time(good: Made, other: Made, start: int, end: int) -> Sequence[tuple[float, float]]:
-            found = []
-            for process in range(start, end):
-                order = -1 if random.Random(process).random() < 0.5 else 1
-                ms = [float(self._ask(side, "ms")["ms"]) for side in (good, other)[::order]]
-                found.append((ms[::order][0], ms[::order][1]))
-            return found
-
-        return time
+        found = []
+        for process in range(start, end):
+            order = -1 if random.Random(process).random() < 0.5 else 1
+            ms = [float(self._ask(side, "ms")["ms"]) for side in (good, other)[::order]]
+            found.append((ms[::order][0], ms[::order][1]))
+        return found
 
     def _ask(self, made: Made, wanted: str) -> dict[str, Any]:
         modules = [

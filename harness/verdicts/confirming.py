@@ -21,7 +21,7 @@ from harness.runtime.compile import binary
 from harness.runtime.module import config_from_dict
 from harness.table import plural
 from harness.target import H100, Target
-from harness.verdicts.bisecting import Made, TimePairs
+from harness.verdicts.bisecting import Made, PairTimes, TimePairs
 from harness.verdicts.causes import is_identical
 from harness.verdicts.comparing import Comparison, Measured, Side, assemble
 from harness.verdicts.pairing import Match, Pairing, named, pair
@@ -218,22 +218,20 @@ def pinned(time: TimePairs, recorded: GraphRecord) -> TimePairs:
     return lambda good, other, start, end: time(fitted(good), fitted(other), start, end)
 
 
-def pair_timer(cache: Path, jobs: int) -> TimePairs:
-    """What times a bisection's kernels on this GPU: every pair interleaved in fresh processes, each
-    in its configuration, else in its module's default."""
-
-    def time(good: Made, other: Made, start: int, end: int) -> list[tuple[float, float]]:
-        launches = [[k.launches for k in side.kernels] for side in (good, other)]
-        alone = launches[0] == launches[1] and len(launches[0]) == 1
-        chosen = [_timed_kernels(side.kernels, alone=alone) for side in (good, other)]
-        found = time_pairs([KernelPair(*chosen)], Effort(end - start, seed=start), cache, jobs)
-        if found.interrupted:
-            raise KeyboardInterrupt
-        if found.reasons[0]:
-            raise HarnessError("a kernel could not be timed", got=found.reasons[0])
-        return [(o.a.median, o.b.median) for o in _undisturbed(found.outcomes[0])]
-
-    return time
+def time_kernels(
+    cache: Path, jobs: int, good: Made, other: Made, start: int, end: int
+) -> PairTimes:
+    """``TimePairs`` on this GPU: every pair interleaved in fresh processes, each in its
+    configuration, else in its module's default."""
+    launches = [[k.launches for k in side.kernels] for side in (good, other)]
+    alone = launches[0] == launches[1] and len(launches[0]) == 1
+    chosen = [_timed_kernels(side.kernels, alone=alone) for side in (good, other)]
+    found = time_pairs([KernelPair(*chosen)], Effort(end - start, seed=start), cache, jobs)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    if found.reasons[0]:
+        raise HarnessError("a kernel could not be timed", got=found.reasons[0])
+    return [(o.a.median, o.b.median) for o in _undisturbed(found.outcomes[0])]
 
 
 def _measured(outcomes: Sequence[PairSamples]) -> Measured:

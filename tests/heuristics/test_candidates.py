@@ -24,8 +24,13 @@ from harness.heuristics.limits import (
 )
 from harness.heuristics.registry import RULES, by_rules, candidates, learnt
 from harness.runtime.grid import checked, tiled
-from harness.target import A100, B200, H100, H200, MI300X, Target
+from harness.target import A100, B200, H100, H200, Target
 
+MI300X = Target("mi300x", "hip", 942, 64, 304, 2048, 131072, 65536, 65536, 256 << 20, 5300.0)
+"""A device whose waves have 64 lanes: heuristics know it, the compiler's assembler and metrics do
+not. From AMD's data sheet: 304 compute units, 64 kB of LDS each, 256 MB of Infinity Cache (what
+stands in front of memory here), 5.3 TB/s; from the CDNA 3 instruction set guide 32 wavefronts of
+64 lanes and 4 x 128 kB of vector registers a unit."""
 TARGETS = (A100, H100, H200, B200, MI300X)
 NVIDIA = TARGETS[:4]
 

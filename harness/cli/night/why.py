@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -305,8 +306,8 @@ class _Bench:
         if not device.is_available():
             self.answer.note("no usable GPU here: finds commits that change the text, times none")
             return None
-        here = confirming.pair_timer(self.cache, self.answer.options.jobs)
-        time = self._others().timer() if self.elsewhere else here
+        here = functools.partial(confirming.time_kernels, self.cache, self.answer.options.jobs)
+        time: bisecting.TimePairs = self._others().time if self.elsewhere else here
         if recorded is not None:
             time = confirming.pinned(time, recorded)
         configs = recorded and [k.config for k in recorded.kernels]

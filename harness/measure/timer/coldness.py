@@ -92,14 +92,7 @@ def _replayed(timer: GraphTimer, read: Read, places: Sequence[torch.Tensor]) -> 
     """Milliseconds of one of the many reads of ``places`` in a row. The device is kept busy while
     a replay is enqueued, as under the timer: on a loaded host its start would count as reading."""
     engine = timer.engine
-    times = []
     replay = engine.record(lambda: [read(place) for place in places])
-    for _ in range(20):
-        engine.flush()
-        engine.mark(0)
-        replay()
-        engine.mark(1)
-        engine.wait()
-        times.append(engine.elapsed_ms(0, 1))
+    times = sorted(timer.single(replay) for _ in range(20))
     floor = engine.floor_ms - engine.launch_ms
-    return (sorted(times)[len(times) // 2] - floor) / len(places)
+    return (times[len(times) // 2] - floor) / len(places)

@@ -138,15 +138,6 @@ class _Subject:
     mhz: list[float | None] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rough:
-    """A work after its first launches: milliseconds of one, and whether launching it again
-    on what it left gives the same bytes."""
-
-    ms: float
-    repeatable: bool
-
-
 @dataclass(eq=False, slots=True)
 class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
@@ -257,17 +248,17 @@ class GraphTimer:
         """Works on the same arguments, on the same copies."""
         rough = {name: self._rough(work) for name, work in works.items()}
         args = next(iter(works.values())).args
-        repeatable = all(r.repeatable for r in rough.values())
-        quickest = min(r.ms for r in rough.values())
+        repeatable = all(again for _, again in rough.values())
+        quickest = min(ms for ms, _ in rough.values())
         # Others may need memory for what they return, and restoring much takes long.
         wide = repeatable and len(works) == 1
         given = [work.count for work in works.values() if work.count is not None]
         wanted = max(given) if given else self._wanted(quickest, width)
         count = self._fitting(wanted, quickest, set_bytes(args), wide)
         counts = dict.fromkeys(works, count)
-        for name in works:
-            if not given and self._net(rough[name].ms) > _ALIKE * self._net(quickest):
-                counts[name] = min(count, self._wanted(rough[name].ms, width))
+        for name, (ms, _) in rough.items():
+            if not given and self._net(ms) > _ALIKE * self._net(quickest):
+                counts[name] = min(count, self._wanted(ms, width))
         copies = copy(args, max(counts.values()))
         restored = None if repeatable else copies
         return {
@@ -281,8 +272,9 @@ class GraphTimer:
         except NotRecordable:
             return _Subject(enqueue, count, METHOD_DIRECT, restored)
 
-    def _rough(self, work: Work) -> _Rough:
-        """Load and try the kernel, on a copy. It is recorded for that, if it can be: for a
+    def _rough(self, work: Work) -> tuple[float, bool]:
+        """Load and try the kernel, on a copy: milliseconds of one launch, and whether launching it
+        again on what it left gives the same bytes. It is recorded for that, if it can be: for a
         function of many launches the device would wait for the host."""
         copies = copy(work.args, 1)
         args = copies.sets[0]
@@ -293,19 +285,16 @@ class GraphTimer:
         launch: Launch = functools.partial(work.launch, args)
         with contextlib.suppress(NotRecordable):
             launch = self.engine.record(launch)
-        return _Rough(self._single(launch), repeatable)
+        return min(self.single(launch) for _ in range(_ROUGH)), repeatable
 
-    def _single(self, launch: Launch) -> float:
-        """Milliseconds that one launch shows at best, the floor included."""
-        found = []
-        for _ in range(_ROUGH):
-            self.engine.flush()
-            self.engine.mark(0)
-            launch()
-            self.engine.mark(1)
-            self.engine.wait()
-            found.append(self.engine.elapsed_ms(0, 1))
-        return min(found)
+    def single(self, launch: Launch) -> float:
+        """Milliseconds that ``launch``, enqueued once, shows, the floor included."""
+        self.engine.flush()
+        self.engine.mark(0)
+        launch()
+        self.engine.mark(1)
+        self.engine.wait()
+        return self.engine.elapsed_ms(0, 1)
 
     def _net(self, ms: float) -> float:
         """What a further launch of a kernel adds to a sample, of which one shows ``ms``."""

@@ -31,7 +31,8 @@ class MetricsJob(Job):
 
 class CompilePool(Pool):
     """Compiles kernels in ``workers`` processes (``niceness``, ``host``: as of ``Device``). Answers
-    are ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of a kernel alone."""
+    are ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of a kernel alone; of
+    ``all`` and ``each``, which only compile for a later launch to find it, None or that."""
 
     def __init__(
         self,
@@ -87,11 +88,6 @@ class CompilePool(Pool):
             follow(len(found), len(jobs))
         return [found[index] for index in range(len(jobs))]
 
-    def warm(self, jobs: Sequence[CompileJob]) -> list[HarnessError | None]:
-        """Only compile, so that a later launch in another process finds the binary; None for
-        each kernel that compiled."""
-        return self.all(jobs)
-
 
 def compile_ahead(
     jobs: Sequence[CompileJob], workers: int, cache: Path, host: Host | None = None
@@ -99,7 +95,7 @@ def compile_ahead(
     """Compile kernels in parallel, on ``host`` (None: here), so that they are found in the cache.
     What fails here fails again, with its reason, when it is launched."""
     with CompilePool(min(workers, len(jobs)), cache, host=host) as pool:
-        pool.warm(jobs)
+        pool.all(jobs)
 
 
 def measure(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessError]:

@@ -73,7 +73,7 @@ class Compiler:
     def ahead(self, configs: Sequence[Config]) -> None:
         """Compile ``configs`` in parallel; nothing without a pool."""
         if self.pool is not None and len(configs) > 1:
-            self.pool.warm([CompileJob(self.loaded.text, self.target, c) for c in configs])
+            self.pool.all([CompileJob(self.loaded.text, self.target, c) for c in configs])
 
     def __call__(self, config: Config) -> Ready:
         """Compile and load one configuration. Raises ``CompileFailed``."""

@@ -154,7 +154,7 @@ def test_failures_stay_with_their_kernel(tmp_path: Path) -> None:
     texts = (emitted.POINTWISE, emitted.BROKEN, deadly, emitted.ROW_SUM)
     with CompilePool(1, tmp_path) as pool:
         found = pool.metrics([CompileJob(t, H100) for t in texts])
-        assert pool.warm([CompileJob(emitted.POINTWISE, H100)]) == [None]
+        assert pool.all([CompileJob(emitted.POINTWISE, H100)]) == [None]
     kinds = [type(one) for one in found]
     assert kinds == [StaticMetrics, CompileFailed, WorkerDied, StaticMetrics]
     assert "no_such_function" in str(found[1])
