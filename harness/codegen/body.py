@@ -240,6 +240,11 @@ class Body:
         if value.index.is_Integer and not value.indirect:
             return Var(str(int(value.index)), value.dtype, frozenset(), literal=True)
         text, tiles, _ = self._index(value.index, value.indirect, context)
+        literal = {symbol for symbol, at in value.indirect if self._at(at, context).literal}
+        if value.index.free_symbols <= literal:  # a place among literals is one
+            return self._assign(
+                value, context, materialised(Var(text, value.dtype, frozenset())), tiles
+            )
         return self._assign(
             value, context, f"{_operand(text)}.to({triton_type(value.dtype)})", tiles
         )
