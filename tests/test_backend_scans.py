@@ -155,3 +155,22 @@ def test_computed_numbers_that_are_equal_in_16_bits_are_ties(compiler: Compiler,
     # Of erf in float32, which a kernel has, no two are equal.
     x = torch.linspace(-2.7, -3.2, 35).half().view(1, 7, 5)
     _same([torch.compile(RANKING[name], backend=compiler)(x)], [RANKING[name](x)])
+
+
+def _rows_then_pieces(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x[::5].mean(1, keepdim=True).cumsum(-1).flatten()] * 3)
+
+
+def _columns_then_pieces(x: torch.Tensor) -> torch.Tensor:
+    sums = x[::5].cumsum(-1)
+    return torch.cat([sums.view(1, x.shape[1])] * 3)
+
+
+@pytest.mark.parametrize("function", [_rows_then_pieces, _columns_then_pieces])
+def test_a_size_that_the_result_knows_to_be_one(compiler: Compiler, function: Function) -> None:
+    """Of the operand it is ``(s + 4) // 5``: what is read stands where the result's index is."""
+    torch.compiler.reset()
+    x = torch.randn(4, 2)
+    got = torch.compile(function, backend=compiler, dynamic=True)(x)
+    assert not compiler.reports[-1].fallbacks
+    torch.testing.assert_close(got, function(x))

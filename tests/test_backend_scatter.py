@@ -292,3 +292,13 @@ def test_other_values_where_a_mask_says_are_as_in_eager_mode(
         torch.testing.assert_close(
             torch.compile(_put_by_mask, backend=compiler)(x, mask, value), wanted
         )
+
+
+def test_a_place_among_literals_is_a_literal(compiler: Compiler) -> None:
+    """``linspace`` counts from its end, and a ``gather`` at 0 of it knows every number."""
+
+    def losses(x: torch.Tensor) -> torch.Tensor:
+        found = (x - torch.linspace(-1, -1, 2)) ** 2
+        return found.gather(-1, torch.zeros_like(found, dtype=torch.int64))
+
+    _generated(compiler, losses, torch.tensor([0.5, 2.0]))

@@ -80,11 +80,12 @@ def _row(call: Call, dtype: DType | None, dim_at: int, default: int | None = Non
 
 
 def _along(call: Call, tensor: Tensor, dtype: DType | None, dim: int) -> _Row:
-    value, size = tensor.value, tensor.shape[dim] if tensor.rank else sympy.S.One
+    size = tensor.shape[dim] if tensor.rank else sympy.S.One
+    shape = call.result_type(0).shape  # which may know a size of one that the operand's leaves open
+    index = list(canonical(shape))
     if not is_one(size):
-        index = list(canonical(tensor.shape))
         index[dim] = inner_variable(0)
-        value = call.read(tensor, tuple(index), tensor.shape, (size,))
+    value = call.read(tensor, tuple(index), shape, (size,))
     ranked = call.rounded(value, tensor.dtype)
     return _Row(call, dim, size, ranked if dtype is None else call.scalar.cast(value, dtype))
 
