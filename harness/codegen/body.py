@@ -237,17 +237,12 @@ class Body:
                 return self.along(value, [self._at(a, context) for a in value.args])
 
     def _index_value(self, value: ir.IndexValue, context: Context) -> Var:
-        if value.index.is_Integer and not value.indirect:
-            return Var(str(int(value.index)), value.dtype, frozenset(), literal=True)
         text, tiles, _ = self._index(value.index, value.indirect, context)
         literal = {symbol for symbol, at in value.indirect if self._at(at, context).literal}
+        own = text if value.index.is_Integer else _operand(text)
         if value.index.free_symbols <= literal:  # a place among literals is one
-            return self._assign(
-                value, context, materialised(Var(text, value.dtype, frozenset())), tiles
-            )
-        return self._assign(
-            value, context, f"{_operand(text)}.to({triton_type(value.dtype)})", tiles
-        )
+            return Var(own, value.dtype, tiles, literal=True)
+        return self._assign(value, context, f"{own}.to({triton_type(value.dtype)})", tiles)
 
     def _compute(self, value: ir.Compute, context: Context) -> Var:
         args = [self._at(a, context) for a in value.args]
