@@ -94,8 +94,7 @@ def _crossed(graph: Graph) -> Collection[str]:
 
 @dataclass(slots=True)
 class Lowering:
-    """The state of lowering one graph. ``stored``: values that another size has buffers
-    for, so that their being few is no reason to recompute them."""
+    """The state of lowering one graph. ``stored``: values not to be recomputed for being few."""
 
     graph: Graph
     rules: Rules
@@ -325,13 +324,10 @@ class Lowering:
             return False
         demand = self.uses.demand[name]
         found = profile(tensor.value)
-        if oversized(found):
-            return True
-        if found.loads and name in self.uses.reread and found.ops:
+        if oversized(found) or (found.loads and found.ops and name in self.uses.reread):
             return True
         own = size_hint(kind.numel)
-        mutates = any(m.value == name for m in self.graph.mutations)
-        if demand.users > 1 and own > 1 and mutates:
+        if demand.users > 1 and own > 1 and any(m.value == name for m in self.graph.mutations):
             return True
         if name not in self.stored and few(found, own):
             return False
