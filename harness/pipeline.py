@@ -123,7 +123,7 @@ def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegi
 
 
 def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
-    program = state.run(LOWER, graph)
+    program = state.run(LOWER, graph, state.decisions)
     planned = (
         None if program is None else state.run(SCHEDULE, program, state.target, state.decisions)
     )

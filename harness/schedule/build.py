@@ -44,10 +44,13 @@ def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED)
     touched = [traffic(g.nests, g.internal) for g in drafts]
     order = launch_order(members, touched, facts)
     ordered = [drafts[k] for k in order]
-    in_place = reuse_in_place(program, ordered, [touched[k] for k in order])
+    used = [touched[k] for k in order]
+    in_place = reuse_in_place(program, ordered, used)
+    last = {name: n for n, one in enumerate(used) for name in one.reads}
+    later = [frozenset(b for b in one.reads if last[b] > n) for n, one in enumerate(used)]
     groups = tuple(
-        replace(g, name=f"g{n}", in_place=pairs)
-        for n, (g, pairs) in enumerate(zip(ordered, in_place, strict=True))
+        replace(g, name=f"g{n}", in_place=pairs, read_later=again)
+        for n, (g, pairs, again) in enumerate(zip(ordered, in_place, later, strict=True))
     )
     return Schedule(program, groups, rejections)
 
@@ -76,8 +79,6 @@ def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGrou
     arranged = arrange(kernel.candidate)
     nests = write(arranged)
     origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
-    known = kernel.members | (1 << min(nests)) - 1  # the kernel's nests, and those before
-    read = {b for n in nests for b in ir.buffers_read(facts.program.nests[n])}
     return FusedGroup(
         "",
         axes_of(arranged, False),
@@ -92,7 +93,6 @@ def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGrou
             s.buffer for n in bits(kernel.last_joined) for s in facts.program.nests[n].stores
         ),
         walked_axes(arranged),
-        frozenset(b for b in read if any(not known >> n & 1 for n in facts.readers[b])),
     )
 
 

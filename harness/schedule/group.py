@@ -55,7 +55,7 @@ class FusedGroup:
     over them for each of the others and of ``raxes``. ``in_place`` pairs (output buffer, input
     buffer whose memory it reuses). ``origins`` are graph node names in graph order. ``last_joined``
     are the buffers that one of the two kernels writes whose fusion was the last; empty for a single
-    nest. ``read_later`` are those that it reads and a nest after its first reads in another kernel.
+    nest. ``read_later`` are those that it reads and a kernel launched after it reads again.
     """
 
     name: str

@@ -15,8 +15,7 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.text import loads
-from harness.heuristics.limits import next_power_of_two
-from harness.heuristics.mixed import STAGES
+from harness.heuristics.limits import STAGES, next_power_of_two
 from harness.heuristics.registry import candidates
 from harness.pipeline import compile_graph
 from harness.runtime.compile.static import CompileJob, measure

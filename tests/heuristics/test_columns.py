@@ -17,7 +17,8 @@ from harness.target import H200
         (8, 4096, 64, (64, 32, 4)),  # not fewer programs than run at once
         (1, 196608, 64, (64, 64, 4)),
         (1, 163840, 128, (64, 64, 4)),
-        (1, 196608, 192, (64, 32, 8)),
+        (1, 196608, 197, (64, 32, 8)),
+        (1, 196608, 256, (64, 32, 8)),
         (1, 49152, 392, (64, 32, 8)),
         (1, 24576, 1568, (64, 32, 8)),
         (1, 49152, 98, (32, 16, 4)),  # few points, and the last rows fill no block
@@ -30,7 +31,7 @@ def test_columns_that_are_stored_too(
     facts = Facts(Family.REDUCTION, sizes, Hint.OUTER, loads=2, reductions=1, loops=1, full=True)
     best = candidates(replace(facts, fixed_blocks=(("YBLOCK", 1),) * (strips > 1)), H200)[0]
     assert (best.block("XBLOCK"), best.block("R0_BLOCK"), best.num_warps) == first
-    assert best.block("STAGES") == (3 if strips > 1 or rows >= 192 else 1)
+    assert best.block("STAGES") == (3 if strips > 1 or rows >= 256 else 1)
 
 
 @pytest.mark.parametrize(

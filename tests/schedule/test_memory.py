@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from harness.ir.nodes import ReduceKind
+from pathlib import Path
+
+from harness.graph.text import load
+from harness.ir.nodes import ReduceKind, buffers_read
 from harness.ir.ops import Op
+from harness.pipeline import compile_graph
 from harness.schedule import schedule
 from harness.schedule.memory import peak_bytes
 from harness.target import H100
@@ -96,3 +100,19 @@ def test_launch_order_frees_early() -> None:
     made = schedule(program, H100)
     assert peak_bytes(made) < 3 * 512 * 512 * 4
     assert_same(program, made)
+
+
+def test_what_a_kernel_launched_later_reads_again() -> None:
+    """Two nests of a kernel may stand around one of another kernel, which is launched first."""
+    graphs = Path(__file__).parents[2] / "suites" / "graphs"
+    around = 0
+    for region in compile_graph(load(graphs / "convnext_backward.py"), H100).regions:
+        read = [
+            {b for nest in launch.group.nests for b in buffers_read(nest)} - launch.group.internal
+            for launch in region.launches
+        ]
+        for number, launch in enumerate(region.launches):
+            again = read[number] & set().union(*read[number + 1 :])
+            assert launch.group.read_later == again, (region.region.name, launch.group.name)
+            around += bool(read[number] & set().union(*read[:number]) - again)
+    assert around > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.decisions import UNDECIDED, Decisions
 from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import Lowering, analyse
 from harness.graph.lowering.operators import RULES
@@ -13,11 +14,11 @@ from harness.ir.program import Program
 __all__ = ["lower", "supports", "supports_node"]
 
 
-def lower(graph: Graph, name: str | None = None) -> Program:
-    """The program of ``graph``, called ``name`` (the graph's own name if not given). Every buffer
-    holds one value of the graph and is called after it. Raises ``UnsupportedOperator`` with the
-    node, its source line and a remedy."""
-    return Lowering(graph, RULES, analyse(graph, RULES)).run(name or graph.name)
+def lower(graph: Graph, decisions: Decisions = UNDECIDED) -> Program:
+    """The program of ``graph``. Every buffer holds one value of the graph and is called after it.
+    What kernels of ``decisions`` store is not recomputed for being small. Raises
+    ``UnsupportedOperator`` with the node, its source line and a remedy."""
+    return Lowering(graph, RULES, analyse(graph, RULES), decisions.kernels).run()
 
 
 def supports(op: str) -> bool:

@@ -53,6 +53,11 @@ def oversized(found: Profile) -> bool:
     return len(found.loads) > MOST_LOADS or found.ops > MOST_OPS
 
 
+def few(found: Profile, numel: int) -> bool:
+    """Whether a kernel of its own costs more than computing so few elements again."""
+    return numel <= FEW_ELEMENTS and found.ops <= FEW_OPS and not (found.short or found.long)
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """How a value is used: by how many users, and how often they evaluate an element in
@@ -70,14 +75,10 @@ def worth_storing(
     ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
     choice is the one that costs less if no two users share a kernel (if they do, both are
     nearly free). Values made from nothing are recomputed unless that takes long. Special
-    functions of a broadcast value count once per user: kernels keep it unbroadcast. One
-    number is always recomputed, as are few of few operations: a kernel of its own costs more.
+    functions of a broadcast value count once per user: kernels keep it unbroadcast.
     """
     users = demand.users
-    plain = found.ops <= FEW_OPS and not (found.short or found.long)
-    if numel <= 1 or (plain and numel <= FEW_ELEMENTS):
-        return False
-    if not found.loads and not found.long:
+    if numel <= 1 or not (found.loads or found.long):
         return False
     if users <= 1 and (not found.long or demand.evaluations < 8):
         return False

@@ -9,7 +9,7 @@ import sympy
 
 from harness.graph.bounds import index_bounds
 from harness.graph.lowering.context import Context
-from harness.graph.lowering.cost import Demand, oversized, profile, worth_storing
+from harness.graph.lowering.cost import Demand, few, oversized, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
@@ -94,11 +94,12 @@ def _crossed(graph: Graph) -> Collection[str]:
 
 @dataclass(slots=True)
 class Lowering:
-    """The state of lowering one graph."""
+    """The state of lowering one graph. ``stored``: values not to be recomputed for being few."""
 
     graph: Graph
     rules: Rules
     uses: Uses
+    stored: Collection[str] = ()
     context: Context = field(default_factory=Context)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     several: dict[str, tuple[Result | None, ...]] = field(default_factory=dict)
@@ -121,7 +122,7 @@ class Lowering:
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
         self.context.crossed = _crossed(self.graph)
 
-    def run(self, name: str) -> Program:
+    def run(self) -> Program:
         """Lower everything."""
         for given in self.graph.inputs:
             kind = given.type
@@ -136,11 +137,9 @@ class Lowering:
             )
         for node in self.uses.live:
             self._lower_node(node)
-        outputs = [self._output(n) for n in self.graph.outputs if n is not None]
-        mutated = self._mutate()
-        return Program(
-            name, tuple(self.buffers.values()), tuple(self.maker.nests), tuple(outputs), mutated
-        )
+        outputs = tuple(self._output(n) for n in self.graph.outputs if n is not None)
+        mutated, buffers = self._mutate(), tuple(self.buffers.values())
+        return Program(self.graph.name, buffers, tuple(self.maker.nests), outputs, mutated)
 
     def resolve(self, name: str) -> str:
         """The value that ``name`` is another name of."""
@@ -325,14 +324,13 @@ class Lowering:
             return False
         demand = self.uses.demand[name]
         found = profile(tensor.value)
-        if oversized(found):
-            return True
-        if found.loads and name in self.uses.reread and found.ops:
+        if oversized(found) or (found.loads and found.ops and name in self.uses.reread):
             return True
         own = size_hint(kind.numel)
-        mutates = any(m.value == name for m in self.graph.mutations)
-        if demand.users > 1 and own > 1 and mutates:
+        if demand.users > 1 and own > 1 and any(m.value == name for m in self.graph.mutations):
             return True
+        if name not in self.stored and few(found, own):
+            return False
         read = sum(
             min(self._extent(b), own) * self.buffers[b].dtype.itemsize
             for b in dict.fromkeys(load.buffer for load in found.loads)
