@@ -218,6 +218,26 @@ def test_operands_drawn_from_the_database_are_rejected_as_in_eager_mode(devices:
     assert [how for how, _ in found.values()].count(OUTCOMES[0]) > 10
 
 
+@pytest.mark.parametrize("name", ["floor_divide", "_chunk_cat"])
+def test_values_that_eager_mode_is_asked_with_reject_nothing(compiler: Compiler, name: str) -> None:
+    """Zeros to divide by, and lists of bools, which are masks among indices alone."""
+
+    def function(x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor) -> Any:
+        if name == "floor_divide":
+            return torch.floor_divide(x, y), torch.floor_divide(x, y[0])
+        return torch.ops.aten._chunk_cat.default([mask, mask], -1, 5)
+
+    mask = torch.rand(4, 3) > 0.5
+    assert differences(function, [torch.arange(-4, 8), torch.full((12,), 3), mask], compiler) == []
+
+
+def test_a_division_by_a_number_that_is_zero_is_rejected(compiler: Compiler) -> None:
+    compiled = torch.compile(lambda x: torch.floor_divide(x, 0), backend=compiler)
+    with pytest.raises(RuntimeError, match=r"^ZeroDivisionError"):
+        compiled(torch.tensor(3))
+    assert compiler.reports == []
+
+
 def test_what_eager_mode_does_before_it_raises_is_done(compiler: Compiler) -> None:
     """Arguments changed in place; and a result that nobody uses is computed all the same."""
 

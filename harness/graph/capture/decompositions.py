@@ -121,9 +121,7 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table.update(get_decompositions(packets))
     table.update(own_rules())
     table[_NORM] = get_decompositions([_NORM])[_NORM]
-    table.update(pooling_rules())
-    table.update(scattering_rules())
-    table.update(sorting_rules())
+    table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
     table = {op: r for op, r in table.items() if getattr(op, "overloadpacket", op) not in kept}
     table |= layout_rules(table)
@@ -149,9 +147,7 @@ def _asking(table: dict[Any, Any]) -> dict[Any, Callable[..., Any]]:
 
 
 def _packet(op: object) -> str:
-    if isinstance(op, torch._ops.OpOverload):
-        return op._schema.name
-    return str(op)
+    return op._schema.name if isinstance(op, torch._ops.OpOverload) else str(op)
 
 
 def spell_conversions(node: torch.fx.Node) -> None:
@@ -205,12 +201,13 @@ def ask_early(gm: fx.GraphModule) -> None:
 def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
     """What eager mode says if it raises for ``op`` of tensors like the ``given`` ones, on the same
     device; nothing if it does not, or cannot be asked. Where it raises for small sizes larger ones
-    decide. (How many elements a mask chooses is not known: there are none.)"""
+    decide. (How many elements a mask among indices chooses is not known: there are none.) What
+    divides by these zeros has taken their types: it is asked as elementwise operators are."""
     leaves = [one for one in tree_leaves(given) if isinstance(one, (Tensor, *_SYMBOLIC))]
     there = {"cpu", "cuda"} if torch.cuda.is_available() else {"cpu"}
     devices = (one.device.type for one in leaves if isinstance(one, Tensor))
-    lists = [one for one in given[0] if isinstance(one, list)]
-    masks = [one for one in tree_leaves(lists) if getattr(one, "dtype", 0) in _MASKS]
+    indices = given[0][1] if "Tensor?[]" in str(getattr(op, "_schema", "")) else None
+    masks = [one for one in tree_leaves(indices) if getattr(one, "dtype", 0) in _MASKS]
     error = ""
     if free_unbacked_symbols(leaves) or not there.issuperset(devices):
         return error
@@ -224,6 +221,8 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
             except torch.OutOfMemoryError:
                 return ""
             except (RuntimeError, TypeError, ValueError, IndexError) as raised:
+                if str(raised) == "ZeroDivisionError" and not elementwise:
+                    return _error(op, True, *given)
                 error = f"eager mode raises for {op}: {type(raised).__name__}: {raised}"
     return error
 

@@ -65,6 +65,23 @@ def test_what_follows_a_convolution_stays_channels_last() -> None:
     assert sum(n.target is aten.clone.default for n in made.graph.nodes) == 5
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int64])
+def test_a_bias_of_another_type_is_left_for_the_library_to_reject(
+    transposed: bool, dtype: torch.dtype
+) -> None:
+    def convolve(*operands: torch.Tensor) -> torch.Tensor:
+        ones, zeros = [1, 1, 1], [0, 0, 0]
+        return aten.convolution.default(*operands, ones, zeros, ones, transposed, zeros, 1)
+
+    given = (torch.rand(2, 3, 6, 6, 6), torch.rand(3, 3, 3, 3, 3), torch.ones(3, dtype=dtype))
+    made = traced(convolve, *given)
+    without_biases(made)
+    made.recompile()
+    with pytest.raises(RuntimeError, match=r"bias type .* should be the same"):
+        made(*given)
+
+
 def test_only_small_weights_wait_for_their_use() -> None:
     """What is laid out first lives until it is used, and large copies share no launch."""
 

@@ -59,6 +59,15 @@ def trained(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, **options: Any) -
         return y, torch.autograd.grad((y * weights).sum(), given)
 
 
+def test_a_bias_of_another_type_is_not_dropped() -> None:
+    def convolve(*operands: torch.Tensor) -> Any:
+        return torch.ops.aten.convolution.default(*operands, [1], [2], [1], False, [0], 2)
+
+    given = rows(2, 32, 13), rows(32, 16, 5)
+    assert targets(rewritten(convolve, *given, rows(32))) == MADE
+    assert targets(rewritten(convolve, *given, torch.ones(32))) == {aten.convolution.default}
+
+
 SIZES = {
     "as HuBERT's": (2, 13, 32, 32, 4, 8, 4),
     "one row": (1, 9, 16, 16, 2, 3, 1),

@@ -56,9 +56,10 @@ _Call = Callable[..., fx.Node]
 
 def without_biases(gm: fx.GraphModule) -> None:
     """Take biases out of convolutions, in place: a sum behind the call, and a sum over the output's
-    gradient for the bias's own."""
+    gradient for the bias's own. One of another type stays: the library rejects it."""
     for node in list(gm.graph.nodes):
-        if node.target is _FORWARD and node.args[2] is not None:
+        bias = node.args[2] if node.target is _FORWARD else None
+        if bias is not None and value(bias).dtype is value(node).dtype:
             _bias_behind(gm, node)
         elif node.target is _BACKWARD and node.args[10][2]:
             _bias_gradient_apart(gm, node)
@@ -111,8 +112,8 @@ def over_groups(gm: fx.GraphModule) -> None:
 
 
 def _gains(node: fx.Node) -> bool:
-    """Whether products are known to be the faster way; no bias is left by now."""
-    if node.target not in _OPERANDS:
+    """Whether products are known to be the faster way; a bias that is left is to be rejected."""
+    if node.target not in _OPERANDS or (node.target is _FORWARD and node.args[2] is not None):
         return False
     *given, x, w = (value(node.args[place]) for place in _OPERANDS[node.target])
     result = given[0] if given else value(node)
