@@ -316,14 +316,15 @@ class Body:
         branch = self._branches.pop(id(value), None)
         if branch is None:
             return self._assign(value, context, text, tiles)
-        whole = f"tl.full({self.frame.shape(tiles)}, {other}, {triton_type(value.dtype)})"
+        whole = materialised(constant_var(value.other), self.frame.shape(tiles))
         found = self._assign(value, context, whole, tiles)
         lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
         self.outer.lines += [f"if tl.max({condition}.to(tl.int32)) > 0:", *lines]
         return found
 
     def _other(self, constant: ir.Constant) -> str:
-        if constant.dtype in (DType.F32, DType.BOOL):
+        zero = constant.number == 0 and constant.dtype.compute is DType.F32
+        if zero or constant.dtype in (DType.F32, DType.BOOL):
             return literal_text(constant)
         return materialised(constant_var(constant))
 
