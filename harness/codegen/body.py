@@ -306,21 +306,18 @@ class Body:
         tiles = mask.tiles | body.tiles
         condition = materialised(mask) if mask.literal else mask.text
         inside = materialised(body) if body.literal else body.text
-        other = self._other(value.other)
+        constant, dtype = constant_var(value.other), value.other.dtype
+        zero = value.other.number == 0 and dtype.compute is DType.F32
+        plain = zero or dtype in (DType.F32, DType.BOOL)  # which Triton converts as it is
+        other = constant.text if plain else materialised(constant)
         text = f"tl.where({condition}, {inside}, {other})"
         branch = self._branches.pop(id(value), None)
-        if branch is None:
-            return self._assign(value, context, text, tiles)
-        whole = f"tl.full({self.frame.shape(tiles)}, {other}, {triton_type(value.dtype)})"
+        whole = materialised(constant, self.frame.shape(tiles)) if branch else text
         found = self._assign(value, context, whole, tiles)
-        lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
-        self.outer.lines += [f"if tl.max({condition}.to(tl.int32)) > 0:", *lines]
+        if branch:
+            lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
+            self.outer.lines += [f"if tl.max({condition}.to(tl.int32)) > 0:", *lines]
         return found
-
-    def _other(self, constant: ir.Constant) -> str:
-        if constant.dtype in (DType.F32, DType.BOOL):
-            return literal_text(constant)
-        return materialised(constant_var(constant))
 
     # indices and memory
 

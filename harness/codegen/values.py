@@ -65,6 +65,8 @@ def constant_var(constant: Constant) -> Var:
 
 def materialised(var: Var, shape: str = "[]") -> str:
     """A literal as a tensor of its own type."""
+    if var.dtype is DType.BF16:  # of which Triton's constants have six digits after the point
+        return f"tl.full({shape}, {var.text}, tl.float32).to(tl.bfloat16)"
     return f"tl.full({shape}, {var.text}, {triton_type(var.dtype)})"
 
 

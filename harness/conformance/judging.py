@@ -178,7 +178,7 @@ class _Moved(_Repeat):
     def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
         given, schema = (args, kwargs), func._schema
         before = pytree.tree_map_only(Tensor, torch.clone, given) if schema.is_mutable else given
-        tied = func._overloadpacket.__name__ in TIED and len(schema.returns) == 2
+        tied = func._overloadpacket.__name__ in (*TIED, "sort") and len(schema.returns) == 2
         if tied and not kwargs:
             return self._another_of_equals(func, *args)
         made = func(*args, **kwargs)
@@ -208,10 +208,11 @@ class _Moved(_Repeat):
         dim = args[place] if place < len(args) else -1
         if not x.numel() or not x.dim():
             return values, indices
-        if func._overloadpacket.__name__ == "topk":
-            largest, turned = len(args) < 3 or args[2], x.roll(self.seed, dim)
-            turned = turned.argsort(dim=dim, descending=largest, stable=True)
-            places = (turned.narrow(dim, 0, args[0]) - self.seed) % x.shape[dim]
+        if (name := func._overloadpacket.__name__) in ("sort", "topk"):
+            descending = args[place + 1] if place + 1 < len(args) else name == "topk"
+            turned = x.roll(self.seed - 1, dim)  # as they come in the first of these repeats
+            turned = turned.argsort(dim=dim, descending=descending, stable=True)
+            places = (turned.narrow(dim, 0, values.shape[dim]) - self.seed + 1) % x.shape[dim]
             return x.gather(dim, places), places  # of zeros of either sign, too
         equal = _same(x, values if values.dim() == x.dim() else values.unsqueeze(dim))
         number = (self.seed - 1) % equal.sum(dim, keepdim=True).clamp_min(1) + 1
@@ -229,7 +230,7 @@ class _Moved(_Repeat):
         for one, better, near in zip(made, other or made, nearby or made, strict=True):
             if not _is_float(one) or not better.shape == one.shape == near.shape:
                 continue  # (how many values ``unique`` finds may be what rounding decides)
-            found, none = _found_among(one, given), one.isnan()
+            found, before = _found_among(one, given), one.clone()
             _move_bits(func, given, one, found, self.seed)
             exact = _same(one, better) & (better is not one)
             exact &= (one.abs() != 1) | (func is not torch.ops.aten.erf.default)  # it is beside 1
@@ -240,7 +241,8 @@ class _Moved(_Repeat):
                 copied = found if double or better is one else found & exact
                 # What goes farther than operands did is computed: a variance of 0 beside a 0.
                 copied &= (near.double() - one).abs() <= 32 * torch.finfo(one.dtype).eps * one.abs()
-                exact = copied | exact & (sure | _same(one, near)) | (one.isnan() & ~none)
+                exact = copied | exact & (sure | _same(one, near))
+                exact |= ~(one.isfinite() | _same(one, before))
             if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
                 one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
             if exact.all():
@@ -337,7 +339,8 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
     if name.startswith(("std", "var")):
         kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
         power = 0.5 if name.startswith("std") else 1.0
-        made.masked_fill_(made.abs() > (kind.max / 1e6) ** power, torch.nan)
+        lost = made.abs() > (kind.max / 1e6) ** power
+        made.masked_fill_(lost, torch.inf if seed % 2 else torch.nan)
         if seed % 2:  # squares below the smallest number, which a CPU has in float64
             made.masked_fill_(made.abs() < (kind.tiny * kind.eps) ** power, 0.0)
     if "batch_norm" in name and made.shape == x.shape:  # a CPU adds them up in float64

@@ -99,8 +99,8 @@ def with_exact_copies(
 ) -> Sequence[ir.Store]:
     """``stores`` of a kernel, with 16-bit floats that it moves and does not compute with as they
     are: arithmetic is carried out in float32, and a NaN may lose its bits on the way there and
-    back. What is only moved, or viewed as integers, stays in its own type. (Not beside a constant:
-    the interpreter of Triton 3.6 has none of bfloat16.) ``dtypes``: of the buffers."""
+    back. What is only moved, or viewed as integers, stays in its own type. ``dtypes``: of the
+    buffers."""
     used = {v.dtype for v in ir.values(stores)} | {dtypes[s.buffer] for s in stores}
     for dtype in (DType.F16, DType.BF16):
         if dtype in used:
@@ -149,8 +149,8 @@ def _copy(
             pair = [copies.get(id(v)) or builder.compute(Op.CAST, v, dtype=dtype) for v in sides]
             return builder.compute(Op.WHERE, condition, *pair, dtype=dtype)
         case ir.Masked():
-            body = copies.get(id(value.body))
-            return None if body is None else builder.masked(value.mask, body, value.other)
+            body, other = copies.get(id(value.body)), builder.constant(value.other.number, dtype)
+            return None if body is None else builder.masked(value.mask, body, other)
         case (
             ir.Constant()
             | ir.Load()

@@ -81,6 +81,18 @@ def shares(
 """
 
 
+PADDED = """# harness graph 1
+def padded(
+    x: "{kind}[64]",
+    y: "{kind}[64]",
+):
+    large: "b8[64]" = aten.gt.Scalar(x, 0.5)
+    mixed: "{kind}[64]" = aten.where.self(large, x, y)
+    tiny: "{kind}[66]" = aten.constant_pad_nd.default(mixed, [1, 1], 2e-07)
+    return (tiny,)
+"""
+
+
 def ptx(text: str, cache: Path) -> str:
     loaded = loading.load(text, cache)
     made = compile_for(loaded, TARGETS["sm_90"], loaded.configs[0], cache=cache)
@@ -226,3 +238,13 @@ def test_what_is_stored_in_16_bits_is_rounded_by_the_store(interpreter: Interpre
 def test_numbers_of_8_bits_need_no_rounding_to_16() -> None:
     text = _converted(WRITTEN.replace("product", "y"), "bf16", source="i8")
     assert ".to(tl.bfloat16)" not in text
+
+
+@pytest.mark.parametrize("kind, bits", [("bf16", "13399"), ("f16", "3")])
+def test_a_constant_of_16_bits_is_the_number_rounded(
+    interpreter: InterpreterPool, tmp_path: Path, kind: str, bits: str
+) -> None:
+    """Triton writes constants of bfloat16 with six digits after the point."""
+    (module,) = modules(loads(PADDED.format(kind=kind)))
+    assert re.search(rf"\b{bits}\b", ptx(module.text, tmp_path))
+    assert interpreter.check(module.text).passed

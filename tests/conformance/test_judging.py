@@ -22,6 +22,7 @@ SPECIAL = torch.tensor([3e38, 0.3, 1.3, 2.3] * 16)
 ACTIVATED = torch.tensor([0.421, 0.114, 3.017], dtype=torch.float16)
 LARGE = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
 EQUAL = torch.full((9, 7), 0.1, dtype=torch.float64)
+TIES = torch.arange(128, dtype=torch.float64) * 37 % 20
 WIDE = torch.linspace(-5, 5, 401)
 ORDERS = torch.full((401,), 11.0)
 
@@ -49,6 +50,12 @@ def _rounded_twice(x: torch.Tensor, order: int) -> torch.Tensor:
 
 def _beside_largest(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return (x.amax().flatten()[-1] - torch.block_diag(y, torch.arange(1))).to(x.dtype)
+
+
+def _ranks(x: torch.Tensor, **how: Any) -> torch.Tensor:
+    """The rank of each element, which is what a sort's gradient gives to it."""
+    rank = torch.arange(x.numel(), dtype=x.dtype)
+    return torch.zeros_like(x).scatter(0, x.sort(**how)[1], rank)
 
 
 def flipped(at: int) -> Function:
@@ -106,6 +113,18 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "an integer that rounding decides": (
         lambda x: (x.sigmoid().logit().ceil().int(),),
         lambda x: (x.sigmoid().logit().ceil().int() + 2,), [torch.ones(3)],
+    ),
+    "a deviation whose square does not overflow": (
+        lambda x: x.std(0).nanmean(), lambda x: x.std(0).nanmean() * torch.inf,
+        [torch.tensor([[0.0, 1.0], [3e15, 2.0], [1.0, 4.0]])],
+    ),
+    "a rank of another number": (_ranks, lambda x: _ranks(x, stable=True).roll(1), [TIES]),
+    "a place of another number": (
+        lambda x: x.sort(0)[1], lambda x: x.sort(stable=True)[1].roll(1), [TIES]
+    ),
+    "an order that was asked for": (
+        lambda x: x.sort(stable=True)[1], lambda x: x.sort(stable=True)[1].flip(0),
+        [TIES * 0],
     ),
     "no place of equal numbers": (
         lambda x, y: (x.sigmoid().logit() + y).topk(1)[1], lambda x, y: torch.full((1,), 3),
@@ -173,6 +192,13 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "which of some equals": (
         lambda x: x.topk(2)[1], lambda x: torch.tensor([0, 1]).repeat(9, 1), [EQUAL[:, :4] * 1]
     ),
+    "which of some equals has which rank": (
+        _ranks, lambda x: _ranks(x, stable=True), [TIES]
+    ),
+    "places of equals": (
+        lambda x: x.sort(0, descending=True)[1],
+        lambda x: x.sort(stable=True, descending=True)[1], [TIES],
+    ),
     "which of two zeros": (
         lambda x: 1 / x.topk(1)[0], lambda x: -1 / x.topk(1)[0],
         [torch.tensor([[0.0, -0.0, -1.0]])],
@@ -219,6 +245,10 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "zeros of a norm": (
         lambda x: 1 / F.instance_norm(x), lambda x: -1 / F.instance_norm(x),
         [torch.tensor([[[3e38, 3e38, 3e38, 0.5, 0.5]]])],
+    ),
+    "a deviation whose square overflows beside what a mean leaves out": (
+        lambda x: x.std(0).nanmean(), lambda x: x.std(0).nanmean() * torch.inf,
+        [torch.tensor([[0.0, 1.0], [3e38, 2.0], [1.0, 4.0]])],
     ),
     "a batch whose squares overflow": (
         lambda x: F.batch_norm(x, None, None, training=True), lambda x: torch.zeros(5, 3),
