@@ -107,3 +107,20 @@ def test_what_an_operator_comes_to_stays_in_float32(compiler: Compiler) -> None:
     torch.compile(function, backend=compiler)(torch.randn(8, 24).bfloat16())
     texts = [kernel.module.text for graph in compiler.compiled for kernel in graph.kernels]
     assert texts and not any(".to(tl.bfloat16)" in text for text in texts)
+
+
+@pytest.mark.parametrize("start", [4.3, -4.3])
+def test_integers_of_linspace_lie_between_integers(compiler: Compiler, start: float) -> None:
+    """Their ends are cut first (torch's own decomposition cuts the results alone)."""
+
+    def between(first: torch.Tensor, last: torch.Tensor) -> list[torch.Tensor]:
+        given = {"steps": 12, "dtype": torch.int64}
+        ends = (first, 0.0), (start, last), (first, last), (start, 0.9)
+        return [torch.linspace(*pair, **given) for pair in ends]
+
+    torch.compiler.reset()
+    args = torch.tensor(start), torch.tensor(0.9)
+    for got, wanted in zip(
+        torch.compile(between, backend=compiler)(*args), between(*args), strict=True
+    ):
+        assert torch.equal(got, wanted)

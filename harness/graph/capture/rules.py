@@ -63,6 +63,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             else NotImplemented
         ),
         _aten.ldexp.Tensor: ldexp,
+        **{
+            op: functools.partial(_linspace, rule)
+            for op, rule in get_decompositions([_aten.linspace]).items()
+        },
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
@@ -201,6 +205,17 @@ def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
     kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
     number = functools.partial(_aten.scalar_tensor, dtype=kind, device=x.device)
     return op(x, *(one if one is None else number(one) for one in given))
+
+
+def _linspace(
+    rule: Callable[..., Any], *ends_and_steps: Any, dtype: Any = None, **options: Any
+) -> Tensor:
+    """Integers lie between integers: the ends are cut first, as in eager mode."""
+    *ends, steps = ends_and_steps
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        ends = [one.long() if isinstance(one, Tensor) else one for one in ends]
+        ends = [int(one) if isinstance(one, float) else one for one in ends]
+    return rule(*ends, steps, dtype=dtype, **options)
 
 
 def _copied(view: Callable[..., Any]) -> Callable[..., Any]:

