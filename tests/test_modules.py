@@ -28,8 +28,11 @@ def library(compiler: Compiler) -> set[str]:
 
 
 def compare(got: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
+    """Rounding is relative to the largest number of the step: the gradient of a convolution's bias
+    before a batch norm is zero, summed from numbers that are not."""
+    largest = max(float(b.abs().max()) for b in wanted)
     for a, b in zip(got, wanted, strict=True):
-        torch.testing.assert_close(a, b, rtol=3e-4, atol=3e-5)
+        torch.testing.assert_close(a, b, rtol=3e-4, atol=4e-6 * max(1.0, largest))
 
 
 OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
