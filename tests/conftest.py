@@ -147,6 +147,14 @@ def _same_numbers(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _nothing_compiled() -> None:
+    """Whichever tests came before in this process: after eight versions of a function
+    ``torch.compile`` leaves it to eager mode, and after two sizes it takes sizes for unknown."""
+    if (dynamo := sys.modules.get("torch._dynamo")) is not None:
+        dynamo.reset()
+
+
+@pytest.fixture(autouse=True)
 def _memory_for_others(request: pytest.FixtureRequest) -> Iterator[None]:
     """Many tests start processes that need the GPU, whose memory this one must not keep."""
     if request.node.get_closest_marker("gpu") is None:
