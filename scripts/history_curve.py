@@ -1,5 +1,5 @@
 """What `harness changes`, asv and PELT find in histories against what they say wrongly, over their
-thresholds: the curve and the table of docs/measurements/verdicts.md, *Histories over thresholds*.
+thresholds: the curve and the table of docs/measurements/verdicts.md, *Over thresholds*.
 
 The same seeded histories as history_worlds.py: 50 series of 60 commits, steps of 5 % in a tenth.
 
