@@ -264,7 +264,7 @@ def draw(path: Path, picture: Path) -> None:
     for axis in list(axes.flat)[len(worlds) :]:
         axis.axis("off")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    figure.supxlabel("steps said that are none, per 100 steps that are")
+    figure.supxlabel("wrong steps reported, per 100 true steps")
     figure.supylabel("steps missed, %")
     figure.savefig(picture, metadata={"Date": None})
 
