@@ -17,7 +17,7 @@ import torch
 
 from harness import options
 from harness.devices.job import Context, Unusable
-from harness.errors import CompileFailed, HarnessError, NoDevice, reason
+from harness.errors import CompileFailed, HarnessError, NoDevice, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
@@ -31,6 +31,7 @@ from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import untuned
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
+from harness.runtime.interpret.interpreting import lacks_memory
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.autotune import Settings
@@ -135,7 +136,8 @@ def surviving(work: Callable[[], T]) -> T:
     except HarnessError as error:
         failed = error
     except (RuntimeError, ValueError, TypeError) as error:
-        failed = HarnessError("a kernel could not be timed", got=reason(error))
+        kind = OutOfMemory if lacks_memory(error) else HarnessError
+        failed = kind("a kernel could not be timed", got=reason(error))
     else:
         release("cuda")
         return found
