@@ -180,6 +180,7 @@ def _corpus(answer: Answer, suite: str, models: bool, coverage: bool) -> Report 
         captures = [c for c in selecting.captures(found, query) if is_chosen(only, c.name)]
         return report.captures_report(found, captures)
     chosen = [p for p in selecting.select(found, query) if is_chosen(only, p.name)]
+    answer.note_nothing_like(chosen, "pattern of the corpus")
     if coverage:
         from harness.graph.lowering.operators import RULES
 

@@ -47,7 +47,7 @@ class Score:
 class Standing:
     """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
     time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
-    weighted by time, ``failed`` how many patterns are wrong or have no time, ``mean`` the geometric
+    weighted by time, ``failed`` how many patterns have a kernel that failed, ``mean`` the geometric
     mean over the baseline's ratios, every pattern of the group alike."""
 
     group: str
@@ -141,7 +141,7 @@ def _standing(
     return Standing(
         group,
         len(mine),
-        len(mine) - len(times),
+        sum(graph.failed for graph in mine.values()),
         sum(weights[name] for name in times) / sum(weights.values()),
         sum(spent.values()),
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,

@@ -32,7 +32,7 @@ def test_what_a_reader_sees_of_the_corpus(harness, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     head, *rows, _, total = harness("list", "--suite", "corpus", "-v").out.splitlines()
     assert head.split()[0] == "name" and len(rows) == 200
-    assert "patterns (above the 200 heaviest, --csv and --json have all), from" in total
+    assert "patterns (above the first 200, --csv and --json have all), from" in total
     answer = harness("list", "--suite", "corpus", "--models", "-v")
     assert answer.out.split()[:3] == ["name", "family", "regions"]
     assert max(map(len, answer.out.splitlines())) <= 120
@@ -51,6 +51,13 @@ def test_what_a_reader_sees_of_the_corpus(harness, monkeypatch):
 def test_queries_that_make_no_sense(harness, arguments, said):
     answer = harness("list", *arguments)
     assert answer.status == 2 and said in answer.err
+
+
+def test_a_pattern_of_names_that_nothing_is_like_is_said(harness):
+    assert (
+        "no pattern of the corpus is like nosuch"
+        in harness("list", "--suite", "corpus", "-k", "nosuch").err
+    )
 
 
 def test_a_pattern_is_a_graph_like_any_other(harness):
