@@ -20,7 +20,7 @@ from harness.records.run import Run, fields
 from harness.report import output
 from harness.report.kernels import run_report
 from harness.report.output import Report
-from harness.table import Column, Fit, Row, Table, Text, columns, shorten
+from harness.table import Column, Fit, Row, Table, Text, columns, plural, shorten
 from harness.target import TARGETS
 
 
@@ -81,7 +81,7 @@ def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None) -> Repor
     known = {pattern.name for pattern in corpus.patterns}
     if lost := [graph.name for graph in run.graphs if graph.name not in known]:
         output.note(
-            f"{len(lost)} graphs take no part, the corpus lacks them: {', '.join(lost[:5])}"
+            f"left out, the corpus lacks {plural(len(lost), 'graph')}: {', '.join(lost[:5])}"
         )
     compilers = {row.compiler for graph in run.graphs for row in graph.regions}
     other: Run | str | None = baseline

@@ -85,6 +85,8 @@ def test_a_budget_says_what_it_leaves_out(harness):
     assert len(ran.json()["graphs"]) == 1
     assert "1 of " in ran.err and "are left out, 0 measured before" in ran.err
     assert harness("run", "--minutes", "1").status == 2
+    named = harness("run", "--suite", "corpus", "mul_add_0123456789", "--minutes", "1")
+    assert named.status == 2 and "--minutes picks the patterns" in named.err
 
 
 def keep(results, names, ms):
@@ -140,7 +142,7 @@ def test_a_sum_names_damaged_files_and_patterns_that_the_corpus_lacks(
     (row,) = summed.json()["groups"]
     assert row["patterns"] == 1
     assert str(path) in summed.err and "cannot be used" in summed.err
-    assert f"2 graphs take no part, the corpus lacks them: {lost}, add_0123456789" in summed.err
+    assert f"left out, the corpus lacks 2 graphs: {lost}, add_0123456789" in summed.err
 
 
 def test_a_damaged_file_is_named_and_the_rest_runs(harness, tmp_path, monkeypatch):

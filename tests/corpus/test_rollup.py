@@ -85,7 +85,7 @@ def test_wrong_kernels_and_wrong_compilers_take_no_part(corpus):
 
 
 def test_a_pattern_that_was_not_timed_has_not_failed(corpus):
-    """As on a machine without a GPU, or where its kernel's check lacks memory and its timing, too."""
+    """As without a GPU, or where its kernel's check lacks memory, and its timing too."""
     run = run_of(corpus, {corpus.patterns[0].name: 1.0})
     untimed = replace(run.graphs[0].kernels[0], ms=None, sets=())
     run = replace(run, graphs=(replace(run.graphs[0], kernels=(untimed,)),))
