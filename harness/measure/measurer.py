@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from harness.errors import HarnessError
+from harness.errors import CheckFailed, HarnessError, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.roofline import Roofline, bytes_written
@@ -19,7 +19,7 @@ from harness.records.trials import Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.runtime.interpret.interpreting import not_run, result
+from harness.runtime.interpret.interpreting import lacks_memory, result
 from harness.runtime.tune.autotune import CachingAutotuner, Compiler, Settings
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
@@ -62,8 +62,14 @@ class Measurer:
         except HarnessError:
             raise
         except Exception as error:
-            remedy = f"run the emitted module with --check; its text is in {loaded.path}"
-            raise not_run("a kernel could not be run", loaded.name, error, remedy) from error
+            kind = OutOfMemory if lacks_memory(error) else CheckFailed
+            raise kind(
+                "a kernel could not be run",
+                where=loaded.name,
+                got=reason(error),
+                expected="a kernel that runs to its end",
+                remedy=f"run the emitted module with --check; its text is in {loaded.path}",
+            ) from error
         return result(found, time.perf_counter() - began)
 
     def measure(

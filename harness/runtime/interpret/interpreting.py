@@ -140,7 +140,9 @@ class Interpreter:
         self, loaded: modules.LoadedModule, config: Config | None, error: Exception
     ) -> HarnessError:
         chosen = modules.config_dict(config or loaded.configs[0])
-        cause = _origin(error)
+        cause: BaseException = error
+        while cause.__cause__ is not None:  # one for each function within functions
+            cause = cause.__cause__
         if isinstance(cause, IndexError | AssertionError) and _OUT_OF_RANGE.search(str(cause)):
             return IndexOutOfRange(
                 "an index is out of range",
@@ -149,34 +151,20 @@ class Interpreter:
                 expected="indices within the tensor",
                 remedy="run the model without the backend: eager mode names the index",
             )
-        what, remedy = (
+        kind = OutOfMemory if lacks_memory(cause) else CheckFailed
+        return kind(
             "a kernel could not be run in the interpreter",
-            f"see its text in {loaded.path}",
+            where=f"{loaded.name} {chosen}",
+            got=reason(error),
+            expected="a kernel that runs to its end",
+            remedy=f"see its text in {loaded.path}",
         )
-        return not_run(what, f"{loaded.name} {chosen}", error, remedy)
 
 
-def not_run(what: str, where: str, error: Exception, remedy: str) -> HarnessError:
-    """``error``, with which a kernel or its reference ended: ``OutOfMemory`` where memory lacked,
-    else ``CheckFailed``, which says ``what`` and the ``remedy``."""
-    if lacks_memory(error):
-        free = "free memory (nvidia-smi lists what else uses a GPU), or take smaller sizes"
-        return OutOfMemory("there is too little memory", where, reason(_origin(error)), "", free)
-    return CheckFailed(what, where, reason(error), "a kernel that runs to its end", remedy)
-
-
-def lacks_memory(error: Exception) -> bool:
-    """Whether ``error`` began as an allocator's, of the device or of the host."""
-    origin = _origin(error)
+def lacks_memory(error: BaseException) -> bool:
+    """Whether ``error`` is an allocator's, of the device or of the host."""
     host = "DefaultCPUAllocator: can't allocate memory"  # torch has no type for it
-    return isinstance(origin, torch.OutOfMemoryError | MemoryError) or host in str(origin)
-
-
-def _origin(error: BaseException) -> BaseException:
-    """What caused it first: the interpreter adds an error for each function within functions."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or host in str(error)
 
 
 def result(found: dict[str, Any], seconds: float) -> CheckResult:
