@@ -91,10 +91,7 @@ def run(
     options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
-    suite = arguments.queried(suite, where, sample, seed)
-    if minutes is not None and names:
-        expected = "what to pick among as a query: --where 'name=mul_*'"
-        raise UsageError("--minutes picks the patterns", got=" ".join(names), expected=expected)
+    suite = arguments.queried(suite, where, sample, seed, names if minutes else ())
     if minutes is not None:
         names = _within(options, suite, minutes, processes, devices, bool(others))
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
