@@ -12,7 +12,7 @@ import typer
 from harness.cli.arguments import Sample, Seed, Suite, Where, queried
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import RecordError, UsageError, unknown
-from harness.graph.suite import Entry, load_suite
+from harness.graph.suite import load_suite
 from harness.history import index, lookup, store
 from harness.options import Options
 from harness.records.names import find, is_chosen
@@ -150,9 +150,20 @@ def list_(
     options = answer.options
     if runs:
         answer.recover()
-        answer.tell(_table(_runs(options), answer, "runs", _RUN_COLUMNS))
+        rows = [
+            {"run": Path(run.file).stem, "machine": run.gpu or run.machine}
+            | fields(run, "graphs kernels failed suite")
+            | {"file": str(options.results / run.file)}
+            for run in indexed(options.results).readable
+        ]
+        answer.tell(_table(rows, answer, "runs", _RUN_COLUMNS))
     elif targets:
-        answer.tell(_table(_targets(), answer, "targets", _TARGET_COLUMNS))
+        known = [
+            {"name": name, "device": target.name, "capability": f"{target.capability / 10:.1f}"}
+            | {"multiprocessors": target.multiprocessors, "gbps": target.memory_gbps}
+            for name, target in TARGETS.items()
+        ]
+        answer.tell(_table(known, answer, "targets", _TARGET_COLUMNS))
     else:
         suite = queried(suite, where, sample, seed)
         found = _corpus(answer, suite, models, coverage)
@@ -198,7 +209,9 @@ def _suite(options: Options, suite: str, answer: Answer) -> Report:
             if is_chosen(answer.only, name, entry.name)
         ]
         if graphs:
-            document.append({**_entry(entry.entry), "graphs": graphs})
+            known, named = asdict(entry.entry), {"real": "sizes", "small": "small_sizes"}
+            known |= {"dtype": entry.entry.dtype.short, "tags": list(entry.entry.tags)}
+            document.append({named.get(k, k): v for k, v in known.items()} | {"graphs": graphs})
     answer.note_nothing_like(document, "graph of the suite")
     rows: list[Row] = [
         {**{name: value for name, value in entry.items() if name != "graphs"}, **graph}
@@ -217,12 +230,6 @@ def _suite(options: Options, suite: str, answer: Answer) -> Report:
         return [*found, Text(), Text(total)]
 
     return Report(lines, lambda: {"suite": suite, "entries": document}, lambda: rows)
-
-
-def _entry(declared: Entry) -> dict[str, Any]:
-    named = {"real": "sizes", "small": "small_sizes"}
-    found = {named.get(name, name): value for name, value in asdict(declared).items()}
-    return {**found, "dtype": declared.dtype.short, "tags": list(declared.tags)}
 
 
 _RUN_COLUMNS = (
@@ -245,15 +252,6 @@ def _table(rows: Sequence[Row], answer: Answer, what: str, shown: tuple[Column, 
     return Report(
         lambda: [Table(shown, kept) if kept else Text(missing)], lambda: {what: kept}, lambda: kept
     )
-
-
-def _runs(options: Options) -> list[dict[str, Any]]:
-    return [
-        {"run": Path(run.file).stem, "machine": run.gpu or run.machine}
-        | fields(run, "graphs kernels failed suite")
-        | {"file": str(options.results / run.file)}
-        for run in indexed(options.results).readable
-    ]
 
 
 def indexed(results: Path) -> index.Index:
@@ -279,11 +277,3 @@ def require_runs(results: Path) -> index.Index:
     if not found.runs:
         raise lookup.no_runs(results)
     return found
-
-
-def _targets() -> list[dict[str, Any]]:
-    return [
-        {"name": name, "device": target.name, "capability": f"{target.capability / 10:.1f}"}
-        | {"multiprocessors": target.multiprocessors, "gbps": target.memory_gbps}
-        for name, target in TARGETS.items()
-    ]

@@ -72,13 +72,17 @@ class Gpu:
         limits = roofline.measure(timer)
         if timer.state is not None:
             timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
+        known = None
+        if self._cache is not None:
+            device = device_identity(torch.cuda.current_device())
+            known = TuningCache(self._cache / "tuned", device, self.notes.append)
         self._measurer = Measurer(
             self.target,
             timer,
             limits,
             self._cache,
             readings=tuple if timer.state is None else timer.state.take,
-            tuning_cache=self._tuning_cache(),
+            tuning_cache=known,
             table=_table(),
         )
         return DeviceFacts(self.target, machine, METHOD, limits)
@@ -89,12 +93,6 @@ class Gpu:
         if self._measurer is None:
             raise HarnessError("the device's bandwidths have not been measured")
         return self._measurer
-
-    def _tuning_cache(self) -> TuningCache | None:
-        if self._cache is None:
-            return None
-        device = device_identity(torch.cuda.current_device())
-        return TuningCache(self._cache / "tuned", device, self.notes.append)
 
 
 def _table() -> LookupTable | None:

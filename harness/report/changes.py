@@ -64,7 +64,11 @@ def changes_report(report: Report, known: History, metrics: Sequence[Metric]) ->
 
 def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterator[Block]:
     yield from (Text(_answer(report, known, metrics), wrapped=True), Text())
-    rows = [_row(change) for change in report.changes]
+    rows = [
+        {**_change_document(change), "red": change.regression, "suspected": bool(change.suspected)}
+        | fields(change.series.metric, "unit exact")
+        for change in report.changes
+    ]
     for title, verdict, worse in _SECTIONS:
         mine = [r for r in rows if r["verdict"] == verdict and worse in (None, r["suspected"])]
         if mine:
@@ -92,12 +96,6 @@ def verdict(change: Change) -> str:
     if change.recovered:
         return "undone"
     return "regression" if change.worse else "improvement"
-
-
-def _row(change: Change) -> dict[str, Any]:
-    metric = change.series.metric
-    more = {"unit": metric.unit, "exact": metric.exact, "suspected": bool(change.suspected)}
-    return {**_change_document(change), **more, "red": change.regression}
 
 
 def _where(row: Row) -> str:
