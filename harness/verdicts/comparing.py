@@ -343,10 +343,9 @@ def _pooled(a: Side, b: Side) -> list[str]:
 def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
     notes = [note for label, run in (("A", a), ("B", b)) for note in problems.limits(label, run)]
-    if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
-        notes.append(
-            "another GPU of the same kind: compare with harness confirm before blaming code"
-        )
+    boards = {run.machine.gpu_uuid for run in (a, b) if run.machine.gpu == a.machine.gpu} - {None}
+    if len(boards) > 1:
+        notes.append("another GPU of the same kind: harness confirm tells it from the code")
     if noise is None:
         bare = [side for side, run in (("A", a), ("B", b)) if not any(k.sets for k in run.kernels)]
         if bare:
