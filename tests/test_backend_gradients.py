@@ -44,20 +44,6 @@ def gradients(
     return [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
 
 
-def test_a_gradient_of_a_gradient_is_refused_in_the_words_of_aot_eager(devices: Devices) -> None:
-    """No backend of ``torch.compile`` has it: torch refuses before a graph is made."""
-    said = []
-    for backend in ("aot_eager", Compiler(devices=devices)):
-        torch.compiler.reset()
-        x = torch.randn(4, requires_grad=True)
-        made = torch.compile(lambda x: x.sin().sum(), backend=backend)(x)
-        (first,) = torch.autograd.grad(made, x, create_graph=True)
-        with pytest.raises(RuntimeError, match="double backward") as caught:
-            first.sum().backward()
-        said.append(str(caught.value))
-    assert said[0] == said[1]
-
-
 @pytest.mark.parametrize("most", [8, 2])
 def test_every_set_of_gradients(
     devices: Devices, most: int, monkeypatch: pytest.MonkeyPatch
