@@ -157,3 +157,30 @@ def test_derivatives_are_carried_forward(compiler: Compiler) -> None:
         value, derivative = forward_ad.unpack_dual(run(x, forward_ad.make_dual(w, slope)))
     torch.testing.assert_close(value, plain)
     torch.testing.assert_close(derivative, (x * w).cos() * x * slope)
+
+
+class Image(torch.Tensor):
+    """As torchvision has it: what is computed of it is a plain tensor."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():  # type: ignore[attr-defined]
+            made = function(*args, **(kwargs or {}))
+        return made.as_subclass(torch.Tensor) if isinstance(made, Image) else made
+
+
+def test_types_of_a_users_own(compiler: Compiler) -> None:
+    """aot_eager raises at the first call: it looks at all operators for those of users."""
+    model, image = nn.Conv2d(3, 4, 3), torch.randn(1, 3, 5, 5)
+    run = torch.compile(model, backend=compiler)
+    for _ in range(2):
+        made = run(image.as_subclass(Image))
+        assert type(made) is torch.Tensor
+        torch.testing.assert_close(made, model(image))
+    found = torch.autograd.grad(made.sum(), tuple(model.parameters()))
+    torch.testing.assert_close(
+        found, torch.autograd.grad(model(image).sum(), tuple(model.parameters()))
+    )
+    assert not compiler.eager

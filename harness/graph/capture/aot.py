@@ -255,7 +255,7 @@ def compile_joint(
         keep_inference_input_mutations=True,
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
-        return called.by(compiler(gm, inputs))
+        return called.by(compiler(gm, inputs), inputs)
 
 
 def _for_libraries(gm: fx.GraphModule) -> None:

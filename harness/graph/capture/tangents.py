@@ -7,7 +7,6 @@ is. Here a backward graph is compiled at its first call, for the gradients that 
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import itertools
@@ -19,6 +18,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch._dynamo import config as dynamo_config
+from torch._functorch import config as functorch_config
 from torch.autograd import forward_ad
 
 from harness.errors import HarnessError
@@ -31,7 +31,7 @@ _OTHERS = {_aten.mul.Tensor, torch.ops.prims.convert_element_type.default}
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
-_NODE = "CompiledFunctionBackward"
+_NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 _hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
@@ -52,7 +52,7 @@ class Called:
     _fixed: bool = False
     _once: str = ""  # why another run of ``gm`` would be another one
     _unread: set[int] = field(default_factory=set)  # inputs that no output depends on
-    _autocast: list[tuple[str, torch.dtype, bool]] = field(default_factory=list)
+    _autocast: list[tuple[Any, ...]] = field(default_factory=list)
     _kind: Any = ()  # of the nodes that calls make
     _places: dict[int, tuple[int, bool]] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
@@ -74,22 +74,24 @@ class Called:
             self._once = "calls graphs, or gradients of its own"
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
-        for kind in ("cpu", "cuda"):
-            how = (torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind))
-            self._autocast.append((kind, *how))
+        asked = (torch.get_autocast_dtype, torch.is_autocast_enabled)
+        self._autocast = [(kind, *(ask(kind) for ask in asked)) for kind in ("cpu", "cuda")]
         return note_gradients(joint, kept)
 
-    def by(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """``run``, which AOTAutograd made, with what it lacks."""
-        if dynamo_config.compiled_autograd:  # which reads backward graphs itself
-            return run
+    def by(self, run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+        """``run``, which AOTAutograd made for ``inputs``, with what it lacks."""
+        kinds = {type(one) for one in inputs if isinstance(one, torch.Tensor)}
+        if kinds - {torch.Tensor, torch.nn.Parameter} and hasattr(functorch_config, _CHECK):
+            run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
 
         def call(*args: Any) -> Any:
-            if forward_ad._current_level >= 0 and any(map(_is_dual, args)):
+            tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
+            if forward_ad._current_level >= 0 and any(_unpacked(t)[1] is not None for t in tensors):
                 self._say("derivatives in forward mode")
                 return self.gm(*args)
             outputs = run(*args)
-            if self._autocast and torch.is_grad_enabled():
+            # compiled autograd reads backward graphs itself
+            if self._autocast and not dynamo_config.compiled_autograd and torch.is_grad_enabled():
                 self._keep(args, outputs)
             return outputs
 
@@ -130,10 +132,10 @@ class Called:
             tangents = args[0] if isinstance(args[0], list) else args
             if all(tangent is None for tangent in tangents):
                 return (None,) * len(node.needs_input_grad)
-            given = node.given
+            wanted = node.given and torch.is_grad_enabled()
+            again = self._again(tangents, *node.given) if wanted else None
             if not torch._C._autograd._get_current_graph_task_keep_graph():
                 node.given = None
-            again = self._again(tangents, *given) if given and torch.is_grad_enabled() else None
             return again or backward(node, *args)
 
         return run
@@ -150,9 +152,8 @@ class Called:
         self._say(f"no gradients of gradients: it {once}" if once else "gradients of gradients")
         if once:
             return None
-        with contextlib.ExitStack() as stack:
-            for how in self._autocast:
-                stack.enter_context(torch.autocast(*how))
+        cpu, cuda = self._autocast
+        with torch.autocast(*cpu), torch.autocast(*cuda):
             # other tensors, so that no hook of theirs runs, and what is not read may change
             copies = (_aten.clone if n in self._unread else _aten.alias for n in range(len(args)))
             pairs = zip(copies, args, strict=True)
@@ -187,10 +188,6 @@ def _node(value: Any) -> Any:
 def _versions(values: Sequence[Any]) -> list[int]:
     """How often each tensor was changed in place (one of inference mode does not count that)."""
     return [0 if getattr(v, "is_inference", bool)() else getattr(v, "_version", 0) for v in values]
-
-
-def _is_dual(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and _unpacked(value).tangent is not None
 
 
 def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
