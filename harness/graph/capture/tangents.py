@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -141,7 +142,7 @@ class Called:
         return run
 
     def _again(
-        self, tangents: Sequence[Any], args: Sequence[Any], versions: Sequence[int]
+        self, tangents: Sequence[Any], args: Sequence[Any], versions: Sequence[float]
     ) -> tuple[Any, ...] | None:
         """Gradients of ``args`` that can be differentiated; None if ``gm`` cannot run again."""
         once, now = self._once, enumerate(_versions(args))
@@ -185,9 +186,13 @@ def _node(value: Any) -> Any:
     return getattr(_whole(value), "grad_fn", None)
 
 
-def _versions(values: Sequence[Any]) -> list[int]:
-    """How often each tensor was changed in place (one of inference mode does not count that)."""
-    return [0 if getattr(v, "is_inference", bool)() else getattr(v, "_version", 0) for v in values]
+def _versions(values: Sequence[Any]) -> list[float]:
+    """How often each tensor was changed in place; NaN where one of inference mode is among them,
+    which does not count that."""
+    try:
+        return [getattr(value, "_version", 0) for value in values]
+    except RuntimeError:
+        return [math.nan] * len(values)
 
 
 def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
