@@ -35,14 +35,11 @@ def _penalty(run: Any, model: nn.Module, shape: tuple[int, ...]) -> list[torch.T
     return [y, slope, *torch.autograd.grad(loss, (x, *model.parameters()))]
 
 
-DIFFERENTIABLE: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
-    "layers": (nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 1)), (5, 4)),
-    "statistics": (nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 8), nn.Tanh()), (5, 4)),
-    "a view": (nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Flatten(0)), (5, 4)),
-    "a convolution": (
-        nn.Sequential(nn.Conv2d(1, 3, 3), nn.LeakyReLU(), nn.Flatten()),
-        (2, 1, 4, 4),
-    ),
+DIFFERENTIABLE: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "layers": (lambda: nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU()), (5, 4)),
+    "statistics": (lambda: nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 8), nn.Tanh()), (5, 4)),
+    "a view": (lambda: nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Flatten(0)), (5, 4)),
+    "a convolution": (lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.LeakyReLU()), (2, 1, 4, 4)),
 }
 
 
@@ -52,7 +49,8 @@ def test_torch_computes_gradients_of_gradients(
     compiler: Compiler, name: str, dynamic: bool
 ) -> None:
     """Which no graph of AOTAutograd's has, and says so once."""
-    model, shape = DIFFERENTIABLE[name]
+    make, shape = DIFFERENTIABLE[name]
+    model = make()
     twin = copy.deepcopy(model)
     run = torch.compile(model, backend=compiler, dynamic=dynamic)
     with pytest.warns(FallbackWarning, match="gradients of gradients") as said:
