@@ -318,12 +318,14 @@ class Compiler:
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
         forward, backward, inference = (functools.partial(self._compile, k) for k in kinds)
+        tell = functools.partial(self._fall_back, "graph")
         try:
             eager_random = self.eager_random or settings.current().eager_random
             for_gpu = self.devices.is_gpu(device_of(gm, inputs))
-            return compile_joint(gm, inputs, forward, backward, inference, eager_random, for_gpu)
+            parts = (forward, backward, inference)
+            return compile_joint(gm, inputs, tell, *parts, eager_random, for_gpu)
         except Rejected as error:
-            return error.run(gm, functools.partial(self._fall_back, "graph"))
+            return error.run(gm, tell)
         except (FellBack, FallbackWarning, RestartAnalysis, NotForEverySize):
             raise
         except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced

@@ -50,6 +50,11 @@ def loop(x: torch.Tensor) -> torch.Tensor:
     return while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a.sin() + a), (zero, x + 1))[1] * 2
 
 
+def loop_from_a_constant(x: torch.Tensor) -> Any:
+    start = torch.tensor(0)  # an attribute of the graph, as the body is
+    return while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.cos() * 2), (start, x * 0.5))
+
+
 def recurrence(x: torch.Tensor) -> torch.Tensor:
     y = x * 2
     last, every = scan(lambda c, a: (c * 0.9 + a, (c + a).sin()), y[0].clone(), y)
@@ -66,6 +71,7 @@ CASES: dict[Function, dict[str, int]] = {
     nested: {"cond": 2},
     several: {"cond": 2},
     loop: {"while_loop": 1},
+    loop_from_a_constant: {"while_loop": 1},
     recurrence: {"scan": 1},
     attention: {"flex_attention": 1},
 }

@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._dynamo import config as dynamo_config
 from torch._dynamo.exc import RestartAnalysis
 from torch._functorch import aot_autograd, partitioners
 from torch._functorch import config as functorch_config
@@ -26,7 +25,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import CheckpointPolicy
 
-from harness.errors import CaptureFailed
+from harness.errors import CaptureFailed, HarnessError
 from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
@@ -201,6 +200,7 @@ def trace(
 def compile_joint(
     gm: fx.GraphModule,
     inputs: Sequence[Any],
+    tell: Callable[[HarnessError], None],
     forward: Callable[..., Any],
     backward: Callable[..., Any],
     inference: Callable[..., Any],
@@ -210,15 +210,15 @@ def compile_joint(
     """Hand a graph from ``torch.compile`` to AOTAutograd with one compiler per part.
 
     A compiler makes of a functional graph and its inputs a function of a list of arguments, which
-    it may empty. With ``eager_random`` torch draws all random numbers; ``for_gpu`` writes library
-    calls as a GPU's libraries run them best.
+    it may empty. ``tell`` is told what torch runs at a call. With ``eager_random`` torch draws all
+    random numbers; ``for_gpu`` writes library calls as a GPU's libraries run them best.
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
     for change in (ask_early, dense_masks, resampled, writes):
         change(gm)
     table = decompositions(eager_random, on_device=True) | _list_rules()
-    fixed = [False]  # whether gradients that do not exist are not made up
+    called = tangents.Called(gm, tell)
 
     def relaid(graph: fx.GraphModule) -> None:
         normalise(graph)
@@ -229,8 +229,7 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
-        differentiable = tangents.note_gradients(joint, options["num_fwd_outputs"])
-        fixed[0] = tangents.fixed(joint) and not dynamo_config.compiled_autograd
+        differentiable = called.look_at(joint, options["num_fwd_outputs"])
         relaid(joint)
         _recompute_random(joint)
         narrow_places(joint)
@@ -256,7 +255,7 @@ def compile_joint(
         keep_inference_input_mutations=True,
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
-        return tangents.given_alone(compiler(gm, inputs), lambda: fixed[0])
+        return called.by(compiler(gm, inputs), inputs)
 
 
 def _for_libraries(gm: fx.GraphModule) -> None:

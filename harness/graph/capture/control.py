@@ -64,7 +64,8 @@ def _bodies(gm: fx.GraphModule) -> Iterator[str]:
     """The names of graphs that ``gm`` runs on tensors."""
     for node in gm.graph.nodes:
         if is_control(node) and node.target.name() in _ON_TENSORS:
-            yield from (str(n.target) for n in node.all_input_nodes if n.op == "get_attr")
+            names = (str(n.target) for n in node.all_input_nodes if n.op == "get_attr")
+            yield from (n for n in names if isinstance(getattr(gm, n), fx.GraphModule))
 
 
 def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:

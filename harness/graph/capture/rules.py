@@ -82,7 +82,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
 
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
-    eager mode on a CPU rounds the statistics of a norm to the input's type, and lays out the
+    eager mode on a CPU rounds the statistics of a norm to its weight's type, and lays out the
     result of a batch norm, a roll and a shuffle of channels as it does that of a convolution."""
     log_sigmoid = _aten.log_sigmoid_forward.default
     packets = [getattr(_aten, name) for name in _LIKE_CONVOLUTIONS if hasattr(_aten, name)]
@@ -98,7 +98,10 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules[std_mean] = functools.partial(_with_lost_infinities, std_mean_rule)
     rules[_aten.var_mean.correction] = _var_mean
     rules[_aten.embedding_dense_backward.default] = _large_embedding_backward
-    return {**rules, _aten.native_layer_norm.default: _layer_norm_of_device}
+    rules[_aten.native_group_norm.default] = native_group_norm
+    rules[_aten.native_layer_norm.default] = native_layer_norm
+    norms = [op for op in rules if "norm" in op.name() and "backward" not in op.name()]
+    return rules | {op: functools.partial(_norm_of_device, rules[op]) for op in norms}
 
 
 def _var_mean(x: Tensor, *args: Any, **options: Any) -> Any:
@@ -140,10 +143,12 @@ def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     return (out, *rest) if rest else out
 
 
-def _layer_norm_of_device(x: Tensor, *args: Any) -> tuple[Tensor, Tensor, Tensor]:
-    out, mean, rstd = native_layer_norm(x, *args)
-    kept = x.dtype if x.device.type == "cpu" else mean.dtype
-    return out, mean.to(kept), rstd.to(kept)
+def _norm_of_device(rule: Callable[..., Any], x: Tensor, *args: Any) -> tuple[Tensor, ...]:
+    out, mean, rstd, *rest = rule(x, *args)
+    if x.device.type == "cpu":  # the type of the parameters, if it has any
+        kept = next((one.dtype for one in args if isinstance(one, Tensor)), x.dtype)
+        mean, rstd = mean.to(kept), rstd.to(kept)
+    return out, mean, rstd, *rest
 
 
 def vector_norm(

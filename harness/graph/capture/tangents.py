@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
+import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import fx
+from torch._dynamo import config as dynamo_config
+from torch._functorch import config as functorch_config
+from torch.autograd import forward_ad
 
+from harness.errors import HarnessError
+from harness.graph.capture.fx import source_of
 from harness.graph.model import DIFFERENTIABLE
 
 _aten = torch.ops.aten
@@ -24,43 +32,167 @@ _OTHERS = {_aten.mul.Tensor, torch.ops.prims.convert_element_type.default}
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
+_NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
+_hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
+_unpacked: Callable[..., Any] = forward_ad.unpack_dual
 
 
-def given_alone(run: Callable[..., Any], fixed: Callable[[], bool]) -> Callable[..., Any]:
-    """``run``, which AOTAutograd made, such that its backward graph gets None for gradients that do
-    not exist, if all sizes are ``fixed`` (known once ``run`` was called)."""
-    own: list[Any] = []  # the type of its nodes
+@dataclass(eq=False, slots=True)
+class Called:
+    """Calls of the graph ``gm`` from ``torch.compile``, once AOTAutograd has compiled it.
 
-    def run_alone(*args: Any) -> Any:
-        outputs = run(*args)
-        nodes: list[Any] = [getattr(output, "grad_fn", None) for output in outputs if fixed()]
+    The backward graph gets None for gradients that do not exist, if all sizes are known. What it
+    cannot give torch computes from ``gm``, and ``tell`` is told once: derivatives in forward mode,
+    and gradients that are to be differentiated, for which ``gm`` runs again.
+    """
+
+    gm: fx.GraphModule
+    tell: Callable[[HarnessError], None]
+    _fixed: bool = False
+    _once: str = ""  # why another run of ``gm`` would be another one
+    _unread: set[int] = field(default_factory=set)  # inputs that no output depends on
+    _autocast: list[tuple[Any, ...]] = field(default_factory=list)
+    _kind: Any = ()  # of the nodes that calls make
+    _places: dict[int, tuple[int, bool]] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
+
+    def look_at(self, joint: fx.GraphModule, kept: int) -> list[bool]:
+        """Note what calls need to know. Answers which of the ``kept`` outputs have a gradient."""
+        self._fixed = fixed(joint)
+        nodes: list[Any] = list(joint.graph.nodes)
+        read = {nodes[-1]}
+        for node in reversed(nodes):
+            read.update(node.all_input_nodes if node in read else ())
+        given = (node for node in nodes if node.op == "placeholder")
+        self._unread = {n for n, node in enumerate(given) if node not in read}
+        changed = any(hasattr(one, "mutated_input") for one in nodes[-1].meta["desc"])
+        changed |= any(n.target is _aten.copy_.default and n.args[0] in read for n in nodes)
+        tags = {tag for node in nodes for tag in getattr(node.target, "tags", ())}
+        calls = (node.target for node in self.gm.graph.nodes)
+        if any(isinstance(call, torch._ops.HigherOrderOperator) for call in calls):
+            self._once = "calls graphs, or gradients of its own"
+        elif changed or torch.Tag.nondeterministic_seeded in tags:
+            self._once = "changes what it reads" if changed else "draws random numbers"
+        asked = (torch.get_autocast_dtype, torch.is_autocast_enabled)
+        self._autocast = [(kind, *(ask(kind) for ask in asked)) for kind in ("cpu", "cuda")]
+        return note_gradients(joint, kept)
+
+    def by(self, run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+        """``run``, which AOTAutograd made for ``inputs``, with what it lacks."""
+        kinds = {type(one) for one in inputs if isinstance(one, torch.Tensor)}
+        if kinds - {torch.Tensor, torch.nn.Parameter} and hasattr(functorch_config, _CHECK):
+            run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
+
+        def call(*args: Any) -> Any:
+            tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
+            if forward_ad._current_level >= 0 and any(_unpacked(t)[1] is not None for t in tensors):
+                self._say("derivatives in forward mode")
+                return self.gm(*args)
+            outputs = run(*args)
+            # compiled autograd reads backward graphs itself
+            if self._autocast and not dynamo_config.compiled_autograd and torch.is_grad_enabled():
+                self._keep(args, outputs)
+            return outputs
+
+        return call
+
+    def _keep(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Have the node of a call keep what ``_again`` needs."""
+        nodes: list[Any] = list(map(_node, outputs))
+        if not self._kind:
+            earlier = set(map(_node, args))  # of other graphs, whose outputs this one may return
+            own = (n for n in nodes if type(n).__name__ == _NODE and n not in earlier)
+            self._meet(next(own, None), args, outputs)
         for node in nodes:
-            # but for the node of another graph, whose output this one was given and returns
-            is_new = not own and type(node).__name__ == "CompiledFunctionBackward"
-            if is_new and all(getattr(arg, "grad_fn", None) is not node for arg in args):
-                own.append(type(node))
-                function = type(node)._forward_cls
-                function.backward = staticmethod(_unless_nothing(function.backward))
-            if own and type(node) is own[0]:
-                node.set_materialize_grads(False)
+            if isinstance(node, self._kind) and not hasattr(node, "given"):
+                node.set_materialize_grads(not self._fixed)
+                node.given = ((), []) if self._once else (args, _versions(args))
                 break
-        return outputs
 
-    return run_alone
+    def _meet(self, node: Any, args: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Note which output each result of ``node`` is, or is what that is a view of."""
+        if node is None:
+            return
+        if len(node.needs_input_grad) != len(args):
+            self._once = self._once or "takes more than tensors"
+        self._kind, function = type(node), type(node)._forward_cls
+        function.backward = staticmethod(_hidden(self._backward(function.backward)))
+        function.metadata.bw_donated_idxs = []  # kernels leave what was saved as it is
+        for number, output in enumerate(outputs):
+            if _node(output) is node:
+                whole = _whole(output)
+                self._places[whole.output_nr] = (number, whole is not output)
+
+    def _backward(self, backward: Callable[..., Any]) -> Callable[..., Any]:
+        """The ``backward`` of a node, which without any gradient does not look at what it saved:
+        that may have been changed, at which torch raises."""
+
+        def run(node: Any, *args: Any) -> Any:
+            tangents = args[0] if isinstance(args[0], list) else args
+            if all(tangent is None for tangent in tangents):
+                return (None,) * len(node.needs_input_grad)
+            wanted = node.given and torch.is_grad_enabled()
+            again = self._again(tangents, *node.given) if wanted else None
+            if not torch._C._autograd._get_current_graph_task_keep_graph():
+                node.given = None
+            return again or backward(node, *args)
+
+        return run
+
+    def _again(
+        self, tangents: Sequence[Any], args: Sequence[Any], versions: Sequence[float]
+    ) -> tuple[Any, ...] | None:
+        """Gradients of ``args`` that can be differentiated; None if ``gm`` cannot run again."""
+        once, now = self._once, enumerate(_versions(args))
+        if any(version != versions[n] for n, version in now if n not in self._unread):
+            once = "has read what was changed since"
+        elif any(t is not None and n not in self._places for n, t in enumerate(tangents)):
+            once = once or "gives more than tensors"
+        self._say(f"no gradients of gradients: it {once}" if once else "gradients of gradients")
+        if once:
+            return None
+        cpu, cuda = self._autocast
+        with torch.autocast(*cpu), torch.autocast(*cuda):
+            # other tensors, so that no hook of theirs runs, and what is not read may change
+            copies = (_aten.clone if n in self._unread else _aten.alias for n in range(len(args)))
+            pairs = zip(copies, args, strict=True)
+            inputs = [copy(x) if isinstance(x, torch.Tensor) else x for copy, x in pairs]
+            outputs = self.gm(*inputs)
+        asked = [(*self._places[n], t) for n, t in enumerate(tangents) if t is not None]
+        roots = [_whole(outputs[n]) if view else outputs[n] for n, view, _ in asked]
+        graded = [getattr(x, "requires_grad", False) for x in inputs]
+        by, slopes = list(itertools.compress(inputs, graded)), [slope for *_, slope in asked]
+        found = iter(torch.autograd.grad(roots, by, slopes, create_graph=True, allow_unused=True))
+        return tuple(next(found) if has else None for has in graded)
+
+    def _say(self, what: str) -> None:
+        """Name the last operator's line, or that itself."""
+        calls = [node for node in self.gm.graph.nodes if node.op.startswith("call")][::-1]
+        where = next(filter(None, [*map(source_of, calls), *map(str, calls)]), "")
+        if what not in self._told:
+            self._told.add(what)
+            self.tell(HarnessError(what, where))
 
 
-def _unless_nothing(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """The ``backward`` of a node, which without any gradient does not look at what it saved: that
-    may have been changed, at which torch raises."""
+def _whole(output: Any) -> Any:
+    """What ``output`` is a view of, or itself: that is what a node made."""
+    base = getattr(output, "_base", None)
+    return output if base is None else base
 
-    def run(node: Any, *args: Any) -> Any:
-        given = args[0] if isinstance(args[0], list) else args
-        nothing = all(gradient is None for gradient in given)
-        return (None,) * len(node.needs_input_grad) if nothing else backward(node, *args)
 
-    return run
+def _node(value: Any) -> Any:
+    return getattr(_whole(value), "grad_fn", None)
+
+
+def _versions(values: Sequence[Any]) -> list[float]:
+    """How often each tensor was changed in place; NaN where one of inference mode is among them,
+    which does not count that."""
+    try:
+        return [getattr(value, "_version", 0) for value in values]
+    except RuntimeError:
+        return [math.nan] * len(values)
 
 
 def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
