@@ -7,16 +7,19 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import io
 import re
-import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 _ORIGIN = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re.MULTILINE)
 """Where a module came from, in the docstring of those that do not state it."""
 _DOCUMENTATION = re.compile(r'^\s*"""[^"\n]*"""\n', re.MULTILINE)
+_REMARK = re.compile(
+    r'''(?P<begins>(?<!\\\n)^[ \t]*)?(?:(?P<comment>\#[^\n]*)|[rRbBuUfF]{0,2}(?:
+    \"\"\"(?:[^\\]|\\.)*?\"\"\"|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))''',
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+"""A comment or a string, and whether it begins a line, as documentation does."""
 _JIT, _REFERENCE = "@triton.jit", "\ndef reference("
 
 
@@ -138,7 +141,7 @@ def code(text: str) -> str:
         end = text.find("\n\n\n", grid)
     bare = _DOCUMENTATION.sub("", text[start:end])
     if "#" in bare or '"""' in bare or "'''" in bare:
-        bare = _bare(text[start:end])
+        bare = _REMARK.sub(_without, text[start:end])
     types = _line(text, "SIGNATURE") + _line(text, "DIVISIBLE_BY_16")
     kernels = re.findall(rf"^{_JIT}\ndef (\w+)", text, re.MULTILINE)
     name = str(stated(text, "KERNEL") or (kernels or ["\0"])[-1])
@@ -152,22 +155,6 @@ def _line(text: str, name: str) -> str:
     return found[0] if found else ""
 
 
-def _bare(functions: str) -> str:
-    """``functions`` without comments and documentation."""
-    lines = functions.splitlines(keepends=True)
-    for (row, column), (last, end) in reversed(list(_remarks(functions))):
-        tail = lines[last - 1][end:]
-        lines[row - 1 : last] = [lines[row - 1][:column] + tail]
-    return "".join(lines)
-
-
-def _remarks(functions: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """From where to where a comment or a string that is a statement goes."""
-    begins = True
-    for token in tokenize.generate_tokens(io.StringIO(functions).readline):
-        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins):
-            yield token.start, token.end
-        if token.type != tokenize.COMMENT:
-            begins = token.type in (
-                tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT
-            )  # fmt: skip
+def _without(remark: re.Match[str]) -> str:
+    """What is left of a comment or a string."""
+    return remark["begins"] or "" if remark["comment"] or remark["begins"] is not None else remark[0]
