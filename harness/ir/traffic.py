@@ -38,35 +38,37 @@ class _Slice:
     high: int | None
 
 
+_Slices = dict[tuple[sympy.Expr, tuple[Axis, ...]], tuple[object, _Slice]]
+"""By index and axes; which buffer is accessed does not matter."""
+
+
 def bytes_moved(
-    reads: Iterable[Access], writes: Iterable[Access], sizes: Sizes | None = None
+    reads: Sequence[Access], writes: Sequence[Access], sizes: Sizes | None = None
+) -> tuple[int, int]:
+    """Bytes of all distinct elements read plus all distinct elements written; and of all distinct
+    elements, of which one that is read and written counts once. ``sizes`` gives unknown sizes; an
+    access whose size stays unknown counts nothing."""
+    known, slices = dict(sizes or {}), _Slices()
+    sides = (reads, writes, [*reads, *writes])
+    read, written, touched = (_side(side, known, slices) for side in sides)
+    return read + written, touched
+
+
+def distinct_elements(
+    accesses: Sequence[Access], sizes: Sizes | None = None, slices: _Slices | None = None
 ) -> int:
-    """Bytes of all distinct elements read plus all distinct elements written. ``sizes`` gives
-    unknown sizes; an access whose size stays unknown counts nothing."""
-    known = dict(sizes or {})
-    return _side(reads, known) + _side(writes, known)
-
-
-def bytes_touched(accesses: Iterable[Access], sizes: Sizes | None = None) -> int:
-    """Bytes of all distinct elements: one that is read and written counts once."""
-    return _side(accesses, dict(sizes or {}))
-
-
-def distinct_elements(accesses: Sequence[Access], sizes: Sizes | None = None) -> int:
     """Distinct elements that accesses to one buffer touch together. Equal accesses count once,
     different slices add up, overlapping ones no further than the span they cover together; the
-    storage is the limit."""
-    known = dict(sizes or {})
+    storage is the limit. ``slices`` are known for ``sizes``, and added to."""
+    known, slices = dict(sizes or {}), _Slices() if slices is None else slices
     found: dict[object, _Slice] = {}
     for access in accesses:
-        simplifier = Simplifier.of_axes(access.axes)
-        index = simplifier.simplify(access.index)
-        sized = tuple((a.var, a.size) for a in access.axes if a.var in index.free_symbols)
-        if (index, sized) not in found:
-            found[index, sized] = _measure(access, index, simplifier, known)
-    slices = list(found.values())
-    total = sum(s.count for s in slices)
-    spans = [(s.low, s.high) for s in slices]
+        key = access.index, access.axes
+        if key not in slices:
+            slices[key] = _sliced(*key, known)
+        found.setdefault(*slices[key])
+    total = sum(s.count for s in found.values())
+    spans = [(s.low, s.high) for s in found.values()]
     lows = [low for low, _ in spans if low is not None]
     highs = [high for _, high in spans if high is not None]
     if len(lows) == len(highs) == len(spans) and spans:
@@ -74,9 +76,9 @@ def distinct_elements(accesses: Sequence[Access], sizes: Sizes | None = None) ->
     return min(total, _storage(accesses[0].buffer, known))
 
 
-def _side(accesses: Iterable[Access], sizes: Sizes) -> int:
+def _side(accesses: Iterable[Access], sizes: Sizes, slices: _Slices) -> int:
     groups = grouped(accesses, lambda access: access.buffer.name).values()
-    return sum(distinct_elements(group, sizes) * group[0].buffer.dtype.itemsize for group in groups)
+    return sum(distinct_elements(g, sizes, slices) * g[0].buffer.dtype.itemsize for g in groups)
 
 
 def _storage(buffer: Buffer, sizes: Sizes) -> int:
@@ -96,8 +98,18 @@ def _number(expr: sympy.Expr | int, sizes: Sizes) -> int | None:
     return numeric(tidy(sympy.sympify(expr)), sizes)
 
 
-def _measure(access: Access, index: sympy.Expr, simplifier: Simplifier, sizes: Sizes) -> _Slice:
-    numbers = {a.var: _number(a.size, sizes) for a in access.axes}
+def _sliced(index: sympy.Expr, axes: Sequence[Axis], sizes: Sizes) -> tuple[object, _Slice]:
+    """What equals of another access to the same elements, and how many these are."""
+    simplifier = Simplifier.of_axes(axes)
+    index = simplifier.simplify(index)
+    sized = tuple((a.var, a.size) for a in axes if a.var in simplifier.free_symbols(index))
+    return (index, sized), _measure(index, axes, simplifier, sizes)
+
+
+def _measure(
+    index: sympy.Expr, axes: Sequence[Axis], simplifier: Simplifier, sizes: Sizes
+) -> _Slice:
+    numbers = {a.var: _number(a.size, sizes) for a in axes}
     if any(n is None for n in numbers.values()):
         return _Slice(0, 0, 0)
     extents = {v: n for v, n in numbers.items() if n is not None}

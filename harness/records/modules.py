@@ -15,8 +15,8 @@ _ORIGIN = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re
 """Where a module came from, in the docstring of those that do not state it."""
 _DOCUMENTATION = re.compile(r'^\s*"""[^"\n]*"""\n', re.MULTILINE)
 _REMARK = re.compile(
-    r'''(?P<begins>(?<!\\\n)^[ \t]*)?(?:(?P<comment>\#[^\n]*)|[rRbBuUfF]{0,2}(?:
-    \"\"\"(?:[^\\]|\\.)*?\"\"\"|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))''',
+    r"""(?P<begins>(?<!\\\n)^[ \t]*)?(?:(?P<comment>\#[^\n]*)|[rRbBuUfF]{0,2}(?:
+    \"\"\"(?:[^\\]|\\.)*?\"\"\"|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))""",
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
 """A comment or a string, and whether it begins a line, as documentation does."""
@@ -157,4 +157,6 @@ def _line(text: str, name: str) -> str:
 
 def _without(remark: re.Match[str]) -> str:
     """What is left of a comment or a string."""
-    return remark["begins"] or "" if remark["comment"] or remark["begins"] is not None else remark[0]
+    return (
+        remark["begins"] or "" if remark["comment"] or remark["begins"] is not None else remark[0]
+    )

@@ -31,7 +31,7 @@ from harness.ir.nodes import (
     values,
 )
 from harness.ir.program import Buffer, Program
-from harness.ir.traffic import bytes_moved, bytes_touched
+from harness.ir.traffic import bytes_moved
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
@@ -84,7 +84,7 @@ def plan(
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
-    touched = bytes_touched([*reads, *writes], assumed)
+    moved, touched = bytes_moved(reads, writes, assumed)
     longest = _longest(category, group, space, target, decisions)
     facts = _facts(category, space, segments, buffers, group, touched, longest)
     aligned = None if facts.chunked else _aligned(stores, group, tiles[-1], dtypes, facts)
@@ -114,7 +114,7 @@ def plan(
         sizes=sizes,
         index_dtype=_index_dtype(group, buffers),
         facts=facts,
-        bytes_moved=bytes_moved(reads, writes, assumed),
+        bytes_moved=moved,
         origins=group.origins,
         initial=initial,
         kept=kept,
