@@ -92,31 +92,39 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @functools.cache
-def template(name: str) -> jinja2.Template:
-    """The template of that file's name."""
-    made = jinja2.Environment(
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
+        auto_reload=False,
         autoescape=False,  # it is Python that is written
     )
-    return made.get_template(name)
+
+
+def template(name: str) -> jinja2.Template:
+    """The template of that file's name."""
+    return _environment().get_template(name)
 
 
 @functools.cache
 def _functions() -> dict[str, str]:
-    known = {"zeta": ZETA_TERMS, "temme": temme_terms(), "temme_from": TEMME_FROM}
-    text = template("functions.py.j2").render(**known)
-    each = re.split(r"\n\n(?=@triton)", text)
+    """The templates of this package's functions, by name."""
+    each = re.split(r"\n\n(?=@triton)", (_TEMPLATES / "functions.py.j2").read_text("utf-8"))
     return {re.findall(r"def (\w+)", one)[0]: one for one in each}
+
+
+@functools.cache
+def _function(name: str) -> str:
+    made = _environment().from_string(_functions()[name])
+    return made.render(zeta=ZETA_TERMS, temme=temme_terms, temme_from=TEMME_FROM)
 
 
 def functions_called(text: str) -> dict[str, str]:
     """Those of the functions of this package that the kernel's ``text`` calls, by name."""
-    known = _functions()
     names = set(re.findall(r"\b_\w+", text))
-    found = {name: known[name] for name in names & known.keys()}
+    found = {name: _function(name) for name in names & _functions().keys()}
     for name, kind, digits in re.findall(r"\b(_(exchange|gather)_(\d+))\b", text):
         count = int(digits)
         made = template(f"{kind}.py.j2")
