@@ -123,6 +123,7 @@ class _Reader:
         self.mutations: list[Mutation] = []
         self._values: dict[fx.Node, Arg] = {}
         self._mutated: dict[str, str] = {}
+        self._sources: dict[str, str] = {}
         self._is_backward = any(
             n.op == "placeholder" and "tangents" in str(n.target) for n in gm.graph.nodes
         )
@@ -171,15 +172,15 @@ class _Reader:
         if node.target is torch.ops.aten.copy_.default:
             self._mutation(node)
             return
-        name = self._name(node)
+        name, source = self._name(node), self._source(node)
         self.nodes.append(
             Node(
                 name=name,
                 op=op_name(self._target(node), node),
                 args=tuple(self._argument(a, node) for a in node.args),
                 kwargs=self._keywords(node),
-                type=_value_type(value, node),
-                source=source_of(node),
+                type=_value_type(value, source or str(node.target)),
+                source=source,
                 module=self._module(node),
             )
         )
@@ -297,7 +298,7 @@ class _Reader:
                 size = size_expr(value)
                 return int(size) if size.is_Integer else size
             case torch.dtype():
-                return dtype_of(value, source_of(node))
+                return dtype_of(value, self._source(node))
             case torch.memory_format() | torch.layout():
                 return Token(str(value).removeprefix("torch."))
             case torch.device():
@@ -322,6 +323,12 @@ class _Reader:
             got=type(value).__name__,
             expected="a tensor or a size",
         )
+
+    def _source(self, node: fx.Node) -> str:
+        trace = node.meta.get("stack_trace") or ""
+        if trace not in self._sources:  # of all that one line is taken apart into
+            self._sources[trace] = source_of(node)
+        return self._sources[trace]
 
     def _module(self, node: fx.Node) -> str:
         path = module_of(node)
@@ -357,12 +364,11 @@ def real_tensors() -> AbstractContextManager[Any]:
     return unset_fake_temporarily()
 
 
-def _value_type(value: object, node: fx.Node) -> ValueType:
+def _value_type(value: object, where: str) -> ValueType:
     match value:
         case torch.Tensor():
-            return tensor_type(value, source_of(node) or str(node.target))
+            return tensor_type(value, where)
         case list() | tuple():
-            where = source_of(node)
             return tuple(
                 tensor_type(v, where) if isinstance(v, torch.Tensor) else None for v in value
             )
