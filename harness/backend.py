@@ -59,6 +59,7 @@ from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
+from harness.runtime.collector import collector_paused
 from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -315,6 +316,7 @@ class Compiler:
             self._tell("sizes are compiled one by one", "graph", str(error))
             return Specialising(functools.partial(self._aot, gm))
 
+    @collector_paused()
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
         forward, backward, inference = (functools.partial(self._compile, k) for k in kinds)
@@ -330,6 +332,7 @@ class Compiler:
             self._fall_back("graph", error)
             return gm
 
+    @collector_paused()
     def _compile(
         self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:
