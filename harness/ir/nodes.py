@@ -269,7 +269,7 @@ def walk(roots: Iterable[Value], closed: Container[int] = ()) -> Iterator[Value]
     """Every value reachable from ``roots`` once, operands before users, without a look into those
     whose identities are ``closed``. Iterative."""
     done: set[int] = set()
-    stack: list[Value | None] = list(roots)[::-1]
+    stack = list[Value | None](reversed(list(roots)))
     while stack:
         value = stack.pop()
         if value is None:  # what the next is computed from has been given

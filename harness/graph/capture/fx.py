@@ -123,7 +123,7 @@ class _Reader:
         self.mutations: list[Mutation] = []
         self._values: dict[fx.Node, Arg] = {}
         self._mutated: dict[str, str] = {}
-        self._sources: dict[str, str] = {}
+        self._sources: dict[object, str] = {}
         self._is_backward = any(
             n.op == "placeholder" and "tangents" in str(n.target) for n in gm.graph.nodes
         )
@@ -255,9 +255,8 @@ class _Reader:
         constant = _scalar_value(value)
         kind = tensor_type(value)
         if constant is not None:
-            self.nodes.append(
-                Node(name, "aten.full.default", ((), constant), (("dtype", kind.dtype),), kind)
-            )
+            kwargs = (("dtype", kind.dtype),)
+            self.nodes.append(Node(name, "aten.full.default", ((), constant), kwargs, kind))
             return
         self.inputs.append(Input(name, kind, "buffer"))
         self.constants.append(value)
@@ -325,10 +324,8 @@ class _Reader:
         )
 
     def _source(self, node: fx.Node) -> str:
-        trace = node.meta.get("stack_trace") or ""
-        if trace not in self._sources:  # of all that one line is taken apart into
-            self._sources[trace] = source_of(node)
-        return self._sources[trace]
+        trace = node.meta.get("stack_trace")  # one for all that a line is taken apart into
+        return self._sources.get(trace) or self._sources.setdefault(trace, source_of(node))
 
     def _module(self, node: fx.Node) -> str:
         path = module_of(node)
@@ -369,9 +366,7 @@ def _value_type(value: object, where: str) -> ValueType:
         case torch.Tensor():
             return tensor_type(value, where)
         case list() | tuple():
-            return tuple(
-                tensor_type(v, where) if isinstance(v, torch.Tensor) else None for v in value
-            )
+            return tuple(tensor_type(v, where) if torch.is_tensor(v) else None for v in value)
         case _:
             return None
 
