@@ -59,11 +59,10 @@ from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
 from harness.records.timing import Timer
-from harness.runtime.collector import collector_paused
 from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.runtime.launch.host import on_device, raw_stream
+from harness.runtime.launch.host import collector_paused, on_device, raw_stream
 from harness.runtime.launch.observing import Asserted, Bandwidth, Traced
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings

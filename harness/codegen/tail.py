@@ -92,32 +92,29 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+def template(name: str) -> jinja2.Template:
+    """The template of that file's name."""
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
-        auto_reload=False,
         autoescape=False,  # it is Python that is written
     )
-
-
-def template(name: str) -> jinja2.Template:
-    """The template of that file's name."""
-    return _environment().get_template(name)
+    return made.get_template(name)
 
 
 @functools.cache
 def _functions() -> dict[str, str]:
-    """The templates of this package's functions, by name."""
+    """Templates by the names of the functions that they give."""
     each = re.split(r"\n\n(?=@triton)", (_TEMPLATES / "functions.py.j2").read_text("utf-8"))
     return {re.findall(r"def (\w+)", one)[0]: one for one in each}
 
 
 @functools.cache
 def _function(name: str) -> str:
-    made = _environment().from_string(_functions()[name])
+    text, strict = _functions()[name], jinja2.StrictUndefined
+    made = jinja2.Template(text, keep_trailing_newline=True, trim_blocks=True, undefined=strict)
     return made.render(zeta=ZETA_TERMS, temme=temme_terms, temme_from=TEMME_FROM)
 
 

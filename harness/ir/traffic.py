@@ -68,10 +68,9 @@ def distinct_elements(
             slices[key] = _sliced(*key, known)
         found.setdefault(*slices[key])
     total = sum(s.count for s in found.values())
-    spans = [(s.low, s.high) for s in found.values()]
-    lows = [low for low, _ in spans if low is not None]
-    highs = [high for _, high in spans if high is not None]
-    if len(lows) == len(highs) == len(spans) and spans:
+    lows = [s.low for s in found.values() if s.low is not None]
+    highs = [s.high for s in found.values() if s.high is not None]
+    if found and len(lows) == len(highs) == len(found):
         total = min(total, max(highs) - min(lows) + 1)
     return min(total, _storage(accesses[0].buffer, known))
 
@@ -83,15 +82,10 @@ def _side(accesses: Iterable[Access], sizes: Sizes, slices: _Slices) -> int:
 
 def _storage(buffer: Buffer, sizes: Sizes) -> int:
     """Elements the buffer really has: an expanded dimension has one."""
-    extent = _number(buffer.extent, sizes)
-    stored = 1
-    for size, stride in zip(buffer.shape, buffer.stride, strict=True):
-        if stride != 0:
-            number = _number(size, sizes)
-            if number is None:
-                return 0
-            stored *= number
-    return 0 if extent is None else max(0, min(extent, stored))
+    moving = (n for n, step in zip(buffer.shape, buffer.stride, strict=True) if step != 0)
+    numbers = [_number(n, sizes) for n in (buffer.extent, *moving)]
+    known = [n for n in numbers if n is not None]
+    return max(0, min(known[0], math.prod(known[1:]))) if len(known) == len(numbers) else 0
 
 
 def _number(expr: sympy.Expr | int, sizes: Sizes) -> int | None:
@@ -109,15 +103,14 @@ def _sliced(index: sympy.Expr, axes: Sequence[Axis], sizes: Sizes) -> tuple[obje
 def _measure(
     index: sympy.Expr, axes: Sequence[Axis], simplifier: Simplifier, sizes: Sizes
 ) -> _Slice:
-    numbers = {a.var: _number(a.size, sizes) for a in axes}
-    if any(n is None for n in numbers.values()):
+    extents = {a.var: n for a in axes if (n := _number(a.size, sizes)) is not None}
+    if len(extents) < len(axes):
         return _Slice(0, 0, 0)
-    extents = {v: n for v, n in numbers.items() if n is not None}
-    variables = [v for v in extents if v in simplifier.free_symbols(index)]
-    if any(extents[v] == 0 for v in extents):
+    if 0 in extents.values():
         return _Slice(0, None, None)
-    gathered = [s for s in simplifier.free_symbols(index) if s not in extents and not s.is_positive]
-    if gathered:
+    used = simplifier.free_symbols(index)
+    variables = [v for v in extents if v in used]
+    if any(s not in extents and not s.is_positive for s in used):  # read from memory
         return _Slice(math.prod(extents.values()), None, None)
     low, high = (numeric(None if b is None else tidy(b), sizes) for b in simplifier.bounds(index))
     count = 1

@@ -13,13 +13,12 @@ from typing import Any
 
 _ORIGIN = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re.MULTILINE)
 """Where a module came from, in the docstring of those that do not state it."""
-_DOCUMENTATION = re.compile(r'^\s*"""[^"\n]*"""\n', re.MULTILINE)
-_REMARK = re.compile(
-    r"""(?P<begins>(?<!\\\n)^[ \t]*)?(?:(?P<comment>\#[^\n]*)|[rRbBuUfF]{0,2}(?:
-    \"\"\"(?:[^\\]|\\.)*?\"\"\"|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))""",
-    re.MULTILINE | re.DOTALL | re.VERBOSE,
+_STRING = (
+    r"[rRbBuUfF]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|\'\'\'(?:[^\\]|\\.)*?\'\'\'"
+    r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')'
 )
-"""A comment or a string, and whether it begins a line, as documentation does."""
+_REMARK = re.compile(rf"((?<!\\\n)^[ \t]*){_STRING}|({_STRING})|#[^\n]*", re.DOTALL | re.MULTILINE)
+"""A string that begins a line, as documentation does, another string, or a comment."""
 _JIT, _REFERENCE = "@triton.jit", "\ndef reference("
 
 
@@ -139,9 +138,9 @@ def code(text: str) -> str:
         return text
     if 0 <= grid < end:
         end = text.find("\n\n\n", grid)
-    bare = _DOCUMENTATION.sub("", text[start:end])
+    bare = text[start:end]
     if "#" in bare or '"""' in bare or "'''" in bare:
-        bare = _REMARK.sub(_without, text[start:end])
+        bare = _REMARK.sub(r"\1\2", bare)
     types = _line(text, "SIGNATURE") + _line(text, "DIVISIBLE_BY_16")
     kernels = re.findall(rf"^{_JIT}\ndef (\w+)", text, re.MULTILINE)
     name = str(stated(text, "KERNEL") or (kernels or ["\0"])[-1])
@@ -153,10 +152,3 @@ def code(text: str) -> str:
 def _line(text: str, name: str) -> str:
     found = re.search(rf"^{name} = .*\n", text, re.MULTILINE)
     return found[0] if found else ""
-
-
-def _without(remark: re.Match[str]) -> str:
-    """What is left of a comment or a string."""
-    return (
-        remark["begins"] or "" if remark["comment"] or remark["begins"] is not None else remark[0]
-    )

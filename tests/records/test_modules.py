@@ -77,7 +77,7 @@ def test_a_string_that_is_no_documentation_counts() -> None:
 
 def test_a_string_that_begins_a_line_is_a_remark_unless_the_line_is_continued() -> None:
     text = text_of()
-    for added, counts in (("s = 'a # b'", True), ("s = \\\n'a'", True), ("\'\'\'a\n# b\'\'\'", False)):
+    for added, counts in (("s = 'a # b'", True), ("s = \\\n'a'", True), ("'''a\n# b'''", False)):
         other = text.replace("    xnumel = ", f"    {added}  # 'c'\n    xnumel = ", 1)
         assert (modules.code_hash(other) != modules.code_hash(text)) is counts
         assert modules.code_hash(other) == modules.code_hash(other.replace("# 'c'", '# """'))

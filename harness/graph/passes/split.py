@@ -297,9 +297,7 @@ def _strips_wanted(
         elif found.op in _ACROSS and found.dims == tuple(range(count)):
             across.setdefault((found.reduced, found.kept), []).append(found)
     wanted: dict[str, tuple[int, int]] = {}
-    if not across:
-        return wanted
-    known = {name: t for name, t in types.items() if isinstance(t, TensorType) and t.layout}
+    known = {n: t for n, t in types.items() if across and isinstance(t, TensorType) and t.layout}
     points = {name: math.prod(map(int, t.shape)) for name, t in known.items()}
     for (rows, columns), others in across.items():
         full = {name: known[name] for name, n in points.items() if n == rows * columns}

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # its parts are loaded where they are used: compiling a model uses none
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -153,11 +154,9 @@ def _inflation(x: Array, ordered: Array, batches: int, length: int) -> Array:
 
 def _neighbours(x: Array) -> Array:
     """Correlation of normal scores of neighbouring samples, at least 0."""
-    from scipy.special import ndtri  # a tenth of a second, which compiling a model need not wait
-
     n = x.shape[1]
     scores = np.empty_like(x)
-    normal = ndtri(np.arange(1, n + 1) / (n + 1))[None, :]
+    normal = scipy.special.ndtri(np.arange(1, n + 1) / (n + 1))[None, :]
     np.put_along_axis(scores, np.argsort(x, axis=1), normal, axis=1)
     products = (scores[:, 1:] * scores[:, :-1]).sum(axis=1)
     found: Array = np.clip(products / (scores**2).sum(axis=1) + 1 / n, 0.0, _STRONGEST)
@@ -183,20 +182,16 @@ def _missing(batches: int, length: int) -> tuple[Array, Array]:
 def _t(level: float, batches: int, length: int) -> float:
     """Student's quantile. Means of a few coin tosses have light tails (excess kurtosis
     -2/length), so their variance is known better than that of normal values."""
-    from scipy.special import stdtrit
-
     spread = 2 / (batches - 1) - 2 / (length * batches)
-    return float(stdtrit(2 / spread, 0.5 + level / 2))
+    return float(scipy.special.stdtrit(2 / spread, 0.5 + level / 2))
 
 
 def _first_rank(level: float, n: int) -> int:
     """Position (from 0) of the order statistic at which the interval of ``n`` independent
     samples begins; 0, the whole range, for the fewest."""
-    from scipy.special import bdtr, bdtrik
-
     tail = (1 - level) / 2
-    rank = int(np.ceil(bdtrik(tail, n, 0.5)))
-    if rank and bdtr(rank - 1, n, 0.5) >= tail:
+    rank = int(np.ceil(scipy.special.bdtrik(tail, n, 0.5)))
+    if rank and scipy.special.bdtr(rank - 1, n, 0.5) >= tail:
         rank -= 1
     return max(0, rank - 1)
 
