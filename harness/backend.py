@@ -62,7 +62,7 @@ from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.runtime.launch.host import on_device, raw_stream
+from harness.runtime.launch.host import collector_paused, on_device, raw_stream
 from harness.runtime.launch.observing import Asserted, Bandwidth, Traced
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings
@@ -315,6 +315,7 @@ class Compiler:
             self._tell("sizes are compiled one by one", "graph", str(error))
             return Specialising(functools.partial(self._aot, gm))
 
+    @collector_paused()
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
         forward, backward, inference = (functools.partial(self._compile, k) for k in kinds)
@@ -332,6 +333,7 @@ class Compiler:
             self._fall_back("graph", error)
             return gm
 
+    @collector_paused()
     def _compile(
         self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 import torch
 from torch import nn
 
+import harness.backend
 from harness.backend import Compiler, Devices, backend
-from harness.errors import HarnessError
+from harness.errors import FallbackWarning, HarnessError
 
 
 @pytest.fixture
@@ -216,3 +218,30 @@ def test_infinities_that_only_16_bits_make_are_found(compiler: Compiler) -> None
         torch.compile(function, backend=compiler)(x), function(x), strict=True
     ):
         torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_cycles_are_not_collected_while_a_step_is_compiled(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch, enabled: bool
+) -> None:
+    seen: list[bool] = []
+    compile_graph = harness.backend.compile_graph
+
+    def watched(*given: Any) -> Any:
+        seen.append(gc.isenabled())
+        return compile_graph(*given)
+
+    monkeypatch.setattr(harness.backend, "compile_graph", watched)
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        x = torch.randn(4, requires_grad=True)
+        torch.compile(torch.sin, backend=compiler)(x).sum().backward()
+        assert seen == [False, False]
+        assert gc.isenabled() is enabled
+        monkeypatch.setattr(harness.backend, "convert", None)  # which raises
+        with pytest.warns(FallbackWarning):
+            torch.compile(torch.cos, backend=compiler)(x)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,9 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
 def test_a_compiler_is_a_short_word() -> None:
     """torch.compile prints its backend, and kernels share values: written out they never end."""
     assert len(repr(Compiler())) < 120
+
+
+def test_importing_the_backend_loads_no_statistics() -> None:
+    """They take a tenth of a second, of every first call."""
+    code = "import sys, harness.backend; sys.exit('scipy.special' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -66,9 +66,12 @@ def _steep(plan: KernelPlan) -> dict[str, int]:
     takes it: positions times a slope (ALiBi). Where exponentials are close to infinite, the order
     of a sum decides whether it is finite, so that neither a kernel nor its reference may be asked.
     """
-    known = Simplifier({e.var: size_hint(e.length) for t in plan.tiles for e in t.entries})
     found, factors = dict[str, int](), dict[int, float]()
-    for value in reversed(list(ir.walk(ir.store_roots(plan.stores)))):
+    every = ir.values(plan.stores)
+    if not any(isinstance(v, ir.Compute) and v.op in _EXPONENTIALS for v in every):
+        return found
+    known = Simplifier({e.var: size_hint(e.length) for t in plan.tiles for e in t.entries})
+    for value in reversed(every):
         factor, op = factors.get(id(value), 0.0), getattr(value, "op", None)
         if isinstance(value, ir.Load) and value.dtype.is_float and factor > _STEEP:
             found[value.buffer] = max(int(factor), found.get(value.buffer, 0))

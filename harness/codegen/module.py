@@ -158,9 +158,9 @@ def _size_lines(plan: KernelPlan) -> list[str]:
 def reference_text(reference: Reference, plan: KernelPlan, name: str = "reference") -> str:
     """The module's function that computes the outputs."""
     body = "\n".join(reference.lines)
-    copied = inspect.getsource(philox).replace(": Any", "").replace(" -> Any", "")
+    copied = inspect.getsource(philox) if "philox(" in body else ""
     lines = [
-        *((copied, "") if "philox(" in body else ()),
+        *((copied.replace(": Any", "").replace(" -> Any", ""), "") if copied else ()),
         *((tail.template("scanned.py.j2").render(), "", "") if "scanned(" in body else ()),
         f"def {name}(args, wide=False, nudge=1.0, other=1.0):",
         '    """By plain torch; ``wide``: float64; ``nudge``, ``other``: of inexact calls."""',

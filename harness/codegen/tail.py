@@ -106,17 +106,22 @@ def template(name: str) -> jinja2.Template:
 
 @functools.cache
 def _functions() -> dict[str, str]:
-    known = {"zeta": ZETA_TERMS, "temme": temme_terms(), "temme_from": TEMME_FROM}
-    text = template("functions.py.j2").render(**known)
-    each = re.split(r"\n\n(?=@triton)", text)
+    """Templates by the names of the functions that they give."""
+    each = re.split(r"\n\n(?=@triton)", (_TEMPLATES / "functions.py.j2").read_text("utf-8"))
     return {re.findall(r"def (\w+)", one)[0]: one for one in each}
+
+
+@functools.cache
+def _function(name: str) -> str:
+    text, strict = _functions()[name], jinja2.StrictUndefined
+    made = jinja2.Template(text, keep_trailing_newline=True, trim_blocks=True, undefined=strict)
+    return made.render(zeta=ZETA_TERMS, temme=temme_terms, temme_from=TEMME_FROM)
 
 
 def functions_called(text: str) -> dict[str, str]:
     """Those of the functions of this package that the kernel's ``text`` calls, by name."""
-    known = _functions()
     names = set(re.findall(r"\b_\w+", text))
-    found = {name: known[name] for name in names & known.keys()}
+    found = {name: _function(name) for name in names & _functions().keys()}
     for name, kind, digits in re.findall(r"\b(_(exchange|gather)_(\d+))\b", text):
         count = int(digits)
         made = template(f"{kind}.py.j2")

@@ -78,6 +78,14 @@ Arg: TypeAlias = (
 """An operator argument. Lists are tuples; a size expression may stand where an int does."""
 
 
+def _refs(args: tuple[Arg, ...]) -> Iterator[str]:
+    for arg in args:
+        if isinstance(arg, Ref):
+            yield arg.name
+        elif isinstance(arg, tuple):
+            yield from _refs(arg)
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """One operator call.
@@ -109,14 +117,7 @@ class Node:
 
     def refs(self) -> Iterator[str]:
         """Names of the values used, in argument order, repeats included."""
-        stack: list[Arg] = [value for _, value in reversed(self.kwargs)]
-        stack.extend(reversed(self.args))
-        while stack:
-            arg = stack.pop()
-            if isinstance(arg, Ref):
-                yield arg.name
-            elif isinstance(arg, tuple):
-                stack.extend(reversed(arg))
+        return _refs((self.args, self.kwargs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,12 +243,12 @@ class Nest:
 def operands(value: Value) -> tuple[Value, ...]:
     """The values ``value`` is computed from, indirect indices included."""
     match value:
-        case Constant():
-            return ()
-        case Load() | IndexValue():
-            return tuple(v for _, v in value.indirect)
         case Compute() | Reduce() | Scan() | Sort():
             return value.args
+        case Load() | IndexValue():
+            return tuple(v for _, v in value.indirect) if value.indirect else ()
+        case Constant():
+            return ()
         case Masked():
             return (value.mask, value.body, value.other)
         case never:
@@ -269,18 +269,19 @@ def walk(roots: Iterable[Value], closed: Container[int] = ()) -> Iterator[Value]
     """Every value reachable from ``roots`` once, operands before users, without a look into those
     whose identities are ``closed``. Iterative."""
     done: set[int] = set()
-    stack: list[tuple[Value, bool]] = [(r, False) for r in reversed(list(roots))]
+    stack = list[Value | None](reversed(list(roots)))
     while stack:
-        value, ready = stack.pop()
-        if id(value) in done:
+        value = stack.pop()
+        if value is None:  # what the next is computed from has been given
+            value = stack.pop()
+            assert value is not None
+        elif id(value) in done:
             continue
-        if ready:
-            done.add(id(value))
-            yield value
+        elif id(value) not in closed and (below := operands(value)):
+            stack += (value, None, *below[::-1])
             continue
-        stack.append((value, True))
-        if id(value) not in closed:
-            stack.extend((v, False) for v in reversed(operands(value)) if id(v) not in done)
+        done.add(id(value))
+        yield value
 
 
 def values(stores: Iterable[Store]) -> list[Value]:

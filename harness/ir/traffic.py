@@ -38,74 +38,79 @@ class _Slice:
     high: int | None
 
 
+_Slices = dict[tuple[sympy.Expr, tuple[Axis, ...]], tuple[object, _Slice]]
+"""By index and axes; which buffer is accessed does not matter."""
+
+
 def bytes_moved(
-    reads: Iterable[Access], writes: Iterable[Access], sizes: Sizes | None = None
+    reads: Sequence[Access], writes: Sequence[Access], sizes: Sizes | None = None
+) -> tuple[int, int]:
+    """Bytes of all distinct elements read plus all distinct elements written; and of all distinct
+    elements, of which one that is read and written counts once. ``sizes`` gives unknown sizes; an
+    access whose size stays unknown counts nothing."""
+    known, slices = dict(sizes or {}), _Slices()
+    sides = (reads, writes, [*reads, *writes])
+    read, written, touched = (_side(side, known, slices) for side in sides)
+    return read + written, touched
+
+
+def distinct_elements(
+    accesses: Sequence[Access], sizes: Sizes | None = None, slices: _Slices | None = None
 ) -> int:
-    """Bytes of all distinct elements read plus all distinct elements written. ``sizes`` gives
-    unknown sizes; an access whose size stays unknown counts nothing."""
-    known = dict(sizes or {})
-    return _side(reads, known) + _side(writes, known)
-
-
-def bytes_touched(accesses: Iterable[Access], sizes: Sizes | None = None) -> int:
-    """Bytes of all distinct elements: one that is read and written counts once."""
-    return _side(accesses, dict(sizes or {}))
-
-
-def distinct_elements(accesses: Sequence[Access], sizes: Sizes | None = None) -> int:
     """Distinct elements that accesses to one buffer touch together. Equal accesses count once,
     different slices add up, overlapping ones no further than the span they cover together; the
-    storage is the limit."""
-    known = dict(sizes or {})
+    storage is the limit. ``slices`` are known for ``sizes``, and added to."""
+    known, slices = dict(sizes or {}), _Slices() if slices is None else slices
     found: dict[object, _Slice] = {}
     for access in accesses:
-        simplifier = Simplifier.of_axes(access.axes)
-        index = simplifier.simplify(access.index)
-        sized = tuple((a.var, a.size) for a in access.axes if a.var in index.free_symbols)
-        if (index, sized) not in found:
-            found[index, sized] = _measure(access, index, simplifier, known)
-    slices = list(found.values())
-    total = sum(s.count for s in slices)
-    spans = [(s.low, s.high) for s in slices]
-    lows = [low for low, _ in spans if low is not None]
-    highs = [high for _, high in spans if high is not None]
-    if len(lows) == len(highs) == len(spans) and spans:
+        key = access.index, access.axes
+        if key not in slices:
+            slices[key] = _sliced(*key, known)
+        found.setdefault(*slices[key])
+    total = sum(s.count for s in found.values())
+    lows = [s.low for s in found.values() if s.low is not None]
+    highs = [s.high for s in found.values() if s.high is not None]
+    if found and len(lows) == len(highs) == len(found):
         total = min(total, max(highs) - min(lows) + 1)
     return min(total, _storage(accesses[0].buffer, known))
 
 
-def _side(accesses: Iterable[Access], sizes: Sizes) -> int:
+def _side(accesses: Iterable[Access], sizes: Sizes, slices: _Slices) -> int:
     groups = grouped(accesses, lambda access: access.buffer.name).values()
-    return sum(distinct_elements(group, sizes) * group[0].buffer.dtype.itemsize for group in groups)
+    return sum(distinct_elements(g, sizes, slices) * g[0].buffer.dtype.itemsize for g in groups)
 
 
 def _storage(buffer: Buffer, sizes: Sizes) -> int:
     """Elements the buffer really has: an expanded dimension has one."""
-    extent = _number(buffer.extent, sizes)
-    stored = 1
-    for size, stride in zip(buffer.shape, buffer.stride, strict=True):
-        if stride != 0:
-            number = _number(size, sizes)
-            if number is None:
-                return 0
-            stored *= number
-    return 0 if extent is None else max(0, min(extent, stored))
+    moving = (n for n, step in zip(buffer.shape, buffer.stride, strict=True) if step != 0)
+    numbers = [_number(n, sizes) for n in (buffer.extent, *moving)]
+    known = [n for n in numbers if n is not None]
+    return max(0, min(known[0], math.prod(known[1:]))) if len(known) == len(numbers) else 0
 
 
 def _number(expr: sympy.Expr | int, sizes: Sizes) -> int | None:
     return numeric(tidy(sympy.sympify(expr)), sizes)
 
 
-def _measure(access: Access, index: sympy.Expr, simplifier: Simplifier, sizes: Sizes) -> _Slice:
-    numbers = {a.var: _number(a.size, sizes) for a in access.axes}
-    if any(n is None for n in numbers.values()):
+def _sliced(index: sympy.Expr, axes: Sequence[Axis], sizes: Sizes) -> tuple[object, _Slice]:
+    """What equals of another access to the same elements, and how many these are."""
+    simplifier = Simplifier.of_axes(axes)
+    index = simplifier.simplify(index)
+    sized = tuple((a.var, a.size) for a in axes if a.var in simplifier.free_symbols(index))
+    return (index, sized), _measure(index, axes, simplifier, sizes)
+
+
+def _measure(
+    index: sympy.Expr, axes: Sequence[Axis], simplifier: Simplifier, sizes: Sizes
+) -> _Slice:
+    extents = {a.var: n for a in axes if (n := _number(a.size, sizes)) is not None}
+    if len(extents) < len(axes):
         return _Slice(0, 0, 0)
-    extents = {v: n for v, n in numbers.items() if n is not None}
-    variables = [v for v in extents if v in simplifier.free_symbols(index)]
-    if any(extents[v] == 0 for v in extents):
+    if 0 in extents.values():
         return _Slice(0, None, None)
-    gathered = [s for s in simplifier.free_symbols(index) if s not in extents and not s.is_positive]
-    if gathered:
+    used = simplifier.free_symbols(index)
+    variables = [v for v in extents if v in used]
+    if any(s not in extents and not s.is_positive for s in used):  # read from memory
         return _Slice(math.prod(extents.values()), None, None)
     low, high = (numeric(None if b is None else tidy(b), sizes) for b in simplifier.bounds(index))
     count = 1

@@ -7,16 +7,18 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import io
 import re
-import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 _ORIGIN = re.compile(r"^Region (?P<region>.+?); graph nodes: (?P<nodes>.*)$", re.MULTILINE)
 """Where a module came from, in the docstring of those that do not state it."""
-_DOCUMENTATION = re.compile(r'^\s*"""[^"\n]*"""\n', re.MULTILINE)
+_STRING = (
+    r"[rRbBuUfF]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|\'\'\'(?:[^\\]|\\.)*?\'\'\'"
+    r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')'
+)
+_REMARK = re.compile(rf"((?<!\\\n)^[ \t]*){_STRING}|({_STRING})|#[^\n]*", re.DOTALL | re.MULTILINE)
+"""A string that begins a line, as documentation does, another string, or a comment."""
 _JIT, _REFERENCE = "@triton.jit", "\ndef reference("
 
 
@@ -136,9 +138,9 @@ def code(text: str) -> str:
         return text
     if 0 <= grid < end:
         end = text.find("\n\n\n", grid)
-    bare = _DOCUMENTATION.sub("", text[start:end])
+    bare = text[start:end]
     if "#" in bare or '"""' in bare or "'''" in bare:
-        bare = _bare(text[start:end])
+        bare = _REMARK.sub(r"\1\2", bare)
     types = _line(text, "SIGNATURE") + _line(text, "DIVISIBLE_BY_16")
     kernels = re.findall(rf"^{_JIT}\ndef (\w+)", text, re.MULTILINE)
     name = str(stated(text, "KERNEL") or (kernels or ["\0"])[-1])
@@ -150,24 +152,3 @@ def code(text: str) -> str:
 def _line(text: str, name: str) -> str:
     found = re.search(rf"^{name} = .*\n", text, re.MULTILINE)
     return found[0] if found else ""
-
-
-def _bare(functions: str) -> str:
-    """``functions`` without comments and documentation."""
-    lines = functions.splitlines(keepends=True)
-    for (row, column), (last, end) in reversed(list(_remarks(functions))):
-        tail = lines[last - 1][end:]
-        lines[row - 1 : last] = [lines[row - 1][:column] + tail]
-    return "".join(lines)
-
-
-def _remarks(functions: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """From where to where a comment or a string that is a statement goes."""
-    begins = True
-    for token in tokenize.generate_tokens(io.StringIO(functions).readline):
-        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins):
-            yield token.start, token.end
-        if token.type != tokenize.COMMENT:
-            begins = token.type in (
-                tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT
-            )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sympy
 
@@ -31,7 +31,7 @@ from harness.ir.nodes import (
     values,
 )
 from harness.ir.program import Buffer, Program
-from harness.ir.traffic import bytes_moved, bytes_touched
+from harness.ir.traffic import bytes_moved
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
@@ -48,6 +48,7 @@ from harness.tiling.workspace import SharedRows, Workspace
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
 INT32_LIMIT = 2**31 - 2**20
+_Read = Collection[tuple[str, sympy.Expr]]
 _ELEMENTS_PER_THREAD = {DType.F8E5M2: 4, DType.F8E4M3: 2}
 
 
@@ -84,7 +85,7 @@ def plan(
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
-    touched = bytes_touched([*reads, *writes], assumed)
+    moved, touched = bytes_moved(reads, writes, assumed)
     longest = _longest(category, group, space, target, decisions)
     facts = _facts(category, space, segments, buffers, group, touched, longest)
     aligned = None if facts.chunked else _aligned(stores, group, tiles[-1], dtypes, facts)
@@ -114,7 +115,7 @@ def plan(
         sizes=sizes,
         index_dtype=_index_dtype(group, buffers),
         facts=facts,
-        bytes_moved=bytes_moved(reads, writes, assumed),
+        bytes_moved=moved,
         origins=group.origins,
         initial=initial,
         kept=kept,
@@ -308,13 +309,13 @@ def _facts(
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
     hint = space.hint or Hint.DEFAULT
     dtypes = {b.name: b.dtype for b in buffers}
-    looped = category is Category.REDUCTION
+    looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
     made = Facts(
         family=Family.SPREAD if group.walked and int(group.rnumel) >= LONG else family,
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=hint,
-        loads=len({(load.buffer, load.index) for load in loads(stores)}),
+        loads=len(read),
         stores=sum(s.buffer not in group.internal for s in stores),
         reductions=_reductions(stores, looped) + len(_combined(stores)),
         bytes=touched,
@@ -323,9 +324,9 @@ def _facts(
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
-        strided=_strided(stores, space.tiles()) if category is Category.POINTWISE else 0,
+        strided=_strided(read, space.tiles()) if category is Category.POINTWISE else 0,
         shared=space.shared,
-        ahead=_ahead(stores, dtypes, space.tiles()) if category is Category.MIXED else 0,
+        ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
         longest=longest,
     )
@@ -342,20 +343,18 @@ def _reductions(stores: Sequence[Store], looped: bool) -> int:
     return len(kinds) + (0 if looped else kinds.count(ReduceKind.SOFTMAX))
 
 
-def _ahead(stores: Sequence[Store], dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:
+def _ahead(read: _Read, dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:
     """Bytes that are loaded at each point of the rows that a program walks."""
     walked, row = ({e.var for t in tiles if t.prefix == p for e in t.entries} for p in ("x", "r0_"))
-    found = {(load.buffer, load.index) for load in loads(stores)}
-    own = [b for b, index in found if index.free_symbols & walked and index.free_symbols & row]
+    own = [b for b, index in read if index.free_symbols & walked and index.free_symbols & row]
     return sum(dtypes[buffer].itemsize for buffer in own)
 
 
-def _strided(stores: Sequence[Store], tiles: Sequence[Tile]) -> int:
+def _strided(read: _Read, tiles: Sequence[Tile]) -> int:
     """Distinct loads whose neighbours in x are further apart than one element."""
     x = next(t for t in tiles if t.prefix == "x")
     inner = [entry.var for entry in x.entries if entry.divisor == 1]
-    found = {(load.buffer, load.index) for load in loads(stores)}
-    steps = (sympy.expand(index).coeff(var) for _, index in found for var in inner)
+    steps = (sympy.expand(index).coeff(var) for _, index in read for var in inner)
     return sum(bool(step.is_Integer) and abs(int(step)) > 1 for step in steps)
 
 

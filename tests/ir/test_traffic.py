@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.dtypes import DType
+from harness.ir import traffic
 from harness.ir.index import FloorDiv, axis_symbol, indirect_symbol, size_symbol
 from harness.ir.nodes import Axis
 from harness.ir.program import Buffer, Role
@@ -33,7 +34,18 @@ def test_broadcast_read_counts_its_storage_and_in_place_twice() -> None:
     x, scale = flat("x", 2048, DType.BF16), flat("scale", 32)
     index = 32 * I0 + I1
     read = [Access(x, index, loops), Access(scale, I1, loops), Access(x, index, loops)]
-    assert bytes_moved(read, [Access(x, index, loops)]) == 2048 * 2 * 2 + 32 * 4
+    elements, scales = 2048 * 2, 32 * 4
+    moved, touched = bytes_moved(read, [Access(x, index, loops)])
+    assert (moved, touched) == (2 * elements + scales, elements + scales)
+
+
+def test_one_index_over_equal_loops_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[object] = []
+    measure = traffic._measure
+    monkeypatch.setattr(traffic, "_measure", lambda *a: measured.append(a) or measure(*a))
+    given = [Access(flat(name, 2048), 32 * I0 + I1, axes(64, 32)) for name in "abc"]
+    assert bytes_moved(given[:2], given[2:]) == (3 * 2048 * 4, 3 * 2048 * 4)
+    assert len(measured) == 1
 
 
 def test_slices_add_up_to_at_most_the_storage() -> None:
@@ -79,8 +91,8 @@ def test_expanded_buffer_has_one_element_along_the_expanded_dimension() -> None:
 
 def test_unknown_sizes() -> None:
     access = Access(flat("x", S0 * 4), 4 * I0 + I1, axes(S0, 4))
-    assert bytes_moved([access], [], {S0: 10}) == 160
-    assert bytes_moved([access], []) == 0
+    assert bytes_moved([access], [], {S0: 10}) == (160, 160)
+    assert bytes_moved([access], []) == (0, 0)
 
 
 @given(

@@ -75,6 +75,14 @@ def test_a_string_that_is_no_documentation_counts() -> None:
     assert modules.code_hash(text) != modules.code_hash(text.replace("# {}", "# other"))
 
 
+def test_a_string_that_begins_a_line_is_a_remark_unless_the_line_is_continued() -> None:
+    text = text_of()
+    for added, counts in (("s = 'a # b'", True), ("s = \\\n'a'", True), ("'''a\n# b'''", False)):
+        other = text.replace("    xnumel = ", f"    {added}  # 'c'\n    xnumel = ", 1)
+        assert (modules.code_hash(other) != modules.code_hash(text)) is counts
+        assert modules.code_hash(other) == modules.code_hash(other.replace("# 'c'", '# """'))
+
+
 def test_the_loader_says_what_is_of_the_wrong_type(tmp_path: Path) -> None:
     wrong = re.sub(r"^BYTES = .*$", "BYTES = 'many'", text_of(), flags=re.MULTILINE)
     with pytest.raises(CompileFailed, match="BYTES is 'many'"):

@@ -134,14 +134,12 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
 def _asking(table: dict[Any, Any]) -> dict[Any, Callable[..., Any]]:
     """``table``, and rules for operators that kernels compute whole, which ask eager mode first.
     (Views take every type; asking must not draw random numbers.)"""
-    names = (name.split(".") for name in RULES)
-    packets = ((getattr(torch.ops.aten, name, None), overload) for _, name, overload in names)
-    whole = dict.fromkeys(getattr(packet, overload, None) for packet, overload in packets)
+    names = (name.split(".")[1:] for name in RULES)
+    whole = {getattr(getattr(torch.ops.aten, n, None), of, None): None for n, of in names}
     rules, known = dict(table), dict[str, str]()
     for op in whole | table:
-        if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten":
-            continue
-        if not op.is_view and torch.Tag.nondeterministic_seeded not in op.tags:
+        own = isinstance(op, torch._ops.OpOverload) and op.namespace == "aten" and not op.is_view
+        if own and torch.Tag.nondeterministic_seeded not in op.tags:
             rules[op] = functools.partial(_asked, op, table.get(op), op in whole, known)
     return rules
 

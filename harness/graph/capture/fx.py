@@ -123,6 +123,7 @@ class _Reader:
         self.mutations: list[Mutation] = []
         self._values: dict[fx.Node, Arg] = {}
         self._mutated: dict[str, str] = {}
+        self._sources: dict[object, str] = {}
         self._is_backward = any(
             n.op == "placeholder" and "tangents" in str(n.target) for n in gm.graph.nodes
         )
@@ -171,15 +172,15 @@ class _Reader:
         if node.target is torch.ops.aten.copy_.default:
             self._mutation(node)
             return
-        name = self._name(node)
+        name, source = self._name(node), self._source(node)
         self.nodes.append(
             Node(
                 name=name,
                 op=op_name(self._target(node), node),
                 args=tuple(self._argument(a, node) for a in node.args),
                 kwargs=self._keywords(node),
-                type=_value_type(value, node),
-                source=source_of(node),
+                type=_value_type(value, source or str(node.target)),
+                source=source,
                 module=self._module(node),
             )
         )
@@ -254,9 +255,8 @@ class _Reader:
         constant = _scalar_value(value)
         kind = tensor_type(value)
         if constant is not None:
-            self.nodes.append(
-                Node(name, "aten.full.default", ((), constant), (("dtype", kind.dtype),), kind)
-            )
+            kwargs = (("dtype", kind.dtype),)
+            self.nodes.append(Node(name, "aten.full.default", ((), constant), kwargs, kind))
             return
         self.inputs.append(Input(name, kind, "buffer"))
         self.constants.append(value)
@@ -297,7 +297,7 @@ class _Reader:
                 size = size_expr(value)
                 return int(size) if size.is_Integer else size
             case torch.dtype():
-                return dtype_of(value, source_of(node))
+                return dtype_of(value, self._source(node))
             case torch.memory_format() | torch.layout():
                 return Token(str(value).removeprefix("torch."))
             case torch.device():
@@ -322,6 +322,10 @@ class _Reader:
             got=type(value).__name__,
             expected="a tensor or a size",
         )
+
+    def _source(self, node: fx.Node) -> str:
+        trace = node.meta.get("stack_trace")  # one for all that a line is taken apart into
+        return self._sources.get(trace) or self._sources.setdefault(trace, source_of(node))
 
     def _module(self, node: fx.Node) -> str:
         path = module_of(node)
@@ -357,15 +361,12 @@ def real_tensors() -> AbstractContextManager[Any]:
     return unset_fake_temporarily()
 
 
-def _value_type(value: object, node: fx.Node) -> ValueType:
+def _value_type(value: object, where: str) -> ValueType:
     match value:
         case torch.Tensor():
-            return tensor_type(value, source_of(node) or str(node.target))
+            return tensor_type(value, where)
         case list() | tuple():
-            where = source_of(node)
-            return tuple(
-                tensor_type(v, where) if isinstance(v, torch.Tensor) else None for v in value
-            )
+            return tuple(tensor_type(v, where) if torch.is_tensor(v) else None for v in value)
         case _:
             return None
 

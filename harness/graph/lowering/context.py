@@ -4,7 +4,7 @@ nodes and buffers beyond their strides."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import sympy
@@ -39,7 +39,7 @@ class Context:
     checked: bool = False
     given: frozenset[str] = frozenset()
     outputs: frozenset[str] = frozenset()
-    crossed: Collection[str] = ()
+    crossed: Callable[[], Collection[str]] = tuple
     _indirect: dict[sympy.Symbol, ir.Value] = field(default_factory=dict)
     _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
     _reads: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -120,7 +121,7 @@ class Lowering:
         self.context.checked = CHECKED in self.graph.facts
         self.context.given = frozenset(given.name for given in self.graph.inputs)
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
-        self.context.crossed = _crossed(self.graph)
+        self.context.crossed = functools.cache(functools.partial(_crossed, self.graph))
 
     def run(self) -> Program:
         """Lower everything."""

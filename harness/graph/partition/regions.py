@@ -17,6 +17,7 @@ The rules, in order:
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -61,7 +62,8 @@ def connect(layout: Layout, anchored: Iterable[str]) -> list[Unit]:
         for value in layout.operands(name):
             level = layout.level[name]
             own = layout.kind.get(value) is Kind.FUSIBLE and layout.level[value] == level
-            if own or not _is_scalar(layout, value):
+            kind = layout.types[value]  # to read one element is no reason to share a region
+            if own or not isinstance(kind, TensorType) or any(n != 1 for n in kind.shape):
                 together.setdefault((value, level), [value] * own).append(name)
     groups = joined((*([name] for name in names), *together.values()))
     lists = (*groups, *([name] for name in anchored))
@@ -69,12 +71,6 @@ def connect(layout: Layout, anchored: Iterable[str]) -> list[Unit]:
     for unit in units:
         fill(layout, unit, ())
     return sorted(units, key=lambda unit: layout.order[unit.members[0]])
-
-
-def _is_scalar(layout: Layout, name: str) -> bool:
-    """Whether reading ``name`` is no reason to share a region: it has one element."""
-    value = layout.types[name]
-    return isinstance(value, TensorType) and all(n == 1 for n in value.shape)
 
 
 def fill(layout: Layout, unit: Unit, extra: Iterable[str]) -> None:
@@ -120,17 +116,18 @@ LATE_MUTATION = "an input changed in place that something else still reads"
 
 
 def partition(
-    graph: Graph, supports: Callable[[str], bool] | None = None, decisions: Decisions = UNDECIDED
+    graph: Graph, supports: Callable[[Node], bool] | None = None, decisions: Decisions = UNDECIDED
 ) -> Partition:
     """Cut ``graph`` into regions and host calls; see the module's text for the rules.
 
-    ``supports`` says which operators have a lowering (default: ``graph.lowering``, which also
-    refuses some calls of an operator for their arguments). ``decisions`` say what shares a region
-    wherever they know all that is to be moved. Region names are ``<graph>.r0``, ``.r1`` … in an
-    order in which they can run. Equal graphs give equal partitions.
+    ``supports`` says which calls have a lowering (default: ``graph.lowering``). ``decisions`` say
+    what shares a region wherever they know all that is to be moved. Region names are
+    ``<graph>.r0``, ``.r1`` … in an order in which they can run. Equal graphs give equal partitions.
     """
+    from harness.graph.lowering import supports_node
+
     cleaned = clean(graph)
-    layout = analyse(cleaned, _supporting(cleaned, supports))
+    layout = analyse(cleaned, supports or functools.partial(supports_node, types=cleaned.types()))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))
@@ -139,17 +136,6 @@ def partition(
     plan = _Plan(layout, units, host)
     _place_mutations(plan)
     return Partition(cleaned, tuple(_steps(plan)))
-
-
-def _supporting(graph: Graph, supports: Callable[[str], bool] | None) -> Callable[[Node], bool]:
-    """Whether a call has a lowering: by its operator alone if ``supports`` is given."""
-    if supports is not None:
-        given = supports
-        return lambda node: given(node.op)
-    from harness.graph.lowering import supports_node
-
-    types = graph.types()
-    return lambda node: supports_node(node, types)
 
 
 def _host_nodes(layout: Layout) -> list[str]:

@@ -89,13 +89,14 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     least sizes; 1 means not to split.
     """
     types, nodes = graph.types(), {node.name: node for node in graph.nodes}
-    wanted, stored = _strips_wanted(types, nodes, target), _stored(graph, nodes)
+    reductions = {name: parse_reduction(node, types, nodes) for name, node in nodes.items()}
+    wanted, stored = _strips_wanted(reductions, types, nodes, target), _stored(graph, nodes)
     accesses: dict[str, Callable[[Emitter], None]] = {}  # to one of several results
 
     def split(out: Emitter) -> None:
         if out.node.op == "getitem" and (access := accesses.get(next(out.node.refs()))):
             access(out)
-        elif (reduction := parse_reduction(out.node, types, nodes)) is not None:
+        elif (reduction := reductions[out.node.name]) is not None:
             strips = wanted.get(out.node.name, (0, 1))
             chunks = _decide(reduction, target, choose, strips, stored)
             if chunks is not None:
@@ -278,24 +279,26 @@ def _var_mean(
 
 
 def _strips_wanted(
-    types: Mapping[str, ValueType], nodes: Mapping[str, Node], target: Target
+    reductions: Mapping[str, Reduction | None],
+    types: Mapping[str, ValueType],
+    nodes: Mapping[str, Node],
+    target: Target,
 ) -> dict[str, tuple[int, int]]:
     """Into how many strips a reduction across rows should be cut, and how many programs share their
     rows, by its node's name; without those that are better left to a kernel of their own."""
-    known = {name: t for name, t in types.items() if isinstance(t, TensorType) and t.layout}
-    points = {name: math.prod(map(int, t.shape)) for name, t in known.items()}
     along: dict[tuple[int, int], set[str]] = {}
     across: dict[tuple[int, int], list[Reduction]] = {}
-    for node in nodes.values():
-        found = parse_reduction(node, types, nodes)
+    for name, found in reductions.items():
         if found is None or found.by_stride != found.dims:
             continue
         rank, count = len(found.shape), len(found.dims)
         if found.dims == tuple(range(rank - count, rank)):
-            along.setdefault((found.kept, found.reduced), set()).add(node.name)
+            along.setdefault((found.kept, found.reduced), set()).add(name)
         elif found.op in _ACROSS and found.dims == tuple(range(count)):
             across.setdefault((found.reduced, found.kept), []).append(found)
     wanted: dict[str, tuple[int, int]] = {}
+    known = {n: t for n, t in types.items() if across and isinstance(t, TensorType) and t.layout}
+    points = {name: math.prod(map(int, t.shape)) for name, t in known.items()}
     for (rows, columns), others in across.items():
         full = {name: known[name] for name, n in points.items() if n == rows * columns}
         behind = {r.node.name: _behind([r.source.name], full, nodes) for r in others}

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # its parts are loaded where they are used: compiling a model uses none
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -156,9 +156,8 @@ def _neighbours(x: Array) -> Array:
     """Correlation of normal scores of neighbouring samples, at least 0."""
     n = x.shape[1]
     scores = np.empty_like(x)
-    np.put_along_axis(
-        scores, np.argsort(x, axis=1), special.ndtri(np.arange(1, n + 1) / (n + 1))[None, :], axis=1
-    )
+    normal = scipy.special.ndtri(np.arange(1, n + 1) / (n + 1))[None, :]
+    np.put_along_axis(scores, np.argsort(x, axis=1), normal, axis=1)
     products = (scores[:, 1:] * scores[:, :-1]).sum(axis=1)
     found: Array = np.clip(products / (scores**2).sum(axis=1) + 1 / n, 0.0, _STRONGEST)
     return found
@@ -184,15 +183,15 @@ def _t(level: float, batches: int, length: int) -> float:
     """Student's quantile. Means of a few coin tosses have light tails (excess kurtosis
     -2/length), so their variance is known better than that of normal values."""
     spread = 2 / (batches - 1) - 2 / (length * batches)
-    return float(special.stdtrit(2 / spread, 0.5 + level / 2))
+    return float(scipy.special.stdtrit(2 / spread, 0.5 + level / 2))
 
 
 def _first_rank(level: float, n: int) -> int:
     """Position (from 0) of the order statistic at which the interval of ``n`` independent
     samples begins; 0, the whole range, for the fewest."""
     tail = (1 - level) / 2
-    rank = int(np.ceil(special.bdtrik(tail, n, 0.5)))
-    if rank and special.bdtr(rank - 1, n, 0.5) >= tail:
+    rank = int(np.ceil(scipy.special.bdtrik(tail, n, 0.5)))
+    if rank and scipy.special.bdtr(rank - 1, n, 0.5) >= tail:
         rank -= 1
     return max(0, rank - 1)
 

@@ -1,5 +1,5 @@
 """What the host asks of torch for every launch, by the quickest way there is, and of its
-allocator after a recording that failed.
+allocator after a recording that failed; and of Python while it compiles.
 
 The one place of the runtime that uses names of torch that are not public: each is looked up,
 and where this torch has none of that name the public way is taken, if there is one.
@@ -7,8 +7,10 @@ and where this torch has none of that name the public way is taken, if there is 
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -43,6 +45,19 @@ def on_device(run: Callable[..., Any], device: torch.device) -> Callable[..., An
         return run(args)
 
     return guarded
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Cycles are not collected: what compiling holds for seconds would count as lasting, and with
+    that many more objects the collector looks through all of the program."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def no_stream(device: int) -> int:

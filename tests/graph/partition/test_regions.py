@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.graph.lowering import lower, supports_node
-from harness.graph.model import Graph, HostCall, Partition, Region
+from harness.graph.model import Graph, HostCall, Node, Partition, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import clean
 from harness.graph.replay import random_inputs, replay
@@ -19,7 +19,7 @@ from tests.graph.building import GraphBuilder, assert_close, supports
 from tests.running import prepare_partition
 
 
-def check(graph: Graph, known: Callable[[str], bool] | None = supports) -> Partition:
+def check(graph: Graph, known: Callable[[Node], bool] | None = supports) -> Partition:
     """The partition, after comparing it with the graph on random inputs."""
     cut = partition(graph, known)
     wanted_inputs = random_inputs(graph, "cpu", 1)

@@ -57,7 +57,7 @@ class Operand:
         if self.trivial:
             return self._single(kind, component)
         builder, found = self.call.context.builder, None
-        if kind is ReduceKind.SUM and self.call.node.name in self.call.context.crossed:
+        if kind is ReduceKind.SUM and self.call.node.name in self.call.context.crossed():
             axes = [Axis(inner_variable(k), n) for k, n in enumerate(self.rsizes)]
             found = single_sum(self.value, axes, builder)
         return found or builder.reduce(kind, self.value, dtype=dtype.compute, component=component)
