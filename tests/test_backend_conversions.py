@@ -124,3 +124,14 @@ def test_integers_of_linspace_lie_between_integers(compiler: Compiler, start: fl
         torch.compile(between, backend=compiler)(*args), between(*args), strict=True
     ):
         assert torch.equal(got, wanted)
+
+
+def test_integers_of_linspace_are_cut_where_eager_mode_cuts_them(compiler: Compiler) -> None:
+    """On a CPU from a fused float64: of 4 one rounding makes 3."""
+
+    def steps(x: torch.Tensor) -> torch.Tensor:
+        return torch.linspace(0, 7, 50, dtype=torch.int64) + x
+
+    x = torch.zeros(1, dtype=torch.int64)
+    assert torch.equal(torch.compile(steps, backend=compiler)(x), steps(x))
+    assert compiler.reports[-1].kernels == 1
