@@ -336,15 +336,17 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
 
 def _is_torchs(line: str, program: Program, devices: Devices) -> bool:
     """Whether what differs is torch's own in the smallest program that has it, where of the whole
-    ``aot_eager`` tells no more than that it raises."""
+    ``aot_eager`` tells no more than that it raises, or has added zeros to a gradient, which then
+    has other strides."""
 
     def ways(smaller: Program) -> set[bool]:
         made, what = _safely(smaller, devices), line[line.find(": ") :]
         told = [one for one in (*made.faults, *made.torchs) if one.endswith(what)]
         return {one in made.torchs for one in told}
 
-    raises = any("; compiled: " in one for one in differences(*program.load(), "aot_eager"))
-    return raises and ways(shrunk(program, lambda p: bool(ways(p)))) == {True}
+    told = differences(*program.load(), "aot_eager")
+    hidden = ": stride " in line or any("; compiled: " in one for one in told)
+    return hidden and ways(shrunk(program, lambda p: bool(ways(p)))) == {True}
 
 
 def shrunk(program: Program, wrong: Callable[[Program], bool], most: int = 60) -> Program:

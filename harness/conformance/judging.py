@@ -32,6 +32,8 @@ _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MOVES = ("abs", "clone", "copy", "fill", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
 does on a CPU; what a GPU's instruction makes of them is not specified.)"""
+_WRITTEN = {"_to_copy": 0, "copy_": 1}
+"""Packets of ``aten`` that convert, and which argument: to 16 bits kernels round where programs do."""
 _UNSIGNED_ZEROS = (
     "max min relu clamp hardtanh reduce sort cum batch_norm layer_norm group_norm"
 ).split()
@@ -142,6 +144,8 @@ class _Unrounded(_Repeat):
         floats = [one for one in _leaves(made) if _is_float(one)]
         if not floats or _is_zero(floats) or _draws(func) or func.name().startswith(_AS_BITS):
             return made
+        if _is_written(func, args, floats[0]):
+            return made
         viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
         viewed |= func is torch.ops.aten._unsafe_view.default
         double = any(one.dtype is torch.float64 for one in floats)
@@ -232,6 +236,8 @@ class _Moved(_Repeat):
                 continue  # (how many values ``unique`` finds may be what rounding decides)
             found, before = _found_among(one, given), one.clone()
             _move_bits(func, given, one, found, self.seed)
+            if _is_written(func, given[0], one):
+                continue
             exact = _same(one, better) & (better is not one)
             exact &= (one.abs() != 1) | (func is not torch.ops.aten.erf.default)  # it is beside 1
             if double or not pointwise:
@@ -290,6 +296,12 @@ def _draws(func: Any) -> bool:
     """Whether an operator draws random numbers."""
     tagged = torch.Tag.nondeterministic_seeded in func.tags
     return tagged and "attention" not in func._schema.name
+
+
+def _is_written(func: Any, args: Any, made: Tensor) -> bool:
+    """Whether it is a conversion to 16 bits."""
+    at = _WRITTEN.get(func._overloadpacket.__name__)
+    return at is not None and made.itemsize == 2 and args[at].dtype is not made.dtype
 
 
 def _is_recurrence(func: Any) -> bool:

@@ -152,6 +152,18 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x, n: torch.special.hermite_polynomial_he(x, n - (x == WIDE[-1]) * 1.0),
         [WIDE, ORDERS],
     ),
+    "a conversion to 16 bits that is not rounded": (
+        lambda x: x.bfloat16().float() * 1.7, lambda x: x * 1.7, [SINGLE]
+    ),
+    "a conversion of what is computed": (
+        lambda x: x.sin().half().float() * 1.7, lambda x: x.sin() * 1.7, [WIDE]
+    ),
+    "a copy into 16 bits that is not rounded": (
+        lambda x, y: y.clone().copy_(x).float() * 1.7, lambda x, y: x * 1.7, [SINGLE, HALF]
+    ),
+    "16 bits of other 16 bits": (
+        lambda x: x.bfloat16().float() * 1.7, lambda x: x.float() * 1.7, [ACTIVATED]
+    ),
     "a sum that reaches infinity without overflowing": (
         lambda x: x.cumsum(0), lambda x: x.cumsum(0) + torch.tensor([0.0, 0, torch.inf]),
         [torch.tensor([3e37, 3e37, -torch.inf])],
