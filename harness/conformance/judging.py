@@ -365,6 +365,8 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
         if seed % 3:  # all ones, of either sign
             whole = bits.view(_BITS[made.itemsize])
             whole.fill_(torch.iinfo(whole.dtype).max if seed % 3 == 1 else -1)
+        if seed % 4 == 3 and getattr(x, "dtype", None) is made.dtype and x.shape == made.shape:
+            bits = torch.where(x.isnan(), x, bits)  # eager mode's vectors set a bit of them
         made.copy_(torch.where(none, bits, made))
 
 

@@ -230,6 +230,11 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda n, x: [n.view(torch.bfloat16).copy_(x), torch.where(n == -1, n * 0 + 32704, -1)][1],
         [torch.zeros(8, dtype=torch.int16), torch.full((8,), torch.nan)],
     ),
+    "bits of a NaN that is clamped": (  # eager mode's vectors set one, its single elements do not
+        lambda n: [n.view(torch.float16).clamp_(-1, 1), n.clone()][1],
+        lambda n: [n.view(torch.float16).clamp_(-1, 1), n.where(n.abs() < 0x7C00, 0x7D05)][1],
+        [torch.tensor([0x7D05, 3] * 32, dtype=torch.int16)],
+    ),
     "a recurrence whose steps are rounded twice": (
         torch.special.hermite_polynomial_he, lambda x, _: _rounded_twice(x, 11), [WIDE, ORDERS]
     ),
