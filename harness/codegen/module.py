@@ -75,7 +75,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
             own,
             f"\n{reference_text(reference, plan)}",
             tail.arguments(source.name, bool(plan.sizes), "".join(rows), source.text),
-            tail.check(source.text, list(signature.values())),
+            tail.check(source.text, list(signature.values()), reference.steps),
         )
     )
     known = code_hash(body)

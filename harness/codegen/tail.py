@@ -140,26 +140,25 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
     return template("launch.py.j2").render(
         name=name,
         sizes=sizes,
-        distinct='"distinct:' in rows,
-        small='"small:' in rows,
-        sorted='"sorted"' in rows,
-        shared="RSPLIT: tl.constexpr" in kernel,
-        spread="_told(" in kernel,
-        aligned="ALIGNED: tl.constexpr" in kernel,
+        rows=rows,
+        kernel=kernel,
+        integers=bool(re.search('"(u?int|bool)', rows)),
         variant=bool(re.search("(WIDE|HELD|EVEN): tl.constexpr", kernel)),
-        # Of a kernel's assertions its own are meant: integers may wrap around.
-        asserts="tl.device_assert(" in kernel,
     )
 
 
-def check(kernel: str, signature: Sequence[str]) -> str:
+def check(kernel: str, signature: Sequence[str], steps: bool = False) -> str:
     """The rest of a module: check, times, command line. ``kernel`` is the kernel's text,
-    ``signature`` its arguments' types."""
+    ``signature`` its arguments' types, ``steps`` whether results jump."""
     loops = re.findall(r" in (?:tl\.)?range\((.*)\):", kernel)
     bounds = set(re.findall(r"\b[a-z]\w*\b(?!=)", "".join(loops)))  # known, or of a launch
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))
     return template("check.py.j2").render(
         bounds=not bounds <= set(re.findall(r"(\w+) = \d+$", kernel, re.MULTILINE)),
+        scalars=not all(kind.startswith("*") for kind in signature),
+        integers=any(re.match(r"\*[iu]\d", kind) for kind in signature),
+        signature=signature,
+        steps=steps,
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,
         others={name: _OTHER_NAMES[name] for name in called if name in _OTHER_NAMES},

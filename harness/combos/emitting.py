@@ -84,7 +84,8 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
     described = {"name": name, "region": region, "origins": origins, "moved": moved}
     own = _own(parts, references, heaviest, target, **described, **given)
     arguments = tail.arguments(name, False, "".join(rows), text)
-    body = "\n".join((own, arguments, tail.check(text, list(signature.values()))))
+    steps = any(reference.steps for reference in references)
+    body = "\n".join((own, arguments, tail.check(text, list(signature.values()), steps)))
     known = code_hash(body)
     launches = sum(part.count for part in parts)
     head = f'"""{name}: {launches} launches of {len(parts)} kernels as one."""\n\n'
@@ -230,7 +231,6 @@ def _own(
         written=written,
         kept=kept,
         reduced=max(module.reduced_elements(part.plan) for part in parts),
-        steps=any(reference.steps for reference in references),
         allowed=tail.allowed_line(allowed),
         programs=[
             " * ".join(

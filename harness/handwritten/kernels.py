@@ -26,7 +26,7 @@ from harness.handwritten.source import KernelText, bound_names, cut
 
 _RESERVED = frozenset(
     "KERNEL CATEGORY BYTES FLOPS TENSOR CONFIGS SIGNATURE DIVISIBLE_BY_16 OUTPUTS KEPT REDUCED "
-    "CODE_HASH REGION NODES ALLOWED GRID STEPS SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS "
+    "CODE_HASH REGION NODES ALLOWED GRID SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS "
     "PARAMETERS grid reference expected get_args call check main benchmark_all_configs".split()
 )
 _OPTIONS = ("num_warps", "num_stages")

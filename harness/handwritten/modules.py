@@ -75,7 +75,6 @@ def _constants(kernel: UserKernel, facts: Signature) -> str:
         OUTPUTS=facts.outputs,
         KEPT=facts.kept,
         REDUCED=facts.reduced,
-        STEPS=False,
         **arithmetic,
     )
 

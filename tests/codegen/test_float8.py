@@ -69,7 +69,7 @@ def test_the_check_accepts_overflow_and_no_other_large_number(
 ) -> None:
     (module,) = modules(graph(dtype, back=False))
     largest = torch.finfo(TYPES[dtype]).max
-    large = module.text.replace("= draw(extent,", f"= {largest} * draw(extent,")
+    large = module.text.replace("= torch.randn(extent,", f"= {largest} * torch.randn(extent,")
     wrong = large.replace("tmp0 + 0.0", "tmp0 * 0.25")
     assert module.text != large != wrong
     assert interpreter.check(large).passed
