@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from harness.graph.lowering.context import Context, Index
 from harness.graph.lowering.scalar import Number, Scalar, result_type
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, repeated
 from harness.graph.model import Arg, Node, Ref, TensorType
-from harness.ir.nodes import Load, Value
+from harness.ir.nodes import Constant, Load, Value
 
 MISSING = object()
 
@@ -175,17 +176,21 @@ class Call:
 
     def decisive(self, position: int, name: str = "other", dtype: DType | None = None) -> Value:
         """``operand`` of an operator whose result jumps somewhere (a comparison, a floor), as eager
-        mode has it: rounded to its own type. Otherwise a value that one kernel keeps in float32
-        would not equal itself read from memory, as the gradient of ``amax`` needs."""
-        tensor = self.tensor(position, name)
+        mode has it: rounded to its own type, and to ``dtype``. Otherwise a value that one kernel
+        keeps in float32 would not equal itself read from memory, as the gradient of ``amax`` needs,
+        nor 0.1 the nearest number of 16 bits."""
+        tensor, wanted = self.tensor(position, name), dtype or self.dtype
         value = self.rounded(self.broadcast(tensor, self.shape), tensor.dtype)
-        return self.scalar.cast(value, dtype or self.dtype)
+        value = self.scalar.cast(value, wanted)
+        return value if tensor.dtype is wanted else self.rounded(value, wanted)
 
     def rounded(self, value: Value, dtype: DType) -> Value:
         """``value`` rounded to ``dtype`` if that is narrower than what is computed in, and if it
         is no input of that type: what else is read may come to be computed in the same kernel.
         Rounding twice does no harm."""
         if dtype.compute is dtype or not dtype.is_float:
+            return value
+        if isinstance(value, Constant) and _is_exact(value.number, dtype):
             return value
         if isinstance(value, Load) and value.buffer in self.context.given:
             stored = self.types.get(value.buffer)
@@ -206,6 +211,13 @@ class Call:
     def result(self, value: Value) -> Tensor:
         """The node's result, converted to its type."""
         return Tensor(self.shape, self.dtype, self.scalar.cast(value, self.dtype))
+
+
+def _is_exact(number: Number, dtype: DType) -> bool:
+    """Whether a type has it (of 16 bits, as far as eight of them and small exponents tell)."""
+    part, exponent = math.frexp(number)
+    small = dtype.itemsize == 2 and -13 < exponent < 16 and (part * 256).is_integer()
+    return small or number == 0 or not math.isfinite(number)
 
 
 def unsupported(node: Node, got: str, expected: str = "") -> UnsupportedOperator:
