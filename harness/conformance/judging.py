@@ -32,8 +32,6 @@ _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MOVES = ("abs", "clone", "copy", "fill", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
 does on a CPU; what a GPU's instruction makes of them is not specified.)"""
-_WRITTEN = {"_to_copy": 0, "copy_": 1}
-"""Packets of ``aten`` that convert, and which argument: to 16 bits kernels round where programs do."""
 _UNSIGNED_ZEROS = (
     "max min relu clamp hardtanh reduce sort cum batch_norm layer_norm group_norm"
 ).split()
@@ -236,8 +234,6 @@ class _Moved(_Repeat):
                 continue  # (how many values ``unique`` finds may be what rounding decides)
             found, before = _found_among(one, given), one.clone()
             _move_bits(func, given, one, found, self.seed)
-            if _is_written(func, given[0], one):
-                continue
             exact = _same(one, better) & (better is not one)
             exact &= (one.abs() != 1) | (func is not torch.ops.aten.erf.default)  # it is beside 1
             if double or not pointwise:
@@ -251,6 +247,7 @@ class _Moved(_Repeat):
                 exact |= ~(one.isfinite() | _same(one, before))
             if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
                 one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
+            exact |= _is_written(func, given[0], one)
             if exact.all():
                 continue
             if self.units and one.itemsize > 2:
@@ -299,8 +296,8 @@ def _draws(func: Any) -> bool:
 
 
 def _is_written(func: Any, args: Any, made: Tensor) -> bool:
-    """Whether it is a conversion to 16 bits."""
-    at = _WRITTEN.get(func._overloadpacket.__name__)
+    """Whether a program converts to 16 bits, where kernels round as well."""
+    at = {"_to_copy": 0, "copy_": 1}.get(func._overloadpacket.__name__)
     return at is not None and made.itemsize == 2 and args[at].dtype is not made.dtype
 
 

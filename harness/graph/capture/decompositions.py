@@ -12,7 +12,6 @@ eager mode is asked.
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from collections.abc import Callable
 from operator import attrgetter
@@ -216,8 +215,8 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
         warnings.simplefilter("ignore")
         for limit in (0,) if elementwise or masks else _LIMITS:
             try:
-                args, options = _resized(op, elementwise, limit, *given)
-                op(*args, **options)
+                args, options = tree_map(functools.partial(_like, elementwise, limit), given)
+                op(*_with_numbers(op, given[0], args), **options)
                 return ""
             except torch.OutOfMemoryError:
                 return ""
@@ -228,22 +227,17 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
     return error
 
 
-def _resized(op: Any, elementwise: bool, limit: int, args: Any, options: Any) -> Any:
-    """The arguments to ask ``op`` with. Integers are sizes, unless its schema says numbers, which
-    a type may not have (``arange`` makes as many elements of them)."""
+def _with_numbers(op: Any, given: Any, args: Any) -> list[Any]:
+    """``args`` with the ``given`` integers that a schema calls numbers, not sizes: a type may not
+    have them. (``arange`` makes as many elements of them.)"""
     known = op._schema.arguments if hasattr(op, "_schema") and "arange" not in str(op) else ()
-    numbers = [one.name for one in known if "number" in str(one.type)]
-    names = [*(one.name for one in known[: len(args)]), *[""] * (len(args) - len(known))]
-
-    def like(name: str, value: Any) -> Any:
-        most = math.inf if name in numbers else limit
-        return tree_map(functools.partial(_like, elementwise, most), value)
-
-    given = [like(name, value) for name, value in zip(names, args, strict=True)]
-    return given, {name: like(name, value) for name, value in options.items()}
+    numbers = [n for n, one in enumerate(known) if str(one.type) == "number"]
+    return [
+        given[n] if n in numbers and type(given[n]) is int else args[n] for n in range(len(args))
+    ]
 
 
-def _like(elementwise: bool, limit: float, value: Any) -> Any:
+def _like(elementwise: bool, limit: int, value: Any) -> Any:
     """A tensor of zeros, which are places in range, of sizes up to ``limit``. An elementwise
     operator needs no elements, and ones to divide by where there are no dimensions."""
     if isinstance(value, Tensor):

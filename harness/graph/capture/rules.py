@@ -63,7 +63,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             else NotImplemented
         ),
         _aten.ldexp.Tensor: ldexp,
-        **_linspaces(_linspace),
+        **{
+            op: functools.partial(_linspace, rule)
+            for op, rule in get_decompositions([_aten.linspace]).items()
+        },
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
@@ -95,7 +98,6 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules[std_mean] = functools.partial(_with_lost_infinities, std_mean_rule)
     rules[_aten.var_mean.correction] = _var_mean
     rules[_aten.embedding_dense_backward.default] = _large_embedding_backward
-    rules |= _linspaces(_linspace_of_device)
     return {**rules, _aten.native_layer_norm.default: _layer_norm_of_device}
 
 
@@ -205,30 +207,10 @@ def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
     return op(x, *(one if one is None else number(one) for one in given))
 
 
-def _linspace(
-    rule: Callable[..., Any], *ends_and_steps: Any, dtype: Any = None, **options: Any
-) -> Any:
-    """Integers lie between integers: the ends are cut first, as in eager mode."""
-    *ends, steps = ends_and_steps
-    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-        ends = [one.long() if isinstance(one, Tensor) else one for one in ends]
-        ends = [int(one) if isinstance(one, float) else one for one in ends]
-    return rule(*ends, steps, dtype=dtype, **options)
-
-
-def _linspaces(way: Callable[..., Any]) -> dict[Any, Callable[..., Any]]:
-    """``way`` with torch's rule of every overload."""
-    rules = get_decompositions([_aten.linspace])
-    return {op: functools.partial(way, rule) for op, rule in rules.items()}
-
-
-def _linspace_of_device(rule: Callable[..., Any], *ends_and_steps: Any, **options: Any) -> Any:
-    """Integers on a CPU are the library's: how it rounds decides which of two it is."""
-    dtype, device = options.get("dtype"), torch.device(options.get("device") or "cpu")
+def _linspace(rule: Callable[..., Any], *given: Any, dtype: Any = None, **options: Any) -> Any:
+    """Integers are the library's: how a device rounds decides which of two one of them is."""
     whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
-    if whole and device.type == "cpu":
-        return NotImplemented
-    return _linspace(rule, *ends_and_steps, **options)
+    return NotImplemented if whole else rule(*given, dtype=dtype, **options)
 
 
 def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
