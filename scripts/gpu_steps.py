@@ -4,7 +4,7 @@
 
 A process per model, each on the next of the visible boards. All of them compile at once, each way
 with ``--threads``; when they are done or 70 % of the time is over, they are timed, on each board
-one after the other, the ways by turns, those first that have been compiled (``beside`` counts
+one after the other, the ways interleaved, those first that have been compiled (``beside`` counts
 processes that still compile). A time is a step's wall time, host included. *First* is the first
 call (compiled beside the other models), memory what the allocator had at most, less what other
 ways keep. ``steps.json`` and a profile of each in ``steps.txt`` are written to the folder, with

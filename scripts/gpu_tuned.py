@@ -6,7 +6,7 @@
 For every distinct region, in a random order that is the same every time (so that a run that
 ends early is a fair sample): tune its kernels, let Inductor compile it with
 ``max_autotune_pointwise`` and ``coordinate_descent_tuning``, both against the clock and both with
-cold caches, compare results with float64, and time both in turns (CUDA graphs, cold L2).
+cold caches, compare results with float64, and time both interleaved (CUDA graphs, cold L2).
 ``tuned.json`` is written after every region; ``--skip`` leaves out the regions of an
 earlier file, and its rows go into the summary.
 """

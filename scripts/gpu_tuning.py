@@ -82,7 +82,7 @@ def choose(kernel: Kernel, target: Target, most: int) -> None:
 def compile_ahead(
     kernels: Sequence[Kernel], target: Target, cache: Path, jobs: int, until: float
 ) -> int:
-    """Compile in order of nearness, kernels in turns, until the time is up; how many."""
+    """Compile in order of nearness, kernels interleaved, until the time is up; how many."""
     deepest = max(len(k.wanted) for k in kernels)
     pairs = [(k, k.wanted[n]) for n in range(deepest) for k in kernels if n < len(k.wanted)]
     work = [CompileJob(k.text, target, c) for k, c in pairs]

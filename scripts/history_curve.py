@@ -1,5 +1,5 @@
 """What `harness changes`, asv and PELT find in histories against what they say wrongly, over their
-thresholds: the curve and the table of docs/measurements/verdicts.md, *Histories over thresholds*.
+thresholds: the curve and the table of docs/measurements/verdicts.md, *Over thresholds*.
 
 The same seeded histories as history_worlds.py: 50 series of 60 commits, steps of 5 % in a tenth.
 
@@ -264,7 +264,7 @@ def draw(path: Path, picture: Path) -> None:
     for axis in list(axes.flat)[len(worlds) :]:
         axis.axis("off")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    figure.supxlabel("steps said that are none, per 100 steps that are")
+    figure.supxlabel("wrong steps reported, per 100 true steps")
     figure.supylabel("steps missed, %")
     figure.savefig(picture, metadata={"Date": None})
 

@@ -3,7 +3,7 @@
     python scripts/launch_time.py --out FILE [--arguments 3 5 10 20 40]
 
 One kernel per number of arguments (it adds up one block of each input); every way launches it
-in turns, in rows of launches so short that the GPU's queue never fills, and waits for the
+interleaved, in rows of launches so short that the GPU's queue never fills, and waits for the
 device between rows. Prints a Markdown table of medians; the file gets every row as JSON.
 
 The ways: ``kernel`` is ours as a generated host function calls it (stream at hand), ``launcher``
@@ -143,7 +143,7 @@ def ways(count: int, cache: Path) -> dict[str, Way]:
 
 
 def measure(found: dict[str, Way]) -> dict[str, list[float]]:
-    """Microseconds a launch, one number per row of launches, the ways taking turns."""
+    """Microseconds a launch, one number per row of launches, the ways interleaved."""
     times: dict[str, list[float]] = {name: [] for name in found}
     for row in range(-WARM_UP, ROWS):
         for name, way in found.items():

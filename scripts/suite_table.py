@@ -59,8 +59,8 @@ def heading(data: dict[str, Any], path: Path) -> list[str]:
         "candidate's samples). Command: `harness run --against inductor,eager --commit SHA`.",
         "",
         "A region is a largest fusible piece of a graph. All three run in one process on the same "
-        "random inputs, each replayed as a CUDA graph, in turns, with a cold L2 cache; results are "
-        "compared with torch in float64. Ours: the fastest of the heuristics' candidates per "
+        "random inputs, each replayed as a CUDA graph, interleaved, with a cold L2 cache; results "
+        "are compared with torch in float64. Ours: the fastest of the heuristics' candidates per "
         "kernel. Inductor: `torch._inductor.compile` with its defaults. Regions of a graph that "
         "launch the same kernels are timed once (`n` of them).",
         "",

@@ -12,7 +12,7 @@ import signal
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"SKIPPED ×{count}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """What a module draws while it is imported nothing has seeded: other numbers in every run."""
+    report = yield
+    torch = sys.modules.get("torch")
+    if isinstance(collector, pytest.Module) and torch is not None:
+        drawn = torch.default_generator
+        unused = torch.Generator().manual_seed(drawn.initial_seed())
+        if not torch.equal(drawn.get_state(), unused.get_state()):
+            raise pytest.UsageError(f"{collector.nodeid} draws random numbers outside its tests")
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -129,6 +144,14 @@ def _same_numbers(request: pytest.FixtureRequest) -> None:
             torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
         )
         seeds(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled() -> None:
+    """Whichever tests came before in this process: after eight versions of a function
+    ``torch.compile`` leaves it to eager mode, and after two sizes it takes sizes for unknown."""
+    if (dynamo := sys.modules.get("torch._dynamo")) is not None:
+        dynamo.reset()
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ def require() -> torch.device:
             "a GPU is needed and none can be used",
             got=why,
             expected="a CUDA device that torch can see",
-            remedy="run on a machine with an NVIDIA GPU, or leave timing out",
+            remedy="run on a machine with an NVIDIA GPU",
         )
     return torch.device("cuda", torch.cuda.current_device())
 

@@ -1,5 +1,5 @@
-"""Why captures failed, by cause, and the heads of libraries that were tried: the tables of
-``docs/measurements/captures.md``."""
+"""Why captures failed, by cause, and the heads of libraries that were tried. The first two
+tables are those of ``docs/measurements/captures.md``; the third has every failure."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_a_board_has_room_for_some(tmp_path, monkeypatch):
     """Two of three fit; the third waits for one of them, and what is too large for all of it until
     it is alone. A process that ended without a word holds nothing."""
     (tmp_path / "1").write_text("1000")
-    held, most_held, lock = [], [], threading.Lock()
+    held, most_held, lock, two = [], [], threading.Lock(), threading.Event()
     names = iter(range(2, 9))
     monkeypatch.setattr(holding.os, "getpid", lambda: next(names))
 
@@ -94,13 +94,18 @@ def test_a_board_has_room_for_some(tmp_path, monkeypatch):
             with lock:
                 held.append(needed)
                 most_held.append(sorted(held))
-            time.sleep(0.1)
+                if len(held) == 2:
+                    two.set()
+            assert needed == 1000 or two.wait(300)
+            time.sleep(0.1)  # for whoever should wait
             with lock:
                 held.remove(needed)
 
     threads = [threading.Thread(target=work, args=(needed,)) for needed in (40, 41, 42, 1000)]
-    for thread in threads:
+    for thread in threads[:3]:
         thread.start()
+    assert two.wait(300)
+    threads[3].start()
     for thread in threads:
         thread.join()
     assert len(most_held) == 4 and [1000] in most_held

@@ -206,8 +206,9 @@ def lower_gamma(a: Array, x: Array) -> Array:
     (DLMF 8.11.4), which converges for any positive ``a`` and ``x``."""
     kind = np.result_type(a, x)
     a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
-    term, total = np.ones(a.shape), np.ones(a.shape)
-    for n in range(1, 600):
+    term, total, n = np.ones(a.shape), np.ones(a.shape), 0
+    while np.any(term > 1e-17 * total):  # terms grow up to the one numbered x - a
+        n += 1
         term = term * x / (a + n)
         total = total + term
     density = np.exp(a * np.log(x) - x - lgamma(a + 1))

@@ -330,7 +330,7 @@ def test_code_is_generated_while_boards_are_taken(
 
     class Board(CudaDevice):
         def __init__(self, *given: Any, **more: Any) -> None:
-            assert made.wait(60)
+            assert made.wait(300)
             super().__init__(*given, handlers=fake_device.HANDLERS, **more)
 
     def first(entry: FileEntry) -> Any:

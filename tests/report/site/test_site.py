@@ -107,6 +107,13 @@ def test_a_kernels_page_has_all_that_is_known_of_it(world: World) -> None:
     assert [mark["style"] for mark in shown["history"]["chart"]["marks"]] == ["regression"]
 
 
+def test_a_change_in_a_sum_names_its_part(world: World) -> None:
+    """Nine percent of one graph are not nine percent of the model."""
+    (page,) = (p for p in world.site.glob("models/*.html") if "llama" in p.name)
+    labels = re.findall(r'"text": ?"([^"]*%[^"]*)"', page.read_text())
+    assert labels[0].startswith("llama_block_forward "), labels
+
+
 def test_every_link_leads_to_a_file_and_an_anchor_of_it(world: World) -> None:
     known = {page: links(page) for page in world.site.rglob("*.html")}
     assert len(known) > 20
