@@ -19,8 +19,7 @@ from harness.conformance.judging import Judge, other_zeros, repeats
 from harness.graph.capture.aot import RestartAnalysis
 
 Function = Callable[..., Any]
-_NUMBERS = re.compile(r", which is output \d+ of \w+,|0x[0-9a-f]+|\d+")
-"""And the node of autograd that made a tensor."""
+_NUMBERS = re.compile(r", which is output \d+ of \w+,|0x[0-9a-f]+|\d+")  # and autograd's nodes
 _ERROR = re.compile(r"(?:.*; compiled: )?(.{0,500})")
 _ZEROS = "zeros instead of None"
 _OUTSIDE = re.compile("IndexError|are out of bounds for storage")

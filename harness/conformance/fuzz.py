@@ -219,7 +219,7 @@ class _Maker:
         picked = [names[-1 - int(rng.random() ** 2 * len(names))] for _ in range(2)]
         rank = self.scope[picked[0]].dim()
         words = {
-            "c": rng.choice((2, -1, 0.5, 3, -2.5, 0, 1, 100)),
+            "c": rng.choice((2, -1, 0.5, 3, -2.5, 0, 1, 100, 0.1)),
             "d": rng.randrange(-max(rank, 1), max(rank, 1)),
             "a": rng.choice((0, 1, 2)), "b": rng.choice((1, 2, 3, 5)),
             "t": rng.choice(_FLOATS), "i": rng.choice(_INTEGERS),
@@ -336,8 +336,7 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
 
 def _is_torchs(line: str, program: Program, devices: Devices) -> bool:
     """Whether what differs is torch's own in the smallest program that has it, where of the whole
-    ``aot_eager`` tells no more than that it raises, or has added zeros to a gradient, which then
-    has other strides."""
+    ``aot_eager`` tells only that it raises, or adds zeros of other strides to a gradient."""
 
     def ways(smaller: Program) -> set[bool]:
         made, what = _safely(smaller, devices), line[line.find(": ") :]

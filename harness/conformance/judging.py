@@ -140,9 +140,8 @@ class _Unrounded(_Repeat):
             given = pytree.tree_map_only(Tensor, torch.clone, given)
         made = func(*args, **kwargs)
         floats = [one for one in _leaves(made) if _is_float(one)]
-        if not floats or _is_zero(floats) or _draws(func) or func.name().startswith(_AS_BITS):
-            return made
-        if _is_written(func, args, floats[0]):
+        other = _draws(func) or func.name().startswith(_AS_BITS)
+        if not floats or other or _is_zero(floats) or _is_written(func, args, floats[0]):
             return made
         viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
         viewed |= func is torch.ops.aten._unsafe_view.default

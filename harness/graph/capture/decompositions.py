@@ -228,8 +228,7 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
 
 
 def _with_numbers(op: Any, given: Any, args: Any) -> list[Any]:
-    """``args`` with the ``given`` integers that a schema calls numbers, not sizes: a type may not
-    have them. (``arange`` makes as many elements of them.)"""
+    """``args`` with the ``given`` integers that are numbers (but ``arange``'s), as types have them."""
     known = op._schema.arguments if hasattr(op, "_schema") and "arange" not in str(op) else ()
     numbers = [n for n, one in enumerate(known) if str(one.type) == "number"]
     return [
