@@ -228,7 +228,7 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
 
 
 def _with_numbers(op: Any, given: Any, args: Any) -> list[Any]:
-    """``args`` with the ``given`` integers that are numbers (but ``arange``'s), as types have them."""
+    """``args`` with the ``given`` numbers, which types may not have (``arange`` counts to them)."""
     known = op._schema.arguments if hasattr(op, "_schema") and "arange" not in str(op) else ()
     numbers = [n for n, one in enumerate(known) if str(one.type) == "number"]
     return [
