@@ -153,6 +153,10 @@ class CheckFailed(HarnessError):
     """A kernel's result differs from its reference by more than allowed."""
 
 
+class OutOfMemory(HarnessError):
+    """The device or the host has too little memory: it says nothing about the kernel."""
+
+
 class NoDevice(HarnessError):
     """A GPU is needed and none can be used."""
 

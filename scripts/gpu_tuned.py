@@ -39,7 +39,13 @@ from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
 from harness.measure.peers.names import OURS, TUNED  # noqa: E402
 from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
-from harness.measure.peers.worker import compare, compiled_kernels, region_provider, region_task  # noqa: E402
+from harness.measure.peers.worker import (  # noqa: E402
+    compare,
+    compiled_kernels,
+    launched_alone,
+    region_provider,
+    region_task,
+)
 from harness.measure.timer.graph_timer import CudaTimer  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.records.run import Check  # noqa: E402
@@ -117,6 +123,12 @@ class Bench:
         self.trials += len(found.trials)
 
 
+def launched(region: CompiledRegion, target: Target) -> tuple[str, ...]:
+    """The text of each kernel that the region launches, as often as it does."""
+    distinct = launched_alone(region, target).distinct()
+    return tuple(module.text for module, count in distinct for _ in range(count))
+
+
 def distinct_regions(
     files: Sequence[Path], target: Target
 ) -> list[tuple[str, CompiledRegion, int]]:
@@ -124,9 +136,9 @@ def distinct_regions(
     found: dict[tuple[str, ...], tuple[str, CompiledRegion, int]] = {}
     for file in files:
         for region in compile_graph(load(file), target).regions:
-            texts = tuple(launch.kernel.module.text for launch in region.launches)
-            if not texts or not region.complete:
+            if not region.launches or not region.complete:
                 continue
+            texts = launched(region, target)
             graph, first, count = found.get(texts, (file.stem, region, 0))
             found[texts] = (graph, first, count + 1)
     return list(found.values())
@@ -159,7 +171,7 @@ def timed_maker(make: Make, row: Row) -> Make:
 
 def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row:
     """Tune one region both ways, then time it; whatever goes wrong is in the row."""
-    texts = [launch.kernel.module.text for launch in region.launches]
+    texts = launched(region, bench.target)
     new = len({t for t in texts if t not in bench.configs})
     row = Row(graph, region.region.name, count, len(texts), new)
     row.ours_s = bench.tune(texts)
@@ -168,11 +180,11 @@ def examine(bench: Bench, graph: str, region: CompiledRegion, count: int) -> Row
     untuned = compiled_kernels(bench.target, {}, bench.cache)
     source = region.region.graph
     makers: dict[str, Make] = {
-        OURS: lambda _: region_provider(region, tuned, device),
+        OURS: lambda _: region_provider(region, tuned, device, bench.target),
         TUNED: timed_maker(maker(TUNED, source, device), row),
     }
     if bench.search is not None:
-        makers["first choice"] = lambda _: region_provider(region, untuned, device)
+        makers["first choice"] = lambda _: region_provider(region, untuned, device, bench.target)
     try:
         peers = compare(region_task(source, device), makers, bench.timer, bench.budget_ms)
     except Exception as error:  # noqa: BLE001 - one region's failure must not end the run

@@ -117,17 +117,14 @@ def measure(
                     continue
                 one = chosen[number]
                 key = one.subject.key
-                found = tried(pool.run, _job(one, process, effort, known.get(key, 0.0)))
+                what = (process, key, one.module_text, one.slowed, known.get(key, 0.0))
+                how = (effort.seed + process, effort.budget_ms, effort.width)
+                found = tried(pool.run, CellJob(*what, *how))
                 if isinstance(found, HarnessError):
                     failed.add(key)
                     found = Cell(process, key, reason=one_line(found))
                 known[key] = found.ms
                 kept[asked(process, number)] = found
-
-
-def _job(one: Candidate, process: int, effort: Effort, ms: float) -> CellJob:
-    how = (effort.seed + process, effort.budget_ms, effort.width)
-    return CellJob(process, one.subject.key, one.module_text, one.slowed, ms, *how)
 
 
 def conclude(

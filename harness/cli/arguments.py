@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -37,9 +38,11 @@ Minutes: TypeAlias = Annotated[
 ]
 
 
-def queried(suite: str, where: str | None, sample: int | None, seed: int) -> str:
+def queried(
+    suite: str, where: str | None, sample: int | None, seed: int, names: Sequence[str] = ()
+) -> str:
     """The suite with what is asked of it: ``corpus:kind=reduction sample=20 seed=1``."""
-    terms = [suite.partition(":")[2], where or ""]
+    terms = [suite.partition(":")[2], where or "", f"name={','.join(names)}" if names else ""]
     terms += [] if sample is None else [f"sample={sample} seed={seed}"]
     query = " ".join(term for term in terms if term)
     return f"{suite.partition(':')[0]}:{query}" if query else suite

@@ -63,6 +63,7 @@ def changes(
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
     with answer.progress("judging the series"):
         report = chosen(find(known, followed, rules, waived), answer.only)
+    answer.note_nothing_like(report.changes, "change")
     answer.tell(changes_report(report, known, followed))
     if report.regressions or report.broken:
         return REGRESSED if report.regressions else BROKEN

@@ -91,7 +91,7 @@ def run(
     options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
-    suite = arguments.queried(suite, where, sample, seed)
+    suite = arguments.queried(suite, where, sample, seed, names if minutes else ())
     if minutes is not None:
         names = _within(options, suite, minutes, processes, devices, bool(others))
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)

@@ -12,7 +12,7 @@ import typer
 from harness.cli.arguments import Sample, Seed, Suite, Where, queried
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import RecordError, UsageError, unknown
-from harness.graph.suite import Entry, load_suite
+from harness.graph.suite import load_suite
 from harness.history import index, lookup, store
 from harness.options import Options
 from harness.records.names import find, is_chosen
@@ -20,7 +20,7 @@ from harness.records.run import Run, fields
 from harness.report import output
 from harness.report.kernels import run_report
 from harness.report.output import Report
-from harness.table import Column, Fit, Row, Table, Text, columns, shorten
+from harness.table import Column, Fit, Row, Table, Text, columns, plural, shorten
 from harness.target import TARGETS
 
 
@@ -81,7 +81,7 @@ def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None) -> Repor
     known = {pattern.name for pattern in corpus.patterns}
     if lost := [graph.name for graph in run.graphs if graph.name not in known]:
         output.note(
-            f"{len(lost)} graphs take no part, the corpus lacks them: {', '.join(lost[:5])}"
+            f"left out, the corpus lacks {plural(len(lost), 'graph')}: {', '.join(lost[:5])}"
         )
     compilers = {row.compiler for graph in run.graphs for row in graph.regions}
     other: Run | str | None = baseline
@@ -150,9 +150,20 @@ def list_(
     options = answer.options
     if runs:
         answer.recover()
-        answer.tell(_table(_runs(options), answer, "runs", _RUN_COLUMNS))
+        rows = [
+            {"run": Path(run.file).stem, "machine": run.gpu or run.machine}
+            | fields(run, "graphs kernels failed suite")
+            | {"file": str(options.results / run.file)}
+            for run in indexed(options.results).readable
+        ]
+        answer.tell(_table(rows, answer, "runs", _RUN_COLUMNS))
     elif targets:
-        answer.tell(_table(_targets(), answer, "targets", _TARGET_COLUMNS))
+        known = [
+            {"name": name, "device": target.name, "capability": f"{target.capability / 10:.1f}"}
+            | {"multiprocessors": target.multiprocessors, "gbps": target.memory_gbps}
+            for name, target in TARGETS.items()
+        ]
+        answer.tell(_table(known, answer, "targets", _TARGET_COLUMNS))
     else:
         suite = queried(suite, where, sample, seed)
         found = _corpus(answer, suite, models, coverage)
@@ -180,6 +191,7 @@ def _corpus(answer: Answer, suite: str, models: bool, coverage: bool) -> Report 
         captures = [c for c in selecting.captures(found, query) if is_chosen(only, c.name)]
         return report.captures_report(found, captures)
     chosen = [p for p in selecting.select(found, query) if is_chosen(only, p.name)]
+    answer.note_nothing_like(chosen, "pattern of the corpus")
     if coverage:
         from harness.graph.lowering.operators import RULES
 
@@ -197,7 +209,9 @@ def _suite(options: Options, suite: str, answer: Answer) -> Report:
             if is_chosen(answer.only, name, entry.name)
         ]
         if graphs:
-            document.append({**_entry(entry.entry), "graphs": graphs})
+            known, named = asdict(entry.entry), {"real": "sizes", "small": "small_sizes"}
+            known |= {"dtype": entry.entry.dtype.short, "tags": list(entry.entry.tags)}
+            document.append({named.get(k, k): v for k, v in known.items()} | {"graphs": graphs})
     answer.note_nothing_like(document, "graph of the suite")
     rows: list[Row] = [
         {**{name: value for name, value in entry.items() if name != "graphs"}, **graph}
@@ -216,12 +230,6 @@ def _suite(options: Options, suite: str, answer: Answer) -> Report:
         return [*found, Text(), Text(total)]
 
     return Report(lines, lambda: {"suite": suite, "entries": document}, lambda: rows)
-
-
-def _entry(declared: Entry) -> dict[str, Any]:
-    named = {"real": "sizes", "small": "small_sizes"}
-    found = {named.get(name, name): value for name, value in asdict(declared).items()}
-    return {**found, "dtype": declared.dtype.short, "tags": list(declared.tags)}
 
 
 _RUN_COLUMNS = (
@@ -244,15 +252,6 @@ def _table(rows: Sequence[Row], answer: Answer, what: str, shown: tuple[Column, 
     return Report(
         lambda: [Table(shown, kept) if kept else Text(missing)], lambda: {what: kept}, lambda: kept
     )
-
-
-def _runs(options: Options) -> list[dict[str, Any]]:
-    return [
-        {"run": Path(run.file).stem, "machine": run.gpu or run.machine}
-        | fields(run, "graphs kernels failed suite")
-        | {"file": str(options.results / run.file)}
-        for run in indexed(options.results).readable
-    ]
 
 
 def indexed(results: Path) -> index.Index:
@@ -278,11 +277,3 @@ def require_runs(results: Path) -> index.Index:
     if not found.runs:
         raise lookup.no_runs(results)
     return found
-
-
-def _targets() -> list[dict[str, Any]]:
-    return [
-        {"name": name, "device": target.name, "capability": f"{target.capability / 10:.1f}"}
-        | {"multiprocessors": target.multiprocessors, "gbps": target.memory_gbps}
-        for name, target in TARGETS.items()
-    ]

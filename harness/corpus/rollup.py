@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from harness.corpus.model import Capture, Pattern
 from harness.corpus.store import Corpus
 from harness.errors import UsageError
 from harness.measure.peers.names import OURS
@@ -47,7 +46,7 @@ class Score:
 class Standing:
     """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
     time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
-    weighted by time, ``failed`` how many patterns are wrong or have no time, ``mean`` the geometric
+    weighted by time, ``failed`` how many patterns have a kernel that failed, ``mean`` the geometric
     mean over the baseline's ratios, every pattern of the group alike."""
 
     group: str
@@ -77,10 +76,11 @@ def standings(
     calls: dict[tuple[str, str], int] = {}
     known = {capture.name: capture for capture in corpus.captures if capture.bytes}
     for pattern in corpus.patterns:
+        own = {"all": "all", "kind": pattern.kind, "pattern": pattern.name}
         for use in pattern.uses:
             if use.capture not in known:
                 continue
-            group = _group(pattern, known[use.capture], by)
+            group = own.get(by) or str(getattr(known[use.capture], by))
             mine = weights.setdefault(group, {})
             share = use.bytes / known[use.capture].bytes / len(known)
             mine[pattern.name] = mine.get(pattern.name, 0.0) + share
@@ -96,11 +96,6 @@ def standings(
     if by == "pattern":
         rows.sort(key=lambda row: math.inf if row.mean is None else row.mean)
     return rows
-
-
-def _group(pattern: Pattern, capture: Capture, by: str) -> str:
-    found = {"all": "all", "kind": pattern.kind, "pattern": pattern.name}
-    return found[by] if by in found else str(getattr(capture, by))
 
 
 def _ratios(
@@ -141,7 +136,7 @@ def _standing(
     return Standing(
         group,
         len(mine),
-        len(mine) - len(times),
+        sum(graph.failed for graph in mine.values()),
         sum(weights[name] for name in times) / sum(weights.values()),
         sum(spent.values()),
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,

@@ -116,7 +116,7 @@ def _read(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = pq.ParquetFile(path, page_checksum_verification=True).read()
         version = _facts(table)["version"]
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0]

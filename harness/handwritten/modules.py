@@ -21,12 +21,14 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
     """The module of ``kernel`` at its sizes, or at its small ones. Raises ``UsageError`` where its
     arguments cannot be made or do not fit."""
     facts = kernel.signature(small)
+    parts = "".join(f"    {name!r}: {text},\n" for name, text in kernel.text.parts.items())
+    host = f'"""The functions of the declaration."""\n{kernel.text.host}\nreturn {{\n{parts}}}'
     # Up to the reference, a module's text says what executes (``records.modules.code``).
     body = tail.template("by_hand.py.j2").render(
         kernel=kernel,
         constants=_constants(kernel, facts),
         sizes=_sizes(kernel, facts),
-        user=textwrap.indent(_host(kernel), "    "),
+        user=textwrap.indent(host, "    "),
         check=tail.check(kernel.text.device, list(facts.types.values())),
     )
     known = code_hash(body)
@@ -93,8 +95,3 @@ def _sizes(kernel: UserKernel, facts: Signature) -> str:
 
 def _assigned(**values: object) -> str:
     return "".join(f"{name} = {value!r}\n" for name, value in values.items())
-
-
-def _host(kernel: UserKernel) -> str:
-    parts = "".join(f"    {name!r}: {text},\n" for name, text in kernel.text.parts.items())
-    return f'"""The functions of the declaration."""\n{kernel.text.host}\nreturn {{\n{parts}}}'

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".index"
 FILE = "runs.arrow"
-VERSION = "8"
+VERSION = "9"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
@@ -227,7 +227,7 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
 
 def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
     """The rows of kernels, those of graphs with their regions, and what is wrong with kernels. A
-    file that was written before all columns were is brought up to date, which takes reading it
+    file whose columns or checks are as they once were is brought up to date, which takes reading it
     whole."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -236,11 +236,15 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
     names = {name: _NAMES.get(name, name) for name in kinds if name not in _MADE}
     peers = [f"regions.list.element.{name}" for name in _PEER]
     present = {*held, *(metric.column for metric in metrics.static())}
+    read = None
     if {*names.values(), "reason", "origins", "regions", "problem"} <= present:
         wanted = [n for n in names.values() if n in held]
-        wanted += ["reason", "problem", "origins.list.element"]
+        wanted += ["reason", "problem", "check_note", "origins.list.element"]
         read = file.read(columns=[*wanted, *peers], use_threads=False)
-    else:
+        full = pc.match_substring(read["check_note"], schema.LACKED_MEMORY)
+        if pc.any(pc.and_(full, pc.equal(read["check"], "failed"))).as_py():
+            read = None
+    if read is None:
         read = schema.table(store.load(path))
     columns = {"run": pa.nulls(read.num_rows, pa.int32())}
     for name, kind in kinds.items():

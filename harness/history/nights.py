@@ -56,7 +56,7 @@ def read_baseline(folder: Path) -> Accepted | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
-        remedy = "accept a run again: harness accept RUN --why …"
+        remedy = "restore it, or remove it and accept a run again: harness accept RUN --why …"
         raise read_error(path, error, "the baseline", remedy) from error
 
 

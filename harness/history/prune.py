@@ -174,7 +174,8 @@ def _why_kept(run: IndexedRun, held: _Held, waived: Sequence[Waiver]) -> str:
 
 
 def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> _Held:
-    if not git.is_checkout(results):
+    place = results.resolve()
+    if not any((above / ".git").exists() for above in (place, *place.parents)):
         return _Held()
     top, silent = git.ask(results, "rev-parse", "--show-toplevel")
     files, silent = ("", silent) if silent else git.ask(results, "ls-files", "-z", "--", ".")

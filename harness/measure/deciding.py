@@ -152,7 +152,9 @@ class _Decider:
             if alike or frozenset().union(*(o.written for o in parts)) != written:
                 continue
             sides = [one.launch], [part.launch for part in parts]
-            ways = tuple(map(_way, sides, names or map(_kind, sides)))
+            loops = [side[0].plan.category is Category.REDUCTION for side in sides]
+            kinds = ["loop" if loop else "one block" for loop in loops]
+            ways = tuple(map(_way, sides, names or kinds))
             if ways not in self._asked:
                 outcome = self._asked[ways] = self.choose(ways)
                 times = [f" {time * 1e3:.1f} µs" for time in outcome.ms] or ["", ""]
@@ -167,10 +169,6 @@ class _Decider:
 def _way(launches: Sequence[Launch], name: str) -> Way:
     texts = tuple(launch.kernel.module.text for launch in launches)
     return Way(name, texts, tuple(launch.arguments for launch in launches))
-
-
-def _kind(launches: Sequence[Launch]) -> str:
-    return "loop" if launches[0].plan.category is Category.REDUCTION else "one block"
 
 
 def _is_unclear(plan: KernelPlan) -> bool:

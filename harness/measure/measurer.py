@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from harness.errors import CheckFailed, HarnessError, reason
+from harness.errors import CheckFailed, HarnessError, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.roofline import Roofline, bytes_written
@@ -19,7 +19,7 @@ from harness.records.trials import Trial, Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.interpret.interpreter import CheckResult
-from harness.runtime.interpret.interpreting import result
+from harness.runtime.interpret.interpreting import lacks_memory, result
 from harness.runtime.tune.autotune import CachingAutotuner, Compiler, Settings
 from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
@@ -62,7 +62,8 @@ class Measurer:
         except HarnessError:
             raise
         except Exception as error:
-            raise CheckFailed(
+            kind = OutOfMemory if lacks_memory(error) else CheckFailed
+            raise kind(
                 "a kernel could not be run",
                 where=loaded.name,
                 got=reason(error),

@@ -17,7 +17,7 @@ import torch
 
 from harness import options
 from harness.devices.job import Context, Unusable
-from harness.errors import CompileFailed, HarnessError, NoDevice, reason
+from harness.errors import CompileFailed, HarnessError, NoDevice, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
@@ -31,6 +31,7 @@ from harness.runtime.compile.compiling import CompilePool
 from harness.runtime.compile.static import untuned
 from harness.runtime.device import current_target
 from harness.runtime.interpret.interpreter import CheckResult
+from harness.runtime.interpret.interpreting import lacks_memory
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.autotune import Settings
@@ -71,13 +72,17 @@ class Gpu:
         limits = roofline.measure(timer)
         if timer.state is not None:
             timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
+        known = None
+        if self._cache is not None:
+            device = device_identity(torch.cuda.current_device())
+            known = TuningCache(self._cache / "tuned", device, self.notes.append)
         self._measurer = Measurer(
             self.target,
             timer,
             limits,
             self._cache,
             readings=tuple if timer.state is None else timer.state.take,
-            tuning_cache=self._tuning_cache(),
+            tuning_cache=known,
             table=_table(),
         )
         return DeviceFacts(self.target, machine, METHOD, limits)
@@ -88,12 +93,6 @@ class Gpu:
         if self._measurer is None:
             raise HarnessError("the device's bandwidths have not been measured")
         return self._measurer
-
-    def _tuning_cache(self) -> TuningCache | None:
-        if self._cache is None:
-            return None
-        device = device_identity(torch.cuda.current_device())
-        return TuningCache(self._cache / "tuned", device, self.notes.append)
 
 
 def _table() -> LookupTable | None:
@@ -135,7 +134,8 @@ def surviving(work: Callable[[], T]) -> T:
     except HarnessError as error:
         failed = error
     except (RuntimeError, ValueError, TypeError) as error:
-        failed = HarnessError("a kernel could not be timed", got=reason(error))
+        kind = OutOfMemory if lacks_memory(error) else HarnessError
+        failed = kind("a kernel could not be timed", got=reason(error))
     else:
         release("cuda")
         return found

@@ -34,9 +34,3 @@ def ask(folder: Path, *arguments: str, given: str = "") -> tuple[str, str]:
     if done.returncode == 1 and not said:
         return "", ""
     return "", said[0].removeprefix("fatal: ") if said else "git failed"
-
-
-def is_checkout(folder: Path) -> bool:
-    """Whether ``folder`` lies in a checkout, git answering or not."""
-    place = folder.resolve()
-    return any((above / ".git").exists() for above in (place, *place.parents))

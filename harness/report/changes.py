@@ -63,7 +63,12 @@ def changes_report(report: Report, known: History, metrics: Sequence[Metric]) ->
 
 
 def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterator[Block]:
-    rows = [_row(change) for change in report.changes]
+    yield from (Text(_answer(report, known, metrics), wrapped=True), Text())
+    rows = [
+        {**_change_document(change), "red": change.regression, "suspected": bool(change.suspected)}
+        | fields(change.series.metric, "unit exact")
+        for change in report.changes
+    ]
     for title, verdict, worse in _SECTIONS:
         mine = [r for r in rows if r["verdict"] == verdict and worse in (None, r["suspected"])]
         if mine:
@@ -75,7 +80,7 @@ def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterat
     yield from paragraphs([_break_line(each) for each in report.breaks])
     if report.changes:
         yield Text(LEGEND, wrapped=True, style="dim")
-    yield from paragraphs(_summary(report, known, metrics))
+    yield from paragraphs(_summary(report, known))
 
 
 def verdict(change: Change) -> str:
@@ -91,12 +96,6 @@ def verdict(change: Change) -> str:
     if change.recovered:
         return "undone"
     return "regression" if change.worse else "improvement"
-
-
-def _row(change: Change) -> dict[str, Any]:
-    metric = change.series.metric
-    more = {"unit": metric.unit, "exact": metric.exact, "suspected": bool(change.suspected)}
-    return {**_change_document(change), **more, "red": change.regression}
 
 
 def _where(row: Row) -> str:
@@ -163,17 +162,20 @@ def _break_line(each: Break) -> str:
     )
 
 
-def _summary(report: Report, known: History, metrics: Sequence[Metric]) -> list[str]:
+def _answer(report: Report, known: History, metrics: Sequence[Metric]) -> str:
     order = "history's order" if known.by_history else "the order of the runs' time"
-    names = ", ".join(metric.name for metric in metrics)
-    lines = [
-        "",
-        f"{names}: {plural(report.judged, 'series', 'series')} judged over "
-        f"{plural(len(known.commits), 'commit')} in {order}; "
+    others = ((report.suspected, "suspected"), (report.broken, "broken"))
+    return (
         f"{plural(len(report.regressions), 'regression')} to look at"
-        + (f", {len(report.suspected)} suspected" if report.suspected else ""),
-    ]
-    lines.extend(_suspects(report, known))
+        + "".join(f", {len(found)} {what}" for found, what in others if found)
+        + f"; {', '.join(metric.name for metric in metrics)}: "
+        f"{plural(report.judged, 'series', 'series')} judged over "
+        f"{plural(len(known.commits), 'commit')} in {order}"
+    )
+
+
+def _summary(report: Report, known: History) -> list[str]:
+    lines = _suspects(report, known)
     if report.short:
         lines.append(
             f"{plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "

@@ -28,7 +28,7 @@ _CAPTURES = (
     *columns("regions", "calls", "GB", right=True),
     Column("reason", lambda row: str(row["reason"]), fit=Fit.BELOW),
 )
-_HEAVIEST = 200  # patterns that a reader sees: of more the first, which weigh most, scroll away
+_SHOWN = 200  # patterns that a reader sees: of more the first scroll away
 _COVERAGE = (*columns("what", "value"), *columns("patterns", "weight", right=True))
 _STANDINGS = (
     *columns("group"),
@@ -50,14 +50,14 @@ def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
     models = {use.capture.partition("/")[0] for p in patterns for use in p.uses}
     small = sum(1 for p in patterns if not p.without_small)
     whole = len(corpus.patterns)
-    more = f" (above the {_HEAVIEST} heaviest, --csv and --json have all)" * (len(rows) > _HEAVIEST)
+    more = f" (above the first {_SHOWN}, --csv and --json have all)" * (len(rows) > _SHOWN)
     total = (
         f"{len(patterns)} of {whole} patterns{more}, from {len(models)} models; weight "
         f"{sum(p.weight for p in patterns):.1%}; {small} with a small counterpart; "
         f"corpus {corpus.digest}"
     )
     document = {"corpus": corpus.digest, "of": whole, "patterns": rows}
-    return replace(_report(_PATTERNS, rows[:_HEAVIEST], total, document), rows=lambda: rows)
+    return replace(_report(_PATTERNS, rows[:_SHOWN], total, document), rows=lambda: rows)
 
 
 def _pattern(pattern: Pattern) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
         {
             **fields(row, "group patterns failed"),
             "covered": f"{row.covered:.1%}",
-            "ms": f"{row.ms:.4g}",
+            "ms": f"{row.ms:.4g}" if row.covered else "–",
             "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",
             "mean": "–" if row.mean is None else f"{row.mean:.3f}",
             "score": "–" if row.score is None else f"{row.score.value:.3f}",

@@ -225,14 +225,11 @@ def _regions(graph: GraphRecord) -> list[Block]:
         starred = "*" if one.reason and one.ms is not None else ""
         title = one.region if one.count == 1 else f"{one.region} ×{one.count}"
         made = {"title": title, "ratio": "" if found is None else _interval(found) + starred}
-        rows.append({**to_json(one), **made})
-    table = Table(_REGIONS, rows, f"{graph.name}: other compilers", _why)
+        rows.append({**to_json(one), **made, "why": f"{one.compiler}: {one.reason[:_REASON]}"})
+    title = f"{graph.name}: other compilers"
+    table = Table(_REGIONS, rows, title, lambda row: [row["why"]] if row["reason"] else [])
     means = [Text(_mean(found)) for found in roll_up([graph], known)]
     return [Text(), table, *means]
-
-
-def _why(row: Row) -> list[str]:
-    return [f"{row['compiler']}: {row['reason'][:_REASON]}"] if row["reason"] else []
 
 
 def _interval(found: Ratio) -> str:

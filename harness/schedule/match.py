@@ -156,12 +156,8 @@ def matched(sides: Sides) -> Matching | None:
             return None
         commons += found
     commons += [Common(k, 1, None, 1, sides.first.sizes[k]) for k in sides.alone]
-    return tuple(sorted(commons, key=_place))
-
-
-def _place(common: Common) -> tuple[int, int]:
-    """Keeps the first candidate's loop order: by dimension, outermost part first."""
-    return common.first, -size_hint(common.first_weight)
+    # in the first candidate's loop order: by dimension, outermost part first
+    return tuple(sorted(commons, key=lambda one: (one.first, -size_hint(one.first_weight))))
 
 
 def join(sides: Sides, matching: Matching) -> Candidate:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from harness.devices.job import tried
 from harness.devices.queue import Answer, Inbox, Queue
-from harness.errors import HarnessError, NoDevice
+from harness.errors import HarnessError, NoDevice, OutOfMemory
 from harness.heuristics.facts import Config
 from harness.measure.noise.processes import combined
 from harness.measure.peers.pool import PeerPool
@@ -47,12 +47,13 @@ ON_DEVICE = "GPU, full size"
 class _Progress:
     """A graph in flight. ``missing`` counts, by kernel, the parts not yet known; the record's own
     kernels are those that could not be generated; ``comparing`` says that other compilers are still
-    being timed."""
+    being timed. For a part of the work of ``unchecked`` there was no memory."""
 
     record: GraphRecord
     kernels: list[KernelRecord]
     missing: list[int]
     comparing: bool = False
+    unchecked: set[int] = field(default_factory=set)
 
     def done(self) -> bool:
         return not self.comparing and not any(self.missing)
@@ -228,9 +229,12 @@ class Session:
     def _take(self, answer: Answer) -> Iterator[Event]:
         name, number = answer.key
         progress = self._flight[name]
-        record = _with_answer(
-            progress.kernels[number], answer.value, answer.queue == self.check.name
-        )
+        record, value = progress.kernels[number], answer.value
+        if isinstance(value, OutOfMemory):
+            progress.unchecked.add(number)
+        passed = isinstance(value, CheckResult) and value.passed
+        if not (passed and number in progress.unchecked):
+            record = _with_answer(record, value, answer.queue == self.check.name)
         progress.kernels[number] = record
         progress.missing[number] -= 1
         if progress.missing[number] == 0:
@@ -289,6 +293,11 @@ def _with_answer(record: KernelRecord, value: object, is_check: bool) -> KernelR
             return with_metrics(record, value)
         case CheckResult():
             return _with_check(record, value)
+        case OutOfMemory() if is_check:
+            if record.check is Check.FAILED:
+                return record
+            unknown = replace(record, check=Check.SKIPPED, max_error=None, allowed=None)
+            return replace(unknown, check_note=one_line(value))
         case HarnessError() if is_check:
             return replace(record, check=Check.FAILED, check_note=one_line(value))
         case HarnessError():
@@ -301,12 +310,14 @@ def _timed(
     device: CudaDevice, kernel: CompiledKernel, record: KernelRecord
 ) -> tuple[KernelRecord, Config | None]:
     module, given = kernel.module, kernel.config
-    if record.max_error is None:
+    if record.check is Check.FAILED and record.max_error is None:
         return record, None  # it could not be run
     if given:
         timing = tried(device.again, module.text, module.name, given)
     else:
         timing = tried(device.time, module, *kernel.earlier)
+    if isinstance(timing, OutOfMemory) and record.check is Check.SKIPPED:
+        return record, None  # the note on its check says so
     if isinstance(timing, HarnessError):
         return replace(record, reason=one_line(timing)), None
     record = replace(record, config=config_dict(timing.config), trials=timing.trials)

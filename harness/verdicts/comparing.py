@@ -16,7 +16,6 @@ from harness.measure.noise.estimate import Between, Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import medians
 from harness.records.run import KernelRecord, Run
-from harness.records.timing import Samples
 from harness.verdicts import problems, totals
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
@@ -181,7 +180,12 @@ def recorded_times(
     sides, in the same order. ``pools``: whose runs the processes are.
     """
     kernels = {id(kernel): kernel for match in matches for kernel in match.kernels}
-    usable = {key: [] if problems.untimed(k) else _usable(k) for key, k in kernels.items()}
+    # Of the processes the throttled ones are left out.
+    sets = {key: () if problems.untimed(k) else k.sets for key, k in kernels.items()}
+    usable = {
+        key: [s for s in each if s.ms and s.median > 0 and not s.disturbed]
+        for key, each in sets.items()
+    }
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)
     known = {key: {s.process: next(each) for s in several} for key, several in usable.items()}
@@ -222,11 +226,6 @@ def _clock_change(match: Match) -> float | str:
         f"the SM clock was {before:.0f} MHz in A and {after:.0f} MHz in B, and not all that it "
         "does follows that clock"
     )
-
-
-def _usable(kernel: KernelRecord) -> list[Samples]:
-    """The processes that may be used: throttled ones are left out."""
-    return [s for s in kernel.sets if s.ms and s.median > 0 and not s.disturbed]
 
 
 def _times(
@@ -344,10 +343,9 @@ def _pooled(a: Side, b: Side) -> list[str]:
 def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> list[str]:
     """What limits the comparison as a whole."""
     notes = [note for label, run in (("A", a), ("B", b)) for note in problems.limits(label, run)]
-    if a.machine.gpu_uuid and b.machine.gpu_uuid and a.machine.gpu_uuid != b.machine.gpu_uuid:
-        notes.append(
-            "another GPU of the same kind: compare with harness confirm before blaming code"
-        )
+    boards = {run.machine.gpu_uuid for run in (a, b) if run.machine.gpu == a.machine.gpu} - {None}
+    if len(boards) > 1:
+        notes.append("another GPU of the same kind: harness confirm tells it from the code")
     if noise is None:
         bare = [side for side, run in (("A", a), ("B", b)) if not any(k.sets for k in run.kernels)]
         if bare:

@@ -139,7 +139,9 @@ def time_matches(
     where = (place.cache, place.jobs, place.follow)
     found = time_pairs(pairs, effort, *where, devices=place.devices, kept=place.kept)
     measured: list[Measured] = ["a module is not recorded"] * len(matches)
-    matches = [_without_samples(match) for match in matches]
+    # What was recorded of times and clocks is no cause of what is measured now.
+    bare = ([tuple(replace(k, sets=()) for k in side) for side in one.sides] for one in matches)
+    matches = [replace(one, a=a, b=b) for one, (a, b) in zip(matches, bare, strict=True)]
     for n, outcomes, reason in zip(ready, found.outcomes, found.reasons, strict=True):
         why = reason or ("" if outcomes else NOT_REACHED)
         measured[n] = why or _measured(outcomes)
@@ -166,12 +168,6 @@ def time_matches(
         notes.append("kernels without a recorded configuration run with their module's default")
     pairing = replace(pairing, matches=tuple(matches))
     return assemble(sides[0], sides[1], pairing, measured, place.rules, paired=True, notes=notes)
-
-
-def _without_samples(match: Match) -> Match:
-    """What was recorded of times and clocks is no cause of what is measured now."""
-    a, b = (tuple(replace(k, sets=()) for k in side) for side in match.sides)
-    return replace(match, a=a, b=b)
 
 
 def _with_samples(match: Match, outcomes: Sequence[PairSamples]) -> Match:

@@ -414,6 +414,8 @@ class _Night:
             about = (night.run, night.commit, self.ask.who, night.created, reason, night.id)
             folder = self.options.results / night.machine
             nights.accept(folder, nights.Accepted(*about))
+        elif night.run and not night.baseline:
+            self.say("the tree differs from its commit: tonight's run is no baseline")
         return night
 
 

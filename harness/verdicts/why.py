@@ -266,7 +266,9 @@ def _without_verdict(row: Row, code: Sequence[Label], moved: _Movement) -> tuple
                 return Label.MACHINE, ["same code, and the time follows the clock"]
         if row.effect is None and moved.raw is not None and abs(moved.raw) > _FAR:
             return Label.MACHINE, ["the same instructions: it cannot be the code"]
-        return Label.UNSURE, ["same code and configuration; the time cannot be judged"]
+        one, other = (modules.candidates(side[0].module) for side in row.match.sides)
+        more = "" if one == other else ", other candidates for a tuner"
+        return Label.UNSURE, [f"same code and configuration{more}; the time cannot be judged"]
     if len(code) == 1 and moved.raw is None:
         return code[0], ["nothing else differs; no times show what it costs"]
     return Label.UNSURE, ["the times cannot be judged; the differences are listed below"]

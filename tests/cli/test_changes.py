@@ -94,7 +94,7 @@ def test_a_suspected_regression_is_shown_first_and_says_what_to_do(
     assert answer.status == 0
     out = " ".join(answer.out.split())
     assert out.index("Suspected regressions: measure once more") < out.index("Improvements")
-    assert "0 regressions to look at, 2 suspected" in out
+    assert out.startswith("0 regressions to look at, 2 suspected; ms: 7 series judged over ")
     assert "without any change up to 0.04 such rows would be expected among 7 series" in out
     before, last = (commit[:10] for commit in commits[1][-2:])
     assert f"harness confirm {before} {last}" in out
@@ -197,6 +197,8 @@ def test_a_history_of_one_run_is_too_short_and_says_what_to_do(
     assert answer.status == 4, "a gate that looked at nothing is not green"
     assert "0 series judged over 1" in answer.out
     assert "too short to be judged" in answer.out
+    some = harness("changes", "--repository", tmp_path, "-k", "nosuch")
+    assert "-k: no change is like nosuch" in some.err
     other = harness("compare", "latest~1", "latest")
     assert other.status == 2
     assert run().id in other.err, "the one that there is"

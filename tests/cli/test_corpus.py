@@ -32,7 +32,7 @@ def test_what_a_reader_sees_of_the_corpus(harness, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     head, *rows, _, total = harness("list", "--suite", "corpus", "-v").out.splitlines()
     assert head.split()[0] == "name" and len(rows) == 200
-    assert "patterns (above the 200 heaviest, --csv and --json have all), from" in total
+    assert "patterns (above the first 200, --csv and --json have all), from" in total
     answer = harness("list", "--suite", "corpus", "--models", "-v")
     assert answer.out.split()[:3] == ["name", "family", "regions"]
     assert max(map(len, answer.out.splitlines())) <= 120
@@ -51,6 +51,13 @@ def test_what_a_reader_sees_of_the_corpus(harness, monkeypatch):
 def test_queries_that_make_no_sense(harness, arguments, said):
     answer = harness("list", *arguments)
     assert answer.status == 2 and said in answer.err
+
+
+def test_a_pattern_of_names_that_nothing_is_like_is_said(harness):
+    assert (
+        "no pattern of the corpus is like nosuch"
+        in harness("list", "--suite", "corpus", "-k", "nosuch").err
+    )
 
 
 def test_a_pattern_is_a_graph_like_any_other(harness):
@@ -78,6 +85,8 @@ def test_a_budget_says_what_it_leaves_out(harness):
     assert len(ran.json()["graphs"]) == 1
     assert "1 of " in ran.err and "are left out, 0 measured before" in ran.err
     assert harness("run", "--minutes", "1").status == 2
+    named = harness("run", "--suite", "corpus", "nosuch*", "no_such", "--minutes", "1")
+    assert named.status == 2 and "got: name=nosuch*,no_such" in named.err
 
 
 def keep(results, names, ms):
@@ -133,7 +142,7 @@ def test_a_sum_names_damaged_files_and_patterns_that_the_corpus_lacks(
     (row,) = summed.json()["groups"]
     assert row["patterns"] == 1
     assert str(path) in summed.err and "cannot be used" in summed.err
-    assert f"2 graphs take no part, the corpus lacks them: {lost}, add_0123456789" in summed.err
+    assert f"left out, the corpus lacks 2 graphs: {lost}, add_0123456789" in summed.err
 
 
 def test_a_damaged_file_is_named_and_the_rest_runs(harness, tmp_path, monkeypatch):

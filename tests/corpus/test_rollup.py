@@ -84,6 +84,16 @@ def test_wrong_kernels_and_wrong_compilers_take_no_part(corpus):
     assert row.failed == 1 and row.covered < 1 and row.score is None
 
 
+def test_a_pattern_that_was_not_timed_has_not_failed(corpus):
+    """As without a GPU, or where its kernel's check lacks memory, and its timing too."""
+    run = run_of(corpus, {corpus.patterns[0].name: 1.0})
+    untimed = replace(run.graphs[0].kernels[0], ms=None, sets=())
+    run = replace(run, graphs=(replace(run.graphs[0], kernels=(untimed,)),))
+    (row,) = rollup.standings(corpus, run, "all")
+    assert (row.patterns, row.failed, row.covered) == (1, 0, 0)
+    assert standings_report([row], "all", "").rows()[0]["ms"] == "–"
+
+
 def test_the_interval_holds_as_often_as_it_says():
     draw, hits, trials = random.Random(1), 0, 400
     for _ in range(trials):

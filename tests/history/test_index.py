@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.history import index, schema, store
+from harness.records.run import Check, GraphRecord
 from tests.history.examples import KERNEL, failed, run
 from tests.history.histories import save_history
 
@@ -46,6 +47,20 @@ def test_failures_are_counted(tmp_path: Path) -> None:
     store.save(tmp_path, run(graphs=(block, broken)))
     (entry,) = index.refresh(tmp_path).runs
     assert (entry.graphs, entry.kernels, entry.failed) == (2, 3, 2)
+
+
+def test_a_check_that_lacked_memory_and_counted_as_failed_is_no_failure(tmp_path: Path) -> None:
+    said = "CheckFailed: a kernel could not be run; OutOfMemoryError: CUDA out of memory. Tried"
+    lacking = dataclasses.replace(KERNEL, name="a", check=Check.FAILED, check_note=said)
+    wrong = dataclasses.replace(KERNEL, name="b", check=Check.FAILED, check_note="it is wrong")
+    path = store.save(tmp_path, run(graphs=(GraphRecord("g", kernels=(lacking, wrong)),)))
+    first, second = store.load(path).graphs[0].kernels
+    assert (first.check, first.check_note, first.ms) == (Check.SKIPPED, said, KERNEL.ms)
+    assert second.check is Check.FAILED
+    found = index.refresh(tmp_path)
+    assert found.runs[0].failed == 1
+    assert found.rows.column("check").to_pylist() == ["skipped", "failed"]
+    assert found.rows.column("failed").to_pylist() == [False, True]
 
 
 def test_an_index_that_is_up_to_date_reads_no_run_file(

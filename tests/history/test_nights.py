@@ -29,8 +29,9 @@ def test_who_accepted_what_and_why_is_kept(tmp_path: Path) -> None:
 
 def test_a_damaged_baseline_is_said(tmp_path: Path) -> None:
     (tmp_path / nights.BASELINE).write_text("{")
-    with pytest.raises(RecordError, match="the baseline cannot be read"):
-        nights.read_baseline(tmp_path)
+    with pytest.raises(RecordError, match="the baseline cannot be read") as said:
+        nights.accept(tmp_path, ACCEPTED)
+    assert said.value.remedy.startswith("restore it, or remove it"), "accepting reads it too"
 
 
 def test_an_accepted_run_that_is_gone_is_said(tmp_path: Path) -> None:

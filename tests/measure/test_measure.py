@@ -14,7 +14,15 @@ import pytest
 import torch
 
 from harness.devices.job import Context, Unusable
-from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError
+from harness.errors import (
+    CheckFailed,
+    CompileFailed,
+    HarnessError,
+    NoDevice,
+    NoTritonConfigsError,
+    OutOfMemory,
+    UsageError,
+)
 from harness.heuristics.facts import Config
 from harness.measure import worker
 from harness.measure.jobs import OpenDevice
@@ -215,6 +223,19 @@ def test_a_check_runs_what_was_compiled_and_loads_the_module_once(
     assert asked == [modules.load(emitted.POINTWISE, tmp_path).configs[0]]
     with pytest.raises(CompileFailed, match="no"):
         Measurer(*places, preparer=lambda m: by_torch(m, x1024="A")).check(emitted.POINTWISE)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"), [("torch.OutOfMemoryError", OutOfMemory), ("RuntimeError", CheckFailed)]
+)
+def test_a_check_that_lacks_memory_is_told_from_a_kernel_that_fails(
+    tmp_path: Path, raised: str, kind: type[HarnessError]
+) -> None:
+    failing = f"def reference(*_, **__):\n    raise {raised}('the memory of a GPU')\n"
+    places = (H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu")
+    with pytest.raises(kind, match="the memory of a GPU") as caught:
+        Measurer(*places, preparer=by_torch).check(f"{emitted.POINTWISE}\n\n{failing}")
+    assert type(caught.value) is kind
 
 
 def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import gc
 import weakref
 
 import pytest
+import torch
 
-from harness.errors import CheckFailed
+from harness.errors import CheckFailed, HarnessError, OutOfMemory
 from harness.measure import worker
 
 
@@ -39,3 +40,19 @@ def test_a_kernel_that_lacked_memory_leaves_it_to_the_next(monkeypatch: pytest.M
     finally:
         gc.enable()
     assert given_back == [True]
+
+
+def test_a_kernel_for_whose_timing_memory_lacks_is_told_from_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(error: Exception) -> HarnessError:
+        def work() -> None:
+            raise error
+
+        with pytest.raises(HarnessError, match="could not be timed") as caught:
+            worker.surviving(work)
+        return caught.value
+
+    monkeypatch.setattr(worker, "is_lost", lambda: False)
+    assert type(failing(torch.OutOfMemoryError("CUDA out of memory."))) is OutOfMemory
+    assert type(failing(RuntimeError("CUDA error: an illegal instruction"))) is HarnessError

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from harness.codegen.source import EmittedModule
-from harness.errors import CheckFailed, CompileFailed, UnsupportedOperator, WorkerDied
+from harness.errors import CheckFailed, CompileFailed, OutOfMemory, UnsupportedOperator, WorkerDied
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.peers.jobs import Comparable
@@ -154,6 +154,48 @@ def test_a_kernel_that_is_two_at_small_sizes_passes_only_if_both_do(wrong: str) 
     assert kernel.check is (Check.FAILED if wrong else Check.PASSED)
     assert kernel.max_error == (0.5 if wrong else 1e-7)
     assert kernel.check_note.endswith("as 2 kernels")
+
+
+LACKING = OutOfMemory("there is too little memory", got="OutOfMemoryError: CUDA out of memory.")
+LACKED = "OutOfMemory: there is too little memory; OutOfMemoryError: CUDA out of memory."
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_kernel_whose_check_lacks_memory_is_not_checked_and_keeps_its_time(full: bool) -> None:
+    class Full(FakeDevice):
+        def check(self, module: EmittedModule) -> CheckResult:
+            if module.name == A.name:
+                raise LACKING
+            return super().check(module)
+
+        def time(self, module: EmittedModule) -> Timing:
+            if full and module.name == A.name:
+                raise LACKING
+            return super().time(module)
+
+    graph = finished(session(FakeEntry("g", compiled(A, B)), device=Full()))["g"]
+    first, second = graph.kernels
+    assert (first.check, first.check_note, first.max_error) == (Check.SKIPPED, LACKED, None)
+    assert (first.ms, first.reason) == (None if full else 0.002, "")
+    assert (second.check, second.ms) == (Check.PASSED, 0.002)
+    assert not graph.failed
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("other", [True, False])
+def test_a_part_whose_check_lacks_memory_leaves_a_kernel_unchecked_but_for_a_wrong_part(
+    order: tuple[int, int], other: bool
+) -> None:
+    parts = (module("small_1", "sum"), module("small_2", "mul"))
+    small = compiled(*(parts[n] for n in order))
+
+    def check(text: str) -> object:
+        return LACKING if text == parts[0].text else CheckResult(other, 0.25, 0.1)
+
+    (kernel,) = finished(session(FakeEntry("g", compiled(B), small), check=check))["g"].kernels
+    assert kernel.check is (Check.SKIPPED if other else Check.FAILED)
+    assert kernel.max_error == (None if other else 0.25)
+    assert not other or kernel.check_note == LACKED
 
 
 def test_a_kernel_without_a_counterpart_is_skipped() -> None:

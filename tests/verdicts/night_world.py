@@ -58,6 +58,7 @@ class World:
     suite: dict[str, list[tuple[EmittedModule, int]]]
     machine: Machine = MACHINE
     commit: str = "b" * 40
+    dirty: bool = False
     gpu: bool = True
     tuned: dict[str, dict[str, int]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
@@ -161,6 +162,7 @@ def machine(results: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             "sm_90",
             suite="default",
             commit=one.commit,
+            dirty=one.dirty,
             method="fake/1",
         )
         session = FakeSession(one, one.entries())

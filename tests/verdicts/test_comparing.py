@@ -61,6 +61,14 @@ def test_a_run_next_to_itself_says_so() -> None:
     assert not any("same run" in note for note in compare(one, other, Rules()).notes)
 
 
+@pytest.mark.parametrize(("gpu", "said"), [("Test GPU", True), ("Other GPU", False)])
+def test_another_board_is_named_where_it_is_of_the_same_kind(gpu: str, said: bool) -> None:
+    b = many(3, "B", 2)
+    machine = replace(MACHINE, gpu=gpu, gpu_uuid="GPU-5678")
+    found = compare(many(3, "A", 1), replace(b, run=replace(b.run, machine=machine)), Rules())
+    assert any(note.startswith("another GPU of the same kind") for note in found.notes) is said
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -145,6 +145,17 @@ def test_without_times_the_only_difference_is_named() -> None:
     assert "nothing else differs; no times show what it costs" in found.evidence
     (found,) = of_kernel(compared(a, untimed(kernel("k", "n"), label="B")), "k")
     assert found.label is Label.UNSURE
+    assert "same code and configuration; the time cannot be judged" in found.evidence
+
+
+def test_other_candidates_for_the_same_code_are_said() -> None:
+    """They are what `harness bisect` without a GPU may have ended on."""
+    first = kernel("k", "n")
+    second = changed(first, module=first.module.replace("},\n]", "},\n    {},\n]", 1))
+    (found,) = of_kernel(compared(untimed(first), untimed(second, label="B")), "k")
+    assert found.label is Label.UNSURE
+    said = "same code and configuration, other candidates for a tuner; the time cannot be judged"
+    assert said in found.evidence
 
 
 def test_a_fusion_names_the_nodes_that_came_and_went() -> None:

@@ -118,7 +118,7 @@ def accept(
     why_not += [f"{left} kernels were not reached: nobody would ever look at them"] * bool(left)
     if why_not and not anyway:
         raise UsageError(
-            "an incomplete run is not a good baseline",
+            "this run is not a good baseline",
             where=run.id,
             got="; ".join(why_not),
             remedy="make another: harness nightly; or insist: --anyway",

@@ -205,19 +205,14 @@ def _assembled(known: History, metric: Metric, table: pd.DataFrame) -> list[Seri
 
 def _rows(known: History, metric: Metric) -> pd.DataFrame:
     match metric.scope:
-        case Scope.PEER:
-            return _peer_rows(known)
+        case Scope.PEER:  # the time of each region by each other compiler
+            rows = known.regions[~known.regions["compiler"].isin(SUBJECTS)]
+            names = rows["region"].astype(str) + "/" + rows["compiler"].astype(str)
+            return rows[["run", "graph"]].assign(kernel=names, value=rows["ms"], row=-1)
         case Scope.GRAPH:
             return _graph_rows(known, metric)
         case Scope.KERNEL:
             return _kernel_rows(known, metric)
-
-
-def _peer_rows(known: History) -> pd.DataFrame:
-    """The time of each region by each other compiler."""
-    rows = known.regions[~known.regions["compiler"].isin(SUBJECTS)]
-    names = rows["region"].astype(str) + "/" + rows["compiler"].astype(str)
-    return rows[["run", "graph"]].assign(kernel=names, value=rows["ms"], row=-1)
 
 
 def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:

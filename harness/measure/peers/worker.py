@@ -373,14 +373,17 @@ def compiled_kernels(
 
 
 def region_provider(
-    region: CompiledRegion,
-    kernel: PrepareKernel,
-    device: torch.device,
-    target: Target | None = None,
+    region: CompiledRegion, kernel: PrepareKernel, device: torch.device, target: Target
 ) -> Provider:
-    """``region`` as a function of its inputs, for a ``target`` with launches combined as where it
-    is run. Raises ``HarnessError`` for one that has no kernels: running torch in their place would
-    be another provider's time."""
+    """``region`` as a function of its inputs. Raises as ``launched_alone`` does."""
+    run = prepare_graph(launched_alone(region, target), kernel, device)
+    return lambda tensors: run(list(tensors))
+
+
+def launched_alone(region: CompiledRegion, target: Target) -> CompiledGraph:
+    """A graph of ``region`` alone, its launches combined as where it is run. Raises
+    ``HarnessError`` for one that has no kernels: running torch in their place would be another
+    provider's time."""
     if not region.complete or region.program is None:
         raise HarnessError(
             "a region has no kernels to run",
@@ -390,9 +393,7 @@ def region_provider(
             remedy="see the compile report",
         )
     alone = Partition(region.region.graph, (region.region,))
-    graph = CompiledGraph(alone, (region,), (), (), ())
-    run = prepare_graph(combined(graph, target) if target else graph, kernel, device)
-    return lambda tensors: run(list(tensors))
+    return combined(CompiledGraph(alone, (region,), (), (), ()), target)
 
 
 def kernel_task(loaded: modules.LoadedModule, device: torch.device, seed: int = 0) -> Task:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from harness.devices.job import Context
-from harness.errors import CheckFailed, HarnessError, IndexOutOfRange, reason
+from harness.errors import CheckFailed, HarnessError, IndexOutOfRange, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.interpret import standins
@@ -151,13 +151,20 @@ class Interpreter:
                 expected="indices within the tensor",
                 remedy="run the model without the backend: eager mode names the index",
             )
-        return CheckFailed(
+        kind = OutOfMemory if lacks_memory(cause) else CheckFailed
+        return kind(
             "a kernel could not be run in the interpreter",
             where=f"{loaded.name} {chosen}",
             got=reason(error),
             expected="a kernel that runs to its end",
             remedy=f"see its text in {loaded.path}",
         )
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether ``error`` is an allocator's, of the device or of the host."""
+    host = "DefaultCPUAllocator: can't allocate memory"  # torch has no type for it
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or host in str(error)
 
 
 def result(found: dict[str, Any], seconds: float) -> CheckResult:

@@ -23,12 +23,13 @@ from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
 from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
-from harness.measure.peers.providers import TUNED_OPTIONS, Make, Provider, graph_module, maker
+from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
 from harness.measure.peers.worker import (
     Comparer,
     Task,
     compare,
     distance,
+    launched_alone,
     region_provider,
     region_task,
     warm,
@@ -38,7 +39,7 @@ from harness.pipeline import compile_graph
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.target import H100, Target
+from harness.target import H100
 from tests.graph.building import GraphBuilder
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
 
@@ -99,7 +100,7 @@ def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool)
 
     found = compared(
         graph,
-        harness=lambda _: region_provider(region, kernel, CPU),
+        harness=lambda _: region_provider(region, kernel, CPU, H100),
         eager=maker("eager", graph, CPU),
     )
     assert found["harness"].check is Check.PASSED, found
@@ -119,16 +120,15 @@ def test_launches_are_combined_as_where_the_region_runs(interpreter: Interpreter
         prepared.append(module.category)
         return lambda args: interpreter.launch(module.text, args)
 
-    def ours(target: Target | None, _: Sequence[Any]) -> Provider:
-        return region_provider(region, kernel, CPU, target)
-
     found = compared(
         region.region.graph,
-        harness=functools.partial(ours, H100),
-        apart=functools.partial(ours, None),
+        harness=lambda _: region_provider(region, kernel, CPU, H100),
+        eager=maker("eager", region.region.graph, CPU),
     )
-    assert len(region.launches) == 2 and prepared == ["for", "poi", "poi"]
+    assert len(region.launches) == 2 and prepared == ["for"]
     assert all(row.check is Check.PASSED for row in found.values())
+    ((joined, launches),) = launched_alone(region, H100).distinct()
+    assert (joined.category, launches) == ("for", 1)
 
 
 def test_wrong_and_failing_providers_are_rows(graph: Graph) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from harness.errors import CheckFailed, HarnessError, WorkerDied
+from harness.errors import CheckFailed, HarnessError, OutOfMemory, WorkerDied
 from harness.heuristics.facts import Config
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.interpret.shared import Parcel
@@ -47,6 +47,15 @@ def test_bad_kernels_are_rows_of_their_own(pool: InterpreterPool) -> None:
     assert kinds == ["CheckFailed", "WorkerDied", "CheckResult", "CompileFailed", "CheckResult"]
     assert "no_such_function" in str(found[0])
     assert "exit status 3" in str(found[1])
+
+
+@pytest.mark.parametrize("made", ["torch.empty(1 << 50)", "np.empty(1 << 50)"])
+def test_a_check_that_lacks_memory_says_nothing_of_the_kernel(
+    pool: InterpreterPool, made: str
+) -> None:
+    lacking = f"import numpy as np\n\n\ndef reference(args, wide=False, *_):\n    return [{made}]\n"
+    with pytest.raises(OutOfMemory, match="could not be run"):
+        pool.check(emitted.POINTWISE + lacking)
 
 
 def test_a_hanging_kernel_is_stopped(pool: InterpreterPool) -> None:
