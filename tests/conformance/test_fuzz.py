@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import random
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,18 @@ def test_a_part_of_a_split_whose_whole_was_changed_is_left_alone() -> None:
 def test_attention_that_ends_eager_modes_process_is_not_made() -> None:
     program = make_program(691656)  # of none of the heads: a division by zero
     assert program == make_program(691656) and program.statements
+
+
+def test_thousands_of_elements_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For sizes that vary torch guards each of them, for minutes."""
+    apart = dict.fromkeys(fuzzing._templates(), ("{0}.unbind(0)[-1]",))
+    monkeypatch.setattr(fuzzing, "_templates", lambda: apart)
+    for count in (2000, 9):
+        maker = fuzzing._Maker(random.Random(0), backward=False)
+        maker.scope["x0"] = torch.zeros(count)
+        for _ in range(20):
+            maker.statement()
+        assert bool(maker.statements) == (count == 9)
 
 
 @pytest.mark.parametrize("first", range(0, 300, 30))
