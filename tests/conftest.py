@@ -78,7 +78,9 @@ def pytest_make_collect_report(
         drawn = torch.default_generator
         unused = torch.Generator().manual_seed(drawn.initial_seed())
         if not torch.equal(drawn.get_state(), unused.get_state()):
-            raise pytest.UsageError(f"{collector.nodeid} draws random numbers outside its tests")
+            report.outcome = "failed"
+            report.longrepr = f"{collector.nodeid} draws random numbers outside its tests"
+            drawn.set_state(unused.get_state())  # or the next module seems to draw
     return report
 
 

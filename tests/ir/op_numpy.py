@@ -201,20 +201,6 @@ def greatest_divisor(a: Array, b: Array) -> Array:
     return np.gcd(a, b)
 
 
-def lower_gamma(a: Array, x: Array) -> Array:
-    """The regularised lower incomplete gamma function by its series of positive terms
-    (DLMF 8.11.4), which converges for any positive ``a`` and ``x``."""
-    kind = np.result_type(a, x)
-    a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
-    term, total, n = np.ones(a.shape), np.ones(a.shape), 0
-    while np.any(term > 1e-17 * total):  # terms grow up to the one numbered x - a
-        n += 1
-        term = term * x / (a + n)
-        total = total + term
-    density = np.exp(a * np.log(x) - x - lgamma(a + 1))
-    return np.asarray(density * total).astype(kind)
-
-
 def sign(x: Array) -> Array:
     """-1, 0 or 1 in the operand's type; 0 for NaN."""
     x = np.asarray(x)
