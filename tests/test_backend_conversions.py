@@ -124,3 +124,30 @@ def test_integers_of_linspace_lie_between_integers(compiler: Compiler, start: fl
         torch.compile(between, backend=compiler)(*args), between(*args), strict=True
     ):
         assert torch.equal(got, wanted)
+
+
+def test_integers_of_linspace_are_cut_where_eager_mode_cuts_them(compiler: Compiler) -> None:
+    """On a CPU from a fused float64: of 4 one rounding makes 3."""
+
+    def steps(x: torch.Tensor) -> torch.Tensor:
+        return torch.linspace(0, 7, 50, dtype=torch.int64) + x
+
+    x = torch.zeros(1, dtype=torch.int64)
+    assert torch.equal(torch.compile(steps, backend=compiler)(x), steps(x))
+    assert compiler.reports[-1].kernels == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_what_is_compared_is_of_the_common_type(compiler: Compiler, dtype: torch.dtype) -> None:
+    """Beside 16 bits a number, and a tensor without dimensions, is of 16 bits as well."""
+
+    def function(x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, ...]:
+        compared = x == 0.1, x > 0.1, x <= 0.3, x.clamp(min=0.1) == 0.1, x != y, x < y, z >= x
+        return *compared, torch.fmod(x, 0.1), x % y, nn.functional.hardshrink(x, 0.1)
+
+    x = torch.tensor([0.1, 0.2, 0.3] * 4).to(dtype)
+    given = x, torch.tensor(0.1), torch.tensor(0.3, dtype=torch.float64)
+    found = torch.compile(function, backend=compiler)(*given)
+    for one, other in zip(found, function(*given), strict=True):
+        assert torch.equal(one, other)
+    assert not compiler.reports[-1].library_calls

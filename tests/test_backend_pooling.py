@@ -68,6 +68,15 @@ def test_gradients_go_to_the_largest(compiler: Any) -> None:
     )
 
 
+def test_a_batch_without_images_has_a_gradient(compiler: Any) -> None:
+    x = torch.zeros(0, 2, 33, 7, requires_grad=True)
+    torch.compile(lambda x: functional.adaptive_max_pool2d(x, 5), backend=compiler)(
+        x
+    ).sum().backward()
+    assert x.grad is not None and x.grad.shape == x.shape
+    assert not compiler.reports[-1].eager
+
+
 def test_the_largest_of_a_window_alone_takes_one_comparison_an_element(compiler: Any) -> None:
     x = torch.randn(2, 3, 9, 11)
     x[0, 1, 4, 5], x[1, 2] = torch.nan, -torch.inf

@@ -19,7 +19,7 @@ from harness.conformance.judging import Judge, other_zeros, repeats
 from harness.graph.capture.aot import RestartAnalysis
 
 Function = Callable[..., Any]
-_NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
+_NUMBERS = re.compile(r", which is output \d+ of \w+,|0x[0-9a-f]+|\d+")  # and autograd's nodes
 _ERROR = re.compile(r"(?:.*; compiled: )?(.{0,500})")
 _ZEROS = "zeros instead of None"
 _OUTSIDE = re.compile("IndexError|are out of bounds for storage")
@@ -114,13 +114,13 @@ def torchs_own(
 
 def _known(lines: Sequence[str], own: Sequence[str], refused: Sequence[str]) -> tuple[str, ...]:
     """Those of ``lines`` that torch's ``own`` lines, or what it ``refused``, say as well."""
-    raised = [_NUMBERS.sub("#", line) for line in own if "; compiled: " in line]
-    raised += [_NUMBERS.sub("#", line) for line in refused]
+    raised = [_NUMBERS.sub("", line) for line in own if "; compiled: " in line]
+    raised += [_NUMBERS.sub("", line) for line in refused]
     return tuple(
         line
         for line in lines
         if any(_alike(line, one) for one in own)
-        or any(_NUMBERS.sub("#", _ERROR.findall(line)[0]) in text for text in raised)
+        or any(_NUMBERS.sub("", _ERROR.findall(line)[0]) in text for text in raised)
         or (raised and line.endswith(_ZEROS))
         or ("IndexOutOfRange" in line and any(_OUTSIDE.search(text) for text in raised))
     )

@@ -152,6 +152,18 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x, n: torch.special.hermite_polynomial_he(x, n - (x == WIDE[-1]) * 1.0),
         [WIDE, ORDERS],
     ),
+    "a conversion to 16 bits that is not rounded": (
+        lambda x: x.bfloat16().float() * 1.7, lambda x: x * 1.7, [SINGLE]
+    ),
+    "a conversion of what is computed": (
+        lambda x: x.sin().half().float() * 1.7, lambda x: x.sin() * 1.7, [WIDE]
+    ),
+    "a copy into 16 bits that is not rounded": (
+        lambda x, y: y.clone().copy_(x).float() * 1.7, lambda x, y: x * 1.7, [SINGLE, HALF]
+    ),
+    "16 bits of other 16 bits": (
+        lambda x: x.bfloat16().float() * 1.7, lambda x: x.float() * 1.7, [ACTIVATED]
+    ),
     "a sum that reaches infinity without overflowing": (
         lambda x: x.cumsum(0), lambda x: x.cumsum(0) + torch.tensor([0.0, 0, torch.inf]),
         [torch.tensor([3e37, 3e37, -torch.inf])],
@@ -217,6 +229,11 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda n, x: [n.view(torch.bfloat16).copy_(x), n.clone()][1],
         lambda n, x: [n.view(torch.bfloat16).copy_(x), torch.where(n == -1, n * 0 + 32704, -1)][1],
         [torch.zeros(8, dtype=torch.int16), torch.full((8,), torch.nan)],
+    ),
+    "bits of a NaN that is clamped": (  # eager mode's vectors set one, its single elements do not
+        lambda n: [n.view(torch.float16).clamp_(-1, 1), n.clone()][1],
+        lambda n: [n.view(torch.float16).clamp_(-1, 1), n.where(n.abs() < 0x7C00, 0x7D05)][1],
+        [torch.tensor([0x7D05, 3] * 32, dtype=torch.int16)],
     ),
     "a recurrence whose steps are rounded twice": (
         torch.special.hermite_polynomial_he, lambda x, _: _rounded_twice(x, 11), [WIDE, ORDERS]

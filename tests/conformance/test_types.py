@@ -238,6 +238,27 @@ def test_a_division_by_a_number_that_is_zero_is_rejected(compiler: Compiler) -> 
     assert compiler.reports == []
 
 
+@pytest.mark.parametrize("number", [300, -200, 2.5])
+def test_a_number_that_a_type_does_not_have_is_rejected(compiler: Compiler, number: float) -> None:
+    x, place = torch.ones(3, dtype=torch.uint8), torch.tensor([1])
+
+    def outcome(function: Any) -> Any:
+        try:
+            return function(x).tolist()
+        except RuntimeError as error:
+            return str(error)
+
+    for function in (
+        lambda x: torch.full_like(x, number),
+        lambda x: x.new_full((2,), number),
+        lambda x: x.index_fill(0, place, number),
+        lambda x: x.scatter(0, place, number),
+        lambda x: torch.where(x > 1, x, number).byte(),
+    ):
+        assert outcome(torch.compile(function, backend=compiler)) == outcome(function)
+    assert all(not report.eager for report in compiler.reports)
+
+
 def test_what_eager_mode_does_before_it_raises_is_done(compiler: Compiler) -> None:
     """Arguments changed in place; and a result that nobody uses is computed all the same."""
 

@@ -214,7 +214,7 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
         for limit in (0,) if elementwise or masks else _LIMITS:
             try:
                 args, options = tree_map(functools.partial(_like, elementwise, limit), given)
-                op(*args, **options)
+                op(*_with_numbers(op, given[0], args), **options)
                 return ""
             except torch.OutOfMemoryError:
                 return ""
@@ -223,6 +223,15 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
                     return _error(op, True, *given)
                 error = f"eager mode raises for {op}: {type(raised).__name__}: {raised}"
     return error
+
+
+def _with_numbers(op: Any, given: Any, args: Any) -> list[Any]:
+    """``args`` with the ``given`` numbers, which types may not have (``arange`` counts to them)."""
+    known = op._schema.arguments if hasattr(op, "_schema") and "arange" not in str(op) else ()
+    numbers = [n for n, one in enumerate(known) if str(one.type) == "number"]
+    return [
+        given[n] if n in numbers and type(given[n]) is int else args[n] for n in range(len(args))
+    ]
 
 
 def _like(elementwise: bool, limit: int, value: Any) -> Any:

@@ -175,7 +175,6 @@ def _largest(
 
 def max_pool_backward(rank: int, grad: Tensor, x: Tensor, indices: Tensor) -> Tensor:
     """Every gradient is added where the largest element stood."""
-    planes = x.shape[: x.dim() - rank]
-    lines = [t.reshape(*planes, -1) for t in (grad, indices)]
-    zeros = grad.new_zeros(x.shape).reshape(*planes, -1)
-    return _aten.scatter_add(zeros, x.dim() - rank, lines[1], lines[0]).reshape(x.shape)
+    line = x.dim() - rank
+    zeros, places, given = (t.flatten(line) for t in (grad.new_zeros(x.shape), indices, grad))
+    return _aten.scatter_add(zeros, line, places, given).reshape(x.shape)

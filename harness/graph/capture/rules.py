@@ -212,15 +212,10 @@ def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
     return op(x, *(one if one is None else number(one) for one in given))
 
 
-def _linspace(
-    rule: Callable[..., Any], *ends_and_steps: Any, dtype: Any = None, **options: Any
-) -> Tensor:
-    """Integers lie between integers: the ends are cut first, as in eager mode."""
-    *ends, steps = ends_and_steps
-    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-        ends = [one.long() if isinstance(one, Tensor) else one for one in ends]
-        ends = [int(one) if isinstance(one, float) else one for one in ends]
-    return rule(*ends, steps, dtype=dtype, **options)
+def _linspace(rule: Callable[..., Any], *given: Any, dtype: Any = None, **options: Any) -> Any:
+    """Integers are the library's: how a device rounds decides which of two one of them is."""
+    whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
+    return NotImplemented if whole else rule(*given, dtype=dtype, **options)
 
 
 def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -279,16 +274,12 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any 
 
 
 def native_layer_norm(
-    x: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
+    x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Layer norm whose statistics stay in float32, as on a GPU. torch's rule, traced on a CPU,
     rounds mean and reciprocal deviation to the input's 16-bit type before they are kept for the
     backward pass."""
-    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
+    dims = list(range(x.dim() - len(shape), x.dim()))
     wide = _wide(x)
     variance, mean = torch.var_mean(wide, dims, correction=0, keepdim=True)
     rstd = torch.rsqrt(variance + eps)
@@ -327,15 +318,11 @@ def native_group_norm(
 
 
 def embedding_dense_backward(
-    grad_output: Tensor,
-    indices: Tensor,
-    num_weights: int,
-    padding_idx: int,
-    scale_grad_by_freq: bool,
+    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, by_frequency: bool
 ) -> Tensor:
     """Rows of the gradient added up by index, in float32 for 16-bit gradients. torch's own rule
     also guards against indices out of range, which an embedding cannot have been given."""
-    if scale_grad_by_freq:
+    if by_frequency:
         return NotImplemented
     rows = _wide(grad_output)
     if padding_idx >= 0:
@@ -345,11 +332,7 @@ def embedding_dense_backward(
 
 
 def _large_embedding_backward(
-    grad_output: Tensor,
-    indices: Tensor,
-    num_weights: int,
-    padding_idx: int,
-    scale_grad_by_freq: bool,
+    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, by_frequency: bool
 ) -> Tensor:
     """As ``embedding_dense_backward``. A large table of 16-bit numbers is never made in float32 if
     only few of its rows are looked up: these are added up in a table of their own, at the place of
@@ -359,13 +342,13 @@ def _large_embedding_backward(
     saved = 8 * num_weights * width  # bytes: float32 is neither written nor read
     more = 8 * count * (count + 2 * width)  # comparing indices, and the rows that are looked up
     large = known and grad_output.itemsize == 2 and saved >= max(LARGE_TABLE, 2 * more)
-    if not large or not count or scale_grad_by_freq:
-        given = (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+    if not large or not count or by_frequency:
+        given = (grad_output, indices, num_weights, padding_idx, by_frequency)
         return embedding_dense_backward(*given)
     at, places = indices.reshape(count), torch.arange(count, device=indices.device)
     first = torch.where(at[:, None] == at, places, count - 1).amin(1)
     rows = _wide(grad_output).reshape(count, width)
-    total = embedding_dense_backward(rows, first, count, -1, scale_grad_by_freq)[first]
+    total = embedding_dense_backward(rows, first, count, -1, by_frequency)[first]
     if padding_idx >= 0:
         total = torch.where((at == padding_idx).unsqueeze(-1), 0.0, total)
     table = grad_output.new_zeros((num_weights, width))
@@ -394,7 +377,7 @@ def _factors(
     """Whole-number factors of an upsampling, or ``None`` if they are not whole. torch divides by
     the given scale where there is one, so it must be the same."""
     factors = []
-    for small, large, scale in zip(inner, outer, scales, strict=True):
+    for small, large, scale in zip(inner, outer, (*scales, None, None), strict=False):
         if small == 0 or large % small or (scale is not None and scale != large // small):
             return None
         factors.append(large // small)
@@ -408,14 +391,9 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     return turned.clone(memory_format=torch.contiguous_format).view(x.shape)
 
 
-def upsample_nearest2d(
-    x: Tensor,
-    output_size: Sequence[int],
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Tensor:
+def upsample_nearest2d(x: Tensor, output_size: Sequence[int], *scales: float | None) -> Tensor:
     """Nearest upsampling by whole factors: every pixel repeated, without index tensors."""
-    factors = _factors(x.shape[2:], output_size, (scales_h, scales_w))
+    factors = _factors(x.shape[2:], output_size, scales)
     if factors is None:
         return NotImplemented
     n, c, h, w = x.shape
@@ -429,12 +407,11 @@ def upsample_nearest2d_backward(
     grad_output: Tensor,
     output_size: Sequence[int],
     input_size: Sequence[int],
-    scales_h: float | None = None,
-    scales_w: float | None = None,
+    *scales: float | None,
 ) -> Tensor:
     """The sum over the pixels that each input pixel was repeated to."""
     n, c, h, w = input_size
-    factors = _factors((h, w), output_size, (scales_h, scales_w))
+    factors = _factors((h, w), output_size, scales)
     if factors is None:
         return NotImplemented
     tiles = _wide(grad_output).reshape(n, c, h, factors[0], w, factors[1])

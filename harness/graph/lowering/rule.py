@@ -13,7 +13,7 @@ from harness.graph.lowering.context import Context, Index
 from harness.graph.lowering.scalar import Number, Scalar, result_type
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, repeated
 from harness.graph.model import Arg, Node, Ref, TensorType
-from harness.ir.nodes import Load, Value
+from harness.ir.nodes import Constant, Load, Value
 
 MISSING = object()
 
@@ -175,11 +175,13 @@ class Call:
 
     def decisive(self, position: int, name: str = "other", dtype: DType | None = None) -> Value:
         """``operand`` of an operator whose result jumps somewhere (a comparison, a floor), as eager
-        mode has it: rounded to its own type. Otherwise a value that one kernel keeps in float32
-        would not equal itself read from memory, as the gradient of ``amax`` needs."""
-        tensor = self.tensor(position, name)
+        mode has it: rounded to its own type, and to ``dtype``. Otherwise a value that one kernel
+        keeps in float32 would not equal itself read from memory, as the gradient of ``amax`` needs,
+        nor 0.1 the nearest number of 16 bits."""
+        tensor, wanted = self.tensor(position, name), dtype or self.dtype
         value = self.rounded(self.broadcast(tensor, self.shape), tensor.dtype)
-        return self.scalar.cast(value, dtype or self.dtype)
+        value = self.scalar.cast(value, wanted)
+        return value if tensor.dtype is wanted else self.rounded(value, wanted)
 
     def rounded(self, value: Value, dtype: DType) -> Value:
         """``value`` rounded to ``dtype`` if that is narrower than what is computed in, and if it
@@ -187,6 +189,8 @@ class Call:
         Rounding twice does no harm."""
         if dtype.compute is dtype or not dtype.is_float:
             return value
+        if isinstance(value, Constant) and abs(value.number) <= 4 and value.number * 2 % 1 == 0:
+            return value  # every type has it
         if isinstance(value, Load) and value.buffer in self.context.given:
             stored = self.types.get(value.buffer)
             if stored is not None and stored.dtype is dtype:
