@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.records.trials import Trial, Way
 
 _WORKER = "harness.measure.worker"
+_IMPORTS = (_WORKER, "scipy.special")
 _AHEAD = 3
 """Processes that import while another one measures, on four cores each: importing takes 4 s, and
 measuring few subjects less."""
@@ -64,10 +65,11 @@ class OpenDevice(Job):
 def gpu(
     bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = (), board: str = ""
 ) -> Device:
-    """The current CUDA device, or the one with the identifier ``board``."""
+    """The current CUDA device, or the one with the identifier ``board``. What judges samples
+    is imported before a process takes it."""
     alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
     given = (*environment, *alone)
-    return Device(board or "cuda", "cuda", given, (_WORKER,), OpenDevice(bandwidths, board))
+    return Device(board or "cuda", "cuda", given, _IMPORTS, OpenDevice(bandwidths, board))
 
 
 @dataclass(frozen=True, slots=True)

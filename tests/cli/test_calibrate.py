@@ -106,7 +106,7 @@ def test_a_gpu_that_vanishes_loses_nothing_and_it_can_go_on(
 def test_ctrl_c_keeps_what_was_measured(
     harness: Command, machine: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = run._job
+    real = run.CellJob
 
     asked: list[object] = []
 
@@ -116,12 +116,12 @@ def test_ctrl_c_keeps_what_was_measured(
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(run, "_job", interrupted)
+    monkeypatch.setattr(run, "CellJob", interrupted)
     answer = harness("calibrate", "--processes", "2")
     assert answer.status == 130
     assert "go on: the same with --resume" in answer.err
     assert "not complete" in answer.out
-    monkeypatch.setattr(run, "_job", real)
+    monkeypatch.setattr(run, "CellJob", real)
     answer = harness("calibrate", "--processes", "2", "--resume")
     assert answer.status == 0
     (path,) = kept(results)
