@@ -17,8 +17,10 @@ _STRING = (
     r"[rRbBuUfF]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|\'\'\'(?:[^\\]|\\.)*?\'\'\'"
     r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')'
 )
-_REMARK = re.compile(rf"((?<!\\\n)^[ \t]*){_STRING}|({_STRING})|#[^\n]*", re.DOTALL | re.MULTILINE)
-"""A string that begins a line, as documentation does, another string, or a comment."""
+_REMARK = re.compile(
+    rf"((?<!\\\n)^[ \t]*)({_STRING})|({_STRING}|[][(){{}}])|#[^\n]*", re.DOTALL | re.MULTILINE
+)
+"""A string that begins a line, as documentation does, another string, a bracket, or a comment."""
 _JIT, _REFERENCE = "@triton.jit", "\ndef reference("
 
 
@@ -138,15 +140,26 @@ def code(text: str) -> str:
         return text
     if 0 <= grid < end:
         end = text.find("\n\n\n", grid)
-    bare = text[start:end]
-    if "#" in bare or '"""' in bare or "'''" in bare:
-        bare = _REMARK.sub(r"\1\2", bare)
+    bare = _without_remarks(text[start:end])
     types = _line(text, "SIGNATURE") + _line(text, "DIVISIBLE_BY_16")
     kernels = re.findall(rf"^{_JIT}\ndef (\w+)", text, re.MULTILINE)
     name = str(stated(text, "KERNEL") or (kernels or ["\0"])[-1])
     spaced = re.sub(r"(?<=\S) +", " ", (types + bare).replace(name, ""))
     lines = (line.rstrip() for line in spaced.split("\n"))
     return "\n".join(line for line in lines if line and not line.startswith("_KERNEL = "))
+
+
+def _without_remarks(text: str) -> str:
+    """``text`` without comments and documentation; in brackets every string is code."""
+    depth = 0
+
+    def kept(found: re.Match[str]) -> str:
+        nonlocal depth
+        begin, first, other = found.groups("")
+        depth += (other in "([{") - (other in ")]}") if other else 0
+        return begin + (first if depth else "") + other
+
+    return _REMARK.sub(kept, text)
 
 
 def _line(text: str, name: str) -> str:

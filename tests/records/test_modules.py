@@ -75,6 +75,13 @@ def test_a_string_that_is_no_documentation_counts() -> None:
     assert modules.code_hash(text) != modules.code_hash(text.replace("# {}", "# other"))
 
 
+def test_assembly_in_brackets_counts() -> None:
+    """Whole lines of it: two kernels that differ in nothing else are two."""
+    call = 'tl.inline_asm_elementwise(  # (\n        "mov.b32 $0, {};"\n        "ret;",\n    )'
+    text = text_of().replace("    xnumel = ", f"    s = {call}\n    xnumel = ", 1)
+    assert modules.code_hash(text) != modules.code_hash(text.replace("{}", "$1"))
+
+
 def test_a_string_that_begins_a_line_is_a_remark_unless_the_line_is_continued() -> None:
     text = text_of()
     for added, counts in (("s = 'a # b'", True), ("s = \\\n'a'", True), ("'''a\n# b'''", False)):
