@@ -65,8 +65,27 @@ def test_what_is_not_there_is_neither_given_nor_added(devices: Devices) -> None:
     gradients(model, torch.compile(model, backend=compiler), given, "loss")
     graph = compiler.compiled[1].partition.graph
     assert [i.name for i in graph.inputs if "tangents" in i.name] == ["tangents_1"]
-    ops = [node.op for node in graph.nodes]
-    assert "aten.add.Tensor" not in ops and "aten.full.default" not in ops
+    added = [n for n in graph.nodes if n.op == "aten.add.Tensor" and len(set(n.refs())) > 1]
+    assert not added and "aten.full.default" not in [node.op for node in graph.nodes]
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (2, 5, 3, 4)])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_gradients_off_the_targets_of_a_loss_are_zeros_without_a_sign(
+    devices: Devices, shape: tuple[int, ...], reduction: str
+) -> None:
+    """Also where the loss is to grow (1802010)."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return -nn.functional.nll_loss(x, x.argmax(1), reduction=reduction)
+
+    x, found = torch.randn(shape), []
+    for run in (function, torch.compile(function, backend=Compiler(devices=devices))):
+        leaf = x.clone().requires_grad_()
+        run(leaf).sum().backward()
+        found.append(leaf.grad)
+    torch.testing.assert_close(*found)
+    assert not any(torch.signbit(one[one == 0]).any() for one in found)
 
 
 def test_inductor_is_not_imported_for_equal_calls(

@@ -29,6 +29,9 @@ _LIKE_CONVOLUTIONS = (
 ).split()
 
 
+_LOSSES = (_aten.nll_loss_backward, _aten.nll_loss2d_backward)
+
+
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
@@ -66,6 +69,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **{
             op: functools.partial(_linspace, rule)
             for op, rule in get_decompositions([_aten.linspace]).items()
+        },
+        **{  # torch's multiply zeros by a gradient that may be negative: eager mode has no -0.0
+            op: functools.partial(lambda rule, *args: rule(*args) + 0.0, rule)
+            for op, rule in get_decompositions(_LOSSES).items()
         },
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
