@@ -156,3 +156,13 @@ def test_overlapping_windows_are_written_by_torch() -> None:
         found = torch.compile(function, backend="harness")(ours)
     torch.testing.assert_close(found, function(theirs))
     torch.testing.assert_close(ours, theirs)
+
+
+def test_pieces_of_nothing_that_changed_are_views(compiler: Compiler) -> None:
+    """All of it is one (1803570)."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        x.logical_not_()
+        return x.split(2, -2)[0]
+
+    assert torch.compile(function, backend=compiler)(torch.ones(0, 2)).shape == (0, 2)

@@ -246,6 +246,7 @@ class _Moved(_Repeat):
                 exact |= ~(one.isfinite() | _same(one, before))
             if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
                 one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
+            exact &= given[1].get("alpha", 1) == 1  # its product is rounded, too
             exact |= _is_written(func, given[0], one)
             if exact.all():
                 continue

@@ -321,6 +321,18 @@ def test_what_rounding_decides_is_not_wrong(name: str) -> None:
     assert found(right, other, *args) == []
 
 
+def test_a_product_in_a_sum_may_be_rounded() -> None:
+    """Eager mode's vectors fuse the two, kernels in the interpreter do not (1803609)."""
+
+    def fused(x: torch.Tensor) -> torch.Tensor:
+        return (x.double() - 3 * x.double()).float() % 2 * -7
+
+    x = torch.linspace(-9, 9, 400)
+    assert not torch.equal(fused(x), (x - 3 * x) % 2 * -7)
+    for other in (fused, lambda x: (x - 3 * x) % 2 * -7):
+        assert found(lambda x: torch.sub(x, x, alpha=3) % 2 * -7, other, x) == []
+
+
 def test_how_many_elements_there_are_may_be_what_rounding_decides() -> None:
     def run() -> list[torch.Tensor]:
         return [torch.special.ndtr(HALF - 4).nonzero()]

@@ -366,7 +366,7 @@ def split(x: Tensor, size: int, dim: int = 0) -> list[Tensor]:
     """Consecutive slices of ``size``; torch's rule uses ``as_strided``."""
     length = x.shape[dim]
     if length == 0 or size == 0:
-        return [x]
+        return [_aten.alias(x)]
     pieces = (length + size - 1) // size  # a guard on their number alone
     ends = [*(size * k for k in range(1, pieces)), length]
     return [_aten.slice(x, dim, k * size, end) for k, end in enumerate(ends)]
