@@ -168,11 +168,11 @@ class Called:
         return tuple(next(found) if has else None for has in graded)
 
     def _say(self, what: str) -> None:
-        """Name the last operator's line, or that itself."""
-        calls = [node for node in self.gm.graph.nodes if node.op.startswith("call")][::-1]
-        where = next(filter(None, [*map(source_of, calls), *map(str, calls)]), "")
+        """Once; it names the last operator's line, or that itself."""
         if what not in self._told:
             self._told.add(what)
+            calls = [node for node in self.gm.graph.nodes if node.op.startswith("call")][::-1]
+            where = next(filter(None, [*map(source_of, calls), *map(str, calls)]), "")
             self.tell(HarnessError(what, where))
 
 
