@@ -92,16 +92,19 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @functools.cache
-def template(name: str) -> jinja2.Template:
-    """The template of that file's name."""
-    made = jinja2.Environment(
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         autoescape=False,  # it is Python that is written
     )
-    return made.get_template(name)
+
+
+def template(name: str) -> jinja2.Template:
+    """The template of that file's name."""
+    return _environment().get_template(name)
 
 
 @functools.cache
@@ -113,8 +116,7 @@ def _functions() -> dict[str, str]:
 
 @functools.cache
 def _function(name: str) -> str:
-    text, strict = _functions()[name], jinja2.StrictUndefined
-    made = jinja2.Template(text, keep_trailing_newline=True, trim_blocks=True, undefined=strict)
+    made = _environment().from_string(_functions()[name])
     return made.render(zeta=ZETA_TERMS, temme=temme_terms, temme_from=TEMME_FROM)
 
 

@@ -29,11 +29,9 @@ _LIKE_CONVOLUTIONS = (
 ).split()
 
 
-_LOSSES = (_aten.nll_loss_backward, _aten.nll_loss2d_backward)
-
-
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
+    losses = get_decompositions([_aten.nll_loss_backward, _aten.nll_loss2d_backward])
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
         _aten._conj.default: _aten._conj_physical,  # kernels read memory, which holds the others
         _aten._neg_view.default: _aten.neg,
@@ -72,7 +70,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         },
         **{  # torch's multiply zeros by a gradient that may be negative: eager mode has no -0.0
             op: functools.partial(lambda rule, *args: rule(*args) + 0.0, rule)
-            for op, rule in get_decompositions(_LOSSES).items()
+            for op, rule in losses.items()
         },
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
