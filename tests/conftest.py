@@ -206,14 +206,16 @@ def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interprete
 
 
 @pytest.fixture
-def compiler(devices: Devices) -> Iterator[Compiler]:
-    """A backend of torch.compile of its own, for which falling back is an error."""
+def compiler(request: pytest.FixtureRequest, devices: Devices) -> Iterator[Compiler]:
+    """A backend of torch.compile of its own, for which falling back is an error, unless the
+    module says ``MAY_FALL_BACK``."""
     import torch
 
     from harness.backend import Compiler
 
     torch.compiler.reset()
-    yield Compiler(devices=devices, fail_on_fallback=True)
+    strict = not getattr(request.module, "MAY_FALL_BACK", False)
+    yield Compiler(devices=devices, fail_on_fallback=strict)
     torch.compiler.reset()
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional
 
-from harness.backend import Compiler, Devices
+from harness.backend import Compiler
 
 SIZES = {3: (5,), 4: (4, 5), 5: (3, 4, 2)}
-
-
-@pytest.fixture
-def compiler(devices: Devices) -> Iterator[Compiler]:
-    torch.compiler.reset()  # or other sizes make all of them unknown
-    yield Compiler(devices=devices, fail_on_fallback=True)
-    torch.compiler.reset()
 
 
 @pytest.mark.parametrize(
