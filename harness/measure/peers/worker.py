@@ -122,7 +122,7 @@ def compare(
         try:
             provider = make(inputs)
             got = _results(task, provider, inputs)
-            error = _error(got, want)
+            error, said = _error(got, want), _other_shapes(got, want)
             allowed = max([allowed, *(_TOLERANCE.get(g.dtype, 0.0) for g in got)])
             del got
         except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
@@ -130,7 +130,7 @@ def compare(
             peers[name] = RegionRecord("", name, reason=why(failure))
             continue
         works[name] = Work(_listing(provider), inputs)
-        peers[name] = RegionRecord("", name, max_error=error)
+        peers[name] = RegionRecord("", name, max_error=error, reason=said)
     if any((peer.max_error or 0.0) > allowed for peer in peers.values()):
         with contextlib.suppress(torch.OutOfMemoryError):  # there is no room to look closer
             unsure = _unsure(task, inputs, want)
@@ -213,7 +213,7 @@ def _timed(
 def _timed_peer(peer: RegionRecord, found: Samples | Exception) -> RegionRecord:
     if isinstance(found, Exception):
         return replace(peer, reason=why(found))
-    note = HOST if found.method == METHOD_DIRECT else ""
+    note = HOST if found.method == METHOD_DIRECT else peer.reason
     return replace(peer, ms=found.median, sets=(found,), reason=note)
 
 
@@ -245,6 +245,12 @@ def _error(
     if len(got) != len(want):
         raise HarnessError(f"there are {len(got)} results, expected {len(want)}")
     return max(itertools.starmap(distance, itertools.zip_longest(got, want, unsure)), default=0.0)
+
+
+def _other_shapes(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> str:
+    """The first result of another shape than it should have; empty where none is."""
+    shapes = ((list(g.shape), list(w.shape)) for g, w in zip(got, want, strict=True))
+    return next((f"a result has shape {g}, expected {w}" for g, w in shapes if g != w), "")
 
 
 def copied(value: Any) -> Any:

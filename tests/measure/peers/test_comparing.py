@@ -199,12 +199,14 @@ def test_what_rounding_decides_does_not_count(number: int) -> None:
     assert max(itertools.starmap(distance, pairs)) > 1e-3
 
 
-def test_outputs_of_another_shape_are_an_infinite_error(graph: Graph) -> None:
+def test_outputs_of_another_shape_are_an_infinite_error_with_its_reason(graph: Graph) -> None:
     def short(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
         return [None if t is None else t[..., :1] for t in replay(graph, tensors, CPU)]
 
     found = compared(graph, harness=lambda _: short)
-    assert found["harness"].max_error == math.inf
+    wrong = found["harness"]
+    assert (wrong.max_error, wrong.check, bool(wrong.ms)) == (math.inf, Check.FAILED, True)
+    assert wrong.reason == "a result has shape [1, 12, 1], expected [1, 12, 8]"
     found = compared(graph, harness=lambda _: lambda _: [])
     assert "there are 0 results, expected" in found["harness"].reason
 
