@@ -3,7 +3,8 @@
 Terms stand side by side and all have to hold. ``=`` and ``!=`` take patterns, several with
 commas; numbers take ``< <= > >=`` too, bytes with KB, MB, GB. A pattern has several captures,
 operators and types: one of them has to fit, of captures one all of what is asked of them with
-``=``. ``sample=N`` and ``seed=K`` pick N, spread over kinds, sizes and families.
+``=``. ``sample=N`` and ``seed=K`` pick N, spread over kinds, sizes and families; with ``by=weight``
+heavy ones are likelier.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _NUMBERS: Mapping[str, Callable[[Pattern], float]] = {
     "calls": lambda p: sum(use.calls for use in p.uses),
     "models": lambda p: len({use.capture.partition("/")[0] for use in p.uses}),
 }
-_SAMPLE, _SEED = "sample", "seed"
+_SAMPLE, _SEED, _BY = _PICKS = ("sample", "seed", "by")
 _NEVER, _MOMENT = 365.0, 1 / 24
 """Days: what counts for a pattern that was never measured, and at least for one that was."""
 _FIRST_SECONDS, _AGAIN_SECONDS = 0.6, 0.4
@@ -84,14 +85,16 @@ def select(corpus: Corpus, query: str) -> tuple[Pattern, ...]:
     empty one. Raises ``UsageError`` for a query that makes no sense, ``UnknownName`` for one that
     nothing fits."""
     terms = [_parsed(text) for text in query.split()]
-    pick = {t.key: _natural(t) for t in terms if t.key in (_SAMPLE, _SEED)}
-    terms = [term for term in terms if term.key not in (_SAMPLE, _SEED)]
+    pick = {t.key: _natural(t) for t in terms if t.key in _PICKS}
+    terms = [term for term in terms if term.key not in _PICKS]
     known = {capture.name: capture for capture in corpus.captures}
     found = [p for p in corpus.patterns if _fits(p, terms, known)]
     if not found:
         raise _nothing(corpus, terms, known)
-    count = pick.get(_SAMPLE)
-    return tuple(found if count is None else sampled(found, known, count, pick.get(_SEED, 0)))
+    count, seed = pick.get(_SAMPLE), pick.get(_SEED, 0)
+    if _BY in pick:
+        return tuple(by_weight(found, seed)[:count])
+    return tuple(found if count is None else sampled(found, known, count, seed))
 
 
 def captures(corpus: Corpus, query: str) -> list[Capture]:
@@ -135,6 +138,13 @@ def sampled(
     return chosen
 
 
+def by_weight(patterns: Sequence[Pattern], seed: int) -> list[Pattern]:
+    """``patterns`` in a random order, heavy ones likely to be early: its first N, for any N, are a
+    sample in which each is as likely as it is heavy (sequential Poisson sampling, Ohlsson 1998)."""
+    draw = random.Random(seed)
+    return sorted(patterns, key=lambda pattern: -pattern.weight / (1 - draw.random()))
+
+
 def most_telling(
     patterns: Sequence[Pattern], days: Mapping[str, float], seconds: float, processes: int
 ) -> list[Pattern]:
@@ -152,7 +162,7 @@ def most_telling(
 
 def _parsed(text: str) -> _Term:
     match = _TERM.match(text)
-    keys = [*_WORDS, *_NUMBERS, _SAMPLE, _SEED]
+    keys = [*_WORDS, *_NUMBERS, *_PICKS]
     if match is None:
         raise UsageError(
             "not a term of a query",
@@ -186,6 +196,10 @@ def _number(term: _Term) -> float:
 
 
 def _natural(term: _Term) -> int:
+    if term.text == f"{_BY}=weight":
+        return 1
+    if term.key == _BY:
+        raise UsageError("a sample can be by weight alone", got=term.text, expected="by=weight")
     if term.sign != "=" or not term.value.isdigit() or (term.key == _SAMPLE and term.value == "0"):
         raise UsageError(f"{term.key} is a whole number", got=term.text, expected=f"{term.key}=200")
     return int(term.value)
