@@ -8,6 +8,7 @@ H200 timed no more kernels at an unusual launch interval with them (``scripts/gp
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections import deque
@@ -42,8 +43,8 @@ _AHEAD = 2
 
 Made = tuple[Entry, Compiled | HarnessError]
 """A graph and its kernels, or why there are none."""
-_Begun = tuple[list[Made], list[Future[None]]]
-"""A block and the compilation of its kernels by all compilers, which goes on."""
+Block = tuple[list[Made], Future[None]]
+"""Graphs whose kernels are compiled, and their compilation by other compilers, which goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,42 +80,44 @@ def all_generated(
 
 def compiled_ahead(
     entries: Sequence[Entry], device: CudaDevice, peers: PeerPool | None, until: float = math.inf
-) -> Iterator[list[Made]]:
+) -> Iterator[Block]:
     """Every graph once its kernels are compiled, in the order of ``entries``, as far as that is
     before the moment ``until`` of ``time.monotonic``. A kernel that does not compile fails again,
     with its reason, when it is timed. Raises ``HarnessError`` where no process can compile."""
     left, threads, thread = deque(entries), ThreadPoolExecutor(6), ThreadPoolExecutor(1)
     sizes = chain((_FIRST_KERNELS, 2 * _FIRST_KERNELS), repeat(_KERNELS))
 
-    def begun() -> _Begun:
+    def begun() -> tuple[list[Made], Future[None], Future[None]]:
         block = _taken(left, next(sizes))
         kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
         given = {k.module.text: k.config for k in kernels if k.config is not None}
         jobs = device.missing([kernel.module for kernel in kernels], given)
-        compiling = [threads.submit(device.compile, jobs)]
-        if peers is not None:
-            regions = [region for graph in _graphs(block) for region in graph.regions]
-            compiling.append(threads.submit(peers.prepare, regions))
-        return block, compiling
+        regions = [region for graph in _graphs(block) for region in graph.regions]
+        prepare = functools.partial(peers.prepare, regions) if peers else lambda: None
+        return block, threads.submit(device.compile, jobs), threads.submit(prepare)
 
     try:
         # The device waits for no code: two blocks are begun, in their order, beside the examined.
         coming = deque(thread.submit(begun) for _ in range(_AHEAD))
         while True:
-            block, compiling = coming.popleft().result()
+            block, compiling, comparable = coming.popleft().result()
             if not block:
                 return
             coming.append(thread.submit(begun))
-            if wait(compiling, max(0.0, min(until - time.monotonic(), TIMEOUT_MAX))).not_done:
+            if not done(compiling, until):
                 return
-            for work in compiling:
-                work.result()
-            yield block
+            yield block, comparable
     finally:
         # After Ctrl-C nobody waits for compilers: a pool that is closed gives up.
         left.clear()
         for pool in (thread, threads):
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def done(work: Future[None], until: float) -> bool:
+    """Whether ``work`` is done before the moment ``until``. Raises what it failed with."""
+    left = wait([work], max(0.0, min(until - time.monotonic(), TIMEOUT_MAX))).not_done
+    return not left and work.result() is None
 
 
 def generated(entry: Entry) -> Made:

@@ -12,8 +12,10 @@ import itertools
 import math
 import queue
 import time
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 
 from harness.devices.job import tried
@@ -31,7 +33,7 @@ from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session import model
-from harness.session.ahead import Made, compiled_ahead, generated
+from harness.session.ahead import Block, Made, compiled_ahead, done, generated
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry
 from harness.session.model import Compiled, CompiledKernel, Event, GraphDone
@@ -41,6 +43,9 @@ NO_SMALL = "too large to interpret, and no small capture beside it (capture --sm
 NO_ASSEMBLY = "inline assembly: Triton's interpreter has none"
 INTERPRETED = "interpreter, small sizes"
 ON_DEVICE = "GPU, full size"
+_LATER = 2
+"""Blocks that have been timed and wait for other compilers, which take longer to start, while the
+next one is timed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -98,8 +103,8 @@ class Session:
 
     def _examined(self) -> Generator[Event, None, None]:
         try:
-            positions = itertools.count(1)
-            for block in self._compiled():
+            positions, timed = itertools.count(1), deque[Block]()
+            for block, comparable in self._compiled():
                 for entry, compiled in block:
                     if time.monotonic() > self.until:
                         break
@@ -109,16 +114,23 @@ class Session:
                 if self.device is not None:
                     self.device.spare(self.processes - 1)
                     yield from self._on_device(self.device, block)
+                    timed.append((block, comparable))
+                    yield from self._compared(timed, _LATER)
+            yield from self._compared(timed, 0)
             while self._flight:
                 yield from self._arrived(wait=True)
+        except NoDevice:
+            while any(max(one.missing) == 1 for one in self._flight.values()):
+                yield from self._arrived(wait=True)  # metrics of what has been timed
+            raise
         finally:
             self.static.stop()
             self.check.stop()
 
-    def _compiled(self) -> Iterator[list[Made]]:
+    def _compiled(self) -> Iterator[Block]:
         """Every graph after code generation; with a device its binaries are there as well."""
         if self.device is None:
-            return ([generated(entry)] for entry in self.entries)
+            return (([generated(entry)], Future()) for entry in self.entries)
         return compiled_ahead(self.entries, self.device, self.peers, self.until)
 
     def _start(self, entry: Entry, compiled: Compiled | HarnessError) -> Iterator[Event]:
@@ -177,23 +189,30 @@ class Session:
                 self.check.put((entry.name, number), CheckJob(module.text))
 
     def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
-        """Time and compare each graph of a block. All its kernels have been checked: a check does
-        not mind a device that is still disturbed by those who compiled on it."""
-        try:
+        """Time each graph of a block. All its kernels have been checked: a check does not mind a
+        device that is still disturbed by those who compiled on it."""
+        for entry, compiled in block:
+            progress = self._flight.get(entry.name)
+            late = time.monotonic() > self.until
+            if progress is None or isinstance(compiled, HarnessError) or late:
+                self._flight.pop(entry.name, None)
+                continue
+            yield from self._time(device, compiled, progress)
+            yield from self._landed(entry.name)
+
+    def _compared(self, timed: deque[Block], later: int) -> Iterator[Event]:
+        """Compare the graphs of blocks that other compilers are done with, in their order; of so
+        many ``later`` ones these are not waited for."""
+        while timed and (timed[0][1].done() or len(timed) > later):
+            block, comparable = timed.popleft()
+            ready = done(comparable, self.until)
             for entry, compiled in block:
                 progress = self._flight.get(entry.name)
-                late = time.monotonic() > self.until
-                if progress is None or isinstance(compiled, HarnessError) or late:
-                    self._flight.pop(entry.name, None)
-                    continue
-                yield from self._time(device, compiled, progress)
-                if self.peers is not None:
-                    yield from self._compare(self.peers, compiled, progress)
-                yield from self._landed(entry.name)
-        except NoDevice:
-            while any(max(one.missing) == 1 for one in self._flight.values()):
-                yield from self._arrived(wait=True)  # metrics of what has been timed
-            raise
+                if progress is not None and not isinstance(compiled, HarnessError):
+                    if self.peers is not None and ready and time.monotonic() <= self.until:
+                        yield from self._compare(self.peers, compiled, progress)
+                    progress.comparing = False
+                    yield from self._landed(entry.name)
 
     def _time(self, device: CudaDevice, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name = progress.record.name
@@ -214,7 +233,6 @@ class Session:
             progress.record = replace(progress.record, regions=regions)
             yield model.RegionDone(name, rows, position, total)
             yield from self._arrived(wait=False)
-        progress.comparing = False
 
     def _arrived(self, wait: bool) -> Iterator[Event]:
         """Take the answers that are there; with ``wait``, at least one."""

@@ -57,7 +57,17 @@ def test_any_beginning_of_a_sample_by_weight_is_one(corpus):
 
 @pytest.mark.parametrize(
     "query",
-    ["by=bytes", "by>weight", "kind", "colour=red", "bytes>much", "kind>2", "sample=0", "seed=x", "model=vit,kind=gather"],
+    [
+        "by=bytes",
+        "by>weight",
+        "kind",
+        "colour=red",
+        "bytes>much",
+        "kind>2",
+        "sample=0",
+        "seed=x",
+        "model=vit,kind=gather",
+    ],
 )
 def test_what_makes_no_sense(corpus, query):
     with pytest.raises(UsageError):
