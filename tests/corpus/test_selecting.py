@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.corpus import store
-from harness.corpus.selecting import by_weight, captures, most_telling, select
+from harness.corpus.selecting import captures, most_telling, select
 from harness.errors import UnknownName, UsageError
 
 
@@ -46,20 +46,21 @@ def test_samples_are_spread_and_repeat(corpus):
 
 
 def test_any_beginning_of_a_sample_by_weight_is_one(corpus):
-    one = select(corpus, "by=weight seed=1")
+    one = select(corpus, "weighted=99999 seed=1")
     assert sorted(one, key=corpus.patterns.index) == list(corpus.patterns)
-    assert select(corpus, "by=weight seed=1 sample=9") == one[:9] != select(corpus, "by=weight")[:9]
+    assert select(corpus, "weighted=9 seed=1") == one[:9] != select(corpus, "weighted=9")
     # Of two patterns the heavier one is first as often as it is heavier: twice as heavy, 3 of 4.
-    light, heavy = (replace(one[0], name=n, weight=w) for n, w in (("light", 0.1), ("heavy", 0.2)))
-    first = Counter(by_weight([light, heavy], seed)[0].name for seed in range(1000))
+    two = [replace(one[0], name=n, weight=w) for n, w in (("light", 0.1), ("heavy", 0.2))]
+    both = replace(corpus, patterns=tuple(two))
+    first = Counter(select(both, f"weighted=1 seed={seed}")[0].name for seed in range(1000))
     assert 700 < first["heavy"] < 800
 
 
 @pytest.mark.parametrize(
     "query",
     [
-        "by=bytes",
-        "by>weight",
+        "weighted=0",
+        "weighted>5",
         "kind",
         "colour=red",
         "bytes>much",
