@@ -1,9 +1,6 @@
 """Code generation of many graphs at once, and compiling ahead, in blocks of graphs, by as many
 processes as there are: while the device checks and times one block, the next one's kernels are
-compiled.
-
-Other compilers do so too. They load what they compile onto the device and launch nothing there: an
-H200 timed no more kernels at an unusual launch interval with them (``scripts/gpu_peers.py``).
+compiled. Other compilers do so too: they load what they compile and launch nothing there.
 """
 
 from __future__ import annotations
@@ -84,11 +81,13 @@ def compiled_ahead(
     """Every graph once its kernels are compiled, in the order of ``entries``, as far as that is
     before the moment ``until`` of ``time.monotonic``. A kernel that does not compile fails again,
     with its reason, when it is timed. Raises ``HarnessError`` where no process can compile."""
-    left, threads, thread = deque(entries), ThreadPoolExecutor(6), ThreadPoolExecutor(1)
+    left, threads, thread = deque(entries), ThreadPoolExecutor(8), ThreadPoolExecutor(1)
     sizes = chain((_FIRST_KERNELS, 2 * _FIRST_KERNELS), repeat(_KERNELS))
 
     def begun() -> tuple[list[Made], Future[None], Future[None]]:
-        block = _taken(left, next(sizes))
+        block, size = list[Made](), next(sizes)
+        while left and sum(len(graph.kernels) for graph in _graphs(block)) < size:
+            block.append(generated(left.popleft()))
         kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
         given = {k.module.text: k.config for k in kernels if k.config is not None}
         jobs = device.missing([kernel.module for kernel in kernels], given)
@@ -126,14 +125,6 @@ def generated(entry: Entry) -> Made:
         return entry, entry.compile()
     except HarnessError as error:
         return entry, error
-
-
-def _taken(left: deque[Entry], size: int) -> list[Made]:
-    """The next graphs with ``size`` kernels, their code generated here and now."""
-    block: list[Made] = []
-    while left and sum(len(graph.kernels) for graph in _graphs(block)) < size:
-        block.append(generated(left.popleft()))
-    return block
 
 
 def _graphs(block: Sequence[Made]) -> list[Compiled]:
