@@ -209,10 +209,10 @@ def frugal(module: LoadedModule) -> Callable[..., list[Any]]:
     text = module.text[module.text.rindex("\ndef reference(") :].partition("\n\n\n")[0]
     tree: Any = ast.parse(text)
     function = tree.body[0]
-    steps = [(step, _names(step)) for step in function.body]
-    made = set[str]().union(*(_names(t) for step, _ in steps for t in getattr(step, "targets", ())))
-    function.body, needed = [], set[str]()
-    for step, names in reversed(steps):
+    made = names_in(ast.List([t for step in function.body for t in getattr(step, "targets", ())]))
+    steps, function.body, needed = function.body, [], set[str]()
+    for step in reversed(steps):
+        names = names_in(step)
         over = [f"del {name}" for name in sorted((names & made) - {"args", *needed})]
         over += ["args.clear()"] if "args" in names - needed else []
         # What the last step reads, it returns.
@@ -224,7 +224,8 @@ def frugal(module: LoadedModule) -> Callable[..., list[Any]]:
     return found
 
 
-def _names(tree: ast.AST) -> set[str]:
+def names_in(tree: ast.AST) -> set[str]:
+    """Variables that a piece of code mentions."""
     return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
 
 

@@ -1,5 +1,5 @@
-"""What a kernel's check holds in memory at most, and a reference that holds less: a sum over products
-writes these out before it sums them, in float64 up to 256 GiB at full size."""
+"""What a kernel's check holds in memory at most, and a reference that holds less: a sum over
+products writes these out before it sums them, in float64 up to 256 GiB at full size."""
 
 from __future__ import annotations
 
