@@ -66,7 +66,8 @@ BEHIND = 0.97
 @dataclass
 class Row:
     """One region. Seconds are wall clock: ``ours_s`` tunes every kernel of it that no region
-    before had (``new``), ``inductor_s`` is Inductor's compile and first call."""
+    before had (``new``), ``inductor_s`` is Inductor's compile and first call. ``commit`` is noted
+    by hand where a file's rows are of several commits."""
 
     graph: str
     region: str
@@ -80,6 +81,7 @@ class Row:
     inductor_s: float = 0.0
     passed: bool = False
     reasons: dict[str, str] = field(default_factory=dict)
+    commit: str = ""
 
 
 @dataclass

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.backend import Devices
-from harness.devices.job import Context, Job, cores
+from harness.devices.job import Context, Job, Unusable, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
+from harness.measure.worker import is_lost
 from harness.records.lines import Kept
 
 R = TypeVar("R")
@@ -54,3 +55,10 @@ def devices_of(context: Context) -> Devices:
     # Torch empties the processor's caches to time each new guard once: a tenth of a program.
     guards.profile_guard_manager = lambda *_: 0.0  # type: ignore[attr-defined]
     return Devices(cache=context.cache, jobs=1)
+
+
+def last_if_lost(found: R) -> R:
+    """``found``; a process whose GPU an assertion of a kernel has stopped says it last."""
+    if is_lost():
+        raise Unusable(found)
+    return found

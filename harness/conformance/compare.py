@@ -151,7 +151,10 @@ def outcome(function: Function, args: Sequence[Any]) -> tuple[Any, Sequence[Any]
     torch.manual_seed(0)
     try:
         result = function(*own)
-        return (result, _gradients(result, own)), own
+        made = (result, _gradients(result, own)), own
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()  # what stops the device is an outcome, too
+        return made
     except Exception as error:  # noqa: BLE001 - raising is an outcome like any other
         return error, own
 

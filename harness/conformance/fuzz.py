@@ -7,6 +7,7 @@ overlaps what is read, conversions of floats out of range, several values for on
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import random
@@ -15,7 +16,6 @@ import time
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf, nan
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import torch
 
 from harness.backend import Compiler, Devices
-from harness.conformance.batch import answers, devices_of
+from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, outcome, torchs_own
 from harness.devices.job import Context, Job
 from harness.errors import FallbackWarning
@@ -36,6 +36,8 @@ _ASSIGNED = re.compile(r"v\d+ = ")
 _NAMES = re.compile(r"\b[vx]\d+\b")
 _MOST_ELEMENTS = 20_000
 _SPECIAL = (nan, inf, -inf, -0.0, 0.0, 1e-40, 3e38, 65520.0)
+_MADE = ("arange", "eye", "full", "linspace", "ones", "scalar_tensor", "tensor", "tril_indices",
+         "zeros")  # fmt: skip
 
 _KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "conversions",
           "reduced", "changes", "layers")  # fmt: skip
@@ -49,14 +51,29 @@ def _templates() -> Mapping[str, Sequence[str]]:
 
 
 @dataclass(frozen=True)
+class _Placed(ast.NodeTransformer):
+    """Makes tensors on ``device`` by naming it in each call: torch 2.11 traces most of these calls
+    on the CPU, whatever device is the default."""
+
+    device: str
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if ast.unparse(node.func) in [f"torch.{name}" for name in _MADE]:
+            node.keywords.append(ast.keyword("device", ast.Constant(self.device)))
+        return node
+
+
+@dataclass(frozen=True)
 class Program:
     """Statements over ``x0`` … (the inputs) and ``v0`` …; what is returned, by name; whether it is
-    to be compiled for any sizes."""
+    to be compiled for any sizes; where its tensors are."""
 
     inputs: tuple[str, ...]
     statements: tuple[str, ...]
     outputs: tuple[str, ...]
     dynamic: bool = False
+    device: str = "cpu"
 
     @property
     def text(self) -> str:
@@ -76,7 +93,10 @@ class Program:
             for n, text in enumerate(self.inputs)
         ]
         made += ["# torch.compile(f, dynamic=True)"] * self.dynamic
-        return "\n".join([*made, self.text])
+        text = "\n".join([*made, self.text])
+        if self.device == "cpu":
+            return text
+        return ast.unparse(_Placed(self.device).visit(ast.parse(text)))
 
     def load(self, where: str = "<program>") -> tuple[Callable[..., Any], list[torch.Tensor]]:
         """The function and its inputs."""
@@ -380,9 +400,13 @@ def fuzz(
 
 def answer(context: Context, job: TrialJob) -> Trial:
     """The handler of ``TrialJob``."""
-    devices, program = context.once(devices_of), make_program(job.seed)
-    with nullcontext() if job.device == "cpu" else torch.device(job.device):
-        return trial(job.seed, devices, program)
+    program = replace(make_program(job.seed), device=job.device)
+    try:
+        found = trial(job.seed, context.once(devices_of), program)
+    except torch.AcceleratorError as error:
+        told = f"eager: a result; compiled: {type(error).__name__}: {error}"
+        found = Trial(job.seed, faults=(told,), program=program.reproducer)
+    return last_if_lost(found)
 
 
 def _kind(lines: tuple[str, ...]) -> str:
@@ -395,9 +419,8 @@ def _kind(lines: tuple[str, ...]) -> str:
 def _safely(program: Program, devices: Devices) -> Trial:
     """As ``faults``; none of a program that eager mode refuses to make."""
     try:
-        with torch.device("cpu"):  # a GPU that is given nonsense to do is lost
-            function, args = program.load()
-            function(*args)
+        function, args = replace(program, device="cpu").load()
+        function(*args)  # a GPU that is given nonsense to do is lost
         return faults(program, devices)
     except Exception:  # noqa: BLE001 - shrinking makes programs that mean nothing
         return Trial(0)

@@ -19,7 +19,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from harness.backend import Compiler, Devices
-from harness.conformance.batch import answers, devices_of
+from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, torchs_own
 from harness.conformance.judging import TIED
 from harness.devices.job import Context, Job
@@ -213,4 +213,5 @@ def run(
 
 def answer(context: Context, job: OperatorJob) -> Row:
     """The handler of ``OperatorJob``."""
-    return try_operator(job.case, job.samples, context.once(devices_of), job.device)
+    devices = context.once(devices_of)
+    return last_if_lost(try_operator(job.case, job.samples, devices, job.device))

@@ -72,11 +72,11 @@ def cores(
 
 class Unusable(Exception):
     """Raised by a handler after which its process is good for nothing more (a lost device): the
-    job fails with ``error``, and the process ends."""
+    job has this ``answer`` (an error: it fails), and the process ends."""
 
-    def __init__(self, error: HarnessError) -> None:
-        super().__init__(error.what)
-        self.error = error
+    def __init__(self, answer: object) -> None:
+        super().__init__(str(answer))
+        self.answer = answer
 
 
 @dataclass(eq=False, slots=True)

@@ -120,7 +120,8 @@ def no_device(error: Exception) -> NoDevice:
 def is_lost() -> bool:
     """Whether a launch ruined this process's CUDA context: every call fails from then on."""
     try:
-        torch.cuda.synchronize()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
     except RuntimeError:
         return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import random
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,19 @@ def test_a_seed_is_a_program() -> None:
     for program in programs[:40]:
         function, args = program.load()
         function(*args)
+
+
+def test_a_program_on_another_device_makes_all_its_tensors_there() -> None:
+    for seed in range(120):
+        program = replace(make_program(seed), device="meta")
+        function, args = program.load()
+        assert {arg.device.type for arg in args} == {"meta"}
+        calls = re.findall(rf"torch\.(?:{'|'.join(fuzzing._MADE)})\(", program.text)
+        assert inspect.getsource(function).count("device='meta'") == len(calls)
+    small = Program(("torch.tensor([1, 2])",), ("v0 = x0 + torch.arange(2)",), ("v0",))
+    assert "device=" not in small.reproducer
+    function, args = replace(small, device="meta").load()
+    assert function(*args)[0].device.type == "meta"
 
 
 def test_what_a_program_says_is_known_where_it_runs() -> None:

@@ -95,6 +95,8 @@ def do(context: Context, job: Do) -> object:
             os._exit(7)
         case "lose":
             raise Unusable(HarnessError("the device's context was lost"))
+        case "last":
+            raise Unusable((job.what, os.getpid()))
         case "fail":
             raise ValueError("no")
         case "unpicklable":

@@ -205,6 +205,13 @@ def test_a_device_that_is_gone_leaves_its_work_to_the_others(tmp_path: Path) -> 
         assert pool.run(Do("where"))[0] == "1", "it is tried again when there is new work"
 
 
+def test_a_process_that_is_good_for_nothing_more_still_answers_its_job(tmp_path: Path) -> None:
+    with Pool(gpus(1), 600.0, tmp_path) as pool:
+        what, first = pool.run(Do("last"))
+        assert what == "last"
+        assert pool.run(Do("where"))[1] != first, "another process has the next job"
+
+
 def test_a_worker_that_cannot_start_says_why() -> None:
     pool = Pool([Device("cpu 0", imports=("no_such_module",))], 600.0)
     with pytest.raises(WorkerDied, match="could not start") as caught:

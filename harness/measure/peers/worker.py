@@ -280,7 +280,7 @@ def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None 
 
 def _require_device(error: Exception) -> None:
     """Raises ``Unusable`` with ``error``'s text if the device's context is lost."""
-    if torch.cuda.is_available() and is_lost():
+    if is_lost():
         raise Unusable(HarnessError("the device's context was lost", got=why(error))) from error
 
 
