@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch._prims_common import suggest_memory_format
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.fx.experimental.symbolic_shapes import (
     free_symbols,
     free_unbacked_symbols,
@@ -30,7 +31,7 @@ IN_ORDER = (
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 
 _UNTAGGED = (
-    "elu_backward floor_divide hardsigmoid_backward hardswish_backward hardtanh_backward "
+    "_prelu_kernel elu_backward floor_divide hardsigmoid_backward hardswish_backward hardtanh_backward "
     "mish_backward mse_loss smooth_l1_loss softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
@@ -57,12 +58,13 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
     for op, rule in table.items():
         if not isinstance(op, torch._ops.OpOverload):
             continue
-        usual = _elementwise if torch.Tag.pointwise in op.tags else None
-        way = _WAYS.get(op._schema.name.removeprefix("aten::"), usual)
-        if way is not None:
-            rules[op] = functools.partial(way, rule)
+        name = op._schema.name.removeprefix("aten::")
+        if name in _WAYS:
+            rules[op] = functools.partial(_WAYS[name], rule)
+        elif torch.Tag.pointwise in op.tags or name in _UNTAGGED:
+            rules[op] = functools.partial(_elementwise, op, rule)
     whole = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
-    rules |= {op: _Whole(op, _elementwise) for op in whole}
+    rules |= {op: _Whole(op, functools.partial(_elementwise, op)) for op in whole}
     return rules | {_INDEX: _Whole(_INDEX, _indexed)}
 
 
@@ -85,8 +87,13 @@ class _Whole:
 
 
 def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
-    """``x`` in dense memory, its dimensions in the order of ``stride``."""
+    """``x`` in dense memory, its dimensions in the order of ``stride``. (Strides of dimensions of
+    one element, which decide how a convolution lays its result out, are noted for ``_mend``.)"""
     if _is_same(x.shape, x.stride(), stride):
+        mode = get_proxy_mode()
+        made = mode and get_proxy_slot(x, mode.tracer, None)
+        if made:
+            made.proxy.node.meta["stride"] = tuple(stride)
         return x
     order = sorted(range(x.dim()), key=lambda d: -stride[d])
     return x.permute(order).contiguous().permute([order.index(d) for d in range(x.dim())])
@@ -94,7 +101,9 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
-    return torch.utils._pytree.tree_map_only(Tensor, lambda t: t.contiguous(), made)
+    return torch.utils._pytree.tree_map_only(
+        Tensor, lambda t: laid_out(t, _packed(t.shape, range(t.dim()))), made
+    )
 
 
 def _looked_up(rule: Callable[..., Any], x: Any, y: Any, **kwargs: Any) -> Any:
@@ -156,10 +165,9 @@ def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) ->
     return made if stride is None else laid_out(made, stride)
 
 
-def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
-    leaves = torch.utils._pytree.tree_leaves((args, kwargs))
-    stride = _wanted(made, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
+    stride = _wanted(made, _operands(op, args, kwargs))
     return made if stride is None else laid_out(made, stride)
 
 
@@ -170,8 +178,8 @@ _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
     "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
     "binary_cross_entropy_with_logits": functools.partial(_like, 1),
+    **dict.fromkeys(("deg2rad", "rad2deg"), lambda rule, x: rule(x)),  # products with a number
     "diagonal_scatter": _in_a_copy_of_the_first,
-    **dict.fromkeys(_UNTAGGED, _elementwise),
     "huber_loss": functools.partial(_like, 0),
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
@@ -223,6 +231,8 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         _like_the_first(node, changed)
     elif torch.Tag.pointwise in target.tags:
         _by_kernel(node, target, changed)
+    if "stride" in node.meta:
+        _lay_out(node, node.meta["stride"], changed)
 
 
 def _like_the_first(node: fx.Node, changed: set[fx.Node]) -> None:
@@ -233,7 +243,7 @@ def _like_the_first(node: fx.Node, changed: set[fx.Node]) -> None:
 
 
 def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Node]) -> None:
-    tensors = _operands(target, node)
+    tensors = _operands(target, node.args, node.kwargs)
     ldexp = target is torch.ops.aten.ldexp.Tensor and tensors[0].dtype is torch.float32
     if target is torch.ops.aten.pow.Scalar or (ldexp and tensors[1].is_floating_point()):
         # A number to the power of a tensor is in order, whatever the tensor's strides are; ldexp
@@ -244,12 +254,14 @@ def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Nod
         _lay_out(node, stride, changed)
 
 
-def _operands(target: torch._ops.OpOverload, node: fx.Node) -> list[Tensor]:
+def _operands(
+    target: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Tensor]:
     """The tensors that an elementwise kernel gets: in the order of the arguments, each as often as
     it stands there, and one without dimensions for a number that is an operand."""
     found = []
     names = [one.name for one in target._schema.arguments]
-    for name, given in (*zip(names, node.args, strict=False), *node.kwargs.items()):
+    for name, given in (*zip(names, args, strict=False), *kwargs.items()):
         for leaf in torch.utils._pytree.tree_leaves(given):
             value = leaf.meta.get("val") if isinstance(leaf, fx.Node) else leaf
             if isinstance(value, Tensor):
