@@ -201,6 +201,8 @@ def follow_eager(gm: fx.GraphModule) -> None:
                 made = node.target(*args, **kwargs)
             except (RuntimeError, ValueError):
                 return  # a view that this layout does not allow: eager mode copies there
+            if isinstance(made, int) and statically_known_true(made == node.meta["val"]):
+                continue  # the partitioner of torch 2.11 knows sizes that are symbols only
             node.meta["val"] = made
             changed.add(node)
         _mend(node, changed)
