@@ -118,6 +118,20 @@ def test_fourier_transforms_lie_as_the_library_leaves_them(devices: Devices) -> 
     assert differences(function, given, Compiler(devices=devices)) == []
 
 
+def test_what_is_taken_apart_behind_a_fourier_transform_lies_as_in_eager_mode(
+    devices: Devices,
+) -> None:
+    """Torch before 2.13 takes it apart by other strides (901092, 1100860)."""
+
+    def function(*xs: torch.Tensor) -> Any:
+        sizes = [torch.fft.rfft(x).abs() for x in xs]
+        put = [x.put(torch.tensor([0, 1, -1]), x.flatten()[:3] * 2) for x in sizes]
+        return put, [torch.diag_embed(x) for x in sizes]
+
+    given = [torch.randn(5, 4, 1, 2).transpose(0, -1), torch.randn(2, 33, 2).transpose(0, -1)]
+    assert differences(function, given, Compiler(devices=devices)) == []
+
+
 def test_a_size_is_recorded_as_a_symbol_where_strides_follow_eager_mode(
     devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
