@@ -22,6 +22,8 @@ from torch.fx.experimental.symbolic_shapes import (
     statically_known_true,
 )
 
+from harness.graph.capture.libraries.calls import traced
+
 Sizes = Sequence[int]
 
 IN_ORDER = (
@@ -44,7 +46,6 @@ _OF_IMAGES = (
 MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
 
-_INDEX = torch.ops.aten.index.Tensor
 _LIKE = [
     getattr(torch.ops.aten, name) for name in "_to_copy clone flip full_like index_put".split()
 ]
@@ -63,17 +64,16 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
             rules[op] = functools.partial(_WAYS[name], rule)
         elif torch.Tag.pointwise in op.tags or name in _UNTAGGED:
             rules[op] = functools.partial(_elementwise, op, rule)
-    whole = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
-    rules |= {op: _Whole(op, functools.partial(_elementwise, op)) for op in whole}
-    return rules | {_INDEX: _Whole(_INDEX, _indexed)}
+    whole = dict.fromkeys((attrgetter(name)(torch.ops.aten) for name in MISTRACED), _kernel_stride)
+    return rules | {op: _Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
 
 
 class _Whole:
-    """An operator that stays whole, then laid out as eager mode does: a rule made from it here may
-    rely on that. (Tracing asks the rule again for the call inside.)"""
+    """An operator that stays whole, then laid out by the ``stride`` that eager mode gives it: a
+    rule made from it here may rely on that. (Tracing asks the rule again for the call inside.)"""
 
-    def __init__(self, op: torch._ops.OpOverload, way: Callable[..., Any]) -> None:
-        self.op, self.way, self.inside = op, way, False
+    def __init__(self, op: torch._ops.OpOverload, stride: Callable[..., Sizes]) -> None:
+        self.op, self.stride, self.inside = op, stride, False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = torch.utils._pytree.tree_leaves(args)
@@ -81,9 +81,10 @@ class _Whole:
             return NotImplemented
         self.inside = True
         try:
-            return self.way(self.op, *args, **kwargs)
+            made = self.op(*args, **kwargs)
         finally:
             self.inside = False
+        return laid_out(made, self.stride(made, *args))
 
 
 def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
@@ -204,11 +205,12 @@ def follow_eager(gm: fx.GraphModule) -> None:
         if node.op != "call_function":
             continue
         if changed.intersection(node.all_input_nodes):
-            args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
             try:
-                made = node.target(*args, **kwargs)
+                made = traced(node)
             except (RuntimeError, ValueError):
                 return  # a view that this layout does not allow: eager mode copies there
+            if isinstance(made, int) and statically_known_true(made == node.meta["val"]):
+                continue  # the partitioner of torch 2.11 knows sizes that are symbols only
             node.meta["val"] = made
             changed.add(node)
         _mend(node, changed)
@@ -222,11 +224,9 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         return
     if target is torch.ops.aten.slice_scatter.default:
         _keep_strides(node, changed)
-    if target is _INDEX:
+    if target in _STRIDES:
         given: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
-        _lay_out(node, _index_stride(value, *given), changed)
-    if target in (torch.ops.aten._fft_c2c.default, torch.ops.aten._fft_r2c.default):
-        _transformed(node, value, changed)
+        _lay_out(node, _STRIDES[target](value, *given), changed)
     if target.overloadpacket in _LIKE:
         _like_the_first(node, changed)
     elif torch.Tag.pointwise in target.tags:
@@ -275,8 +275,7 @@ def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> Non
     """(Where operands are compared, even strides of dimensions of one element count.)"""
     value = node.meta["val"]
     pairs = zip(value.stride(), stride, strict=True)
-    same = all(statically_known_true(one == other) for one, other in pairs)
-    if not same:
+    if not all(statically_known_true(one == other) for one, other in pairs):
         node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
 
@@ -292,16 +291,14 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
     pairs = list(zip(into.shape, into.stride(), value.stride(), strict=True))
     shared = any(n != 1 and step == 0 for n, step, _ in pairs)
     if not shared and any(n != 1 and step != other for n, step, other in pairs):
-        node.meta["val"] = value.new_empty_strided(value.shape, into.stride())
-        changed.add(node)
+        _lay_out(node, into.stride(), changed)
 
 
-def _indexed(op: Callable[..., Any], x: Tensor, indices: Any) -> Any:
-    made = op(x, indices)
-    return laid_out(made, _index_stride(made, x, indices))
+def _kernel_stride(value: Tensor, *operands: Tensor) -> Sizes:
+    return _wanted(value, operands) or value.stride()
 
 
-def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sequence[int]:
+def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sizes:
     """Eager mode's kernel walks over what is read, not moving where an index stands for a
     dimension, and the index tensors, their dimensions between those that are taken whole."""
     given = [d for d, one in enumerate(indices) if one is not None]
@@ -324,19 +321,23 @@ def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sequence[int]:
     return elementwise_strides(value.shape, operands)
 
 
-def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
+def _fourier_stride(value: Tensor, x: Tensor, named: Sizes, *_: Any) -> Sizes:
     """A Fourier transform on a CPU with MKL, which torch before 2.13 traces otherwise: the
     transformed dimensions are innermost, both kinds in the order of the argument's strides, and
     the last one of real numbers last of all."""
-    made: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
-    x, named, *_ = made
-    if x.device.type != "cpu" or not torch._C.has_mkl or not _are_known([x]):
-        return
+    if x.device.type != "cpu" or not torch._C.has_mkl or not _are_known([x]) or not named:
+        return value.stride()
     dims = [d % x.dim() for d in named]
-    last = dims[-1:] if node.target is torch.ops.aten._fft_r2c.default else []
-    sorted_dims = sorted(set(range(x.dim())) - set(last), key=lambda d: (d in dims, -x.stride(d)))
-    stride = _packed(value.shape, [*sorted_dims, *last])
-    _lay_out(node, stride if dims else value.stride(), changed)
+    last = [] if x.is_complex() else dims[-1:]
+    sorted_dims = sorted(set(range(x.dim())) - set(last), key=lambda d: (d in dims, -x.stride()[d]))
+    return _packed(value.shape, [*sorted_dims, *last])
+
+
+_STRIDES: dict[Any, Callable[..., Sizes]] = {
+    torch.ops.aten.index.Tensor: _index_stride,
+    torch.ops.aten._fft_c2c.default: _fourier_stride,
+    torch.ops.aten._fft_r2c.default: _fourier_stride,
+}
 
 
 def _wanted(value: Any, tensors: Sequence[Tensor], chosen: bool = False) -> tuple[int, ...] | None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._functorch import partitioners
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.backend import Compiler, Devices
@@ -145,6 +146,43 @@ def test_fourier_transforms_lie_as_the_library_leaves_them(devices: Devices) -> 
 
     given = [x, x.transpose(0, 2), x[:, ::2]]
     assert differences(function, given, Compiler(devices=devices)) == []
+
+
+def test_what_is_taken_apart_behind_a_fourier_transform_lies_as_in_eager_mode(
+    devices: Devices,
+) -> None:
+    """Torch before 2.13 takes it apart by other strides (901092, 1100860)."""
+
+    def function(*xs: torch.Tensor) -> Any:
+        sizes = [torch.fft.rfft(x).abs() for x in xs]
+        put = [x.put(torch.tensor([0, 1, -1]), x.flatten()[:3] * 2) for x in sizes]
+        return put, [torch.diag_embed(x) for x in sizes]
+
+    given = [torch.randn(5, 4, 1, 2).transpose(0, -1), torch.randn(2, 33, 2).transpose(0, -1)]
+    assert differences(function, given, Compiler(devices=devices)) == []
+
+
+def test_a_size_is_recorded_as_a_symbol_where_strides_follow_eager_mode(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The partitioner of torch 2.11 knows no other (901586)."""
+    types: list[type] = []
+    cut = partitioners.min_cut_rematerialization_partition
+
+    def watched(joint: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+        types.extend(type(n.meta.get("val")) for n in joint.graph.nodes if "numel" in n.name)
+        return cut(joint, *args, **kwargs)
+
+    monkeypatch.setattr(partitioners, "min_cut_rematerialization_partition", watched)
+
+    def function(x: torch.Tensor) -> Any:
+        taken = torch.take(x, torch.tensor([-1, 0, 0]))
+        return taken, torch.diagonal_scatter(x.clone(), x.diagonal() + 1)
+
+    x = torch.randn(1, 2, 33, 3).transpose(0, -1)[..., ::2].detach().requires_grad_()
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, [x], compiler, dynamic=True) == []
+    assert len(types) > 1 and set(types) == {torch.SymInt}
 
 
 def test_gradients_of_activations_lie_as_eager_mode_lays_them_out(devices: Devices) -> None:
