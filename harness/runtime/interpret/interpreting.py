@@ -13,12 +13,20 @@ import numpy as np
 import torch
 
 from harness.devices.job import Context
-from harness.errors import CheckFailed, HarnessError, IndexOutOfRange, OutOfMemory, reason
+from harness.errors import (
+    CheckFailed,
+    DivisionByZero,
+    HarnessError,
+    IndexOutOfRange,
+    OutOfMemory,
+    reason,
+)
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.interpret import standins
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
 
+_BY_ZERO = "an integer is divided by zero"
 _OUT_OF_RANGE = re.compile("outside its tensor|index is out of range")
 _STORAGE = "storage"
 
@@ -151,6 +159,8 @@ class Interpreter:
                 expected="indices within the tensor",
                 remedy="run the model without the backend: eager mode names the index",
             )
+        if isinstance(cause, AssertionError) and _BY_ZERO in str(cause):
+            return DivisionByZero(_BY_ZERO, where=loaded.name, remedy="ask for zeros before")
         kind = OutOfMemory if lacks_memory(cause) else CheckFailed
         return kind(
             "a kernel could not be run in the interpreter",
