@@ -40,7 +40,9 @@ _OF_IMAGES = (
     "upsample_nearest2d_backward"
 ).split()
 
-MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
+MISTRACED = (
+    "copysign.Tensor div.Tensor_mode logical_and.default logical_or.default logical_xor.default"
+).split()
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
 
 _INDEX = torch.ops.aten.index.Tensor
