@@ -48,7 +48,8 @@ def differences(
     compiled = torch.compile(function, backend=compiler, dynamic=dynamic or None)
     lines = _differing(function, compiled, args, signed_zeros)
     for others in then:
-        lines += [f"then, {line}" for line in _differing(function, compiled, others, signed_zeros)]
+        found = _differing(function, compiled, others, signed_zeros)
+        lines += [f"then, {line}" for line in found if line not in lines]
     return lines
 
 

@@ -373,7 +373,9 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
     """The program of ``seed`` tried (or ``program``), made small if it is wrong."""
     whole = program or make_program(seed)
     found = faults(whole, devices, seed)
-    left = tuple(line for line in found.faults if not _is_torchs(line, whole, devices))
+    said = dict.fromkeys(line[line.find(": ") :] for line in found.faults)  # of whatever result
+    theirs = {what for what in said if _is_torchs(what, whole, devices)}
+    left = tuple(line for line in found.faults if line[line.find(": ") :] not in theirs)
     own = tuple(line for line in found.faults if line not in left)
     found = replace(found, faults=left, torchs=found.torchs + own)
     if not found.faults:
@@ -386,18 +388,18 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
     )
 
 
-def _is_torchs(line: str, program: Program, devices: Devices) -> bool:
+def _is_torchs(what: str, program: Program, devices: Devices) -> bool:
     """Whether what differs is torch's own in the smallest program that has it, where of the whole
     ``aot_eager`` tells only that it raises, or adds zeros of other strides to a gradient."""
 
     def ways(smaller: Program) -> set[bool]:
-        made, what = _safely(smaller, devices), line[line.find(": ") :]
+        made = _safely(smaller, devices)
         told = [one for one in (*made.faults, *made.torchs) if one.endswith(what)]
         return {one in made.torchs for one in told}
 
     function, calls = program.load()
     told = str(differences(function, calls[0], "aot_eager"))
-    hidden = ": stride " in line or "; compiled: " in told
+    hidden = ": stride " in what or "; compiled: " in told
     return hidden and ways(shrunk(program, lambda p: bool(ways(p)))) == {True}
 
 
