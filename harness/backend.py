@@ -381,10 +381,9 @@ class Compiler:
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)
-        graph = with_bounds(converted.graph)
         unchecked = self.unchecked_indices or options.unchecked_indices
         checks = (CHECKED,) * (not unchecked) + (DIVISORS,) * (device.type == "cpu")
-        graph = replace(graph, facts=(*graph.facts, *checks))
+        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *checks)))
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         asked = (self.multi_kernel, self.timed_fusion)

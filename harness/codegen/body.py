@@ -284,14 +284,12 @@ class Body:
         return dtype is DType.F8E5M2 or (dtype.is_float8 and sum(stored) > 1)
 
     def _asserted(self, value: ir.Compute, args: Sequence[Var], context: Context) -> Var:
-        """The first of ``args`` itself, after a line that has the device stop where it may not be
-        what it is."""
+        """The first of ``args``, after a line that has the device stop at what it may not be."""
         test, message = _ASSERTED[value.op]
         mask, _ = self._mask_text(args[0].tiles, context)
         where = "" if mask == "None" else f", {mask}"
         test = test.format(*(materialised(v) if v.literal else v.text for v in args))
-        line = f'tl.device_assert({test}, "{message}"{where})'
-        self._scope(value, context).lines.append(line)
+        self._scope(value, context).lines.append(f'tl.device_assert({test}, "{message}"{where})')
         return args[0]
 
     def _nonnegative(self, value: ir.Value) -> bool:
