@@ -321,12 +321,13 @@ def benchmark_region(request: pytest.FixtureRequest, bench: GpuBenchmark, one: S
     except HarnessError as error:
         pytest.fail(str(error), pytrace=False)
     row = known.by_compiler[one.compiler]
+    if row.check is Check.FAILED:
+        said = row.reason or f"the result is wrong by {row.max_error:.3g}"
+        pytest.fail(f"{one.id}: {said}", pytrace=False)
     if not row.sets:
         if one.compiler == OURS:
             pytest.fail(row.reason, pytrace=False)
         findings(request.config).skip(f"{one.compiler}: {row.reason}")
-    if row.check is Check.FAILED:
-        pytest.fail(f"{one.id}: the result is wrong by {row.max_error:.3g}", pytrace=False)
     samples = row.sets[0]
     bench.benchmark.group = one.group
     bench.take(

@@ -3,7 +3,8 @@
 Terms stand side by side and all have to hold. ``=`` and ``!=`` take patterns, several with
 commas; numbers take ``< <= > >=`` too, bytes with KB, MB, GB. A pattern has several captures,
 operators and types: one of them has to fit, of captures one all of what is asked of them with
-``=``. ``sample=N`` and ``seed=K`` pick N, spread over kinds, sizes and families.
+``=``. ``sample=N`` and ``seed=K`` pick N, spread over kinds, sizes and families, ``weighted=N`` the
+heavy ones more often.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _NUMBERS: Mapping[str, Callable[[Pattern], float]] = {
     "calls": lambda p: sum(use.calls for use in p.uses),
     "models": lambda p: len({use.capture.partition("/")[0] for use in p.uses}),
 }
-_SAMPLE, _SEED = "sample", "seed"
+_SAMPLE, _WEIGHTED, _SEED = _PICKS = ("sample", "weighted", "seed")
 _NEVER, _MOMENT = 365.0, 1 / 24
 """Days: what counts for a pattern that was never measured, and at least for one that was."""
 _FIRST_SECONDS, _AGAIN_SECONDS = 0.6, 0.4
@@ -84,14 +85,19 @@ def select(corpus: Corpus, query: str) -> tuple[Pattern, ...]:
     empty one. Raises ``UsageError`` for a query that makes no sense, ``UnknownName`` for one that
     nothing fits."""
     terms = [_parsed(text) for text in query.split()]
-    pick = {t.key: _natural(t) for t in terms if t.key in (_SAMPLE, _SEED)}
-    terms = [term for term in terms if term.key not in (_SAMPLE, _SEED)]
+    pick = {t.key: _natural(t) for t in terms if t.key in _PICKS}
+    terms = [term for term in terms if term.key not in _PICKS]
     known = {capture.name: capture for capture in corpus.captures}
     found = [p for p in corpus.patterns if _fits(p, terms, known)]
     if not found:
         raise _nothing(corpus, terms, known)
-    count = pick.get(_SAMPLE)
-    return tuple(found if count is None else sampled(found, known, count, pick.get(_SEED, 0)))
+    count, draw = pick.get(_SAMPLE), random.Random(pick.get(_SEED, 0))
+    if _WEIGHTED in pick:
+        # Sequential Poisson sampling (Ohlsson 1998): the first N, for any N, are a sample in which
+        # each pattern is as likely as it is heavy.
+        found.sort(key=lambda pattern: -pattern.weight / (1 - draw.random()))
+        del found[pick[_WEIGHTED] :]
+    return tuple(found if count is None else sampled(found, known, count, draw))
 
 
 def captures(corpus: Corpus, query: str) -> list[Capture]:
@@ -115,12 +121,11 @@ def _fits(pattern: Pattern, terms: Sequence[_Term], known: Mapping[str, Capture]
 
 
 def sampled(
-    patterns: Sequence[Pattern], known: Mapping[str, Capture], count: int, seed: int
+    patterns: Sequence[Pattern], known: Mapping[str, Capture], count: int, draw: random.Random
 ) -> list[Pattern]:
     """``count`` of ``patterns`` at random, spread over kinds, families and decades of bytes in
-    proportion: laid out in that order, every so many-th is taken. The same for the same seed, and
+    proportion: laid out in that order, every so many-th is taken. The same for the same ``draw``,
     in an order that is random too, so that a run of it that is cut short is a sample as well."""
-    draw = random.Random(seed)
 
     def place(pattern: Pattern) -> tuple[str, str, int, float]:
         main = known.get(max(pattern.uses, key=lambda use: use.bytes).capture)
@@ -152,7 +157,7 @@ def most_telling(
 
 def _parsed(text: str) -> _Term:
     match = _TERM.match(text)
-    keys = [*_WORDS, *_NUMBERS, _SAMPLE, _SEED]
+    keys = [*_WORDS, *_NUMBERS, *_PICKS]
     if match is None:
         raise UsageError(
             "not a term of a query",
@@ -186,7 +191,7 @@ def _number(term: _Term) -> float:
 
 
 def _natural(term: _Term) -> int:
-    if term.sign != "=" or not term.value.isdigit() or (term.key == _SAMPLE and term.value == "0"):
+    if term.sign != "=" or not term.value.isdigit() or (term.key != _SEED and term.value == "0"):
         raise UsageError(f"{term.key} is a whole number", got=term.text, expected=f"{term.key}=200")
     return int(term.value)
 

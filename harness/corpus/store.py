@@ -53,11 +53,8 @@ class Corpus:
                     text, small = (table.column(key)[row].as_py() for key in ("text", "small"))
                     found[name] = text, small
         for name in wanted.keys() - found:
-            known, remedy = (
-                (p.name for p in self.patterns),
-                "all: harness list --suite corpus --csv",
-            )
-            what = "the corpus holds no such pattern"
+            what, known = "the corpus holds no such pattern", (p.name for p in self.patterns)
+            remedy = "all: harness list --suite corpus --csv"
             raise unknown(what, name, known, str(self.folder), remedy)
         return {name: found[name] for name in wanted}
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from harness.errors import UsageError
 from harness.ir.reach import reached
+from harness.runtime.module import names_in
 
 _TUNERS = ("autotune", "heuristics")
 _HOST_PARTS = ("args", "reference", "grid", "bytes")
@@ -96,7 +97,7 @@ class _File:
         parts = {k.arg: ast.unparse(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS}
         device = self._needed(self._used(node), {node.name})
         wanted = set[str]().union(
-            *(_names(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS)
+            *(names_in(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS)
         )
         if wanted & {node.name}:
             raise UsageError(
@@ -143,10 +144,10 @@ class _File:
     def _used(self, node: ast.stmt) -> set[str]:
         """Names that a statement needs to exist; of a kernel without its decorators."""
         if not isinstance(node, ast.FunctionDef):
-            return _names(node)
-        found = _names(node.args) | set[str]().union(*(_names(one) for one in node.body))
+            return names_in(node)
+        found = names_in(node.args) | set[str]().union(*(names_in(one) for one in node.body))
         kept = [d for d in node.decorator_list if not self._dropped(d)]
-        return found.union(*(_names(d) for d in kept))
+        return found.union(*(names_in(d) for d in kept))
 
     def _dropped(self, decorator: ast.expr) -> bool:
         """Decorators that say how a kernel is tuned or declared, not what it does."""
@@ -180,10 +181,6 @@ class _File:
 def bound_names(text: str) -> set[str]:
     """Names that the top level of ``text`` binds."""
     return set[str]().union(*(_bound(node) for node in ast.parse(text).body))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _bound(node: ast.AST) -> set[str]:

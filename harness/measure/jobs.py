@@ -8,19 +8,17 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from harness.devices.job import Device, Job
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
+from harness.measure.roofline import Limit, Roofline
+from harness.measure.timer.state import Reading
 from harness.records.run import Machine
 from harness.records.timing import Samples
+from harness.records.trials import Trial, Way
 from harness.target import Target
-
-if TYPE_CHECKING:
-    from harness.measure.roofline import Limit, Roofline
-    from harness.measure.timer.state import Reading
-    from harness.records.trials import Trial, Way
 
 _WORKER = "harness.measure.worker"
 _IMPORTS = (_WORKER, "scipy.special")

@@ -7,17 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.corpus.model import Capture, Pattern
+from harness.corpus.rollup import Standing
+from harness.corpus.store import Corpus
 from harness.records.run import fields
 from harness.report.output import Report
 from harness.table import Column, Fit, Row, Table, Text, columns
-
-if TYPE_CHECKING:
-    from harness.corpus.model import Capture, Pattern
-    from harness.corpus.rollup import Standing
-    from harness.corpus.store import Corpus
-
 
 _PATTERNS = (
     *columns("name", "kind"),

@@ -7,6 +7,7 @@ to a file named by its hash before it is executed. Nothing is entered in
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import math
@@ -195,11 +196,37 @@ class LoadedModule:
     ) -> dict[str, Any]:
         """Run with poisoned outputs and compare: ``passed``, ``max_error``, ``allowed``. ``launch``
         runs the kernel in the place of ``call``, under which Triton would compile for itself."""
-        checker: Callable[..., dict[str, Any]] = self.raw.check
+        names = {**vars(self.raw), "reference": frugal(self)}
         if launch is not None:
-            names = {**vars(self.raw), "call": lambda args, _: launch(args)}
-            checker = FunctionType(self.raw.check.__code__, names, argdefs=(None, None))
+            names["call"] = lambda args, _: launch(args)
+        checker = FunctionType(self.raw.check.__code__, names, argdefs=(None, None))
         return dict(checker(args, None if config is None else config_dict(config)))
+
+
+def frugal(module: LoadedModule) -> Callable[..., list[Any]]:
+    """The module's ``reference``, which gives every value back after its last use, and its list of
+    arguments once they are converted: of one with inputs of 4 GB it holds 53 GiB and not 193."""
+    text = module.text[module.text.rindex("\ndef reference(") :].partition("\n\n\n")[0]
+    tree: Any = ast.parse(text)
+    function = tree.body[0]
+    made = names_in(ast.List([t for step in function.body for t in getattr(step, "targets", ())]))
+    steps, function.body, needed = function.body, [], set[str]()
+    for step in reversed(steps):
+        names = names_in(step)
+        over = [f"del {name}" for name in sorted((names & made) - {"args", *needed})]
+        over += ["args.clear()"] if "args" in names - needed else []
+        # What the last step reads, it returns.
+        function.body[:0] = [step, *(ast.parse("\n".join(over)).body if needed else ())]
+        needed |= names
+    namespace = dict(vars(module.raw))
+    exec(compile(tree, str(module.path), "exec"), namespace)  # noqa: S102 - as ``_execute``
+    found: Callable[..., list[Any]] = namespace["reference"]
+    return found
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Variables that a piece of code mentions."""
+    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
 
 
 _FUNCTIONS = ("grid", "get_args", "call", "reference", "check")

@@ -1,13 +1,11 @@
 """Code generation of many graphs at once, and compiling ahead, in blocks of graphs, by as many
 processes as there are: while the device checks and times one block, the next one's kernels are
-compiled.
-
-Other compilers do so too. They load what they compile onto the device and launch nothing there: an
-H200 timed no more kernels at an unusual launch interval with them (``scripts/gpu_peers.py``).
+compiled. Other compilers do so too: they load what they compile and launch nothing there.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections import deque
@@ -42,8 +40,8 @@ _AHEAD = 2
 
 Made = tuple[Entry, Compiled | HarnessError]
 """A graph and its kernels, or why there are none."""
-_Begun = tuple[list[Made], list[Future[None]]]
-"""A block and the compilation of its kernels by all compilers, which goes on."""
+Block = tuple[list[Made], Future[None]]
+"""Graphs whose kernels are compiled, and their compilation by other compilers, which goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,42 +77,46 @@ def all_generated(
 
 def compiled_ahead(
     entries: Sequence[Entry], device: CudaDevice, peers: PeerPool | None, until: float = math.inf
-) -> Iterator[list[Made]]:
+) -> Iterator[Block]:
     """Every graph once its kernels are compiled, in the order of ``entries``, as far as that is
     before the moment ``until`` of ``time.monotonic``. A kernel that does not compile fails again,
     with its reason, when it is timed. Raises ``HarnessError`` where no process can compile."""
-    left, threads, thread = deque(entries), ThreadPoolExecutor(6), ThreadPoolExecutor(1)
+    left, threads, thread = deque(entries), ThreadPoolExecutor(8), ThreadPoolExecutor(1)
     sizes = chain((_FIRST_KERNELS, 2 * _FIRST_KERNELS), repeat(_KERNELS))
 
-    def begun() -> _Begun:
-        block = _taken(left, next(sizes))
+    def begun() -> tuple[list[Made], Future[None], Future[None]]:
+        block, size = list[Made](), next(sizes)
+        while left and sum(len(graph.kernels) for graph in _graphs(block)) < size:
+            block.append(generated(left.popleft()))
         kernels = [kernel for graph in _graphs(block) for kernel in graph.kernels]
         given = {k.module.text: k.config for k in kernels if k.config is not None}
         jobs = device.missing([kernel.module for kernel in kernels], given)
-        compiling = [threads.submit(device.compile, jobs)]
-        if peers is not None:
-            regions = [region for graph in _graphs(block) for region in graph.regions]
-            compiling.append(threads.submit(peers.prepare, regions))
-        return block, compiling
+        regions = [region for graph in _graphs(block) for region in graph.regions]
+        prepare = functools.partial(peers.prepare, regions) if peers else lambda: None
+        return block, threads.submit(device.compile, jobs), threads.submit(prepare)
 
     try:
         # The device waits for no code: two blocks are begun, in their order, beside the examined.
         coming = deque(thread.submit(begun) for _ in range(_AHEAD))
         while True:
-            block, compiling = coming.popleft().result()
+            block, compiling, comparable = coming.popleft().result()
             if not block:
                 return
             coming.append(thread.submit(begun))
-            if wait(compiling, max(0.0, min(until - time.monotonic(), TIMEOUT_MAX))).not_done:
+            if not done(compiling, until):
                 return
-            for work in compiling:
-                work.result()
-            yield block
+            yield block, comparable
     finally:
         # After Ctrl-C nobody waits for compilers: a pool that is closed gives up.
         left.clear()
         for pool in (thread, threads):
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def done(work: Future[None], until: float) -> bool:
+    """Whether ``work`` is done before the moment ``until``. Raises what it failed with."""
+    left = wait([work], max(0.0, min(until - time.monotonic(), TIMEOUT_MAX))).not_done
+    return not left and work.result() is None
 
 
 def generated(entry: Entry) -> Made:
@@ -123,14 +125,6 @@ def generated(entry: Entry) -> Made:
         return entry, entry.compile()
     except HarnessError as error:
         return entry, error
-
-
-def _taken(left: deque[Entry], size: int) -> list[Made]:
-    """The next graphs with ``size`` kernels, their code generated here and now."""
-    block: list[Made] = []
-    while left and sum(len(graph.kernels) for graph in _graphs(block)) < size:
-        block.append(generated(left.popleft()))
-    return block
 
 
 def _graphs(block: Sequence[Made]) -> list[Compiled]:

@@ -14,8 +14,7 @@ from harness.devices.process import Process
 from harness.heuristics.facts import Config
 from harness.measure import jobs as asked
 from harness.measure.jobs import DeviceFacts, TimeKernel, Timing, gpu
-from harness.measure.timer.state import Reading, summary
-from harness.records.run import StateSummary
+from harness.measure.timer.state import Reading
 from harness.records.timing import METHOD
 from harness.records.trials import Outcome, Way
 from harness.runtime.compile import binary
@@ -95,11 +94,6 @@ class CudaDevice(Closing):
     def target(self) -> Target:
         """The device as a target."""
         return self.facts.target
-
-    @property
-    def state(self) -> StateSummary | None:
-        """What ``readings`` come to."""
-        return summary(self.readings)
 
     def prepare(self, modules: Sequence[EmittedModule]) -> None:
         """Compile in parallel what checking and timing ``modules`` needs. What fails here fails

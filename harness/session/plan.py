@@ -21,6 +21,7 @@ from harness.errors import NoDevice, UsageError
 from harness.measure.jobs import DeviceFacts, OpenDevice, gpu
 from harness.measure.peers import pool as peers
 from harness.measure.peers.pool import PeerPool
+from harness.measure.timer.state import summary
 from harness.options import Options
 from harness.records.run import Machine, Run
 from harness.records.timing import METHOD
@@ -128,9 +129,9 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         session = _session(options, others, workers, target, device, entries, request.processes)
 
         def ended(run: Run) -> Run:
-            return (
-                run if device is None else replace(_limits(run, device.facts), state=device.state)
-            )
+            if device is None:
+                return run
+            return replace(_limits(run, device.facts), state=summary(device.readings))
 
         yield Plan(session, run, device is not None, tuple(notes), ended, whole)
 
@@ -183,17 +184,14 @@ def _session(
     return Session(entries, target, inbox, static, check, device, peers, processes)
 
 
-@contextlib.contextmanager
 def _peers(
     options: Options, request: Request, workers: int, device: CudaDevice | None
-) -> Iterator[PeerPool | None]:
+) -> contextlib.AbstractContextManager[PeerPool | None]:
     """The compilers that a run on ``device`` is compared with, if any; their processes start."""
     if device is None or not request.against:
-        yield None
-        return
+        return contextlib.nullcontext()
     given, first, on = (request.against, options.cache, workers), device.worker, device.where
-    with peers.PeerPool(*given, processes=request.processes, first=first, on=on) as pool:
-        yield pool
+    return peers.PeerPool(*given, processes=request.processes, first=first, on=on)
 
 
 def _limits(run: Run, device: DeviceFacts | None) -> Run:

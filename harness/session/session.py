@@ -12,8 +12,10 @@ import itertools
 import math
 import queue
 import time
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 
 from harness.devices.job import tried
@@ -31,7 +33,7 @@ from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import config_dict, config_from_dict
 from harness.session import model
-from harness.session.ahead import Made, compiled_ahead, generated
+from harness.session.ahead import Block, Made, compiled_ahead, done, generated
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry
 from harness.session.model import Compiled, CompiledKernel, Event, GraphDone
@@ -41,6 +43,8 @@ NO_SMALL = "too large to interpret, and no small capture beside it (capture --sm
 NO_ASSEMBLY = "inline assembly: Triton's interpreter has none"
 INTERPRETED = "interpreter, small sizes"
 ON_DEVICE = "GPU, full size"
+_LATER = 2
+"""Blocks that are timed and wait for other compilers, which start later, beside the next one."""
 
 
 @dataclass(eq=False, slots=True)
@@ -54,9 +58,6 @@ class _Progress:
     missing: list[int]
     comparing: bool = False
     unchecked: set[int] = field(default_factory=set)
-
-    def done(self) -> bool:
-        return not self.comparing and not any(self.missing)
 
 
 StaticQueue = Queue[CompileJob, CompilePool]
@@ -98,8 +99,12 @@ class Session:
 
     def _examined(self) -> Generator[Event, None, None]:
         try:
-            positions = itertools.count(1)
-            for block in self._compiled():
+            positions, timed = itertools.count(1), deque[Block]()
+            for block, comparable in (
+                compiled_ahead(self.entries, self.device, self.peers, self.until)
+                if self.device is not None
+                else (([generated(entry)], Future[None]()) for entry in self.entries)
+            ):
                 for entry, compiled in block:
                     if time.monotonic() > self.until:
                         break
@@ -109,17 +114,18 @@ class Session:
                 if self.device is not None:
                     self.device.spare(self.processes - 1)
                     yield from self._on_device(self.device, block)
+                    timed.append((block, comparable))
+                    yield from self._compared(timed, _LATER)
+            yield from self._compared(timed, 0)
             while self._flight:
                 yield from self._arrived(wait=True)
+        except NoDevice:
+            while any(max(one.missing) == 1 for one in self._flight.values()):
+                yield from self._arrived(wait=True)  # metrics of what has been timed
+            raise
         finally:
             self.static.stop()
             self.check.stop()
-
-    def _compiled(self) -> Iterator[list[Made]]:
-        """Every graph after code generation; with a device its binaries are there as well."""
-        if self.device is None:
-            return ([generated(entry)] for entry in self.entries)
-        return compiled_ahead(self.entries, self.device, self.peers, self.until)
 
     def _start(self, entry: Entry, compiled: Compiled | HarnessError) -> Iterator[Event]:
         if isinstance(compiled, HarnessError):
@@ -155,13 +161,11 @@ class Session:
     ) -> None:
         for number, kernel in enumerate(compiled.kernels):
             self.static.put((entry.name, number), CompileJob(kernel.module.text, self.target))
-        small, missing = None, NO_SMALL
-        try:
-            small = entry.compile_small()
-        except HarnessError as error:
-            missing = f"at small sizes: {one_line(error)}"
+        small, missing = tried(entry.compile_small), NO_SMALL
         stand_ins: Sequence[tuple[int, ...]] = [()] * len(compiled.kernels)
-        if small is not None:
+        if isinstance(small, HarnessError):
+            missing = f"at small sizes: {one_line(small)}"
+        elif small is not None:
             missing = "no kernel at small sizes does the same work"
             stand_ins = match_small(_origins(compiled), _origins(small), compiled.nodes)
         for number, (kernel, positions) in enumerate(zip(compiled.kernels, stand_ins, strict=True)):
@@ -172,38 +176,42 @@ class Session:
             progress.kernels[number] = replace(progress.kernels[number], check_note=note)
             progress.missing[number] += len(positions) - 1
             for position in positions:
-                assert small is not None
+                assert isinstance(small, Compiled)
                 module = small.kernels[position].module
                 self.check.put((entry.name, number), CheckJob(module.text))
 
     def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
-        """Time and compare each graph of a block. All its kernels have been checked: a check does
-        not mind a device that is still disturbed by those who compiled on it."""
-        try:
-            for entry, compiled in block:
-                progress = self._flight.get(entry.name)
-                late = time.monotonic() > self.until
-                if progress is None or isinstance(compiled, HarnessError) or late:
-                    self._flight.pop(entry.name, None)
-                    continue
-                yield from self._time(device, compiled, progress)
-                if self.peers is not None:
-                    yield from self._compare(self.peers, compiled, progress)
-                yield from self._landed(entry.name)
-        except NoDevice:
-            while any(max(one.missing) == 1 for one in self._flight.values()):
-                yield from self._arrived(wait=True)  # metrics of what has been timed
-            raise
+        """Time each graph of a block. All its kernels have been checked: a check does not mind a
+        device that is still disturbed by those who compiled on it."""
+        for entry, compiled in block:
+            progress, late = self._flight.get(entry.name), time.monotonic() > self.until
+            if progress is None or isinstance(compiled, HarnessError) or late:
+                self._flight.pop(entry.name, None)
+                continue
+            for number, kernel in enumerate(compiled.kernels):
+                record, config = _timed(device, kernel, progress.kernels[number])
+                progress.kernels[number] = record
+                progress.missing[number] -= 1
+                # The metrics recorded are those of the configuration that was timed.
+                job = CompileJob(kernel.module.text, self.target, config)
+                self.static.put((entry.name, number), job)
+                yield from self._arrived(wait=False)
+            yield from self._landed(entry.name)
 
-    def _time(self, device: CudaDevice, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
-        name = progress.record.name
-        for number, kernel in enumerate(compiled.kernels):
-            record, config = _timed(device, kernel, progress.kernels[number])
-            progress.kernels[number] = record
-            progress.missing[number] -= 1
-            # The metrics recorded are those of the configuration that was timed.
-            self.static.put((name, number), CompileJob(kernel.module.text, self.target, config))
-            yield from self._arrived(wait=False)
+    def _compared(self, timed: deque[Block], later: int) -> Iterator[Event]:
+        """Compare the graphs of blocks that other compilers are done with, in their order; of so
+        many ``later`` ones these are not waited for."""
+        while timed and (timed[0][1].done() or len(timed) > later):
+            block, comparable = timed.popleft()
+            ready = done(comparable, self.until)
+            for name, compiled in ((entry.name, made) for entry, made in block):
+                progress = self._flight.get(name)
+                if progress is None or isinstance(compiled, HarnessError):
+                    continue
+                if self.peers is not None and ready and time.monotonic() <= self.until:
+                    yield from self._compare(self.peers, compiled, progress)
+                progress.comparing = False
+                yield from self._landed(name)
 
     def _compare(self, peers: PeerPool, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name, total = progress.record.name, len(compiled.regions)
@@ -214,15 +222,13 @@ class Session:
             progress.record = replace(progress.record, regions=regions)
             yield model.RegionDone(name, rows, position, total)
             yield from self._arrived(wait=False)
-        progress.comparing = False
 
     def _arrived(self, wait: bool) -> Iterator[Event]:
         """Take the answers that are there; with ``wait``, at least one."""
         try:
             while True:
-                answer = self.inbox.get(block=wait)
+                yield from self._take(self.inbox.get(block=wait))
                 wait = False
-                yield from self._take(answer)
         except queue.Empty:
             return
 
@@ -243,7 +249,7 @@ class Session:
 
     def _landed(self, name: str) -> Iterator[Event]:
         progress = self._flight.get(name)
-        if progress is not None and progress.done():
+        if progress and not progress.comparing and not any(progress.missing):
             del self._flight[name]
             kernels = (*progress.kernels, *progress.record.kernels)
             yield GraphDone(replace(progress.record, kernels=kernels))
@@ -344,8 +350,12 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
                     key = (kernel.module, str(kernel.config))
                     if key not in known:
                         known[key] = tried(_again, device, kernel, process)
-                    kernel, event = _joined(graph.name, kernel, known[key])
-                    yield event
+                    found, why = known[key], ""
+                    if isinstance(found, HarnessError):
+                        why = found.what
+                    else:
+                        kernel = _with_samples(kernel, *found)
+                    yield model.TimedAgain(graph.name, kernel.name, why)
                 kernels.append(kernel)
             current[position] = replace(graph, kernels=tuple(kernels))
             yield GraphDone(current[position], process < processes - 1)
@@ -378,14 +388,6 @@ def _again(device: CudaDevice, kernel: KernelRecord, process: int) -> tuple[Samp
     config = config_from_dict(kernel.config or {})
     found = device.again(kernel.module, kernel.name, config, kernel.sets[0].launches)
     return replace(found.samples, process=process), found.limit
-
-
-def _joined(
-    graph: str, kernel: KernelRecord, found: tuple[Samples, Limit | None] | HarnessError
-) -> tuple[KernelRecord, model.TimedAgain]:
-    if isinstance(found, HarnessError):
-        return kernel, model.TimedAgain(graph, kernel.name, found.what)
-    return _with_samples(kernel, *found), model.TimedAgain(graph, kernel.name)
 
 
 Origins = tuple[str, ...]

@@ -1,13 +1,8 @@
-"""What a kernel's check holds in memory at most, and a reference that holds less.
-
-A module's reference keeps all of its values until it returns, which reads well and is no matter
-where they are small. At full size they are float64, and a sum over products writes these out before
-it sums them: up to 256 GiB.
-"""
+"""What a kernel's check holds in memory at most, and a reference that holds less: a sum over
+products writes these out before it sums them, in float64 up to 256 GiB at full size."""
 
 from __future__ import annotations
 
-import ast
 import fcntl
 import math
 import os
@@ -23,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from harness.runtime.module import frugal
+
 if TYPE_CHECKING:
     from harness.runtime.module import LoadedModule
 
@@ -36,24 +33,12 @@ _SUMMED = re.compile(
 )
 
 
-def frugal(text: str) -> str:
-    """A module's text whose reference gives every value back after its last use, its arguments
-    once they are converted, and sums products in slices; it computes the same."""
-    start = text.index("def reference(")
+def in_slices(text: str) -> str:
+    """A module's text whose reference sums products in slices; it computes the same."""
+    start = text.index("\n", text.index("def reference("))
     end = text.index("\n\n\n", start)
-    (reference,) = ast.parse(_SUMMED.sub(_in_slices, text[start:end])).body
-    assert isinstance(reference, ast.FunctionDef)
-    own, needed, body = _assigned(reference), set[str](), list[ast.stmt]()
-    for statement in reversed(reference.body):
-        read = _names(statement)
-        over = sorted((read & own) - needed) if body else []  # what is returned is kept
-        body[:0] = [statement, *_parsed(f"del {', '.join(over)}" if over else "")]
-        needed |= read
-    last = max(n for n, one in enumerate(body) if "args" in _names(one))
-    body[last + 1 : last + 1] = _parsed("args.clear()")
-    body[:0] = _parsed(f"from {__name__} import summed_products")
-    reference.body = body
-    return text[:start] + ast.unparse(reference) + text[end:]
+    sliced = _SUMMED.sub(_in_slices, text[start:end])
+    return f"{text[:start]}\n    from {__name__} import summed_products{sliced}{text[end:]}"
 
 
 def _in_slices(found: re.Match[str]) -> str:
@@ -90,7 +75,7 @@ def most(module: LoadedModule) -> int:
     ]
     try:
         with _Alive() as alive:
-            module.reference([arg.clone() for arg in args], wide=True)
+            frugal(module)([arg.clone() for arg in args], wide=True)
     except (RuntimeError, TypeError):
         return sys.maxsize
     sizes = [arg.untyped_storage().nbytes() for arg in args]
@@ -158,17 +143,3 @@ class _Alive(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _given_back(self, key: int, size: int) -> None:
         self._known.discard(key)
         self.now -= size
-
-
-def _names(tree: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
-
-
-def _assigned(function: ast.FunctionDef) -> set[str]:
-    """The names that the function's own statements give a value."""
-    targets = (t for one in function.body if isinstance(one, ast.Assign) for t in one.targets)
-    return {name for target in targets for name in _names(target)}
-
-
-def _parsed(text: str) -> list[ast.stmt]:
-    return ast.parse(text).body

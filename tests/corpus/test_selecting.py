@@ -45,9 +45,30 @@ def test_samples_are_spread_and_repeat(corpus):
     assert len(select(corpus, "sample=100000")) == len(corpus.patterns)
 
 
+def test_any_beginning_of_a_sample_by_weight_is_one(corpus):
+    one = select(corpus, "weighted=99999 seed=1")
+    assert sorted(one, key=corpus.patterns.index) == list(corpus.patterns)
+    assert select(corpus, "weighted=9 seed=1") == one[:9] != select(corpus, "weighted=9")
+    # Of two patterns the heavier one is first as often as it is heavier: twice as heavy, 3 of 4.
+    two = [replace(one[0], name=n, weight=w) for n, w in (("light", 0.1), ("heavy", 0.2))]
+    both = replace(corpus, patterns=tuple(two))
+    first = Counter(select(both, f"weighted=1 seed={seed}")[0].name for seed in range(1000))
+    assert 700 < first["heavy"] < 800
+
+
 @pytest.mark.parametrize(
     "query",
-    ["kind", "colour=red", "bytes>much", "kind>2", "sample=0", "seed=x", "model=vit,kind=gather"],
+    [
+        "weighted=0",
+        "weighted>5",
+        "kind",
+        "colour=red",
+        "bytes>much",
+        "kind>2",
+        "sample=0",
+        "seed=x",
+        "model=vit,kind=gather",
+    ],
 )
 def test_what_makes_no_sense(corpus, query):
     with pytest.raises(UsageError):

@@ -7,10 +7,30 @@ import py_compile
 from pathlib import Path
 
 import pytest
+import torch
 
 from harness.errors import CompileFailed, RecordError
+from harness.graph.text import loads
+from harness.pipeline import compile_graph
 from harness.runtime import module as modules
+from harness.target import find_target
+from suites.building.holding import _Alive
 from tests.runtime import emitted
+
+LONG = """# harness graph 1
+def g(
+    a: "bf16[64, 512]",
+    b: "bf16[512]",
+):
+    c: "bf16[64, 512]" = aten.mul.Tensor(a, 2)
+    d: "bf16[64, 512]" = aten.exp.default(c)
+    e: "bf16[64, 512]" = aten.add.Tensor(d, b)
+    f: "bf16[64, 512]" = aten.tanh.default(e)
+    g: "bf16[64, 512]" = aten.sub.Tensor(f, 3)
+    h: "bf16[64, 512]" = aten.mul.Tensor(g, b)
+    i: "bf16[64, 512]" = aten.sub.Tensor(h, f)
+    return (i,)
+"""
 
 
 def compiled_file(path: Path) -> Path:
@@ -66,3 +86,30 @@ def test_a_file_in_the_place_of_a_folder_is_said(tmp_path: Path) -> None:
     (tmp_path / "modules").write_text("in the way")
     with pytest.raises(RecordError, match="a file stands where a folder should be"):
         modules.load(emitted.POINTWISE, tmp_path)
+
+
+def test_a_check_gives_values_of_the_reference_back_after_their_last_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kernel,) = compile_graph(loads(LONG), find_target("sm_90")).kernels
+    loaded = modules.load(kernel.module.text, tmp_path)
+    args = loaded.get_args(device="cpu")
+    for wide in (True, False):
+        found = modules.frugal(loaded)([*args], wide)
+        assert all(map(torch.equal, found, loaded.reference(args, wide)))
+    wanted = loaded.reference(args)
+
+    def launch(given: modules.Arguments) -> None:
+        for place, want in zip(loaded.outputs, wanted, strict=True):
+            given[place].copy_(want)
+
+    def held() -> int:
+        with _Alive() as alive:
+            assert loaded.check([*args], launch=launch)["passed"]
+        return alive.most
+
+    lean = held()
+    monkeypatch.setattr(modules, "frugal", lambda module: module.raw.reference)
+    # Of the reference's eight values as large as the output, in float64, three at a time; what then
+    # holds most are errors.
+    assert held() - lean > 2 * 8 * wanted[0].numel()

@@ -44,27 +44,18 @@ def parse(text: str, backends: Sequence[str] | None = None) -> tuple[str, ...]:
     known = [*BUILT_IN, *backends]
     known = [name for name in dict.fromkeys(known) if name not in SUBJECTS]
     for name in others:
+        if name in SUBJECTS:
+            raise UnknownName(
+                "this compiler is the one that is compared with others",
+                where="--against",
+                got=name,
+                expected=", ".join(known),
+                remedy="leave it out: it is always there",
+            )
         if name not in known:
-            raise _unknown(name, known)
+            remedy = (
+                "name eager, inductor, inductor-tuned or a backend that torch.compile has "
+                "(torch.compiler.list_backends(exclude_tags=()) lists them)"
+            )
+            raise unknown("there is no such compiler", name, known, "--against", remedy, most=None)
     return names
-
-
-def _unknown(name: str, known: Sequence[str]) -> UnknownName:
-    if name in SUBJECTS:
-        return UnknownName(
-            "this compiler is the one that is compared with others",
-            where="--against",
-            got=name,
-            expected=", ".join(known),
-            remedy="leave it out: it is always there",
-        )
-    remedy = (
-        "name eager, inductor, inductor-tuned or a backend that torch.compile has "
-        "(torch.compiler.list_backends(exclude_tags=()) lists them)"
-    )
-    return unknown("there is no such compiler", name, known, "--against", remedy, most=None)
-
-
-def needs_warming(names: Sequence[str]) -> list[bool]:
-    """For each way of compiling with Inductor among ``names`` whether it is the tuned one."""
-    return [name == TUNED for name in names if name in (INDUCTOR, TUNED)]

@@ -17,7 +17,7 @@ from harness.heuristics.facts import Config
 from harness.measure.jobs import OpenDevice, gpu
 from harness.measure.noise.processes import combined
 from harness.measure.peers.jobs import TIMING, Comparable, CompareJob, WarmJob
-from harness.measure.peers.names import OURS, SUBJECTS, USER, needs_warming
+from harness.measure.peers.names import INDUCTOR, OURS, SUBJECTS, TUNED, USER
 from harness.records.run import Check, RegionRecord, one_line
 from harness.records.timing import METHOD
 
@@ -52,6 +52,7 @@ class PeerPool(Closing):
         on: Device | None = None,
     ) -> None:
         self.against = tuple(against)
+        self._tuned = [name == TUNED for name in against if name in (INDUCTOR, TUNED)]
         self._seconds, self._imported = seconds, False
         on = on or gpu(environment=environment(cache))
         kept, on = on.environment, replace(on, opening=OpenDevice())
@@ -60,10 +61,9 @@ class PeerPool(Closing):
         own = range(processes if first is None else processes - 1)
         self._own = [Pool([on], seconds, cache, handlers) for _ in own]
         self._workers = self._own if first is None else [first, *self._own]
-        count = min(jobs, _MOST_WARMING)
-        warming = cores(count, alone, _INDUCTOR, BESIDE_TIMING, on.host)
+        warming = cores(min(jobs, _MOST_WARMING), alone, _INDUCTOR, BESIDE_TIMING, on.host)
         self._warming = Pool(warming, seconds, cache, handlers)
-        if needs_warming(against):
+        if self._tuned:
             self._warming.start()  # imports take seconds
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class PeerPool(Closing):
         graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
         jobs = [
             WarmJob(graph, tuned, seconds=self._seconds)
-            for tuned in needs_warming(self.against)
+            for tuned in self._tuned
             for graph in graphs
         ]
         # Before it times anything, the process that compares imports Inductor too, meanwhile.

@@ -27,7 +27,7 @@ from harness.codegen.source import EmittedModule
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, CompiledRegion
 from harness.devices.job import Context, Unusable
-from harness.errors import HarnessError, reason
+from harness.errors import CheckFailed, HarnessError, reason
 from harness.executor import PrepareKernel, prepare_graph
 from harness.graph.model import Graph, Partition
 from harness.graph.replay import random_inputs, replay
@@ -127,7 +127,8 @@ def compare(
             del got
         except Exception as failure:  # noqa: BLE001 - one provider's failure is its row
             _require_device(failure)
-            peers[name] = RegionRecord("", name, reason=why(failure))
+            check = Check.FAILED if isinstance(failure, CheckFailed) else Check.SKIPPED
+            peers[name] = RegionRecord("", name, check=check, reason=why(failure))
             continue
         works[name] = Work(_listing(provider), inputs)
         peers[name] = RegionRecord("", name, max_error=error)
@@ -242,8 +243,9 @@ def _results(task: Task, provider: Provider, inputs: Sequence[Any]) -> list[torc
 def _error(
     got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], unsure: Sequence[torch.Tensor] = ()
 ) -> float:
-    if len(got) != len(want):
-        raise HarnessError(f"there are {len(got)} results, expected {len(want)}")
+    shapes, expected = ([list(t.shape) for t in side] for side in (got, want))
+    if shapes != expected:
+        raise CheckFailed(f"its results have the shapes {shapes}, expected {expected}")
     return max(itertools.starmap(distance, itertools.zip_longest(got, want, unsure)), default=0.0)
 
 
@@ -257,10 +259,8 @@ def copied(value: Any) -> Any:
 
 def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None = None) -> float:
     """‖got − want‖ / ‖want‖; for integers the share of elements that differ. Infinite where
-    one has a NaN or an infinity and the other has not, and where shapes differ. Elements that are
-    off by what is ``unsure``, floats by twice that, do not count."""
-    if got.shape != want.shape:
-        return math.inf
+    one has a NaN or an infinity and the other has not. Elements that are off by what is ``unsure``,
+    floats by twice that, do not count."""
     if not got.is_floating_point():
         off = (got.double() - want.double()).abs() > (0.0 if unsure is None else unsure)
         return float(off.double().mean()) if got.numel() else 0.0

@@ -199,14 +199,16 @@ def test_what_rounding_decides_does_not_count(number: int) -> None:
     assert max(itertools.starmap(distance, pairs)) > 1e-3
 
 
-def test_outputs_of_another_shape_are_an_infinite_error(graph: Graph) -> None:
+def test_outputs_of_another_shape_are_wrong_and_say_so(graph: Graph) -> None:
     def short(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
         return [None if t is None else t[..., :1] for t in replay(graph, tensors, CPU)]
 
     found = compared(graph, harness=lambda _: short)
-    assert found["harness"].max_error == math.inf
-    found = compared(graph, harness=lambda _: lambda _: [])
-    assert "there are 0 results, expected" in found["harness"].reason
+    said = f"its results have the shapes {[[1, 12, 1]] * 3}, expected {[[1, 12, 8]] * 3}"
+    wrong = found["harness"]
+    assert (wrong.check, wrong.ms, wrong.reason) == (Check.FAILED, None, said)
+    wrong = compared(graph, harness=lambda _: lambda _: [])["harness"]
+    assert wrong.check is Check.FAILED and "have the shapes [], expected" in wrong.reason
 
 
 def test_what_cannot_be_recorded_is_timed_with_a_remark(graph: Graph) -> None:

@@ -1,0 +1,153 @@
+"""A ``harness`` command with the seconds of its stages: what its processes did on GPUs, and when.
+
+    python scripts/gpu_stages.py FILE run --suite corpus --sample 20 --against inductor,eager
+    python scripts/gpu_stages.py FILE
+
+The first appends to FILE a line of JSON for each job of a process, and for each list of jobs of
+several processes: what, where, when it began (seconds from the start of the command), what it took.
+Steps of a comparison have lines of their own, and so has what is tuning of a timing. Both end with
+(the second one only prints) seconds by stage, and what each process that times was idle for.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+FILE, BEGAN = "STAGES_FILE", "STAGES_BEGAN"
+"""Variables that worker processes are told by."""
+
+
+def keep(what: str, began: float, **more: object) -> None:
+    """Append a line for what began at that moment and ends now."""
+    took, at = time.monotonic() - began, began - float(os.environ[BEGAN])
+    line = json.dumps({"what": what, "at": round(at, 4), "s": round(took, 4), **more})
+    with open(os.environ[FILE], "a") as lines:
+        lines.write(line + "\n")
+
+
+def compared(context: Any, job: Any) -> Any:
+    """``compare_region``, its steps kept: takes the place of that handler in a worker."""
+    from harness.measure.peers.worker import compare_region
+
+    inner, now, began = context.step, "inputs and float64", time.monotonic()
+
+    def step(name: str) -> None:
+        nonlocal now, began
+        keep(f"  {now}", began)
+        now, began = name, time.monotonic()
+        inner(name)
+
+    context.step = step
+    try:
+        return compare_region(context, job)
+    finally:
+        context.step = inner
+        keep(f"  {now}", began)
+
+
+def timed(context: Any, job: Any) -> Any:
+    """``time``, its tuning kept: takes the place of that handler in a worker."""
+    from harness.measure import worker
+    from harness.runtime.tune.autotune import CachingAutotuner
+
+    tune = CachingAutotuner.tune
+
+    @functools.wraps(tune)
+    def noted(*given: Any, **named: Any) -> Any:
+        began = time.monotonic()
+        try:
+            return tune(*given, **named)
+        finally:
+            keep("  tuning", began)
+
+    setattr(CachingAutotuner, "tune", noted)  # noqa: B010 - mypy knows no other way
+    try:
+        return worker.time(context, job)
+    finally:
+        setattr(CachingAutotuner, "tune", tune)  # noqa: B010
+
+
+def watch() -> None:
+    """Have every pool of this process keep what its jobs take."""
+    from harness.devices.pool import Pool
+    from harness.measure.jobs import TimeKernel
+    from harness.measure.peers.jobs import CompareJob
+
+    CompareJob.handler, TimeKernel.handler = f"{_NAME}:compared", f"{_NAME}:timed"
+
+    def noted(inner: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(pool: Any, given: Any) -> Any:
+            began, jobs = time.monotonic(), given if name == "all" else [given]
+            try:
+                return inner(pool, given)
+            finally:
+                if jobs:
+                    place = pool._places[0].device.name if name == "run" else "several"
+                    keep(type(jobs[0]).__name__, began, where=place, jobs=len(jobs))
+
+        return call
+
+    for name in ("run", "all"):
+        setattr(Pool, name, noted(getattr(Pool, name), name))
+
+
+_NAME = "scripts.gpu_stages"
+
+
+def summary(file: Path) -> str:
+    """Seconds by stage and idle seconds by process."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    stages, places = defaultdict(list), defaultdict(list)
+    for row in rows:
+        stages[row["what"]].append(row["s"])
+        if row.get("where", "several") != "several":
+            places[row["where"]].append(row)
+    lines = [f"{'':24}{'times':>7}{'sum':>9}{'mean':>8}{'median':>8}{'most':>8}"]
+    for what, s in stages.items():
+        figures = f"{sum(s):9.1f}{statistics.mean(s):8.3f}{statistics.median(s):8.3f}{max(s):8.2f}"
+        lines.append(f"{what:24}{len(s):7}{figures}")
+    for place, own in sorted(places.items()):
+        own.sort(key=lambda row: row["at"])
+        ends = [row["at"] + row["s"] for row in own]
+        gaps = [row["at"] - end for row, end in zip(own[1:], ends, strict=False)]
+        kernels = [row for row in own if row["what"] == "TimeKernel"]
+        first = min((row["at"] for row in kernels), default=float("nan"))
+        late = sorted((g for g in gaps if g > 0.5), reverse=True)[:5]
+        waits = ", ".join(f"{gap:.1f}" for gap in late)
+        lines.append(
+            f"{place[:20]}: first kernel timed at {first:.1f} s, last job ended at {max(ends):.1f},"
+            f" idle between jobs {sum(g for g in gaps if g > 0):.1f} s (longest {waits or 'none'})"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the command, if there is one, and print what is in the file."""
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    file = Path(sys.argv[1]).resolve()
+    file.touch()
+    root = str(Path(__file__).resolve().parent.parent)
+    try:
+        if command := sys.argv[2:]:
+            sys.path.insert(0, root)
+            os.environ.update({FILE: str(file), BEGAN: str(time.monotonic())})
+            watch()
+            from harness.cli.app import app
+
+            app(command, prog_name="harness")
+    finally:
+        print(summary(file))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""Code of the next graphs is generated, and compiled by all compilers, beside what is timed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from harness.codegen.source import EmittedModule
+from harness.errors import CompileFailed, WorkerDied
+from harness.heuristics.facts import Config
+from harness.measure.jobs import Timing
+from harness.measure.peers.jobs import Comparable
+from harness.session import ahead
+from harness.session.model import Compiled
+from tests.measure.fakes import FakeDevice, FakeEntry, FakePeers, compiled, module, session
+from tests.session.test_session import SMALL_A, A, B, finished
+
+
+def test_the_next_graphs_are_compiled_while_one_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    compiling, seen = threading.Event(), []
+
+    class Device(FakeDevice):
+        def compile(self, jobs: Sequence[str]) -> None:
+            super().compile(jobs)
+            if jobs == [B.name]:
+                compiling.wait(60)  # goes on until the first graph has been timed
+
+        def time(self, module: EmittedModule) -> Timing:
+            seen.append((module.name, A.name in self.prepared))
+            compiling.set()
+            return super().time(module)
+
+    entries = [FakeEntry("x", compiled(A)), FakeEntry("bad", CompileFailed("no"))]
+    run = session(*entries, FakeEntry("y", compiled(B)), device=Device())
+    assert list(finished(run)) == ["x", "bad", "y"] and compiling.is_set()
+    assert seen == [(A.name, True), (B.name, True)]
+
+
+def test_code_is_generated_while_a_block_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    generated, seen = threading.Event(), []
+
+    class Last(FakeEntry):
+        def compile(self) -> Compiled:
+            generated.set()
+            return super().compile()
+
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            seen.append((module.name, generated.wait(300)))
+            return super().time(module)
+
+    entries = [FakeEntry("x", compiled(A)), FakeEntry("y", compiled(B))]
+    run = session(*entries, Last("z", compiled(SMALL_A)), device=Device())
+    assert list(finished(run)) == ["x", "y", "z"]
+    assert seen == [(A.name, True), (B.name, True), (SMALL_A.name, True)]
+
+
+def test_two_blocks_are_begun_beside_the_one_that_is_examined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    begun: list[int] = []
+    third = threading.Event()
+
+    class Device(FakeDevice):
+        def missing(self, modules: Sequence[EmittedModule], given: Any) -> Any:
+            begun.append(len(modules))
+            if len(begun) == 3:
+                third.set()
+            return super().missing(modules, given)
+
+    entries = [FakeEntry(str(n), compiled(*[A] * (1 + n))) for n in range(4)]
+    blocks = cast(Any, ahead.compiled_ahead(entries, cast(Any, Device()), None))
+    assert [entry.name for entry, _ in next(blocks)[0]] == ["0"]
+    assert third.wait(300), "nobody asks for the second block yet"
+    blocks.close()
+    assert begun[:3] == [1, 2, 3]
+
+
+def test_past_its_end_no_compiler_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling, left, ended = threading.Event(), threading.Event(), threading.Event()
+
+    class Device(FakeDevice):
+        def compile(self, jobs: Sequence[str]) -> None:
+            compiling.set()
+            left.wait(300)
+            ended.set()
+
+    def waited(*given: Any) -> Any:
+        assert compiling.wait(300)
+        return wait(*given)
+
+    monkeypatch.setattr(ahead, "wait", waited)
+    run = session(FakeEntry("x", compiled(A)), device=Device())
+    run.until = time.monotonic() + 0.2
+    assert finished(run) == {}
+    assert not ended.is_set()
+    left.set()
+
+
+def test_the_first_blocks_are_smaller_so_that_timing_begins_sooner() -> None:
+    entries = [FakeEntry(str(n), compiled(A)) for n in range(150)]
+    blocks = ahead.compiled_ahead(entries, cast(Any, FakeDevice()), None)
+    assert [len(block) for block, _ in blocks] == [16, 32, 64, 38]
+
+
+def test_after_leaving_early_no_code_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 2)
+    began, left, made = threading.Event(), threading.Event(), []
+
+    class Slow(FakeEntry):
+        def compile(self) -> Compiled:
+            made.append(self.name)
+            if self.name == "3":  # of the block that is generated while the first is examined
+                began.set()
+                left.wait(300)
+            return super().compile()
+
+    entries = [Slow(str(n), compiled(A)) for n in range(9)]
+    before = {*threading.enumerate()}
+    blocks = cast(Any, ahead.compiled_ahead(entries, cast(Any, FakeDevice()), None))
+    assert [entry.name for entry, _ in next(blocks)[0]] == ["0"]
+    assert began.wait(300)
+    blocks.close()
+    left.set()
+    for thread in {*threading.enumerate()} - before:
+        thread.join(300)
+    assert made == ["0", "1", "2", "3"]
+
+
+def test_other_compilers_compile_the_next_graphs_while_one_is_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    comparing, prepared, log = threading.Event(), set[str](), []
+
+    class Peers(FakePeers):
+        def prepare(self, work: Sequence[Comparable]) -> None:
+            if work and work[0].name == "y":
+                comparing.wait(60)  # goes on until the first graph is compared
+            prepared.update(one.name for one in work)
+
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
+            log.append((one.name, one.name in prepared))
+            comparing.set()
+            return super().compare(one, configs)
+
+    entries = [
+        FakeEntry(name, replace(compiled(made), regions=(Comparable(name, made.text),)))
+        for name, made in (("x", A), ("y", B), ("z", SMALL_A))
+    ]
+    graphs = finished(session(*entries, device=FakeDevice(), peers=Peers()))
+    assert log == [("x", True), ("y", True), ("z", True)] and comparing.is_set()
+    assert [len(graph.regions) for graph in graphs.values()] == [3, 3, 3]
+
+
+def test_kernels_are_timed_while_other_compilers_are_not_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They take longer to start. What waits for them is compared in its order, and three blocks of
+    it are enough."""
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    third, log = threading.Event(), list[str]()
+
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            log.append(f"time {module.name}")
+            if len(log) == 4:  # the third block: they have one kernel, two, one, one
+                third.set()
+            return super().time(module)
+
+    class Peers(FakePeers):
+        def prepare(self, work: Sequence[Comparable]) -> None:
+            assert third.wait(60)
+
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
+            log.append(f"compare {one.name}")
+            return super().compare(one, configs)
+
+    names = [f"k{n}" for n in range(5)]
+    entries = [
+        FakeEntry(n, replace(compiled(module(n)), regions=(Comparable(n, "text"),))) for n in names
+    ]
+    graphs = finished(session(*entries, device=Device(), peers=Peers()))
+    assert list(graphs) == names and all(len(g.regions) == 3 for g in graphs.values())
+    order = [log.index(f"time {module(n).name}") for n in names]
+    assert order[:4] == [0, 1, 2, 3] and log.index("compare k0") < order[4]
+    assert [line for line in log if "compare" in line] == [f"compare {n}" for n in names]
+
+
+def test_past_its_end_what_waits_for_other_compilers_is_kept_as_it_was_timed() -> None:
+    left = threading.Event()
+
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            run.until = 0.0
+            return super().time(module)
+
+    class Peers(FakePeers):
+        def prepare(self, work: Sequence[Comparable]) -> None:
+            left.wait(300)
+
+    full = replace(compiled(A), regions=(Comparable("x", "text"),))
+    run = session(FakeEntry("x", full), device=Device(), peers=Peers())
+    run.until = time.monotonic() + 600
+    graph = finished(run)["x"]
+    left.set()
+    assert graph.kernels[0].ms and not graph.regions
+
+
+def test_a_compiler_that_cannot_start_ends_the_session() -> None:
+    class Device(FakeDevice):
+        def compile(self, _: Sequence[str]) -> None:
+            raise WorkerDied("a worker process could not start")
+
+    with pytest.raises(WorkerDied):
+        finished(session(FakeEntry("x", compiled(A)), device=Device()))
