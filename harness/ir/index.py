@@ -79,9 +79,8 @@ class Mod(sympy.Function):
 
 def nearest(number: sympy.Expr, divisor: int) -> sympy.Expr:
     """``number / divisor`` rounded to nearest, to the even one of two."""
-    above, odd = 2 * number + divisor, Mod(FloorDiv(2 * number + divisor, 2 * divisor), 2)
-    halfway = FloorDiv(2 * divisor - 1 - Mod(above, 2 * divisor), 2 * divisor - 1)
-    return FloorDiv(above, 2 * divisor) - (halfway * odd if divisor % 2 == 0 else 0)
+    odd = Mod(FloorDiv(number, divisor), 2)
+    return FloorDiv(2 * number + divisor - 1 + odd, 2 * divisor)
 
 
 def ratio_of(expr: sympy.Expr) -> tuple[sympy.Expr, int, int] | None:
