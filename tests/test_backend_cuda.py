@@ -255,3 +255,39 @@ def test_combos_in_place_at_odd_addresses_and_timed() -> None:
             assert timed or compiler.reports[-1].launches == 1
         finally:
             compiler.close()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_quotients_and_remainders_of_extreme_numbers(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """The device library takes float32 numbers below 2**-126 for 0 (program 2200209)."""
+
+    def f(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        whole = [torch.div(a, b, rounding_mode=mode) for mode in ("floor", "trunc")]
+        return (*whole, a // b, a % b, torch.fmod(a, b), a.floor(), a.ceil(), b // b)
+
+    numbers = [0.0, 1e-45, 1e-40, 1.1e-38, 1.2e-38, 3e-38, 1e-8, 0.75, 3, 7.5, 65520, 1e30, 3e38]
+    signed = torch.tensor([s * n for n in numbers for s in (1, -1)], device="cuda").to(dtype)
+    a, b = (t.flatten() for t in torch.meshgrid(signed, signed, indexing="ij"))
+    for ours, eager in zip(torch.compile(f, backend=compiler)(a, b), f(a, b), strict=True):
+        torch.testing.assert_close(ours, eager, equal_nan=True)
+
+
+def test_what_only_kernels_of_a_cpu_keep(compiler: Compiler) -> None:
+    """Layouts, and copies of what does not move (2200431, 2200730)."""
+    images = torch.randn(2, 4, 6, 10, device="cuda").contiguous(memory_format=torch.channels_last)
+    places = torch.arange(60, device="cuda").expand(2, 4, 60).reshape(2, 4, 6, 10)
+    places = places.contiguous(memory_format=torch.channels_last)
+
+    def f(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        unpooled = torch.ops.aten.max_unpool2d(x, places, (12, 20))
+        pixels = nn.functional.pixel_unshuffle(x, 2), nn.functional.pixel_shuffle(x, 2)
+        nothing = nn.functional.pixel_unshuffle(y, 2)
+        return unpooled, *pixels, nothing, torch.channel_shuffle(z, 2), torch.channel_shuffle(z, 1)
+
+    args = images, torch.zeros(8, 0, 2, device="cuda"), torch.randn(8, 2, 7, device="cuda")
+    for ours, eager in zip(torch.compile(f, backend=compiler)(*args), f(*args), strict=True):
+        assert torch.equal(ours, eager)
+        assert ours.shape == eager.shape and ours.stride() == eager.stride()
+        assert (ours.data_ptr() == args[2].data_ptr()) == (eager.data_ptr() == args[2].data_ptr())

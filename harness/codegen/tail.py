@@ -122,8 +122,10 @@ def _function(name: str) -> str:
 
 def functions_called(text: str) -> dict[str, str]:
     """Those of the functions of this package that the kernel's ``text`` calls, by name."""
-    names = set(re.findall(r"\b_\w+", text))
-    found = {name: _function(name) for name in names & _functions().keys()}
+    names, known = set(re.findall(r"\b_\w+", text)), _functions().keys()
+    for name in sorted(names & known):  # which call others
+        names.update(re.findall(r"\b_\w+", _function(name)))
+    found = {name: _function(name) for name in names & known}
     for name, kind, digits in re.findall(r"\b(_(exchange|gather)_(\d+))\b", text):
         count = int(digits)
         made = template(f"{kind}.py.j2")

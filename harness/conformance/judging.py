@@ -7,6 +7,7 @@ units of its last place, and once without rounding 16 bits: it may differ twice 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,10 @@ _UNROUNDED, _STORED = (3, 7), 3
 """Repeats, by the last digit of their number, that compute in wider types than 16 bits; the one
 that stores what is not computed element by element."""
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+_ASSERTING = (
+    "bernoulli bincount cross_entropy embedding gather index multinomial nll_loss put scatter take"
+).split()
+"""In what operators are called whose kernels on a GPU assert which values they are given."""
 _MOVES = ("abs", "clone", "copy", "fill", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
 does on a CPU; what a GPU's instruction makes of them is not specified.)"""
@@ -141,7 +146,7 @@ class _Unrounded(_Repeat):
         schema = func._schema
         if schema.is_mutable:
             given = pytree.tree_map_only(Tensor, torch.clone, given)
-        made = func(*args, **kwargs)
+        made = _result(func, args, kwargs)
         floats = [one for one in _leaves(made) if _is_float(one)]
         other = _draws(func) or func.name().startswith(_AS_BITS)
         if not floats or other or _is_zero(floats) or _is_written(func, args, floats[0]):
@@ -177,6 +182,7 @@ class _Moved(_Repeat):
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
+        self.turn = sum(n % 10 not in _UNROUNDED for n in range(1, seed))
         # Some repeats move little: what depends on equality meets it. Some compute in a wider type.
         self.widely = seed % 4 == 1
         # Some move all by as many units: any bits beside eager mode's are those of one of them.
@@ -189,7 +195,7 @@ class _Moved(_Repeat):
         tied = func._overloadpacket.__name__ in (*TIED, "sort") and len(schema.returns) == 2
         if tied and not kwargs:
             return self._another_of_equals(func, *args)
-        made = func(*args, **kwargs)
+        made = _result(func, args, kwargs)
         computes = schema.is_mutable or all(one.alias_info is None for one in schema.returns)
         computes &= schema.name != "aten::set_"
         if computes and not _draws(func) and self._by_chance():
@@ -218,12 +224,12 @@ class _Moved(_Repeat):
             return values, indices
         if (name := func._overloadpacket.__name__) in ("sort", "topk"):
             descending = args[place + 1] if place + 1 < len(args) else name == "topk"
-            turned = x.roll(self.seed - 1, dim)  # as they come in the first of these repeats
+            turned = x.roll(self.turn, dim)  # as they come in the first of these repeats
             turned = turned.argsort(dim=dim, descending=descending, stable=True)
-            places = (turned.narrow(dim, 0, values.shape[dim]) - self.seed + 1) % x.shape[dim]
+            places = (turned.narrow(dim, 0, values.shape[dim]) - self.turn) % x.shape[dim]
             return x.gather(dim, places), places  # of zeros of either sign, too
         equal = _same(x, values if values.dim() == x.dim() else values.unsqueeze(dim))
-        number = (self.seed - 1) % equal.sum(dim, keepdim=True).clamp_min(1) + 1
+        number = self.turn % equal.sum(dim, keepdim=True).clamp_min(1) + 1
         named = (equal & (equal.cumsum(dim) == number)).byte().argmax(dim, keepdim=True)
         return x.gather(dim, named).reshape(values.shape), named.reshape(indices.shape)
 
@@ -257,6 +263,7 @@ class _Moved(_Repeat):
             if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
                 one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
             exact &= given[1].get("alpha", 1) == 1  # its product is rounded, too
+            exact &= ~_is_estimate(func, given, one)
             exact |= _is_written(func, given[0], one)
             if exact.all():
                 continue
@@ -311,8 +318,29 @@ def _is_written(func: Any, args: Any, made: Tensor) -> bool:
     return at is not None and made.itemsize == 2 and args[at].dtype is not made.dtype
 
 
+def _is_estimate(func: Any, given: Any, made: Tensor) -> Tensor:
+    """Where a quotient may be off that is exact: a GPU divides to within two units of the last
+    place, but by powers of two."""
+    if func._schema.name not in ("aten::div", "aten::div_") or made.itemsize == 8 or given[1]:
+        return torch.zeros_like(made, dtype=torch.bool)
+    divisor = torch.as_tensor(given[0][1], dtype=torch.float64)
+    return (torch.frexp(divisor).mantissa.abs() != 0.5) & made.isfinite() & (made != 0)
+
+
 def _is_recurrence(func: Any) -> bool:
     return "_polynomial_" in func._schema.name
+
+
+def _result(func: Any, args: Any, kwargs: Any) -> Any:
+    """``func(*args, **kwargs)``. A CPU is asked before: it raises where a GPU, given operands that
+    were moved out of range, would stop for good."""
+    leaves = _leaves((args, kwargs))
+    asserts = any(word in func._schema.name for word in _ASSERTING)
+    if asserts and any(leaf.device.type != "cpu" for leaf in leaves):
+        with contextlib.suppress(NotImplementedError):  # a kernel of a GPU alone
+            own = pytree.tree_map_only(Tensor, lambda one: one.to("cpu", copy=True), (args, kwargs))
+            func(*own[0], **own[1])
+    return func(*args, **kwargs)
 
 
 def _adds_exactly(func: Any, given: Any, made: Tensor) -> bool:
@@ -341,7 +369,7 @@ def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> An
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)  # of what is made of integers
     try:
-        return _leaves(func(*args, **kwargs))
+        return _leaves(_result(func, args, kwargs))
     except Exception:  # noqa: BLE001 - an operator may not take this type
         return None
     finally:
@@ -403,8 +431,9 @@ def _is_float(value: Any) -> bool:
 
 def _found_among(value: Tensor, given: Any) -> Tensor:
     """Where a number is one of the operands', but for its sign."""
-    known = [leaf.double().abs().flatten() for leaf in _leaves(given) if _is_float(leaf)]
-    found = torch.isin(value.abs(), torch.cat([value.new_empty(0).double(), *known]))
+    floats = [leaf.to(value.device).double() for leaf in _leaves(given) if _is_float(leaf)]
+    known = [value.new_empty(0).double(), *(leaf.abs().flatten() for leaf in floats)]
+    found = torch.isin(value.abs(), torch.cat(known))
     return found & torch.isfinite(value)
 
 

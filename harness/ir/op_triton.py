@@ -79,62 +79,52 @@ def temme_terms() -> list[list[float]]:
     return found
 
 
-def floats(of_floats: str, of_others: str) -> Callable[[Call], str]:
-    """One template for floats, another for what is no float."""
-    return lambda call: (of_floats if call.dtype.is_float else of_others).format(*call.texts)
+def by_type(narrow: str, wide: str, other: str = "{0}") -> Callable[[Call], str]:
+    """Templates for float32, for float64 and for what is no float."""
+
+    def text(call: Call) -> str:
+        template = narrow if call.dtype is DType.F32 else wide if call.dtype.is_float else other
+        return template.format(*call.texts)
+
+    return text
 
 
-def in_float32(narrow: str, wide: str) -> Callable[[Call], str]:
-    """A template of its own in float32: what rounds to nearest, or takes fewer instructions."""
-    return lambda call: (narrow if call.dtype is DType.F32 else wide).format(*call.texts)
-
-
-fmod = floats("libdevice.fmod({0}, {1})", "{0} % {1}")  # C's: with the sign of the dividend
-sqrt = in_float32("tl.sqrt_rn({0})", "tl.sqrt({0})")
-sigmoid = in_float32("_sigmoid({0})", "tl.sigmoid({0})")  # five instructions instead of twelve
-one_plus_erf = in_float32("_one_plus_erf({0})", "libdevice.erfc(-{0})")
-
-
-def whole(name: str) -> Callable[[Call], str]:
-    """Rounding function ``name`` for floats, nothing for integers."""
-    return floats(f"{name}({{0}})", "{0}")
+# C's: with the sign of the dividend.
+fmod = by_type("_fmod({0}, {1})", "_fmod({0}, {1})", "{0} % {1}")
+# Rounded to nearest: a quotient that is an integer comes out as one.
+trunc_div = by_type(
+    "libdevice.trunc(tl.div_rn({0}, {1}))", "libdevice.trunc({0} / {1})", "{0} // {1}"
+)
+sqrt = by_type("tl.sqrt_rn({0})", "tl.sqrt({0})")  # to nearest, too
+sigmoid = by_type("_sigmoid({0})", "tl.sigmoid({0})")  # five instructions instead of twelve
+one_plus_erf = by_type("_one_plus_erf({0})", "libdevice.erfc(-{0})")
+whole, trunc = (by_type(*[f"libdevice.{name}({{0}})"] * 2) for name in ("rint", "trunc"))
+# Triton's take float32 numbers below 2^-126 for 0.
+_BESIDE = "tl.where({{0}} {} libdevice.trunc({{0}}), libdevice.trunc({{0}}) {} 1.0, {})"
+floor, ceil = (
+    by_type(_BESIDE.format(nearer, step, "libdevice.trunc({0})"), f"tl.{name}({{0}})")
+    for name, nearer, step in (("floor", "<", "-"), ("ceil", ">", "+"))
+)
 
 
 def floor_div(call: Call) -> str:
     """Division rounded down."""
     a, b = call.texts
     if call.dtype.is_float:
-        # fmod is exact, so (a - rest) / b is within rounding of an integer.
-        rest = f"libdevice.fmod({a}, {b})"
-        lower = f"(({rest} != 0) & (({rest} < 0) != ({b} < 0))).to({triton_type(call.dtype)})"
-        quotient = f"(libdevice.rint(({a} - {rest}) / {b}) - {lower})"
-        # A quotient of zero has the sign that division gives it.
-        signed = f"tl.where({quotient} == 0, {a} / {b} * 0.0, {quotient})"
-        return f"tl.where({b} == 0, {a} / {b}, {signed})"
+        return f"_floor_div({a}, {b})"
     if call.plain_division:
         return f"{a} // {b}"
     return f"tl.where(({a} % {b} != 0) & (({a} < 0) != ({b} < 0)), {a} // {b} - 1, {a} // {b})"
 
 
-def trunc_div(call: Call) -> str:
-    """Division rounded towards zero, which is what C does."""
-    a, b = call.texts
-    if call.dtype.is_float:
-        return f"libdevice.trunc({_divide(a, b, call.dtype)})"
-    return f"{a} // {b}"
-
-
-def _divide(a: str, b: str, dtype: DType) -> str:
-    """Division rounded to nearest: a quotient that is an integer must come out as one."""
-    return f"tl.div_rn({a}, {b})" if dtype is DType.F32 else f"({a} / {b})"
-
-
 def remainder(call: Call) -> str:
     """Remainder with the sign of the divisor."""
     a, b = call.texts
-    if not call.dtype.is_float and call.plain_division:
+    if call.dtype.is_float:
+        return f"_remainder({a}, {b})"
+    if call.plain_division:
         return f"{a} % {b}"
-    rest = f"libdevice.fmod({a}, {b})" if call.dtype.is_float else f"({a} % {b})"
+    rest = f"({a} % {b})"
     return f"tl.where(({rest} != 0) & (({rest} < 0) != ({b} < 0)), {rest} + {b}, {rest})"
 
 

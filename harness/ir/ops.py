@@ -161,10 +161,10 @@ class Op(enum.Enum):
     BESSEL_Y1 = "special_bessel_y1", 1, Rule.FLOAT, "libdevice.y1({0})", Cost.LONG
     SIGMOID = "sigmoid", 1, Rule.FLOAT, triton.sigmoid, Cost.SEVERAL
     RELU = "relu", 1, Rule.NUMBER, triton.relu
-    FLOOR = "floor", 1, Rule.NUMBER, triton.whole("tl.floor")
-    CEIL = "ceil", 1, Rule.NUMBER, triton.whole("tl.ceil")
-    ROUND = "round", 1, Rule.NUMBER, triton.whole("libdevice.rint")
-    TRUNC = "trunc", 1, Rule.NUMBER, triton.whole("libdevice.trunc")
+    FLOOR = "floor", 1, Rule.NUMBER, triton.floor
+    CEIL = "ceil", 1, Rule.NUMBER, triton.ceil
+    ROUND = "round", 1, Rule.NUMBER, triton.whole
+    TRUNC = "trunc", 1, Rule.NUMBER, triton.trunc
     SIGNBIT = "signbit", 1, Rule.TEST, triton.signbit
     ISNAN = "isnan", 1, Rule.FLOAT_TEST, "{0} != {0}"
     ISINF = "isinf", 1, Rule.FLOAT_TEST, "tl.abs({0}) == float('inf')"

@@ -293,6 +293,9 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.var(1), lambda x: x.var(1) + torch.tensor([torch.inf, 0]),
         [torch.tensor([[3e38, 3e38, 3e38], [0.0, 1.0, 3.3]])],
     ),
+    "a quotient of equal numbers, which a GPU gives to two units": (
+        lambda x: F.normalize(x, dim=0) // 0.1, lambda x: torch.full_like(x, 10), [SINGLE[:1]]
+    ),
     "beside a whole number": (
         lambda x: x.sigmoid().logit().ceil(),
         lambda x: x.sigmoid().logit().nextafter(x * 0 + 2).ceil(), [torch.ones(3)],

@@ -392,7 +392,12 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     """The first channel of every group, then the second ones …"""
     n, c, *rest = x.shape
     turned = x.reshape(n, groups, c // groups, *rest).transpose(1, 2)
-    return turned.clone(memory_format=torch.contiguous_format).view(x.shape)
+    # Eager mode's rule for a GPU leaves what this does not move in its memory. (Where a gradient
+    # goes torch would take the result for a view of an argument, which nobody may change.)
+    kept = x.is_cuda and turned.is_contiguous() and torch._C._current_autograd_node() is None
+    if not kept or (x.requires_grad and torch.is_grad_enabled()):
+        turned = turned.clone(memory_format=torch.contiguous_format)
+    return turned.view(x.shape)
 
 
 def upsample_nearest2d(x: Tensor, output_size: Sequence[int], *scales: float | None) -> Tensor:

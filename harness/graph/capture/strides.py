@@ -39,8 +39,7 @@ _UNTAGGED = (
 """Elementwise packets that torch does not tag as such."""
 
 _OF_IMAGES = (
-    "_adaptive_avg_pool2d adaptive_max_pool2d max_unpool2d upsample_nearest2d "
-    "upsample_nearest2d_backward"
+    "_adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d upsample_nearest2d_backward"
 ).split()
 
 MISTRACED = (
@@ -98,7 +97,8 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
             slot.proxy.node.meta["stride"] = tuple(stride)
         return x
     order = sorted(range(x.dim()), key=lambda d: -stride[d])
-    return x.permute(order).contiguous().permute([order.index(d) for d in range(x.dim())])
+    dense = x.permute(order).clone(memory_format=torch.contiguous_format)
+    return dense.permute([order.index(d) for d in range(x.dim())])
 
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -186,7 +186,13 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     "leaky_relu_backward": _second_first,
-    "pixel_unshuffle": lambda rule, x, *args: rule(x, *args) if x.numel() else x.clone(),
+    # The next two have kernels of a CPU and of a GPU that do otherwise.
+    "max_unpool2d": lambda rule, x, *args: (
+        _in_order(rule, x, *args) if x.is_cuda else _channels_last(0, rule, x, *args)
+    ),
+    "pixel_unshuffle": lambda rule, x, *args: (
+        _in_order(rule, x, *args) if x.is_cuda else rule(x, *args) if x.numel() else x.clone()
+    ),
     "put": functools.partial(_like, 0),
     "smooth_l1_loss_backward": lambda rule, grad, x, y, *args: torch.where(
         (x - y).isnan(),

@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch._functorch import partitioners
+from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.backend import Compiler, Devices
@@ -286,6 +287,46 @@ def test_pixels_of_nothing_stay_as_they_are(devices: Devices) -> None:
         return F.pixel_unshuffle(x, 2), F.pixel_unshuffle(x.new_ones(1, 4, 2), 2) * 2
 
     assert differences(function, [torch.zeros(1, 0, 2)], Compiler(devices=devices)) == []
+
+
+def _on_fake_gpu(function: Any, *operands: torch.Tensor) -> torch.fx.Node:
+    """What ``function`` returns, traced on tensors of a GPU that need not be there."""
+    with FakeTensorMode():
+        given = [
+            torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="cuda") for x in operands
+        ]
+        gm = make_fx(function, decomposition_table=decompositions(False, on_device=True))(*given)
+    made = gm.graph.output_node().args[0]
+    assert isinstance(made, torch.fx.Node)
+    return made
+
+
+IMAGES = torch.zeros(2, 4, 6, 10).contiguous(memory_format=torch.channels_last)
+
+
+def test_what_only_kernels_of_a_cpu_keep() -> None:
+    """Of nothing a GPU has the pixels' shape (2200431), and no layout of channels last."""
+    nothing = _on_fake_gpu(lambda x: F.pixel_unshuffle(x, 2), torch.zeros(8, 0, 2))
+    assert nothing.meta["val"].shape == (32, 0, 1)
+    places, unpool = IMAGES.long(), torch.ops.aten.max_unpool2d
+    for made in (
+        _on_fake_gpu(lambda x: F.pixel_unshuffle(x, 2), IMAGES),
+        _on_fake_gpu(lambda x, n: unpool(x, n, (12, 20)), IMAGES, places),
+        _on_fake_gpu(lambda x: F.pixel_shuffle(x, 2), IMAGES),
+        _on_fake_gpu(lambda x: x.roll(1, 2), IMAGES),
+    ):
+        assert made.meta["val"].is_contiguous()
+
+
+def test_channels_that_stay_where_they_are_stay_in_memory_on_a_gpu() -> None:
+    """(2200730)"""
+
+    def copies(groups: int, channels: int) -> bool:
+        x = torch.zeros(8, channels, 7)
+        graph = _on_fake_gpu(lambda x: torch.channel_shuffle(x, groups), x).graph
+        return bool(graph.find_nodes(op="call_function", target=torch.ops.aten.clone.default))
+
+    assert [copies(2, 2), copies(1, 4), copies(2, 4)] == [False, False, True]
 
 
 def test_pixels_of_nothing_are_shuffled(devices: Devices) -> None:

@@ -96,16 +96,10 @@ def _is(value: Value, op: Op) -> TypeGuard[Compute]:
 
 def div(call: Call) -> Lowered:
     """True division; with ``rounding_mode`` floor or trunc."""
-    mode = call.text(2, "rounding_mode")
+    rounded = {"floor": Op.FLOOR_DIV, "trunc": Op.TRUNC_DIV}.get(call.text(2, "rounding_mode"))
     left, right = call.operand(0), call.divisor(call.operand(1))
     scalar = call.scalar
-    if mode == "floor":
-        return call.result(scalar.op(Op.FLOOR_DIV, left, right))
-    if mode == "trunc":
-        if call.dtype.is_float:
-            return call.result(scalar.op(Op.TRUNC, scalar.div(left, right)))
-        return call.result(scalar.op(Op.TRUNC_DIV, left, right))
-    return call.result(scalar.div(left, right))
+    return call.result(scalar.op(rounded, left, right) if rounded else scalar.div(left, right))
 
 
 def comparison(op: Op) -> Rule:
