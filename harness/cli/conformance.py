@@ -111,7 +111,8 @@ def fuzz(
         for trial in fuzzing.fuzz(seed, programs, jobs, folder, journal, device):
             trials.append(trial)
             if trial.faults and not answer.quiet:
-                _show(trial)
+                faults = (f"# {line}" for line in trial.faults)
+                emit("\n".join([f"# program {trial.seed}", trial.program, *faults]))
             progress.update(f"program {trial.seed}", len(trials), programs)
             if time.monotonic() - began > seconds:
                 break
@@ -134,10 +135,3 @@ def fuzz(
     }
     answer.tell(Report(lambda: [summary], lambda: document))
     return FAILED if wrong else FINE
-
-
-def _show(trial: Trial) -> None:
-    emit(f"# program {trial.seed}")
-    emit(trial.program)
-    for line in trial.faults:
-        emit(f"# {line}")
