@@ -150,8 +150,8 @@ class _Tuning:
         saved = Saved.of([args[i] for i in loaded.outputs], self.settings.room)
         guard = None
         if self.settings.debug:
-            names = list(loaded.signature)
-            guard = WriteGuard.of(args, names, loaded.outputs, self.settings.room)
+            before = Saved.of(args, self.settings.room)
+            guard = WriteGuard(args, list(loaded.signature), loaded.outputs, before)
         # A user's own list is tried as it is, spilling or not.
         limit = None if loaded.category in ("usr", "user") else spill_limit(self.prepare.target)
         return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
