@@ -111,8 +111,8 @@ def fuzz(
         for trial in fuzzing.fuzz(seed, programs, jobs, folder, journal, device):
             trials.append(trial)
             if trial.faults and not answer.quiet:
-                faults = (f"# {line}" for line in trial.faults)
-                emit("\n".join([f"# program {trial.seed}", trial.program, *faults]))
+                text = (f"# program {trial.seed}", trial.program)
+                emit("\n".join((*text, *(f"# {line}" for line in trial.faults))))
             progress.update(f"program {trial.seed}", len(trials), programs)
             if time.monotonic() - began > seconds:
                 break

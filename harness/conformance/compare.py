@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -20,7 +21,7 @@ from harness.graph.capture.aot import RestartAnalysis
 
 Function = Callable[..., Any]
 _NUMBERS = re.compile(r", which is output \d+ of \w+,|0x[0-9a-f]+|\d+")  # and autograd's nodes
-_ERROR = re.compile(r"(?:.*; compiled: )?(.{0,500})")
+_ERROR = re.compile(r"(?:.*; compiled: )?(torch's \w+: |.{0,500})")
 _ZEROS = "zeros instead of None"
 _OUTSIDE = re.compile("IndexError|are out of bounds for storage")
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
@@ -83,8 +84,9 @@ def torchs_own(
     """Those of ``lines`` (from ``differences(…, **how)``, and why torch ran a graph) that are
     torch's own: ``torch.compile`` with eager mode's kernels (``aot_eager``, with torch to run the
     graphs that it refuses or without, computing again in the backward what it need not keep or
-    not), or by its tracing alone, differs or raises as well, in the same words, numbers but
-    for rounding. (Where it raises, it tells nothing of gradients that are None in eager mode.)"""
+    not), or by its tracing alone, differs or raises as well: in the same words but for rounding, or
+    in the same function of AOTAutograd's. (Where it raises, it tells nothing of gradients that are
+    None in eager mode.)"""
     if not lines:
         return ()
     refused: list[str] = []
@@ -173,8 +175,11 @@ def _gradients(result: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def _brief(outcome: Any) -> str:
-    text = f"{type(outcome).__name__}: {str(outcome)[:600]}"
-    return text if isinstance(outcome, Exception) else "a result"
+    if not isinstance(outcome, Exception):
+        return "a result"
+    frames = traceback.extract_tb(outcome.__traceback__)[-1:]
+    where = [f"torch's {one.name}: " for one in frames if "/torch/_functorch/" in one.filename]
+    return "".join(where) + f"{type(outcome).__name__}: {str(outcome)[:600]}"
 
 
 def _unlike(wanted: Any, found: Any) -> str:

@@ -27,7 +27,6 @@ from harness.backend import Compiler, Devices
 from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, outcome, torchs_own
 from harness.devices.job import Context, Job
-from harness.errors import FallbackWarning
 
 _FLOATS = ("float32", "float32", "float32", "float64", "float64", "bfloat16", "float16")
 _INTEGERS = ("int64", "int32", "uint8", "int8", "int16", "bool")
@@ -319,7 +318,6 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
     function, args = program.load()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.simplefilter("ignore", FallbackWarning)
         compiler = Compiler(devices=devices, eager_random=draws(function, args))
         if isinstance(outcome(function, args)[0], Exception):
             return Trial(seed)  # gradients that eager mode does not have
@@ -350,9 +348,7 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
     kind = _kind(found.faults)
     small = shrunk(whole, lambda p: _kind(_safely(p, devices).faults) == kind)
     lines = _safely(small, devices).faults
-    return Trial(
-        seed, found.kernels, found.library_calls, lines or found.faults, (), small.reproducer
-    )
+    return replace(found, faults=lines or found.faults, torchs=(), program=small.reproducer)
 
 
 def _is_torchs(line: str, program: Program, devices: Devices) -> bool:

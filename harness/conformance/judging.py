@@ -7,6 +7,7 @@ units of its last place, and once without rounding 16 bits: it may differ twice 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -26,8 +27,9 @@ _REPEATS = 60
 _AS_BITS = ("aten::set_", "aten::view.dtype")
 TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 """Packets of ``aten`` that name any of the elements that are equal."""
-_UNROUNDED = (3, 7)
-"""Repeats, by the last digit of their number, that compute in wider types than 16 bits."""
+_UNROUNDED, _STORED = (3, 7), 3
+"""Repeats, by the last digit of their number, that compute in wider types than 16 bits; the one
+that stores what is not computed element by element."""
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MOVES = ("abs", "clone", "copy", "fill", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
@@ -125,7 +127,8 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class _Unrounded(_Repeat):
     """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
     were before they were rounded, as inside a kernel; results have their types. With a ``seed``
-    some are read as they were stored, most of all what has fewer elements than its operands."""
+    each reader has something in between, so that what one has less what another has is not nothing;
+    or what is not computed element by element is stored, where most kernels end."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -147,9 +150,7 @@ class _Unrounded(_Repeat):
         viewed |= func is torch.ops.aten._unsafe_view.default
         double = any(one.dtype is torch.float64 for one in floats)
         wide = _again(func, given, torch.float64 if double else torch.float32, apart=not viewed)
-        reduced = floats[0].numel() < max((one.numel() for one in _leaves(given)), default=0)
-        share = (0.6 if reduced else 0.15) * (self.seed > 0 and not viewed)
-        stored = float(torch.rand((), generator=self.rng)) < share
+        stored = self.seed == _STORED and not viewed and torch.Tag.pointwise not in func.tags
         for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
             if one.shape == better.shape:
                 if not viewed:
@@ -159,8 +160,14 @@ class _Unrounded(_Repeat):
         return made
 
     def _before_rounding(self, value: Tensor) -> Tensor:
-        better, version = self.known.get(value, (value, 0))
-        return better if version == value._version else value
+        better, version = self.known.get(value, (value, -1))
+        if version != value._version:
+            return value
+        if self.seed in (0, _STORED):
+            return better
+        share = torch.rand((), generator=self.rng).mul(1.5).sub(0.25).clamp(0, 1)  # or an end
+        between = better.lerp(value.to(better.dtype), share.to(better))
+        return torch.where(value.isfinite(), between, better)
 
 
 class _Moved(_Repeat):
@@ -238,7 +245,10 @@ class _Moved(_Repeat):
             if double or not pointwise:
                 # Distances of equal points are nothing in any type, or what cancelling leaves.
                 spreads = func._overloadpacket.__name__.startswith(("std", "var"))
-                sure = exact.all() & (not spreads) | pointwise  # a mean in the same type is rounded
+                # A mean in the same type is rounded, and so is what cancels in another order.
+                sure = pointwise or (
+                    not spreads and exact.all() and _adds_exactly(func, given, one)
+                )
                 copied = found if double or better is one else found & exact
                 # What goes farther than operands did is computed: a variance of 0 beside a 0.
                 copied &= (near.double() - one).abs() <= 32 * torch.finfo(one.dtype).eps * one.abs()
@@ -303,6 +313,16 @@ def _is_written(func: Any, args: Any, made: Tensor) -> bool:
 
 def _is_recurrence(func: Any) -> bool:
     return "_polynomial_" in func._schema.name
+
+
+def _adds_exactly(func: Any, given: Any, made: Tensor) -> bool:
+    """Whether sums of the operands round in no order: all are multiples of what the last place of
+    the sum of their magnitudes stands for."""
+    sizes = pytree.tree_map_only(Tensor, lambda x: x if x.dtype is torch.bool else x.abs(), given)
+    sums = filter(_is_float, _again(func, sizes, torch.float64) or ())
+    most = max((float(one.max()) for one in sums if one.numel()), default=0.0)
+    last = 2.0 ** (math.frexp(most * torch.finfo(made.dtype).eps)[1] - 1)
+    return not most or all((x % last == 0).all() for x in _leaves(sizes) if _is_float(x))
 
 
 def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> Any:

@@ -140,13 +140,6 @@ def _plain(op: Any) -> Any:
         return op
 
 
-def _leaf(value: Any) -> Any:
-    """A tensor of a sample as an argument: a leaf of its own."""
-    if not isinstance(value, torch.Tensor) or value.is_leaf:
-        return value
-    return value.detach().clone().requires_grad_(value.requires_grad)
-
-
 def _try_sample(
     op: Any, sample: Any, devices: Devices, eager_random: bool = False
 ) -> tuple[str, str]:
@@ -163,7 +156,8 @@ def _try_sample(
         return made[0] if op.name in TIED and isinstance(made, tuple) else made
 
     compiler = Compiler(devices=devices, eager_random=eager_random)
-    args = [_leaf(leaves[n]) for n in at]
+    given = [(leaves[n], leaves[n].requires_grad) for n in at]  # arguments are leaves of their own
+    args = [x if x.is_leaf else x.detach().clone().requires_grad_(grad) for x, grad in given]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lines = differences(function, args, compiler, signed_zeros=False)

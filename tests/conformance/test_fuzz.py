@@ -300,6 +300,19 @@ def test_torchs_own_words_may_leave_out_whose_a_tensor_is() -> None:
     assert known([line], [own.replace("Half", "Float")], []) == ()
 
 
+def test_torch_may_say_it_otherwise_where_it_makes_views_again() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        numbers = torch.polar(x.abs(), x).abs()
+        pairs = y.unfold(-1, 2, 2)
+        pairs[..., None][0].sub_(1)
+        return pairs, numbers
+
+    x = torch.ones(5, 1).transpose(0, -1)
+    raised = "eager: a result; compiled: torch's {}: IndexError: Dimension out of range"
+    own, other = (raised.format(name) for name in ("gen_alias_from_base", "gen_alias"))
+    assert torchs_own(function, [x, x[..., :2]], [own, other, "0: wrong"]) == (own,)
+
+
 def test_torchs_own_words_may_hold_other_numbers() -> None:
     def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         z = y.unbind(0)[-1]

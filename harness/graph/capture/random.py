@@ -20,6 +20,7 @@ from harness.ir.reach import grouped
 
 _aten, _own = torch.ops.aten, torch.ops.harness
 Rule = Callable[..., Any]
+_CPU = torch.device("cpu")
 
 _DIGITS = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53}
 """Bits of a uniform number: as many as the type keeps below 1, so that none rounds to 1."""
@@ -49,7 +50,9 @@ def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
         _aten.normal.Tensor_Tensor: normal_around,
         _aten.exponential.default: _in_place(_exponential),
         _aten.geometric.default: _in_place(_geometric, whole=True),
-        _aten.cauchy.default: _in_place(_cauchy),
+        _aten.cauchy.default: _in_place(
+            lambda x, median=0.0, sigma=1.0: median + sigma * torch.tan((_drawn(x) - 0.5) * math.pi)
+        ),
         _aten.log_normal.default: _in_place(
             lambda x, mean=1.0, std=2.0: _around(x, mean, std).exp()
         ),
@@ -96,13 +99,9 @@ _Draw = Callable[[Sequence[int], torch.dtype, torch.device], Tensor]
 def _factory(draw: _Draw) -> Rule:
     def rule(size: Sequence[int], *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
         kind = dtype or torch.get_default_dtype()
-        return draw(size, kind, _device(device)) if kind in _DIGITS else NotImplemented
+        return draw(size, kind, device or _CPU) if kind in _DIGITS else NotImplemented
 
     return rule
-
-
-def _device(device: Any) -> torch.device:
-    return torch.device("cpu" if device is None else device)
 
 
 def _like(draw: _Draw) -> Rule:
@@ -137,7 +136,7 @@ def randint(
 ) -> Any:
     """Whole numbers in [low, high): the upper half of a product where 32 bits are enough, which
     prefers none by more than 2**-32 of its share, else the remainder of 63 bits."""
-    count, where = high - low, _device(device)
+    count, where = high - low, device or _CPU
     if not 0 < count < 2**63:
         return NotImplemented
     if count <= 2**31:
@@ -153,9 +152,7 @@ def randint_like(x: Tensor, low: int, high: int, **where: Any) -> Any:
     """``randint`` of the sizes, type and device of ``x``."""
     kind, device = where.get("dtype") or x.dtype, where.get("device") or x.device
     made = randint(low, high, x.shape, dtype=kind, device=device)
-    if made is NotImplemented:
-        return made
-    return _laid_out(made, x, where.get("memory_format"))
+    return made if made is NotImplemented else _laid_out(made, x, where.get("memory_format"))
 
 
 def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
@@ -223,10 +220,6 @@ def _geometric(x: Tensor, p: float) -> Tensor:
     """How many trials of probability ``p`` until the first success."""
     trials = torch.ceil(torch.log1p(-_drawn(x)) / math.log1p(-p)) if p < 1 else _drawn(x)
     return torch.clamp_min(trials, 1.0)
-
-
-def _cauchy(x: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
-    return torch.tan((_drawn(x) - 0.5) * math.pi) * sigma + median
 
 
 def rrelu_with_noise_functional(

@@ -98,9 +98,8 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
     of_floats = get_decompositions([log_sigmoid])[log_sigmoid]
     rules[log_sigmoid] = lambda x: of_floats(x.contiguous() if x.device.type == "cpu" else x)
-    std_mean = _aten.std_mean.correction
-    std_mean_rule = get_decompositions([std_mean])[std_mean]
-    rules[std_mean] = functools.partial(_with_lost_infinities, std_mean_rule)
+    std = _aten.std_mean.correction
+    rules[std] = functools.partial(_with_lost_infinities, get_decompositions([std])[std])
     rules[_aten.var_mean.correction] = _var_mean
     rules[_aten.embedding_dense_backward.default] = _large_embedding_backward
     rules[_aten.native_group_norm.default] = native_group_norm

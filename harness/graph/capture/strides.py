@@ -15,11 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch._prims_common import suggest_memory_format
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.fx.experimental.symbolic_shapes import (
     free_symbols,
     free_unbacked_symbols,
     statically_known_true,
 )
+
+from harness.graph.capture.libraries.calls import traced
 
 Sizes = Sequence[int]
 
@@ -30,7 +33,7 @@ IN_ORDER = (
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 
 _UNTAGGED = (
-    "elu_backward floor_divide hardsigmoid_backward hardswish_backward hardtanh_backward "
+    "_prelu_kernel elu_backward floor_divide hardsigmoid_backward hardswish_backward hardtanh_backward "
     "mish_backward mse_loss smooth_l1_loss softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
@@ -43,7 +46,6 @@ _OF_IMAGES = (
 MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
 
-_INDEX = torch.ops.aten.index.Tensor
 _LIKE = [
     getattr(torch.ops.aten, name) for name in "_to_copy clone flip full_like index_put".split()
 ]
@@ -57,21 +59,21 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
     for op, rule in table.items():
         if not isinstance(op, torch._ops.OpOverload):
             continue
-        usual = _elementwise if torch.Tag.pointwise in op.tags else None
-        way = _WAYS.get(op._schema.name.removeprefix("aten::"), usual)
-        if way is not None:
-            rules[op] = functools.partial(way, rule)
-    whole = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
-    rules |= {op: _Whole(op, _elementwise) for op in whole}
-    return rules | {_INDEX: _Whole(_INDEX, _indexed)}
+        name = op._schema.name.removeprefix("aten::")
+        if name in _WAYS:
+            rules[op] = functools.partial(_WAYS[name], rule)
+        elif torch.Tag.pointwise in op.tags or name in _UNTAGGED:
+            rules[op] = functools.partial(_elementwise, op, rule)
+    whole = dict.fromkeys((attrgetter(name)(torch.ops.aten) for name in MISTRACED), _kernel_stride)
+    return rules | {op: _Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
 
 
 class _Whole:
-    """An operator that stays whole, then laid out as eager mode does: a rule made from it here may
-    rely on that. (Tracing asks the rule again for the call inside.)"""
+    """An operator that stays whole, then laid out by the ``stride`` that eager mode gives it: a
+    rule made from it here may rely on that. (Tracing asks the rule again for the call inside.)"""
 
-    def __init__(self, op: torch._ops.OpOverload, way: Callable[..., Any]) -> None:
-        self.op, self.way, self.inside = op, way, False
+    def __init__(self, op: torch._ops.OpOverload, stride: Callable[..., Sizes]) -> None:
+        self.op, self.stride, self.inside = op, stride, False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = torch.utils._pytree.tree_leaves(args)
@@ -79,14 +81,20 @@ class _Whole:
             return NotImplemented
         self.inside = True
         try:
-            return self.way(self.op, *args, **kwargs)
+            made = self.op(*args, **kwargs)
         finally:
             self.inside = False
+        return laid_out(made, self.stride(made, *args))
 
 
 def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
-    """``x`` in dense memory, its dimensions in the order of ``stride``."""
+    """``x`` in dense memory, its dimensions in the order of ``stride``. (Strides of dimensions of
+    one element, which decide how a convolution lays its result out, are noted for ``_mend``.)"""
     if _is_same(x.shape, x.stride(), stride):
+        mode = get_proxy_mode()
+        made = mode and get_proxy_slot(x, mode.tracer, None)
+        if made:
+            made.proxy.node.meta["stride"] = tuple(stride)
         return x
     order = sorted(range(x.dim()), key=lambda d: -stride[d])
     return x.permute(order).contiguous().permute([order.index(d) for d in range(x.dim())])
@@ -94,7 +102,9 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
-    return torch.utils._pytree.tree_map_only(Tensor, lambda t: t.contiguous(), made)
+    return torch.utils._pytree.tree_map_only(
+        Tensor, lambda t: laid_out(t, _packed(t.shape, range(t.dim()))), made
+    )
 
 
 def _looked_up(rule: Callable[..., Any], x: Any, y: Any, **kwargs: Any) -> Any:
@@ -156,10 +166,9 @@ def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) ->
     return made if stride is None else laid_out(made, stride)
 
 
-def _elementwise(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
-    leaves = torch.utils._pytree.tree_leaves((args, kwargs))
-    stride = _wanted(made, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
+    stride = _wanted(made, _operands(op, args, kwargs))
     return made if stride is None else laid_out(made, stride)
 
 
@@ -170,8 +179,8 @@ _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
     "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
     "binary_cross_entropy_with_logits": functools.partial(_like, 1),
+    **dict.fromkeys(("deg2rad", "rad2deg"), lambda rule, x: rule(x)),  # products with a number
     "diagonal_scatter": _in_a_copy_of_the_first,
-    **dict.fromkeys(_UNTAGGED, _elementwise),
     "huber_loss": functools.partial(_like, 0),
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
@@ -196,11 +205,12 @@ def follow_eager(gm: fx.GraphModule) -> None:
         if node.op != "call_function":
             continue
         if changed.intersection(node.all_input_nodes):
-            args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
             try:
-                made = node.target(*args, **kwargs)
+                made = traced(node)
             except (RuntimeError, ValueError):
                 return  # a view that this layout does not allow: eager mode copies there
+            if isinstance(made, int) and statically_known_true(made == node.meta["val"]):
+                continue  # the partitioner of torch 2.11 knows sizes that are symbols only
             node.meta["val"] = made
             changed.add(node)
         _mend(node, changed)
@@ -214,15 +224,15 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         return
     if target is torch.ops.aten.slice_scatter.default:
         _keep_strides(node, changed)
-    if target is _INDEX:
+    if target in _STRIDES:
         given: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
-        _lay_out(node, _index_stride(value, *given), changed)
-    if target in (torch.ops.aten._fft_c2c.default, torch.ops.aten._fft_r2c.default):
-        _transformed(node, value, changed)
+        _lay_out(node, _STRIDES[target](value, *given), changed)
     if target.overloadpacket in _LIKE:
         _like_the_first(node, changed)
     elif torch.Tag.pointwise in target.tags:
         _by_kernel(node, target, changed)
+    if "stride" in node.meta:
+        _lay_out(node, node.meta["stride"], changed)
 
 
 def _like_the_first(node: fx.Node, changed: set[fx.Node]) -> None:
@@ -233,7 +243,7 @@ def _like_the_first(node: fx.Node, changed: set[fx.Node]) -> None:
 
 
 def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Node]) -> None:
-    tensors = _operands(target, node)
+    tensors = _operands(target, node.args, node.kwargs)
     ldexp = target is torch.ops.aten.ldexp.Tensor and tensors[0].dtype is torch.float32
     if target is torch.ops.aten.pow.Scalar or (ldexp and tensors[1].is_floating_point()):
         # A number to the power of a tensor is in order, whatever the tensor's strides are; ldexp
@@ -244,12 +254,14 @@ def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Nod
         _lay_out(node, stride, changed)
 
 
-def _operands(target: torch._ops.OpOverload, node: fx.Node) -> list[Tensor]:
+def _operands(
+    target: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Tensor]:
     """The tensors that an elementwise kernel gets: in the order of the arguments, each as often as
     it stands there, and one without dimensions for a number that is an operand."""
     found = []
     names = [one.name for one in target._schema.arguments]
-    for name, given in (*zip(names, node.args, strict=False), *node.kwargs.items()):
+    for name, given in (*zip(names, args, strict=False), *kwargs.items()):
         for leaf in torch.utils._pytree.tree_leaves(given):
             value = leaf.meta.get("val") if isinstance(leaf, fx.Node) else leaf
             if isinstance(value, Tensor):
@@ -263,8 +275,7 @@ def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> Non
     """(Where operands are compared, even strides of dimensions of one element count.)"""
     value = node.meta["val"]
     pairs = zip(value.stride(), stride, strict=True)
-    same = all(statically_known_true(one == other) for one, other in pairs)
-    if not same:
+    if not all(statically_known_true(one == other) for one, other in pairs):
         node.meta["val"] = value.new_empty_strided(value.shape, stride)
         changed.add(node)
 
@@ -280,16 +291,14 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
     pairs = list(zip(into.shape, into.stride(), value.stride(), strict=True))
     shared = any(n != 1 and step == 0 for n, step, _ in pairs)
     if not shared and any(n != 1 and step != other for n, step, other in pairs):
-        node.meta["val"] = value.new_empty_strided(value.shape, into.stride())
-        changed.add(node)
+        _lay_out(node, into.stride(), changed)
 
 
-def _indexed(op: Callable[..., Any], x: Tensor, indices: Any) -> Any:
-    made = op(x, indices)
-    return laid_out(made, _index_stride(made, x, indices))
+def _kernel_stride(value: Tensor, *operands: Tensor) -> Sizes:
+    return _wanted(value, operands) or value.stride()
 
 
-def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sequence[int]:
+def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sizes:
     """Eager mode's kernel walks over what is read, not moving where an index stands for a
     dimension, and the index tensors, their dimensions between those that are taken whole."""
     given = [d for d, one in enumerate(indices) if one is not None]
@@ -312,19 +321,23 @@ def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sequence[int]:
     return elementwise_strides(value.shape, operands)
 
 
-def _transformed(node: fx.Node, value: Tensor, changed: set[fx.Node]) -> None:
+def _fourier_stride(value: Tensor, x: Tensor, named: Sizes, *_: Any) -> Sizes:
     """A Fourier transform on a CPU with MKL, which torch before 2.13 traces otherwise: the
     transformed dimensions are innermost, both kinds in the order of the argument's strides, and
     the last one of real numbers last of all."""
-    made: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
-    x, named, *_ = made
-    if x.device.type != "cpu" or not torch._C.has_mkl or not _are_known([x]):
-        return
+    if x.device.type != "cpu" or not torch._C.has_mkl or not _are_known([x]) or not named:
+        return value.stride()
     dims = [d % x.dim() for d in named]
-    last = dims[-1:] if node.target is torch.ops.aten._fft_r2c.default else []
-    sorted_dims = sorted(set(range(x.dim())) - set(last), key=lambda d: (d in dims, -x.stride(d)))
-    stride = _packed(value.shape, [*sorted_dims, *last])
-    _lay_out(node, stride if dims else value.stride(), changed)
+    last = [] if x.is_complex() else dims[-1:]
+    sorted_dims = sorted(set(range(x.dim())) - set(last), key=lambda d: (d in dims, -x.stride()[d]))
+    return _packed(value.shape, [*sorted_dims, *last])
+
+
+_STRIDES: dict[Any, Callable[..., Sizes]] = {
+    torch.ops.aten.index.Tensor: _index_stride,
+    torch.ops.aten._fft_c2c.default: _fourier_stride,
+    torch.ops.aten._fft_r2c.default: _fourier_stride,
+}
 
 
 def _wanted(value: Any, tensors: Sequence[Tensor], chosen: bool = False) -> tuple[int, ...] | None:

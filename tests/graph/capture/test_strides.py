@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._functorch import partitioners
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences, torchs_own
+from harness.graph.capture.decompositions import decompositions
 from harness.graph.capture.strides import elementwise_strides, follow_eager
 
 
@@ -67,6 +69,33 @@ def test_strides_of_dimensions_of_one_element_are_eager_modes(name: str) -> None
         assert given.meta["val"].stride() == _ALONE[name](x).stride()
 
 
+_TAKEN_APART: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "addcmul": lambda x, y: torch.addcmul(x, y, y),
+    "deg2rad": lambda x, y: torch.deg2rad(x),
+    "floor divide": lambda x, y: x // 2,
+    "lerp": lambda x, y: torch.lerp(x, y, 0.3),
+    "logaddexp2": torch.logaddexp2,
+    "masked fill": lambda x, y: x.masked_fill(y > 0, 2),
+    "prelu": lambda x, y: F.prelu(x, y.flatten()[:1]),
+    "sinc": lambda x, y: torch.sinc(x),
+    "threshold": lambda x, y: torch.threshold(x, 0.5, 2),
+    "xlogy": lambda x, y: torch.xlogy(x, 2),
+}
+
+
+@pytest.mark.parametrize("name", _TAKEN_APART)
+def test_operators_that_are_taken_apart_keep_the_strides_of_one_element(name: str) -> None:
+    rng = random.Random(name)
+    for _ in range(25):
+        shape = [rng.choice((1, 1, 2, 3)) for _ in range(rng.choice((2, 3, 4)))]
+        x = torch.zeros(shape).transpose(0, -1)
+        y = torch.zeros_like(_operand(rng, list(x.shape)))
+        gm = make_fx(_TAKEN_APART[name], decompositions(False), tracing_mode="fake")(x, y)
+        follow_eager(gm)
+        (given,) = gm.graph.find_nodes(op="output")[0].args
+        assert given.meta["val"].stride() == _TAKEN_APART[name](x, y).stride()
+
+
 def test_what_one_element_decides(devices: Devices) -> None:
     """Strides of dimensions of one element decide how what is made from them lies."""
 
@@ -74,7 +103,9 @@ def test_what_one_element_decides(devices: Devices) -> None:
         padded = F.pad(x.unsqueeze(0).flip(1, 0), (1, 0, 0, 1), value=1)
         put = z.index_put((torch.tensor([0]),), torch.tensor(2.0))
         pair = torch.ones(2) * y.sum()
-        return padded, torch.kron(pair, torch.remainder(3, y)), torch.kron(pair, put)
+        column = torch.logaddexp2(y, y.sum())[None]
+        upwards = F.conv_transpose1d(column, y.new_ones(y.shape[0], 5, 2))
+        return padded, torch.kron(pair, torch.remainder(3, y)), torch.kron(pair, put), upwards
 
     x, y, z = torch.randn(1, 2, 5), torch.randn(1, 8), torch.randn(3, 1)
     given = [x.transpose(0, -1), y.t(), z.t()]
@@ -115,6 +146,43 @@ def test_fourier_transforms_lie_as_the_library_leaves_them(devices: Devices) -> 
 
     given = [x, x.transpose(0, 2), x[:, ::2]]
     assert differences(function, given, Compiler(devices=devices)) == []
+
+
+def test_what_is_taken_apart_behind_a_fourier_transform_lies_as_in_eager_mode(
+    devices: Devices,
+) -> None:
+    """Torch before 2.13 takes it apart by other strides (901092, 1100860)."""
+
+    def function(*xs: torch.Tensor) -> Any:
+        sizes = [torch.fft.rfft(x).abs() for x in xs]
+        put = [x.put(torch.tensor([0, 1, -1]), x.flatten()[:3] * 2) for x in sizes]
+        return put, [torch.diag_embed(x) for x in sizes]
+
+    given = [torch.randn(5, 4, 1, 2).transpose(0, -1), torch.randn(2, 33, 2).transpose(0, -1)]
+    assert differences(function, given, Compiler(devices=devices)) == []
+
+
+def test_a_size_is_recorded_as_a_symbol_where_strides_follow_eager_mode(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The partitioner of torch 2.11 knows no other (901586)."""
+    types: list[type] = []
+    cut = partitioners.min_cut_rematerialization_partition
+
+    def watched(joint: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+        types.extend(type(n.meta.get("val")) for n in joint.graph.nodes if "numel" in n.name)
+        return cut(joint, *args, **kwargs)
+
+    monkeypatch.setattr(partitioners, "min_cut_rematerialization_partition", watched)
+
+    def function(x: torch.Tensor) -> Any:
+        taken = torch.take(x, torch.tensor([-1, 0, 0]))
+        return taken, torch.diagonal_scatter(x.clone(), x.diagonal() + 1)
+
+    x = torch.randn(1, 2, 33, 3).transpose(0, -1)[..., ::2].detach().requires_grad_()
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, [x], compiler, dynamic=True) == []
+    assert len(types) > 1 and set(types) == {torch.SymInt}
 
 
 def test_gradients_of_activations_lie_as_eager_mode_lays_them_out(devices: Devices) -> None:

@@ -1,0 +1,39 @@
+"""What the order of additions and products decides is no wrong value."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.conformance.test_judging import found
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_sum_that_cancels_in_another_order(dtype: torch.dtype) -> None:
+    """Small numbers are lost in the sums of large ones, or not (1808110)."""
+    large = 2.0**63 if dtype is torch.float32 else 2.0**100
+    x = torch.tensor([-large, large, 3.0, 4.0], dtype=dtype)
+    y = torch.tensor([large, -large, large, 3.0], dtype=dtype)
+
+    def total(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.cumsum(0), x.sum(), y.sum(), y.cumsum(0)
+
+    def lost(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        sums = [x.cumsum(0) * (x.cumsum(0).abs() > 9), x.sum() * 0]
+        return sums[0], sums[1], y.sum(), y.cumsum(0)
+
+    assert found(total, lost, x, y) == []
+    assert found(total, lambda x, y: (*total(x, y)[:3], y.cumsum(0) * 1.1), x, y) != []
+    whole = torch.tensor([-5.0, 5.0, 3.0], dtype=dtype)
+    assert found(lambda x: x.cumsum(0).floor(), lambda x: x.cumsum(0).floor() - 1, whole) != []
+    assert found(lambda x: x.sum().floor(), lambda x: x.sum() - 1, whole) != []
+
+
+def test_a_product_of_integers_that_overflows_in_another_order() -> None:
+    x = torch.tensor([[0, *[2**62] * 3], [1, 2, 3, 4]])
+
+    def product(x: torch.Tensor) -> torch.Tensor:
+        return x.prod(1, dtype=torch.float32)
+
+    assert found(product, lambda x: product(x.flip(1)), x) == []
+    assert found(product, lambda x: product(x.flip(1)) + 1, x) != []
