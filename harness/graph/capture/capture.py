@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, count, repeat
 from typing import Any, Literal
 
@@ -226,11 +227,7 @@ def _numbered() -> Callable[[str], str]:
 def _trace(
     flat: _Flat, base: str, facts: Sequence[tuple[str, str]], options: CaptureOptions
 ) -> list[Graph]:
-    training = options.mode == "training"
-
-    def rename(traced: aot.Traced) -> dict[str, str]:
-        return _names(flat, traced)
-
+    training, rename = options.mode == "training", partial(_names, flat)
     options.follow(f"tracing {base}")
     with flat.mode:
         traced = aot.trace(flat.function, flat.tensors, training, options.saved, rename)
