@@ -31,6 +31,7 @@ from harness.codegen.source import EmittedModule
 from harness.combos.choosing import Partition, combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import (
+    DivisionByZero,
     FallbackWarning,
     FellBack,
     HarnessError,
@@ -53,7 +54,7 @@ from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.decompositions import Rejected
 from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
-from harness.graph.model import CHECKED, Graph
+from harness.graph.model import CHECKED, DIVISORS, Graph
 from harness.hooks import StageFiles, dump_folder, write_dump
 from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
@@ -380,9 +381,9 @@ class Compiler:
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)
-        graph = with_bounds(converted.graph)
-        if not (self.unchecked_indices or options.unchecked_indices):
-            graph = replace(graph, facts=(*graph.facts, CHECKED))
+        unchecked = self.unchecked_indices or options.unchecked_indices
+        checks = (CHECKED,) * (not unchecked) + (DIVISORS,) * (device.type == "cpu")
+        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *checks)))
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         asked = (self.multi_kernel, self.timed_fusion)
@@ -467,7 +468,7 @@ def _boxed(
         kept = list(args)
         try:
             outputs = run_kernels(args)
-        except (IndexOutOfRange, NotFinite):
+        except (DivisionByZero, IndexOutOfRange, NotFinite):
             raise
         except HarnessError as error:
             instead.append(rescue(error))

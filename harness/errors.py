@@ -133,6 +133,10 @@ class IndexOutOfRange(HarnessError, IndexError, RuntimeError):
     ``IndexError`` for some operators and a ``RuntimeError`` for others."""
 
 
+class DivisionByZero(HarnessError, RuntimeError):
+    """A kernel divides an integer by zero on a CPU, where eager mode raises a ``RuntimeError``."""
+
+
 class NotFinite(HarnessError, FloatingPointError):
     """A kernel read or wrote NaN, or an infinity, and an option forbids that."""
 

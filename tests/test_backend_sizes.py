@@ -241,6 +241,20 @@ def test_numbers_that_follow_from_sizes_are_compared_and_divide_once(compiler: C
     assert len(compiler.compiled) == 4
 
 
+def test_quotients_of_sizes_are_rounded_and_round_once(compiler: Compiler) -> None:
+    def f(x: torch.Tensor) -> Any:
+        n = x.shape[0]
+        made = x.new_ones(round(n / 3), int(n / 5)) * round(n / 2), x + round(n * 1.5)
+        rounded = (torch.div(x, n / 7, rounding_mode=mode) for mode in ("floor", "trunc"))
+        return *made, x // (n / 9), *rounded, x.bfloat16() // (n / 9), x * math.floor(n / 4)
+
+    run = torch.compile(f, backend=compiler, dynamic=True)
+    for n in (18, 27, 43, 10, 14):
+        x = torch.randn(n, 3) * n
+        assert all(map(torch.equal, run(x), f(x)))
+    assert len(compiler.compiled) == 1
+
+
 def test_what_cannot_be_generated_for_every_size_is_specialised_and_said(
     compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,10 @@ from harness.tiling.plan import LANES
 
 Context = tuple[ir.Value, ...]
 """Masks that a value is computed under, outermost first."""
+_ASSERTED = {
+    Op.IN_RANGE: ("({0} >= 0) & ({0} < {1})", "an index is out of range"),
+    Op.DIVISOR: ("{0} != 0", "an integer is divided by zero"),
+}
 
 
 @dataclass(slots=True)
@@ -103,7 +107,7 @@ class Body:
                 if id(v) not in self._loads:
                     reads = (
                         isinstance(v, ir.Load)
-                        or (isinstance(v, ir.Compute) and v.op is Op.IN_RANGE)
+                        or (isinstance(v, ir.Compute) and v.op in _ASSERTED)
                         or any(self._loads[id(o)] for o in ir.operands(v))
                     )
                     # A scan has seen its whole row, whatever of it a mask leaves.
@@ -246,8 +250,8 @@ class Body:
 
     def _compute(self, value: ir.Compute, context: Context) -> Var:
         args = [self._at(a, context) for a in value.args]
-        if value.op is Op.IN_RANGE:
-            return self._in_range(value, args[0], args[1], context)
+        if value.op in _ASSERTED:
+            return self._asserted(value, args, context)
         tiles = frozenset(t for a in args for t in a.tiles)
         texts = [a.text for a in args]
         tensors = {a.dtype for a in args if not a.literal}
@@ -279,15 +283,14 @@ class Body:
         stored = (self.dtypes[store.buffer].is_float8 for store in self.frame.plan.stores)
         return dtype is DType.F8E5M2 or (dtype.is_float8 and sum(stored) > 1)
 
-    def _in_range(self, value: ir.Value, index: Var, size: Var, context: Context) -> Var:
-        """``index`` itself, after a line that has the device stop where it is out of range."""
-        at, end = (materialised(v) if v.literal else v.text for v in (index, size))
-        mask, _ = self._mask_text(index.tiles, context)
+    def _asserted(self, value: ir.Compute, args: Sequence[Var], context: Context) -> Var:
+        """The first of ``args``, after a line that has the device stop at what it may not be."""
+        test, message = _ASSERTED[value.op]
+        mask, _ = self._mask_text(args[0].tiles, context)
         where = "" if mask == "None" else f", {mask}"
-        test = f"({at} >= 0) & ({at} < {end})"
-        line = f'tl.device_assert({test}, "an index is out of range"{where})'
-        self._scope(value, context).lines.append(line)
-        return index
+        test = test.format(*(materialised(v) if v.literal else v.text for v in args))
+        self._scope(value, context).lines.append(f'tl.device_assert({test}, "{message}"{where})')
+        return args[0]
 
     def _nonnegative(self, value: ir.Value) -> bool:
         match value:

@@ -34,9 +34,11 @@ def differences(
     *,
     signed_zeros: bool = True,
     dynamic: bool = False,
+    then: Sequence[Sequence[Any]] = (),
 ) -> list[str]:
     """What differs between ``function(*args)`` in eager mode and compiled by ``compiler`` (for any
-    sizes, if ``dynamic``), a line for each; none if nothing does. ``args`` stay as they are.
+    sizes, if ``dynamic``), a line for each; none if nothing does. What is compiled is called
+    with the arguments in ``then`` afterwards. ``args`` stay as they are.
 
     Values may differ as far as rounding decides them (``Judge``), floats by what ``torch.testing``
     allows anyway. Signs of zeros count unless ``signed_zeros`` is False. Where
@@ -44,8 +46,19 @@ def differences(
     arguments that require them are results too.
     """
     torch.compiler.reset()
-    wanted, given = outcome(function, args)
     compiled = torch.compile(function, backend=compiler, dynamic=dynamic or None)
+    lines = _differing(function, compiled, args, signed_zeros)
+    for others in then:
+        found = _differing(function, compiled, others, signed_zeros)
+        lines += [f"then, {line}" for line in found if line not in lines]
+    return lines
+
+
+def _differing(
+    function: Function, compiled: Function, args: Sequence[Any], signed_zeros: bool
+) -> list[str]:
+    """What differs in one call."""
+    wanted, given = outcome(function, args)
     found, taken = outcome(compiled, args)
     raised = [isinstance(one, Exception) for one in (wanted, found)]
     if any(raised):
@@ -79,7 +92,7 @@ def differences(
 
 
 def torchs_own(
-    function: Function, args: Sequence[Any], lines: Sequence[str], **how: bool
+    function: Function, args: Sequence[Any], lines: Sequence[str], **how: Any
 ) -> tuple[str, ...]:
     """Those of ``lines`` (from ``differences(…, **how)``, and why torch ran a graph) that are
     torch's own: ``torch.compile`` with eager mode's kernels (``aot_eager``, with torch to run the

@@ -66,13 +66,14 @@ class _Placed(ast.NodeTransformer):
 @dataclass(frozen=True)
 class Program:
     """Statements over ``x0`` … (the inputs) and ``v0`` …; what is returned, by name; whether it is
-    to be compiled for any sizes; where its tensors are."""
+    to be compiled for any sizes; where its tensors are; ``y0`` … of a second call, if any."""
 
     inputs: tuple[str, ...]
     statements: tuple[str, ...]
     outputs: tuple[str, ...]
     dynamic: bool = False
     device: str = "cpu"
+    again: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -83,13 +84,15 @@ class Program:
 
     @property
     def reproducer(self) -> str:
-        """Text that makes the inputs ``x0`` … and ``f``."""
+        """Text that makes the inputs of each call and ``f``."""
         read = {name for line in (*self.statements, *self.outputs) for name in _NAMES.findall(line)}
-        read.update(name for text in self.inputs for name in _NAMES.findall(text))
+        made_of = (*self.inputs, *(t for n, t in enumerate(self.again) if f"x{n}" in read))
+        read.update(name for text in made_of for name in _NAMES.findall(text))
         made = ["import torch, torch.nn.functional as F", "nan, inf = float('nan'), float('inf')"]
         made += [
-            f"x{n} = {text if f'x{n}' in read else 'torch.zeros(1)'}"
-            for n, text in enumerate(self.inputs)
+            f"{given}{n} = {text if f'x{n}' in read else 'torch.zeros(1)'}"
+            for given, texts in (("x", self.inputs), ("y", self.again))
+            for n, text in enumerate(texts)
         ]
         made += ["# torch.compile(f, dynamic=True)"] * self.dynamic
         text = "\n".join([*made, self.text])
@@ -97,20 +100,21 @@ class Program:
             return text
         return ast.unparse(_Placed(self.device).visit(ast.parse(text)))
 
-    def load(self, where: str = "<program>") -> tuple[Callable[..., Any], list[torch.Tensor]]:
-        """The function and its inputs."""
+    def load(self, where: str = "<program>") -> tuple[Callable[..., Any], list[list[torch.Tensor]]]:
+        """The function and the inputs of each call."""
         scope: dict[str, Any] = {}
         text = self.reproducer
         exec(compile(text, where, "exec"), scope)  # noqa: S102 - written here
         # A function whose text is unknown is traced twice where its graph breaks.
         linecache.cache[where] = len(text), None, text.splitlines(keepends=True), where
-        return scope["f"], [scope[f"x{n}"] for n in range(len(self.inputs))]
+        calls = "xy" if self.again else "x"
+        return scope["f"], [[scope[f"{x}{n}"] for n in range(len(self.inputs))] for x in calls]
 
     def smaller(self) -> Iterator[Program]:
         """Programs with less: one output alone, the first half, a statement left out (others
         take what it was made from). What is not needed then goes as well."""
-        if self.dynamic:
-            yield replace(self, dynamic=False)
+        yield replace(self, dynamic=False)
+        yield replace(self, again=())
         for output in self.outputs if len(self.outputs) > 1 else ():
             yield replace(self, outputs=(output,))._pruned()
         assigned = [n for n, line in enumerate(self.statements) if _ASSIGNED.match(line)]
@@ -283,7 +287,32 @@ def make_program(seed: int, least: int = 5, most: int = 40) -> Program:
     if rng.random() < 0.3:
         outputs.append(rng.choice(names))
     dynamic = rng.random() < 0.15
-    return Program(tuple(maker.inputs), tuple(maker.statements), tuple(outputs), dynamic)
+    made = Program(tuple(maker.inputs), tuple(maker.statements), tuple(outputs), dynamic)
+    again = random.Random(f"again {seed}")  # so that no program is another than without
+    return _called_again(made, again) if again.random() < 0.3 else made
+
+
+def _called_again(program: Program, rng: random.Random) -> Program:
+    """``program`` with a second call, if eager mode takes one: of other sizes (the same for the
+    same ones), of other strides, or with one input in the memory of another."""
+    template, grown = rng.choice(_templates()["again"]), {0: 0, 1: 0}
+    _, (args,) = program.load()
+    texts = []
+    for n, arg in enumerate(args):
+        for size in arg.shape:
+            grown.setdefault(size, rng.choice((-1, 0, 1, 3, 60, 1 - size)))
+        pad = [added for size in reversed(arg.shape) for added in (0, grown[size])]
+        large = [f"x{m}" for m in range(n + 1) if args[m].numel() >= arg.numel()]
+        words = {"d": rng.randrange(max(arg.dim(), 1)), "p": pad, "s": tuple(arg.shape)}
+        text = template.format(f"x{n}", rng.choice(large), n=arg.numel(), **words)
+        texts.append(text + ".requires_grad_()" * arg.requires_grad)
+    again = replace(program, again=tuple(texts))
+    try:
+        function, (_, others) = again.load()
+        function(*others)
+    except Exception:  # noqa: BLE001 - eager mode refuses in many ways
+        return program
+    return again if max(other.numel() for other in others) <= _MOST_ELEMENTS else program
 
 
 _SECONDS = 120.0
@@ -315,16 +344,18 @@ class TrialJob(Job):
 def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
     """What is wrong with the compiled ``program``: results that differ, and regions or graphs
     that torch had to run because the compiler failed."""
-    function, args = program.load()
+    function, (args, *then) = program.load()
+    # What the first call compiled is called for its sizes as well.
+    how: dict[str, Any] = {"dynamic": program.dynamic, "then": [*then, args] if then else ()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compiler = Compiler(devices=devices, eager_random=draws(function, args))
         if isinstance(outcome(function, args)[0], Exception):
             return Trial(seed)  # gradients that eager mode does not have
-        lines = differences(function, args, compiler, dynamic=program.dynamic)
+        lines = differences(function, args, compiler, **how)
         failed = [text for r in compiler.reports for text in (*r.failures, r.eager) if text]
-        torchs = torchs_own(function, args, [*lines, *failed], dynamic=program.dynamic)
-        if failed and differences(function, args, "aot_eager", dynamic=program.dynamic):
+        torchs = torchs_own(function, args, [*lines, *failed], **how)
+        if failed and differences(function, args, "aot_eager", **how):
             torchs += tuple(failed)  # graphs that torch's tracing gives what they do not fit
     lines = [line for line in (*lines, *failed) if line not in torchs]
     return Trial(
@@ -340,7 +371,9 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
     """The program of ``seed`` tried (or ``program``), made small if it is wrong."""
     whole = program or make_program(seed)
     found = faults(whole, devices, seed)
-    left = tuple(line for line in found.faults if not _is_torchs(line, whole, devices))
+    said = dict.fromkeys(line[line.find(": ") :] for line in found.faults)  # of whatever result
+    theirs = {what for what in said if _is_torchs(what, whole, devices)}
+    left = tuple(line for line in found.faults if line[line.find(": ") :] not in theirs)
     own = tuple(line for line in found.faults if line not in left)
     found = replace(found, faults=left, torchs=found.torchs + own)
     if not found.faults:
@@ -351,16 +384,18 @@ def trial(seed: int, devices: Devices, program: Program | None = None) -> Trial:
     return replace(found, faults=lines or found.faults, torchs=(), program=small.reproducer)
 
 
-def _is_torchs(line: str, program: Program, devices: Devices) -> bool:
+def _is_torchs(what: str, program: Program, devices: Devices) -> bool:
     """Whether what differs is torch's own in the smallest program that has it, where of the whole
     ``aot_eager`` tells only that it raises, or adds zeros of other strides to a gradient."""
 
     def ways(smaller: Program) -> set[bool]:
-        made, what = _safely(smaller, devices), line[line.find(": ") :]
+        made = _safely(smaller, devices)
         told = [one for one in (*made.faults, *made.torchs) if one.endswith(what)]
         return {one in made.torchs for one in told}
 
-    hidden = ": stride " in line or "; compiled: " in str(differences(*program.load(), "aot_eager"))
+    function, calls = program.load()
+    told = str(differences(function, calls[0], "aot_eager"))
+    hidden = ": stride " in what or "; compiled: " in told
     return hidden and ways(shrunk(program, lambda p: bool(ways(p)))) == {True}
 
 
@@ -415,8 +450,9 @@ def _kind(lines: tuple[str, ...]) -> str:
 def _safely(program: Program, devices: Devices) -> Trial:
     """As ``faults``; none of a program that eager mode refuses to make."""
     try:
-        function, args = replace(program, device="cpu").load()
-        function(*args)  # a GPU that is given nonsense to do is lost
+        function, calls = replace(program, device="cpu").load()
+        for args in calls:
+            function(*args)  # a GPU that is given nonsense to do is lost
         return faults(program, devices)
     except Exception:  # noqa: BLE001 - shrinking makes programs that mean nothing
         return Trial(0)

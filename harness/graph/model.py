@@ -144,6 +144,8 @@ DIFFERENTIABLE = "differentiable"
 """A forward graph's fact: the places of outputs with a gradient, if some float output has none."""
 CHECKED = ("indices", "checked")
 """The fact of a graph whose kernels assert that indices are in range."""
+DIVISORS = ("divisors", "checked")
+"""And of one for a CPU, where dividing an integer by zero raises."""
 
 
 @dataclass(frozen=True, slots=True)

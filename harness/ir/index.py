@@ -77,6 +77,24 @@ class Mod(sympy.Function):
         return None
 
 
+def nearest(number: sympy.Expr, divisor: int) -> sympy.Expr:
+    """``number / divisor`` rounded to nearest, to the even one of two."""
+    odd = Mod(FloorDiv(number, divisor), 2)
+    return FloorDiv(2 * number + divisor - 1 + odd, 2 * divisor)
+
+
+def ratio_of(expr: sympy.Expr) -> tuple[sympy.Expr, int, int] | None:
+    """A size and two numbers, by which it is multiplied and divided in ``expr``, in torch's words:
+    a quotient by a whole number, or a product in floats that is exact for every size below 2³², of
+    a factor like 2.0 or 1.5, but not 0.7. What is rounded is the same as of floats."""
+    if type(expr).__name__ == "IntTrueDiv" and expr.args[1].is_Integer and expr.args[1] > 0:
+        return (expr.args[0], 1, int(expr.args[1])) if expr.args[0].is_nonnegative else None
+    factor, size = expr.as_coeff_Mul()
+    above, below = float(factor).as_integer_ratio()
+    exact = type(size).__name__ == "ToFloat" and 0 < above < 2**20
+    return (size.args[0], above, below) if exact and size.args[0].is_nonnegative else None
+
+
 def flat_index(stride: Sequence[Any], indices: Sequence[Any], offset: Any = 0) -> sympy.Expr:
     """The element offset of ``indices`` in a layout with ``stride`` (in elements)."""
     terms = (sympy.sympify(i) * s for i, s in zip(indices, stride, strict=True))

@@ -189,6 +189,8 @@ class Op(enum.Enum):
     LEGENDRE_P = "special_legendre_polynomial_p", 2, Rule.FLOAT, "_basis({0}, {1}, 7)", Cost.LONG
     # the first operand; a kernel asserts that it is from 0 up to the second
     IN_RANGE = "in_range", 2, Rule.INTEGER, "{0}"
+    # an integer; a kernel asserts that it is not zero
+    DIVISOR = "divisor", 1, Rule.INTEGER, "{0}"
     # random numbers
     RANDOM_BITS = "random_bits", 2, Rule.RANDOM, "_random_bits({0}, {1})", Cost.SEVERAL
 

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from harness import pipeline
 from harness.backend import Compiler, Devices, backend
 from harness.conformance.compare import differences
-from harness.errors import CompileFailed, FallbackWarning, IndexOutOfRange
+from harness.errors import CompileFailed, DivisionByZero, FallbackWarning, IndexOutOfRange
 from harness.runtime.interpret.interpreter import InterpreterPool
 
 Z = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]])
@@ -209,6 +209,43 @@ def test_an_index_out_of_range_raises(devices: Devices, name: str) -> None:
     with pytest.raises(IndexOutOfRange, match="index is out of range") as ours:
         torch.compile(function, backend=Compiler(devices=devices))(*args)
     assert isinstance(ours.value, theirs.type)
+
+
+BY_ZERO: dict[str, Callable[..., Any]] = {
+    "floor": lambda x, y: x // y,
+    "remainder": lambda x, y: x % y + 1,
+    "of a number": lambda x, y: 7 % y,
+    "towards zero": lambda x, y: torch.div(x, y, rounding_mode="trunc").sum(),
+    "fmod": lambda x, y: torch.fmod(x.byte(), y.byte()),
+    "one divisor": lambda x, y: x // y[1],
+    "a literal": lambda x, y: x // 0,
+    "in place": lambda x, y: x.floor_divide_(y),
+    "where it is not taken": lambda x, y: torch.where(y == 0, x, x // y),
+    "in a piece": lambda x, y: torch.cat([x, x % y]),
+}
+
+
+@pytest.mark.parametrize("name", BY_ZERO)
+def test_an_integer_divided_by_zero_raises_on_a_cpu(devices: Devices, name: str) -> None:
+    args = [torch.tensor([5, -7, 9]), torch.tensor([2, 0, -3])]
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        BY_ZERO[name](*args)
+    torch.compiler.reset()
+    with pytest.raises(DivisionByZero, match="an integer is divided by zero"):
+        torch.compile(BY_ZERO[name], backend=Compiler(devices=devices))(*args)
+
+
+def test_what_a_block_reads_beside_its_rows_is_not_divided_by(devices: Devices) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        pieces = torch.cat([x % y, x[:, :2] // y[:, 1:3], x], 1)
+        return (x // y).sum(1), (x[:, None] % y[0]).amax(), pieces, x // y.sum(), x.t() % y.t()
+
+    x, y = torch.arange(-17, 18).view(5, 7), torch.arange(1, 36).view(5, 7)
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, [x, y], compiler) == []
+    assert differences(function, [x, y], compiler, dynamic=True) == []
+    text = "".join(k.module.text for graph in compiler.compiled for k in graph.kernels)
+    assert text.count("tl.device_assert(") > 4
 
 
 MISTYPED: dict[str, Callable[..., Any]] = {

@@ -37,21 +37,65 @@ def test_a_seed_is_a_program() -> None:
     for part in ("requires_grad_", "nan", "-inf", ".add_(1)", "reshape((0", "uint8", "x0[..., :2]"):
         assert part in text
     for program in programs[:40]:
-        function, args = program.load()
-        function(*args)
+        function, calls = program.load()
+        for args in calls:
+            function(*args)
 
 
 def test_a_program_on_another_device_makes_all_its_tensors_there() -> None:
     for seed in range(120):
         program = replace(make_program(seed), device="meta")
-        function, args = program.load()
-        assert {arg.device.type for arg in args} == {"meta"}
+        function, given = program.load()
+        assert {arg.device.type for args in given for arg in args} == {"meta"}
         calls = re.findall(rf"torch\.(?:{'|'.join(fuzzing._MADE)})\(", program.text)
         assert inspect.getsource(function).count("device='meta'") == len(calls)
     small = Program(("torch.tensor([1, 2])",), ("v0 = x0 + torch.arange(2)",), ("v0",))
     assert "device=" not in small.reproducer
-    function, args = replace(small, device="meta").load()
+    function, (args,) = replace(small, device="meta").load()
     assert function(*args)[0].device.type == "meta"
+
+
+def test_some_programs_are_called_again() -> None:
+    """Of other sizes, of other strides, and where two inputs are one memory."""
+    calls = [p.load()[1] for p in map(make_program, range(300)) if p.again]
+    assert 60 < len(calls) < 120
+    pairs = [pair for first, then in calls for pair in zip(first, then, strict=True)]
+    assert any(x.shape != y.shape for x, y in pairs)
+    assert any(x.shape == y.shape and x.stride() != y.stride() for x, y in pairs)
+    assert all(x.requires_grad == y.requires_grad for x, y in pairs)
+    places = [[{x.untyped_storage().data_ptr() for x in call} for call in both] for both in calls]
+    assert any(len(then) < len(first) for first, then in places)
+
+
+def test_what_is_wrong_in_a_second_call_is_found() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    def backend(gm: torch.fx.GraphModule, inputs: Any) -> Any:
+        sizes = [one.shape[0] for one in inputs if isinstance(one, torch.Tensor)]
+        return gm if sizes == [3] else lambda *args: [args[-1] * 2]
+
+    assert differences(function, [torch.zeros(3)], backend) == []
+    both = differences(function, [torch.zeros(3)], backend, then=[[torch.zeros(3)]])
+    assert both == []
+    told = differences(function, [torch.zeros(3)], backend, then=[[torch.zeros(5)]])
+    assert told == ["then, 0: [0.0, 0.0, 0.0, 0.0, 0.0] instead of [1.0, 1.0, 1.0, 1.0, 1.0]"]
+
+
+def test_a_second_call_stays_where_it_is_needed() -> None:
+    program = Program(
+        ("torch.ones(2, 3)", "torch.ones(3)"),
+        ("v0 = x1.sin()", "v1 = x0.cos()"),
+        ("v0", "v1"),
+        again=("x0.detach()", "x0.detach().flatten()[:3].reshape((3,))"),
+    )
+    small = shrunk(program, lambda p: bool(p.again) and "v0" in p.outputs)
+    assert small.again == program.again and small.statements == ("v0 = x1.sin()",)
+    _, (_, (x, y)) = small.load()
+    assert x.data_ptr() == y.data_ptr()
+    alone = shrunk(program, lambda p: bool(p.again) and "v1" in p.outputs)
+    assert "y1 = torch.zeros(1)" in alone.reproducer
+    assert not shrunk(program, lambda p: "v0" in p.outputs).again
 
 
 def test_what_a_program_says_is_known_where_it_runs() -> None:

@@ -241,6 +241,7 @@ def test_a_division_by_a_number_that_is_zero_is_rejected(compiler: Compiler) -> 
 @pytest.mark.parametrize("number", [300, -200, 2.5])
 def test_a_number_that_a_type_does_not_have_is_rejected(compiler: Compiler, number: float) -> None:
     x, place = torch.ones(3, dtype=torch.uint8), torch.tensor([1])
+    given = torch.tensor(number)
 
     def outcome(function: Any) -> Any:
         try:
@@ -254,9 +255,23 @@ def test_a_number_that_a_type_does_not_have_is_rejected(compiler: Compiler, numb
         lambda x: x.index_fill(0, place, number),
         lambda x: x.scatter(0, place, number),
         lambda x: torch.where(x > 1, x, number).byte(),
+        lambda x: x.masked_fill(x > 0, torch.tensor(number)),
+        lambda x: x.index_fill(0, place, torch.tensor(number)),
+        lambda x: x.masked_fill(x > 0, given),
+        lambda x: x.index_fill(0, place, given),
     ):
         assert outcome(torch.compile(function, backend=compiler)) == outcome(function)
     assert all(not report.eager for report in compiler.reports)
+
+
+def test_a_number_that_fits_is_filled_in_by_a_kernel(compiler: Compiler) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor, own: torch.Tensor) -> Any:
+        small = x.masked_fill(x > 1, torch.tensor(-3)), x.masked_fill(x > 1, own)
+        return *small, y.half().masked_fill(y > 0, torch.tensor(-torch.inf))
+
+    args = [torch.arange(4, dtype=torch.int8), torch.randn(5), torch.tensor(7, dtype=torch.int8)]
+    assert differences(function, args, compiler) == []
+    assert sum(report.library_call_count for report in compiler.reports) == 0
 
 
 def test_what_eager_mode_does_before_it_raises_is_done(compiler: Compiler) -> None:

@@ -175,6 +175,7 @@ MEANINGS: dict[Op, Meant] = {
     Op.HYPOT: Meant(np.hypot),
     Op.COPYSIGN: Meant(np.copysign),
     Op.IN_RANGE: Meant(lambda a, b: a + 0 * b, _BITS),
+    Op.DIVISOR: Meant(lambda a: a, _BITS),
     Op.NEXTAFTER: Meant(np.nextafter),
     Op.ZETA: Meant(zeta, _ABOVE_ONE, 256.0),
     Op.INTEGER_POWER: Meant(integer_power, _COUNT),

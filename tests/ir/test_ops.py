@@ -87,6 +87,7 @@ TORCH: dict[Op, Callable[..., torch.Tensor]] = {
     Op.SHIFT_LEFT: torch.bitwise_left_shift,
     Op.SHIFT_RIGHT: torch.bitwise_right_shift,
     Op.IN_RANGE: lambda a, b: a,
+    Op.DIVISOR: lambda a: a,
     Op.LOG10: torch.log10,
     Op.ERFCX: torch.special.erfcx,
     Op.NDTRI: torch.special.ndtri,

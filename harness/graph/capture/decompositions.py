@@ -75,6 +75,7 @@ _TAKEN_APART = [
         "upsample_bilinear upsample_nearest"
     ).split()
 ]
+_FILLS = (torch.ops.aten.masked_fill.Tensor, torch.ops.aten.index_fill.int_Tensor)
 _MASKS = (torch.bool, torch.uint8)
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -175,15 +176,30 @@ def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: A
     if mode is not None and mode.decomp_layers == 1:
         elementwise = torch.Tag.pointwise in op.tags
         sizes: Any = Tensor.dim if elementwise else attrgetter("shape")
-        kinds = tree_map_only(Tensor, lambda t: (t.dtype, t.device, sizes(t)), (args, options))
+        given = tree_map_only(Tensor, _number, (args, options))
+        kinds = tree_map_only(Tensor, lambda t: (t.dtype, t.device, sizes(t)), given)
         key = f"{op} {torch.are_deterministic_algorithms_enabled()} {kinds}"
         if key not in known:
             known[key] = _error(op, elementwise, args, options)
         error = known[key]
         if error and (whole or torch._C._current_autograd_node() is None):
             raise Rejected(error)
-        rule = None if error else rule
+        rule = None if error or op in _FILLS and _may_not_fit(*args) else rule
     return rule(*args, **options) if rule else NotImplemented
+
+
+def _number(value: Any) -> Any:
+    """The number in the program's text that a tensor without dimensions is, or ``value``."""
+    constant = getattr(value, "constant", None)
+    return value if constant is None or constant.dim() else constant.item()
+
+
+def _may_not_fit(x: Tensor, *given: Any) -> bool:
+    """Whether eager mode may raise for a number that is filled in: one that data tell, of a type
+    with others than the integers of ``x``."""
+    value = _number(given[-1])
+    other = isinstance(value, Tensor) and torch.promote_types(x.dtype, value.dtype) is not x.dtype
+    return other and not (x.is_floating_point() or x.is_complex())
 
 
 def ask_early(gm: fx.GraphModule) -> None:
@@ -228,10 +244,13 @@ def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
 def _with_numbers(op: Any, given: Any, args: Any) -> list[Any]:
     """``args`` with the ``given`` numbers, which types may not have (``arange`` counts to them)."""
     known = op._schema.arguments if hasattr(op, "_schema") and "arange" not in str(op) else ()
-    numbers = [n for n, one in enumerate(known) if str(one.type) == "number"]
-    return [
-        given[n] if n in numbers and type(given[n]) is int else args[n] for n in range(len(args))
-    ]
+    made = list(args)
+    for n, (one, value) in enumerate(zip(known, given, strict=False)):
+        if str(one.type) == "number" and type(value) is int:
+            made[n] = value
+        elif one.name in ("value", "values") and _number(value) is not value:
+            made[n] = value.constant
+    return made
 
 
 def _like(elementwise: bool, limit: int, value: Any) -> Any:

@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
-from harness.ir.index import FloorDiv, Mod, Number, size_symbol
+from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symbol
 
 _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
@@ -43,7 +43,10 @@ _ARITHMETIC = {
 _OF_NUMBERS: dict[object, object] = {
     getattr(torch.ops.aten, op).Scalar: getattr(torch.ops.aten, op).Tensor
     for op in ("mul", "div", "add", "sub")
-} | {torch.ops.aten.scalar_tensor.default: torch.ops.aten._to_copy.default}
+} | {
+    torch.ops.aten.scalar_tensor.default: torch.ops.aten._to_copy.default,
+    torch.ops.aten.div.Tensor_mode: torch.ops.aten.div.Tensor_mode,
+}
 _GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
 
 
@@ -419,9 +422,9 @@ def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:
         return size_symbol(expr.name) if positive else Number(expr.name)
     if not expr.args:
         return expr
-    if type(expr).__name__ == "TruncToInt" and (ratio := _whole_ratio(expr.args[0])):
+    if (whole := _WHOLE.get(type(expr).__name__)) and (ratio := ratio_of(expr.args[0])):
         size, above, below = ratio
-        return FloorDiv(_translate(size, env) * above, below)
+        return whole(_translate(size, env) * above, below)
     functions: dict[str, Callable[..., sympy.Expr]] = {"Max": sympy.Max, "Min": sympy.Min}
     functions |= {"FloorDiv": FloorDiv, "CleanDiv": FloorDiv, "Mod": Mod, "PythonMod": Mod}
     name = type(expr).__name__
@@ -442,13 +445,8 @@ def _counts(node: fx.Node) -> bool:
     )
 
 
-def _whole_ratio(expr: sympy.Expr) -> tuple[sympy.Expr, int, int] | None:
-    """A size and two numbers, by which it is multiplied and divided in ``expr``, a product in
-    floats that is exact for every size below 2³²: of a factor like 2.0 or 1.5, but not 0.7."""
-    factor, size = expr.as_coeff_Mul()
-    above, below = float(factor).as_integer_ratio()
-    exact = type(size).__name__ == "ToFloat" and 0 < above < 2**20
-    return (size.args[0], above, below) if exact and size.args[0].is_nonnegative else None
+_WHOLE = {"TruncToInt": FloorDiv, "FloorToInt": FloorDiv, "RoundToInt": nearest}
+"""Functions that make whole numbers of a quotient, of a size and a number, in torch's words."""
 
 
 def op_name(target: object, node: fx.Node) -> str:

@@ -43,7 +43,9 @@ _OF_IMAGES = (
     "upsample_nearest2d_backward"
 ).split()
 
-MISTRACED = ("copysign.Tensor", "logical_and.default", "logical_or.default", "logical_xor.default")
+MISTRACED = (
+    "copysign.Tensor div.Tensor_mode logical_and.default logical_or.default logical_xor.default"
+).split()
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
 
 _LIKE = [
@@ -64,7 +66,8 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
             rules[op] = functools.partial(_WAYS[name], rule)
         elif torch.Tag.pointwise in op.tags or name in _UNTAGGED:
             rules[op] = functools.partial(_elementwise, op, rule)
-    whole = dict.fromkeys((attrgetter(name)(torch.ops.aten) for name in MISTRACED), _kernel_stride)
+    mistraced = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
+    whole = {op: functools.partial(_kernel_stride, op) for op in mistraced}
     return rules | {op: _Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
 
 
@@ -294,8 +297,8 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
         _lay_out(node, into.stride(), changed)
 
 
-def _kernel_stride(value: Tensor, *operands: Tensor) -> Sizes:
-    return _wanted(value, operands) or value.stride()
+def _kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:
+    return _wanted(value, _operands(op, args, {})) or value.stride()
 
 
 def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sizes:

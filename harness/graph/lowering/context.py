@@ -19,6 +19,7 @@ from harness.graph.lowering.tensor import (
     outer_variable,
     ranges_of,
 )
+from harness.graph.model import CHECKED
 from harness.ir import nodes as ir
 from harness.ir.index import flat_index, indirect_symbol
 from harness.ir.ops import Op
@@ -30,13 +31,13 @@ Index = tuple[sympy.Expr, ...]
 
 @dataclass(slots=True)
 class Context:
-    """Shared by the rules of one program; not shared between programs. ``checked``: kernels assert
-    that indices are in range, unless they certainly are. ``given``: the program's inputs, which are
-    in memory whatever is fused, as its ``outputs`` will be. ``crossed``: nodes behind reductions
-    across memory, with which no reduction along it shares a kernel."""
+    """Shared by the rules of one program; not shared between programs. ``facts``: the graph's,
+    which say what kernels assert. ``given``: the program's inputs, which are in memory whatever is
+    fused, as its ``outputs`` will be. ``crossed``: nodes behind reductions across memory, with
+    which no reduction along it shares a kernel."""
 
     builder: ir.Builder = field(default_factory=ir.Builder)
-    checked: bool = False
+    facts: Collection[tuple[str, str]] = ()
     given: frozenset[str] = frozenset()
     outputs: frozenset[str] = frozenset()
     crossed: Callable[[], Collection[str]] = tuple
@@ -187,7 +188,7 @@ class Context:
             index = scalar.where(negative, scalar.add(index, self.index_value(size)), index)
             low, high = self._ends(index, shape)
         sure = low is not None and low.is_nonnegative
-        if not self.checked or (sure and high is not None and (size - high).is_positive):
+        if CHECKED not in self.facts or (sure and high is not None and (size - high).is_positive):
             return index
         return self.builder.compute(Op.IN_RANGE, index, self.index_value(size), dtype=DType.I64)
 

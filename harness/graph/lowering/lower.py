@@ -15,7 +15,7 @@ from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
-from harness.graph.model import CHECKED, Graph, Mutation, Node, Ref, TensorType, tensors_of
+from harness.graph.model import Graph, Mutation, Node, Ref, TensorType, tensors_of
 from harness.graph.passes.reductions import parse_reduction
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
@@ -118,7 +118,7 @@ class Lowering:
         order = {n.name: k for k, n in enumerate(self.graph.nodes)}
         self.bounds = index_bounds(self.graph)
         self.maker = NestMaker(self.context, order)
-        self.context.checked = CHECKED in self.graph.facts
+        self.context.facts = self.graph.facts
         self.context.given = frozenset(given.name for given in self.graph.inputs)
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
         self.context.crossed = functools.cache(functools.partial(_crossed, self.graph))

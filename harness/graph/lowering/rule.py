@@ -12,8 +12,9 @@ from harness.errors import UnsupportedOperator
 from harness.graph.lowering.context import Context, Index
 from harness.graph.lowering.scalar import Number, Scalar, result_type
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, repeated
-from harness.graph.model import Arg, Node, Ref, TensorType
+from harness.graph.model import DIVISORS, Arg, Node, Ref, TensorType
 from harness.ir.nodes import Constant, Load, Value
+from harness.ir.ops import Op
 
 MISSING = object()
 
@@ -172,6 +173,13 @@ class Call:
         to ``dtype`` (the node's own type if not given)."""
         tensor = self.tensor(position, name)
         return self.scalar.cast(self.broadcast(tensor, self.shape), dtype or self.dtype)
+
+    def divisor(self, value: Value) -> Value:
+        """``value``; where an integer is divided by it, a kernel on a CPU stops at zeros."""
+        sure = not value.dtype.is_integer or (isinstance(value, Constant) and value.number != 0)
+        if sure or DIVISORS not in self.context.facts:
+            return value
+        return self.context.builder.compute(Op.DIVISOR, value, dtype=value.dtype)
 
     def decisive(self, position: int, name: str = "other", dtype: DType | None = None) -> Value:
         """``operand`` of an operator whose result jumps somewhere (a comparison, a floor), as eager

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from harness import errors
 from harness.devices.job import Context
-from harness.errors import CheckFailed, HarnessError, IndexOutOfRange, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.interpret import standins
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
 
+_BY_ZERO = "an integer is divided by zero"
 _OUT_OF_RANGE = re.compile("outside its tensor|index is out of range")
 _STORAGE = "storage"
 
@@ -118,7 +119,7 @@ class Interpreter:
         try:
             args = loaded.get_args("cpu", job.seed, dict(job.sizes))
             found = loaded.check(args, job.config)
-        except HarnessError:
+        except errors.HarnessError:
             raise
         except Exception as error:
             raise self._failed(loaded, job.config, error) from error
@@ -138,24 +139,27 @@ class Interpreter:
 
     def _failed(
         self, loaded: modules.LoadedModule, config: Config | None, error: Exception
-    ) -> HarnessError:
+    ) -> errors.HarnessError:
         chosen = modules.config_dict(config or loaded.configs[0])
         cause: BaseException = error
         while cause.__cause__ is not None:  # one for each function within functions
             cause = cause.__cause__
-        if isinstance(cause, IndexError | AssertionError) and _OUT_OF_RANGE.search(str(cause)):
-            return IndexOutOfRange(
+        told = str(cause) if isinstance(cause, IndexError | AssertionError) else ""
+        if _BY_ZERO in told:
+            return errors.DivisionByZero(_BY_ZERO, where=loaded.name)
+        if _OUT_OF_RANGE.search(told):
+            return errors.IndexOutOfRange(
                 "an index is out of range",
                 where=loaded.name,
-                got=str(cause),
+                got=told,
                 expected="indices within the tensor",
                 remedy="run the model without the backend: eager mode names the index",
             )
-        kind = OutOfMemory if lacks_memory(cause) else CheckFailed
+        kind = errors.OutOfMemory if lacks_memory(cause) else errors.CheckFailed
         return kind(
             "a kernel could not be run in the interpreter",
             where=f"{loaded.name} {chosen}",
-            got=reason(error),
+            got=errors.reason(error),
             expected="a kernel that runs to its end",
             remedy=f"see its text in {loaded.path}",
         )

@@ -127,6 +127,15 @@ def test_what_a_caller_sees(devices: Devices) -> None:
         assert grad or not lines
 
 
+def test_a_rounded_quotient_is_laid_out_before_it_is_read(devices: Devices) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        quotient = torch.div(x, y, rounding_mode="floor")
+        return quotient, quotient.put(torch.tensor([0, -1]), y.flatten()[:2]), x[..., ::2] // 0.5
+
+    x, y = torch.randn(8, 4, 3).transpose(0, -1), torch.rand(3, 4, 8) + 1
+    assert differences(function, [x, y], Compiler(devices=devices)) == []
+
+
 def test_results_in_order_and_strides_of_dimensions_of_one_element(devices: Devices) -> None:
     def function(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> Any:
         close = torch.isclose(x.unfold(0, 2, 1), y)

@@ -28,7 +28,7 @@ def stepped(op: Op) -> Rule:
     """Both operands in the result's type, in which it jumps."""
 
     def lower(call: Call) -> Lowered:
-        return call.result(call.scalar.op(op, call.decisive(0), call.decisive(1)))
+        return call.result(call.scalar.op(op, call.decisive(0), call.divisor(call.decisive(1))))
 
     return Rule(lower)
 
@@ -97,7 +97,7 @@ def _is(value: Value, op: Op) -> TypeGuard[Compute]:
 def div(call: Call) -> Lowered:
     """True division; with ``rounding_mode`` floor or trunc."""
     mode = call.text(2, "rounding_mode")
-    left, right = call.operand(0), call.operand(1)
+    left, right = call.operand(0), call.divisor(call.operand(1))
     scalar = call.scalar
     if mode == "floor":
         return call.result(scalar.op(Op.FLOOR_DIV, left, right))
