@@ -241,8 +241,3 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     if facts.strips:
         return Config((*named, (STAGES, proposal.stages)), warps)
     return Config(named, warps, proposal.stages)
-
-
-def finish_all(facts: Facts, proposals: Iterable[Proposal], target: Target) -> tuple[Config, ...]:
-    """Every proposal finished, repeats removed, order kept."""
-    return tuple(dict.fromkeys(finish(facts, proposal, target) for proposal in proposals))

@@ -18,7 +18,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
-from harness.runtime.tune.race import EventSampler, Race, failure, sampler_of
+from harness.runtime.tune.race import EventSampler, Race, failure
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.search import Search
 from harness.runtime.tune.space import Space, is_given, scaled
@@ -103,8 +103,8 @@ def tune(
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
-    asked = settings or Settings()
-    return _Tuning(loaded, args, sampler_of(timer), prepare, asked).run()
+    sampler = timer if hasattr(timer, "rounds") else EventSampler(timer.flush)
+    return _Tuning(loaded, args, sampler, prepare, settings or Settings()).run()
 
 
 @dataclass(eq=False, slots=True)
