@@ -33,8 +33,8 @@ IN_ORDER = (
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 
 _UNTAGGED = (
-    "_prelu_kernel elu_backward floor_divide hardsigmoid_backward hardswish_backward hardtanh_backward "
-    "mish_backward mse_loss smooth_l1_loss softplus_backward"
+    "_prelu_kernel elu_backward floor_divide hardsigmoid_backward hardswish_backward "
+    "hardtanh_backward mish_backward mse_loss smooth_l1_loss softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
 
@@ -94,10 +94,8 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
     """``x`` in dense memory, its dimensions in the order of ``stride``. (Strides of dimensions of
     one element, which decide how a convolution lays its result out, are noted for ``_mend``.)"""
     if _is_same(x.shape, x.stride(), stride):
-        mode = get_proxy_mode()
-        made = mode and get_proxy_slot(x, mode.tracer, None)
-        if made:
-            made.proxy.node.meta["stride"] = tuple(stride)
+        if (mode := get_proxy_mode()) and (slot := get_proxy_slot(x, mode.tracer, None)):
+            slot.proxy.node.meta["stride"] = tuple(stride)
         return x
     order = sorted(range(x.dim()), key=lambda d: -stride[d])
     return x.permute(order).contiguous().permute([order.index(d) for d in range(x.dim())])
