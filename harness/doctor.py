@@ -147,12 +147,11 @@ def timer() -> Finding:
     if not torch.cuda.is_available():
         return Finding("not tried: there is no GPU to time on")
     root = str(Path(harness.__path__[0]).parent)
-    done = _python("-c", f"import sys; sys.path.insert(0, {root!r})\n{_TIMER}")
-    remedy = "end what else runs on the GPU (nvidia-smi lists it) and try again"
-    if done is None or done.returncode:
-        text = "no answer" if done is None else done.stderr.strip().splitlines()[-1:]
-        return broken(f"{text}", "nothing can be timed", remedy)
-    return timer_finding(*json.loads(done.stdout.splitlines()[-1]))
+    said, failure = _python("-c", f"import sys; sys.path.insert(0, {root!r})\n{_TIMER}")
+    if failure:
+        remedy = "end what else runs on the GPU (nvidia-smi lists it) and try again"
+        return broken(failure, "nothing can be timed", remedy)
+    return timer_finding(*json.loads(said.splitlines()[-1]))
 
 
 def timer_finding(
@@ -206,12 +205,11 @@ def interpreter() -> Finding:
     with tempfile.TemporaryDirectory(prefix="harness-doctor-") as place:
         script = Path(place) / "interpret.py"
         script.write_text(_INTERPRET, encoding="utf-8")
-        done = _python(str(script))
-    if done is not None and not done.returncode:
+        _, failure = _python(str(script))
+    if not failure:
         return Finding("runs a kernel correctly")
-    said = [f"no answer within {_SECONDS} s"] if done is None else done.stderr.strip().splitlines()
     return limited(
-        (said or ["no reason given"])[-1],
+        failure,
         "kernels cannot be checked without a GPU",
         "install numpy and triton again (make clean, then make)",
     )
@@ -219,12 +217,12 @@ def interpreter() -> Finding:
 
 def disassembler() -> Finding:
     """The tools of Triton's wheel that static metrics are read with."""
-    done = _python(
+    said, failure = _python(
         "-c",
         "from triton import knobs; print(knobs.nvidia.ptxas.path, "
         "knobs.nvidia.cuobjdump.path, knobs.nvidia.nvdisasm.path, sep='\\n')",
     )
-    paths = [] if done is None or done.returncode else done.stdout.split("\n")[:3]
+    paths = [] if failure else said.split("\n")[:3]
     missing = [path for path in paths if not os.access(path, os.X_OK)]
     if len(paths) == 3 and not missing:
         return Finding(str(Path(paths[1]).parent))
@@ -235,14 +233,17 @@ def disassembler() -> Finding:
     )
 
 
-def _python(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+def _python(*arguments: str) -> tuple[str, str]:
+    """What a Python process prints, and why it failed if it did."""
     command = [sys.executable, *arguments]
     try:
-        return subprocess.run(
+        done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        return None
+        return "", f"no answer within {_SECONDS} s"
+    lines = done.stderr.strip().splitlines() or ["no reason given"]
+    return done.stdout, lines[-1] if done.returncode else ""
 
 
 def capture_libraries() -> Finding:
@@ -280,8 +281,7 @@ def folder(path: Path, variable: str) -> Finding:
             "nothing can be kept there",
             f"set {variable} to a folder that may be written",
         )
-    text = str(path) if existing == path else f"{path} (will be made)"
-    return Finding(text)
+    return Finding(str(path) if existing == path else f"{path} (will be made)")
 
 
 def commit(options: Options) -> Finding:
@@ -295,5 +295,4 @@ def commit(options: Options) -> Finding:
             "runs cannot be told apart by commit",
             "work in a clone, or name it: harness run --commit SHA, or HARNESS_COMMIT",
         )
-    text = found.name[:12] + (" with uncommitted changes" if found.dirty else "")
-    return Finding(text)
+    return Finding(found.name[:12] + " with uncommitted changes" * found.dirty)

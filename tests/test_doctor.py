@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,20 @@ def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = doctor.launcher(tmp_path)
     assert found.level is doctor.Level.LIMITED
     assert "no C compiler" in found.found and "python3-dev" in found.remedy
+
+
+def test_a_timer_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    failed = subprocess.CompletedProcess("", 1, "", "Traceback:\nRuntimeError: out of memory\n")
+    monkeypatch.setattr(doctor.subprocess, "run", lambda *_, **__: failed)
+    found = doctor.timer()
+    assert (found.level, found.found) == (Level.BROKEN, "RuntimeError: out of memory")
+
+    def hang(*_: object, **__: object) -> None:
+        raise subprocess.TimeoutExpired("", 1)
+
+    monkeypatch.setattr(doctor.subprocess, "run", hang)
+    assert doctor.timer().found == doctor.interpreter().found == "no answer within 120 s"
 
 
 def test_a_timer_whose_cold_is_warm_is_broken() -> None:

@@ -232,7 +232,6 @@ def _told(error: BaseException, *, as_json: bool) -> int:
         case BrokenPipeError():
             # The reader went away (a pager, head): python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return FAILED
         case OSError():  # the system's own words about a file or the standard output
             if error.filename is None:  # the answer could not be written: as above
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -240,7 +239,6 @@ def _told(error: BaseException, *, as_json: bool) -> int:
                 f"error: {error.filename or 'standard output'}: {error.strerror or error}\n"
                 "  what to do: check the space, the permissions and the name; --debug shows where"
             )
-            return FAILED
         case _:
             text = " ".join(str(error).split())[:300]
             output.note(
@@ -248,7 +246,7 @@ def _told(error: BaseException, *, as_json: bool) -> int:
                 f"{text}\n  what to do: run it again with --debug for the traceback, and report "
                 "that"
             )
-            return FAILED
+    return FAILED
 
 
 def describe(error: HarnessError) -> dict[str, Any]:

@@ -61,11 +61,6 @@ class Row:
     dtype: str = "float32"
     backward: bool = False
 
-    @property
-    def case(self) -> Case:
-        """What it is the row of."""
-        return Case(self.operator, self.dtype, self.backward)
-
 
 @dataclass(frozen=True, slots=True)
 class OperatorJob(Job):
@@ -201,8 +196,11 @@ def run(
     def lost(case: Case, why: str) -> Row:
         return Row(case.operator, "error", why, 0, case.dtype, case.backward)
 
+    def case_of(row: Row) -> Case:
+        return Case(row.operator, row.dtype, row.backward)
+
     todo = {case: OperatorJob(case, samples, device) for case in wanted}
-    yield from answers(todo, Row, lambda row: row.case, lost, jobs, cache, journal)
+    yield from answers(todo, Row, case_of, lost, jobs, cache, journal)
 
 
 def answer(context: Context, job: OperatorJob) -> Row:

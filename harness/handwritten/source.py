@@ -59,7 +59,8 @@ def cut(text: str, where: str) -> dict[str, KernelText]:
             remedy="python FILE says where it goes wrong",
         ) from error
     file = _File(text, tree, where)
-    made = [file.kernel(node) for node in tree.body if file.declares(node)]
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    made = [file.kernel(node, call) for node in functions if (call := file.declaration(node))]
     return {kernel.name: kernel for kernel in made}
 
 
@@ -85,15 +86,8 @@ class _File:
         self._modules, self._decorators = _harness_names(tree)
         self._body = [node for node in tree.body if not self._is_harness(node)]
 
-    def declares(self, node: ast.stmt) -> bool:
-        """Whether ``node`` is a function with the decorator."""
-        return isinstance(node, ast.FunctionDef) and self._declaration(node) is not None
-
-    def kernel(self, node: ast.stmt) -> KernelText:
+    def kernel(self, node: ast.FunctionDef, declaration: ast.Call) -> KernelText:
         """The kernel that ``node`` defines, with all it needs."""
-        assert isinstance(node, ast.FunctionDef)
-        declaration = self._declaration(node)
-        assert declaration is not None
         parts = {k.arg: ast.unparse(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS}
         device = self._needed(self._used(node), {node.name})
         wanted = set[str]().union(
@@ -125,7 +119,8 @@ class _File:
             return {a.name for a in node.names} == {"harness"}
         return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "harness"
 
-    def _declaration(self, node: ast.FunctionDef) -> ast.Call | None:
+    def declaration(self, node: ast.FunctionDef) -> ast.Call | None:
+        """The decorator that declares ``node`` as a kernel."""
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and self._is_ours(decorator.func):
                 return decorator

@@ -172,11 +172,10 @@ def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
 
 def _within_grid(facts: Facts, blocks: dict[str, int], threads: int) -> dict[str, int]:
     """Scale blocks up where the launch grid would pass what the device takes."""
-
-    def overflows(prefix: str) -> bool:
-        return _grid_overflows(prefix, facts.size(prefix), blocks[prefix], threads)
-
-    return _doubled(facts, blocks, (p for p in blocks if not is_reduction(p)), overflows)
+    parallel = (p for p in blocks if not is_reduction(p))
+    return _doubled(
+        facts, blocks, parallel, lambda p: _grid_overflows(p, facts.size(p), blocks[p], threads)
+    )
 
 
 def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
@@ -242,8 +241,3 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     if facts.strips:
         return Config((*named, (STAGES, proposal.stages)), warps)
     return Config(named, warps, proposal.stages)
-
-
-def finish_all(facts: Facts, proposals: Iterable[Proposal], target: Target) -> tuple[Config, ...]:
-    """Every proposal finished, repeats removed, order kept."""
-    return tuple(dict.fromkeys(finish(facts, proposal, target) for proposal in proposals))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from harness.heuristics import cooperative, mixed, persistent, pointwise, reduction, scan
 from harness.heuristics.facts import Config, Facts, Family
 from harness.heuristics.learned import chosen, config_of, kind_of, trees
-from harness.heuristics.limits import Proposal, finish_all
+from harness.heuristics.limits import Proposal, finish
 from harness.target import Target
 
 RULES: dict[Family, Callable[[Facts, Target], list[Proposal]]] = {
@@ -36,7 +36,8 @@ def candidates(facts: Facts, target: Target) -> tuple[Config, ...]:
 
 def by_rules(facts: Facts, target: Target) -> tuple[Config, ...]:
     """The candidates of the family's rules."""
-    found = finish_all(facts, RULES[facts.family](facts, target), target)
+    proposals = RULES[facts.family](facts, target)
+    found = tuple(dict.fromkeys(finish(facts, proposal, target) for proposal in proposals))
     if facts.family is Family.SPREAD:
         return mixed.together(found, facts, target)
     return cooperative.shared(found, facts, target) if facts.family is Family.COOPERATIVE else found

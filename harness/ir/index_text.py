@@ -70,10 +70,8 @@ class IndexPrinter:
             return self._mul(expr)
         if expr.is_Pow and expr.exp.is_Integer and int(expr.exp) > 0:
             return "*".join([self._at(expr.base, _ATOM)] * int(expr.exp)), _PRODUCT
-        if isinstance(expr, FloorDiv):
-            return self._floor_div(*expr.args)
-        if isinstance(expr, Mod):
-            return self._mod(*expr.args)
+        if isinstance(expr, (FloorDiv, Mod)):
+            return self._divided(expr), _PRODUCT
         if isinstance(expr, (sympy.Min, sympy.Max)):
             return self._extreme(expr), _ATOM
         raise InvalidProgram(
@@ -106,22 +104,14 @@ class IndexPrinter:
             factors.insert(0, str(int(coefficient)))
         return "*".join(factors), _PRODUCT
 
-    def _plain(self, base: sympy.Expr, divisor: sympy.Expr) -> bool:
-        if self.language is Language.PYTHON:
-            return True
-        return self.simplifier.is_nonnegative(base) and self.simplifier.is_nonnegative(divisor)
-
-    def _floor_div(self, base: sympy.Expr, divisor: sympy.Expr) -> tuple[str, int]:
-        a, b = self._at(base, _ATOM), self._at(divisor, _ATOM)
-        if self._plain(base, divisor):
-            return f"{a} // {b}", _PRODUCT
-        return f"({a} - ({a} % {b} + {b}) % {b}) // {b}", _PRODUCT
-
-    def _mod(self, base: sympy.Expr, divisor: sympy.Expr) -> tuple[str, int]:
-        a, b = self._at(base, _ATOM), self._at(divisor, _ATOM)
-        if self._plain(base, divisor):
-            return f"{a} % {b}", _PRODUCT
-        return f"({a} % {b} + {b}) % {b}", _PRODUCT
+    def _divided(self, expr: sympy.Expr) -> str:
+        a, b = (self._at(arg, _ATOM) for arg in expr.args)
+        python = self.language is Language.PYTHON
+        plain = python or all(map(self.simplifier.is_nonnegative, expr.args))
+        rest = f"{a} % {b}" if plain else f"({a} % {b} + {b}) % {b}"
+        if isinstance(expr, Mod):
+            return rest
+        return f"{a} // {b}" if plain else f"({a} - {rest}) // {b}"
 
     def _extreme(self, expr: sympy.Expr) -> str:
         largest = isinstance(expr, sympy.Max)

@@ -72,11 +72,6 @@ def stated(text: str, name: str) -> Any:
         return None
 
 
-def unhashed(text: str) -> str:
-    """The module ``text`` without what it states of its code: it may have been edited since."""
-    return re.sub(r"^CODE_HASH = .*\n", "", text, flags=re.MULTILINE)
-
-
 def candidates(text: str) -> str:
     """The configurations that the module ``text`` offers a tuner, as text."""
     start = text.find("\nCONFIGS = [")

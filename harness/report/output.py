@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -141,18 +141,9 @@ _UNESCAPED = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def json_text(document: Any) -> str:
     """``document`` as JSON; not-a-number becomes null."""
-    text = json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False)
+    finite = json.loads(json.dumps(document, default=dict), parse_constant=lambda _: None)
+    text = json.dumps(finite, indent=2, ensure_ascii=False)
     return _UNESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
 
 
 class Watch(enum.Enum):

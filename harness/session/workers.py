@@ -139,7 +139,6 @@ class Worker:
 
 def _names(client: Any) -> list[str]:
     """The workers that the scheduler has, by name."""
-
     found: list[str] = client.run_on_scheduler(
         lambda dask_scheduler: [str(state.name) for state in dask_scheduler.workers.values()]
     )

@@ -114,7 +114,13 @@ class _Night:
                 where = (results, machine, plan.run.target, self.ask.baseline)
                 base, note = nights.find_baseline(*where)
                 self.notes += [note] if note else []
-                _require_modules(base)
+                if base.graphs and not any(kernel.module for kernel in base.kernels):
+                    raise UsageError(
+                        "the baseline has no modules: nothing can be compared with it",
+                        where=base.id,
+                        expected="a run of harness run or harness nightly",
+                        remedy="accept another run: harness accept RUN --why …",
+                    )
                 with self._phase("generate"):
                     run, made = self._generated(plan)
                 base = self._asked(base, run)
@@ -417,16 +423,6 @@ class _Night:
         elif night.run and not night.baseline:
             self.say("the tree differs from its commit: tonight's run is no baseline")
         return night
-
-
-def _require_modules(base: Run) -> None:
-    if base.graphs and not any(kernel.module for kernel in base.kernels):
-        raise UsageError(
-            "the baseline has no modules: nothing can be compared with it",
-            where=base.id,
-            expected="a run of harness run or harness nightly",
-            remedy="accept another run: harness accept RUN --why …",
-        )
 
 
 def _part(made: MadeEntry, configs: dict[str, Any]) -> MadeEntry:

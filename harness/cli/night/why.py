@@ -15,6 +15,7 @@ import typer
 from harness.cli.arguments import TargetName
 from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
 from harness.errors import HarnessError, UnknownName, UsageError
+from harness.files import write_atomically
 from harness.history import lookup, store
 from harness.options import Options, project_root
 from harness.records import names
@@ -328,8 +329,6 @@ class _Bench:
 
 def _written(folder: Path, found: Bisected) -> list[str]:
     """The modules on both sides of the answer as files; their paths. Raises ``RecordError``."""
-    from harness.files import write_atomically
-
     paths = []
     for side, subject, kernels in (
         ("good", found.last_good, found.good),

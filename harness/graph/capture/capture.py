@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, count, repeat
 from typing import Any, Literal
 
 import torch
@@ -163,7 +166,7 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
         state = {n: t for (n, _, _), t in zip(held, tensors[: len(held)], strict=True)}
         return exported.run(state, full)
 
-    names = _unique(_identifier(name) for name, _, _ in rows)
+    names = list(map(_numbered(), (_identifier(name) for name, _, _ in rows)))
     return _Flat(
         function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
     )
@@ -196,11 +199,8 @@ def _leaves(example: Example) -> list[tuple[str, Any, str]]:
     called = function.forward if isinstance(function, torch.nn.Module) else function
     positional = list(inspect.signature(called).parameters)
     rows: list[tuple[str, Any, str]] = []
-    labelled = [
-        (positional[k] if k < len(positional) else f"arg_{k}", v)
-        for k, v in enumerate(example.args)
-    ]
-    for label, value in [*labelled, *example.kwargs.items()]:
+    labels = chain(positional, (f"arg_{k}" for k in count(len(positional))))
+    for label, value in [*zip(labels, example.args, strict=False), *example.kwargs.items()]:
         for path, leaf in pytree.tree_flatten_with_path(value)[0]:
             words = [str(getattr(key, "key", getattr(key, "idx", ""))) for key in path]
             rows.append(("_".join([label, *words]), leaf, _ROLES.get(label, "data")))
@@ -218,24 +218,16 @@ def _identifier(text: str) -> str:
 _RESERVED = frozenset({"def", "return", "lambda", "class", "is", "in", "not", "from", "none"})
 
 
-def _unique(names: Iterator[str] | Sequence[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        count = seen.get(name, 0)
-        seen[name] = count + 1
-        result.append(name if not count else f"{name}_{count}")
-    return result
+def _numbered() -> Callable[[str], str]:
+    """A function that gives every further use of a name the next number."""
+    numbers: dict[str, Iterator[int]] = defaultdict(count)
+    return lambda name: f"{name}_{n}" if (n := next(numbers[name])) else name
 
 
 def _trace(
     flat: _Flat, base: str, facts: Sequence[tuple[str, str]], options: CaptureOptions
 ) -> list[Graph]:
-    training = options.mode == "training"
-
-    def rename(traced: aot.Traced) -> dict[str, str]:
-        return _names(flat, traced)
-
+    training, rename = options.mode == "training", partial(_names, flat)
     options.follow(f"tracing {base}")
     with flat.mode:
         traced = aot.trace(flat.function, flat.tensors, training, options.saved, rename)
@@ -263,16 +255,11 @@ def _names(flat: _Flat, traced: aot.Traced) -> dict[str, str]:
     for number, name in enumerate(traced.placeholders[len(flat.names) :]):
         table[name] = f"tangent_{number}" if number else "tangent"
     taken = set(table.values())
-    counts: dict[str, int] = {}
+    numbered = _numbered()
     for fx_name, operator in traced.joint_names:
-        while True:
-            count = counts.get(operator, 0)
-            counts[operator] = count + 1
-            name = f"{operator}_{count}" if count else operator
-            if name not in taken:
-                break
-        taken.add(name)
-        table[fx_name] = name
+        names = map(numbered, repeat(operator))
+        table[fx_name] = next(name for name in names if name not in taken)
+        taken.add(table[fx_name])
     return table
 
 

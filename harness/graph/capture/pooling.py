@@ -85,17 +85,14 @@ def _spread(x: Tensor, windows: Sequence[_Windows], filling: float) -> Tensor:
         dim = x.dim() - 1 - 2 * k
         count, longest = window.places.shape
         if x.shape[dim] == count * longest and window.inside is None:
-            x = _split(x, dim, count, longest)
+            x = torch.unflatten(x, dim, (count, longest))
             continue
-        x = _split(x.index_select(dim, window.places.reshape(-1)), dim, count, longest)
+        chosen = x.index_select(dim, window.places.reshape(-1))
+        x = torch.unflatten(chosen, dim, (count, longest))
         if window.inside is not None:
             inside = window.inside.view(count, longest, *[1] * (2 * k))
             x = torch.where(inside, x, filling)
     return x
-
-
-def _split(x: Tensor, dim: int, outer: int, inner: int) -> Tensor:
-    return x.reshape(*x.shape[:dim], outer, inner, *x.shape[dim + 1 :])
 
 
 def _are_known(*sizes: int) -> bool:

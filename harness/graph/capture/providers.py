@@ -92,8 +92,7 @@ def build(target: Target, training: bool) -> Example:
         "torchvision": _torchvision,
         "diffusers": _diffusers,
     }
-    builder = builders.get(target.provider, _python)
-    return builder(target, training)
+    return builders.get(target.provider, _python)(target, training)
 
 
 def library(name: str) -> ModuleType:

@@ -48,11 +48,6 @@ def profile(value: ir.Value) -> Profile:
     return Profile(tuple(loads), ops, short, long)
 
 
-def oversized(found: Profile) -> bool:
-    """Whether a nest of this value is as large as it should get."""
-    return len(found.loads) > MOST_LOADS or found.ops > MOST_OPS
-
-
 def few(found: Profile, numel: int) -> bool:
     """Whether a kernel of its own costs more than computing so few elements again."""
     return numel <= FEW_ELEMENTS and found.ops <= FEW_OPS and not (found.short or found.long)

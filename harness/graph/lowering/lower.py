@@ -10,7 +10,7 @@ import sympy
 
 from harness.graph.bounds import index_bounds
 from harness.graph.lowering.context import Context
-from harness.graph.lowering.cost import Demand, few, oversized, profile, worth_storing
+from harness.graph.lowering.cost import MOST_LOADS, MOST_OPS, Demand, few, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
@@ -325,7 +325,8 @@ class Lowering:
             return False
         demand = self.uses.demand[name]
         found = profile(tensor.value)
-        if oversized(found) or (found.loads and found.ops and name in self.uses.reread):
+        oversized = len(found.loads) > MOST_LOADS or found.ops > MOST_OPS
+        if oversized or (found.loads and found.ops and name in self.uses.reread):
             return True
         own = size_hint(kind.numel)
         if demand.users > 1 and own > 1 and any(m.value == name for m in self.graph.mutations):

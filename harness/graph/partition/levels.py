@@ -16,7 +16,7 @@ from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
 from harness.graph.passes.cleanup import RANDOM_NAMES, kept_names
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
-from harness.ir.reach import joined, reached
+from harness.ir.reach import grouped, joined, reached
 
 _NOT_CHEAP = frozenset(
     (
@@ -160,10 +160,9 @@ def sink(layout: Layout, homes: Mapping[str, frozenset[str]] | None = None) -> N
     """Raise the levels of nodes in ``layout`` that are better computed later. ``homes``
     (``Decisions.regions``: the nodes that share a region with a node) replaces the comparison of
     bytes for the nodes that it knows."""
-    by_level: dict[int, list[str]] = {}
-    for node in layout.graph.nodes:
-        if layout.kind[node.name] is Kind.FUSIBLE:
-            by_level.setdefault(layout.level[node.name], []).append(node.name)
+    names = (node.name for node in layout.graph.nodes)
+    fusible = (name for name in names if layout.kind[name] is Kind.FUSIBLE)
+    by_level = grouped(fusible, layout.level.__getitem__)
     kept = kept_names(layout.graph)
     for level in sorted(by_level, reverse=True):
         targets = _targets(layout, by_level[level], kept)

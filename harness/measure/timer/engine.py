@@ -3,11 +3,9 @@ copies of a kernel's arguments, so that each of many launches can have its own."
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +14,7 @@ import torch
 from harness.errors import HarnessError, reason
 from harness.records.timing import Launch
 from harness.runtime.device import current_target, require
-from harness.runtime.launch.host import forget_recording
+from harness.runtime.launch.host import collector_paused, forget_recording
 from harness.runtime.tune.saved import storages
 
 _ALIGNED = 512
@@ -260,7 +258,8 @@ def _recorded(enqueue: Launch, device: torch.device) -> Launch:
     pool = cuda.graph_pool_handle()
     torch.cuda.synchronize(device)
     try:
-        with torch.cuda.stream(side), _nothing_collected():
+        # A kernel that the collector finds is unloaded, which ends a recording, whoever left it.
+        with torch.cuda.stream(side), collector_paused():
             # Other threads of this process may go on using the device meanwhile.
             graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
@@ -276,16 +275,3 @@ def _recorded(enqueue: Launch, device: torch.device) -> Launch:
             remedy="take copies to the host and synchronisation out of what is timed",
         ) from error
     return _Replay(graph, (enqueue, kept))
-
-
-@contextlib.contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Without Python's collector, which runs whenever enough was made (by a thousand launches of
-    eager mode, say): unloading a kernel that it finds ends a recording, whoever left it behind."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

@@ -235,11 +235,6 @@ class Site:
         return {(kernel.graph, of(kernel)): kernel for of in names for kernel in self.kernels}
 
     @cached_property
-    def names(self) -> dict[str, NightCommit]:
-        """Commits by their full name."""
-        return {commit.sha: commit for commit in self.commits}
-
-    @cached_property
     def places(self) -> dict[str, int]:
         """Positions of commits by their full name."""
         return {commit.sha: place for place, commit in enumerate(self.commits)}
@@ -247,7 +242,8 @@ class Site:
     def commit(self, name: str) -> NightCommit:
         """The commit of that name (or its first digits), with what is known of it."""
         begun = (one for one in self.commits if len(name) >= _DIGITS and one.sha.startswith(name))
-        return self.names.get(name) or next(begun, NightCommit(name))
+        known = self.places.get(name)
+        return next(begun, NightCommit(name)) if known is None else self.commits[known]
 
     def is_newest(self, change: Change) -> bool:
         """Whether a change is of the newest commit."""
@@ -307,10 +303,8 @@ def kernels_of(
         for label, key, record in zip(labels, keys, graph.kernels, strict=True):
             # Its file's name stays while the kernel computes the same nodes.
             digest = hashlib.sha256(f"{graph.name}\n{key}".encode()).hexdigest()[:8]
-            page, at = (
-                f"{slug(graph.name)[:40]}.{slug(label)[:40]}.{digest}.html",
-                (graph.name, key),
-            )
+            page = f"{slug(graph.name)[:40]}.{slug(label)[:40]}.{digest}.html"
+            at = graph.name, key
             history = lines.get(at, Line()), exact.get(at, ()), earlier.get(at, ())
             found.append(Kernel(page, graph.name, key, label, record, run, *history))
     return tuple(sorted(found, key=lambda kernel: -(kernel.total_us or 0.0)))

@@ -10,6 +10,7 @@ Installed only in worker processes, which do nothing but interpret.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -260,14 +261,6 @@ def install() -> None:
     for name in [n for n in dir(libdevice) if callable(getattr(libdevice, n))]:
         original = getattr(declared, name, None)
         if original is not None:
-            called = _with_semantic(original, interpreter.interpreter_semantic)
+            called = functools.partial(original, _semantic=interpreter.interpreter_semantic)
             setattr(libdevice, name, called)
             setattr(declared, name, called)
-
-
-def _with_semantic(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]:
-    def called(*args: Any, **kwargs: Any) -> Any:
-        kwargs.setdefault("_semantic", semantic)
-        return function(*args, **kwargs)
-
-    return called

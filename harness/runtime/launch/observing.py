@@ -209,14 +209,12 @@ class GraphBandwidth:
 
         def launch(stream: int, *args: Any) -> None:
             self._counts[selected.text] += 1
+            selected.kernel(stream, *args)  # which compiles the first time, and may tune
             # While a CUDA graph is recorded nothing can be timed.
             recording = torch.cuda.is_current_stream_capturing()
             if selected.text not in self.log.rows and not recording:
-                selected.kernel(stream, *args)  # which compiles, and may tune
                 self.log.measure(selected, stream, args)
                 self._new = True
-                return
-            selected.kernel(stream, *args)
 
         return launch
 

@@ -18,7 +18,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
-from harness.runtime.tune.race import EventSampler, Race, failure, sampler_of
+from harness.runtime.tune.race import EventSampler, Race, failure
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.search import Search
 from harness.runtime.tune.space import Space, is_given, scaled
@@ -103,8 +103,8 @@ def tune(
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
-    asked = settings or Settings()
-    return _Tuning(loaded, args, sampler_of(timer), prepare, asked).run()
+    sampler = timer if hasattr(timer, "rounds") else EventSampler(timer.flush)
+    return _Tuning(loaded, args, sampler, prepare, settings or Settings()).run()
 
 
 @dataclass(eq=False, slots=True)
@@ -150,8 +150,8 @@ class _Tuning:
         saved = Saved.of([args[i] for i in loaded.outputs], self.settings.room)
         guard = None
         if self.settings.debug:
-            names = list(loaded.signature)
-            guard = WriteGuard.of(args, names, loaded.outputs, self.settings.room)
+            before = Saved.of(args, self.settings.room)
+            guard = WriteGuard(args, list(loaded.signature), loaded.outputs, before)
         # A user's own list is tried as it is, spilling or not.
         limit = None if loaded.category in ("usr", "user") else spill_limit(self.prepare.target)
         return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)

@@ -71,11 +71,6 @@ class EventSampler:
         return {n: [float(b.elapsed_time(e)) for b, e in pairs[n]] for n in names}
 
 
-def sampler_of(timer: Any) -> EventSampler:
-    """``timer`` if it takes rounds itself; else device events, the cache emptied by ``flush``."""
-    return timer if hasattr(timer, "rounds") else EventSampler(timer.flush)
-
-
 _STAGES = (5, 5, 10, 20)
 """Rounds of a batch, stage by stage: 40 samples for what stays to the end."""
 _FINAL_STAGES = (20, 20)

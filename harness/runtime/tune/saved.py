@@ -104,13 +104,6 @@ class WriteGuard:
     outputs: tuple[int, ...]
     saved: Saved
 
-    @classmethod
-    def of(
-        cls, args: Sequence[Any], names: Sequence[str], outputs: Sequence[int], room: Room
-    ) -> WriteGuard:
-        """A guard over ``args`` as they are now."""
-        return cls(args, names, tuple(outputs), Saved.of(args, room))
-
     def verify(self, where: str) -> None:
         """Raises ``CheckFailed`` if anything but the elements of the outputs has changed since
         the guard was made; everything is restored either way."""

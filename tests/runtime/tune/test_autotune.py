@@ -267,7 +267,7 @@ def test_a_stray_write_is_caught_in_debug_mode(loaded: modules.LoadedModule) -> 
 def test_a_write_beside_the_output_in_its_own_storage_is_caught() -> None:
     base = torch.zeros(100)
     out = base[10:50:2]
-    guard = WriteGuard.of([out], ["out_ptr0"], (0,), lambda _: 1 << 30)
+    guard = WriteGuard([out], ["out_ptr0"], (0,), Saved.of([out], lambda _: 1 << 30))
     out.fill_(1)
     guard.verify("k")
     assert float(base.sum()) == 0

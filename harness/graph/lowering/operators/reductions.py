@@ -39,11 +39,6 @@ class Operand:
         """Number of elements reduced into one."""
         return sympy.Mul(*self.rsizes)
 
-    @property
-    def trivial(self) -> bool:
-        """Whether exactly one element is reduced, so that there is no loop."""
-        return all(is_one(n) for n in self.rsizes)
-
     def map(self, function: Callable[[Value], Value]) -> Operand:
         """The same reduction of changed elements."""
         return Operand(self.call, function(self.value), self.rsizes)
@@ -54,7 +49,7 @@ class Operand:
 
     def reduce(self, kind: ReduceKind, dtype: DType, component: int = 0) -> Value:
         """One component of the reduction."""
-        if self.trivial:
+        if all(map(is_one, self.rsizes)):  # one element: there is no loop
             return self._single(kind, component)
         builder, found = self.call.context.builder, None
         if kind is ReduceKind.SUM and self.call.node.name in self.call.context.crossed():
