@@ -242,7 +242,10 @@ def compile_joint(
             plain_effects(graph)
             if whole:
                 relaid(graph)
-            return compile_part(graph, graph_inputs)
+            views = views_of_inputs(graph) if whole else None
+            run = compile_part(graph, graph_inputs)
+            wrapped = functools.partial(tangents.viewed, run, views) if views else None
+            return tangents.boxed(wrapped) if wrapped else run
 
         return compiled_part
 

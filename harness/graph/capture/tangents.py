@@ -247,6 +247,14 @@ def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     return run
 
 
+def viewed(
+    run: Callable[[list[Any]], Sequence[Any]], views: Callable[..., Sequence[Any]], args: list[Any]
+) -> list[Any]:
+    """``run(args)``, with what ``views`` makes of the arguments in the place of its results."""
+    known = views(*args)
+    return [v if v is not None else one for v, one in zip(known, run(args), strict=True)]
+
+
 def fixed(joint: fx.GraphModule) -> bool:
     """Whether the sizes of all gradients are known."""
     kinds = [n.meta["val"] for n in joint.graph.nodes if "tangents" in str(n.target)]
