@@ -403,8 +403,7 @@ def normalise(gm: fx.GraphModule) -> None:
     for node in list(gm.graph.nodes):
         spell_conversions(node)
         if node.target is _aten.sum.dim_IntList and not node.args[1]:
-            rank = node.args[0].meta["val"].dim()
-            node.args = (node.args[0], list(range(rank)), *node.args[2:])
+            node.args = (node.args[0], list(range(node.args[0].meta["val"].dim())), *node.args[2:])
         elif node.target is _aten.eq.Scalar and node.args[1] in (math.inf, -math.inf):
             x = node.args[0]  # of 16 bits, widened: the infinity may be one that these make
             if x.target is _aten._to_copy.default and x.args[0].meta["val"].itemsize == 2:

@@ -186,8 +186,7 @@ def _extreme(
     keys, values = _key(x, least), _key(src, least)
     if not include_self:
         keys = _aten.scatter.value(keys, dim, index, torch.iinfo(keys.dtype).min)
-    found = _aten.scatter_reduce.two(keys, dim, index, values, "amax")
-    return _of_key(found, x.dtype, least)
+    return _of_key(_aten.scatter_reduce.two(keys, dim, index, values, "amax"), x.dtype, least)
 
 
 def _key(x: Tensor, reverse: bool) -> Tensor:
@@ -226,8 +225,7 @@ def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
         return NotImplemented
     wide = src.float() if src.is_floating_point() and src.dtype.itemsize < 4 else src
     place = torch.arange(x.shape[dim], device=x.device).view([-1, *[1] * (x.dim() - dim)])
-    hits = index.unsqueeze(dim) == place
-    product = torch.where(hits, wide.unsqueeze(dim), 1).prod(dim + 1)
+    product = torch.where(index.unsqueeze(dim) == place, wide.unsqueeze(dim), 1).prod(dim + 1)
     # and says which places are met, with the check that none is out of range
     none = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
     met = _aten.scatter.value(none, dim, index, 1) != 0

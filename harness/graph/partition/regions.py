@@ -132,8 +132,7 @@ def partition(
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))
     anchored = [n for n in layout.order if n in wanted and layout.kind[n] is Kind.FREE]
-    units = connect(layout, anchored)
-    plan = _Plan(layout, units, host)
+    plan = _Plan(layout, connect(layout, anchored), host)
     _place_mutations(plan)
     return Partition(cleaned, tuple(_steps(plan)))
 
