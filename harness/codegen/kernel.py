@@ -309,8 +309,7 @@ class _Kernel:
             elif store.buffer not in self.plan.internal:
                 body.store(store, [t.prefix for t in self.plan.tiles])
                 self._in_memory.add(store.buffer)
-        used = frozenset(body.used)
-        self._write_loop(body, loop, used)
+        self._write_loop(body, loop, frozenset(body.used))
         body.used |= before
         body.loop = None
         reducer.finish()
