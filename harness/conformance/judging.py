@@ -308,8 +308,8 @@ class _Moved(_Repeat):
 
 def _draws(func: Any) -> bool:
     """Whether an operator draws random numbers."""
-    tagged = torch.Tag.nondeterministic_seeded in func.tags
-    return tagged and "attention" not in func._schema.name
+    seeded = torch.Tag.nondeterministic_seeded in func.tags
+    return seeded and "attention" not in func._schema.name
 
 
 def _is_written(func: Any, args: Any, made: Tensor) -> bool:
@@ -433,8 +433,7 @@ def _found_among(value: Tensor, given: Any) -> Tensor:
     """Where a number is one of the operands', but for its sign."""
     floats = [leaf.to(value.device).double() for leaf in _leaves(given) if _is_float(leaf)]
     known = [value.new_empty(0).double(), *(leaf.abs().flatten() for leaf in floats)]
-    found = torch.isin(value.abs(), torch.cat(known))
-    return found & torch.isfinite(value)
+    return torch.isin(value.abs(), torch.cat(known)) & torch.isfinite(value)
 
 
 def _real(value: Any) -> Any:

@@ -218,8 +218,7 @@ class Session:
         configs = {k.module: config_from_dict(k.config) for k in progress.kernels if k.config}
         for position, one in enumerate(compiled.regions, start=1):
             rows = peers.compare(one, configs)
-            regions = (*progress.record.regions, *rows)
-            progress.record = replace(progress.record, regions=regions)
+            progress.record = replace(progress.record, regions=(*progress.record.regions, *rows))
             yield model.RegionDone(name, rows, position, total)
             yield from self._arrived(wait=False)
 
