@@ -285,8 +285,7 @@ def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
 def _no_dropout(config: Any, asked: Mapping[str, Any]) -> None:
     """Nothing is dropped but at the rates that are ``asked`` for."""
     for key, value in config.to_dict().items():
-        is_rate = "drop" in key or key.endswith("pdrop")
-        if is_rate and isinstance(value, float) and key not in asked:
+        if "drop" in key and isinstance(value, float) and key not in asked:
             setattr(config, key, 0.0)
 
 
