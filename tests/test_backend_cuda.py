@@ -289,5 +289,6 @@ def test_what_only_kernels_of_a_cpu_keep(compiler: Compiler) -> None:
     args = images, torch.zeros(8, 0, 2, device="cuda"), torch.randn(8, 2, 7, device="cuda")
     for ours, eager in zip(torch.compile(f, backend=compiler)(*args), f(*args), strict=True):
         assert torch.equal(ours, eager)
-        assert ours.shape == eager.shape and ours.stride() == eager.stride()
+        steps = zip(eager.shape, ours.stride(), eager.stride(), strict=True)
+        assert ours.shape == eager.shape and all(a == b for n, a, b in steps if n != 1)
         assert (ours.data_ptr() == args[2].data_ptr()) == (eager.data_ptr() == args[2].data_ptr())

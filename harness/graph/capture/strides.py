@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
-from torch._prims_common import suggest_memory_format
+from torch._prims_common import make_contiguous_strides_for, suggest_memory_format
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.fx.experimental.symbolic_shapes import (
     free_symbols,
@@ -105,7 +105,7 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
     return torch.utils._pytree.tree_map_only(
-        Tensor, lambda t: laid_out(t, _packed(t.shape, range(t.dim()))), made
+        Tensor, lambda t: laid_out(t, make_contiguous_strides_for(t.shape)), made
     )
 
 
