@@ -386,10 +386,10 @@ def _in_steps(func: Any, args: Any, kwargs: Any) -> Any:
     """An elementwise operator of several operations, each of them rounded: a kernel may do them in
     one (``addcmul``). None of an operator that is one itself."""
     packet = getattr(torch.ops.aten, func._overloadpacket.__name__.removesuffix("_"), None)
-    rule = decomposition_table.get(getattr(packet, func._overloadname, None))
-    if rule is None or torch.Tag.pointwise not in func.tags or _draws(func):
-        return None
-    return rule(*args, **kwargs)
+    functional: Any = getattr(packet, func._overloadname, None)
+    rule = decomposition_table.get(functional)
+    fits = torch.Tag.pointwise in func.tags and not _draws(func)
+    return rule(*args, **kwargs) if rule and fits else None
 
 
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) -> None:
