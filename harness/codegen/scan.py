@@ -166,8 +166,7 @@ class Scanner:
             return (self.body.line(scope, text),)
         own = self._lines(scope, how.across(blocks, 0), len(blocks))
         width = f"{own[0]}.shape[0]"
-        end = f"tl.arange(0, {width}) == {width} - 1"
-        return tuple(self._last(scope, own, how.parts, end))
+        return tuple(self._last(scope, own, how.parts, f"tl.arange(0, {width}) == {width} - 1"))
 
     def _lines(self, scope: Scope, text: str, count: int) -> tuple[str, ...]:
         names = tuple(self.body.names.fresh() for _ in range(count))

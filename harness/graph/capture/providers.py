@@ -299,8 +299,7 @@ def _model_inputs(
     inputs: dict[str, torch.Tensor] = {}
     if main == "pixel_values":
         frames = [config.num_frames] if hasattr(config, "num_frames") else []
-        channels = getattr(config, "num_channels", 3)
-        inputs[main] = torch.randn(batch, *frames, channels, image, image)
+        inputs[main] = torch.randn(batch, *frames, getattr(config, "num_channels", 3), image, image)
     elif main == "pixel_values_videos":
         count = getattr(config, "num_frames", 0) or getattr(config, "frames_per_clip", 8)
         inputs[main] = torch.randn(batch, count, 3, image, image)

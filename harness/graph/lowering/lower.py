@@ -465,5 +465,4 @@ class Lowering:
                 f"shape {buffer.shape}",
             )
         cast = self.context.scalar.cast(tensor.value, buffer.dtype)
-        changed = Tensor(buffer.shape, buffer.dtype, cast)
-        self.maker.fill(buffer, changed, origins)
+        self.maker.fill(buffer, Tensor(buffer.shape, buffer.dtype, cast), origins)

@@ -102,8 +102,7 @@ def region_graph(
     kinds = {read: kind for read, kind in types.items() if isinstance(kind, TensorType)}
     made = tuple(inputs.get(read) or Input(renamed.get(read, read), kinds[read]) for read in reads)
     outputs = tuple(member for member in unit.members if member in needed)
-    graph = Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts)
-    return with_bounds(graph)
+    return with_bounds(Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts))
 
 
 NO_LOWERING = "no lowering"

@@ -70,8 +70,7 @@ def _bias_behind(gm: fx.GraphModule, node: fx.Node) -> None:
     users = list(node.users)
     node.update_arg(2, None)
     with gm.graph.inserting_after(node):
-        shape = [-1, *[1] * (result.dim() - 2)]
-        wide = called(gm.graph, node, _aten.view.default, bias, shape)
+        wide = called(gm.graph, node, _aten.view.default, bias, [-1, *[1] * (result.dim() - 2)])
     with gm.graph.inserting_after(wide):
         added = called(gm.graph, node, _aten.add.Tensor, node, wide)
     for user in users:
