@@ -186,8 +186,7 @@ def _extreme(
     keys, values = _key(x, least), _key(src, least)
     if not include_self:
         keys = _aten.scatter.value(keys, dim, index, torch.iinfo(keys.dtype).min)
-    found = _aten.scatter_reduce.two(keys, dim, index, values, "amax")
-    return _of_key(found, x.dtype, least)
+    return _of_key(_aten.scatter_reduce.two(keys, dim, index, values, "amax"), x.dtype, least)
 
 
 def _key(x: Tensor, reverse: bool) -> Tensor:
@@ -226,8 +225,7 @@ def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
         return NotImplemented
     wide = src.float() if src.is_floating_point() and src.dtype.itemsize < 4 else src
     place = torch.arange(x.shape[dim], device=x.device).view([-1, *[1] * (x.dim() - dim)])
-    hits = index.unsqueeze(dim) == place
-    product = torch.where(hits, wide.unsqueeze(dim), 1).prod(dim + 1)
+    product = torch.where(index.unsqueeze(dim) == place, wide.unsqueeze(dim), 1).prod(dim + 1)
     # and says which places are met, with the check that none is out of range
     none = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
     met = _aten.scatter.value(none, dim, index, 1) != 0
@@ -235,8 +233,8 @@ def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
 
 
 def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
-    """Outputs of ``gm`` that are views of what an input becomes, as views of that input (None for
-    the others), if the strides are other ones: a function of the arguments of ``gm``, or None.
+    """A function of the arguments of ``gm``: its outputs that are views of what an input becomes
+    and differ in strides from such views of the input, as these, and None for others.
     AOTAutograd makes such outputs again from the input, by their strides where sizes are symbols,
     and an operator in place (``cumsum_``) keeps strides that its functional form does not."""
     copies = gm.graph.find_nodes(op="call_function", target=_aten.copy_.default)
@@ -272,8 +270,6 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
         pairs = zip(output.meta["val"].stride(), found.meta["val"].stride(), strict=True)
         return None if all(statically_known_true(a == b) for a, b in pairs) else found
 
-    if not written:
-        return None
     for placeholder in gm.graph.find_nodes(op="placeholder"):
         again(placeholder)
     outputs: Any = gm.graph.output_node().args[0]

@@ -248,11 +248,17 @@ def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 
 def viewed(
-    run: Callable[[list[Any]], Sequence[Any]], views: Callable[..., Sequence[Any]], args: list[Any]
-) -> list[Any]:
-    """``run(args)``, with what ``views`` makes of the arguments in the place of its results."""
-    known = views(*args)
-    return [v if v is not None else one for v, one in zip(known, run(args), strict=True)]
+    views: Callable[..., Sequence[Any]] | None, run: Callable[[list[Any]], Any]
+) -> Callable[[list[Any]], Any]:
+    """``run``, with what ``views`` makes of the arguments in the place of its results."""
+    if views is None:
+        return run
+
+    def call(args: list[Any]) -> list[Any]:
+        known = views(*args)
+        return [v if v is not None else one for v, one in zip(known, run(args), strict=True)]
+
+    return boxed(call)
 
 
 def fixed(joint: fx.GraphModule) -> bool:
