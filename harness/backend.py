@@ -179,8 +179,7 @@ class Devices:
         """A cache folder that can be written."""
         if self._folder is None:
             options = settings.current()
-            wanted = self.cache or options.kept_cache
-            self._folder, note = self._stack.enter_context(usable(wanted))
+            self._folder, note = self._stack.enter_context(usable(self.cache or options.kept_cache))
             if note:
                 warnings.warn(note, stacklevel=2)
         return self._folder
@@ -193,8 +192,7 @@ class Devices:
         finished = None
         if options.bandwidth is not None:
             if self._bandwidth is None:
-                pattern = re.compile(options.bandwidth)
-                self._bandwidth = Bandwidth(pattern, options.bandwidth_file)
+                self._bandwidth = Bandwidth(re.compile(options.bandwidth), options.bandwidth_file)
             timed = self._bandwidth.graph(graph)
             watch, finished = timed.watch, timed.finished
         if options.trace:

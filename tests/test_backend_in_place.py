@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from harness.backend import Compiler
+from harness.conformance.compare import differences
 from harness.errors import FallbackWarning
 
 Function = Callable[[torch.Tensor], torch.Tensor]
@@ -166,3 +167,36 @@ def test_pieces_of_nothing_that_changed_are_views(compiler: Compiler) -> None:
         return x.split(2, -2)[0]
 
     assert torch.compile(function, backend=compiler)(torch.ones(0, 2)).shape == (0, 2)
+
+
+def sliced(x: torch.Tensor) -> torch.Tensor:
+    x.cumsum_(0)
+    return x[1 : x.shape[0] - 1]
+
+
+def narrowed(x: torch.Tensor) -> torch.Tensor:
+    x.index_copy_(-1, torch.tensor([0]), x.narrow(-1, -1, 1) * 2)
+    return x.narrow(0, 1, x.shape[0] // 2)
+
+
+def of_windows(x: torch.Tensor) -> torch.Tensor:
+    x.cumsum_(0)
+    windows = x.unfold(0, 2, 2)
+    windows.mul_(2)
+    return windows
+
+
+def parts_and_one_more(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    x.cumsum_(0)
+    return x[: x.shape[0] // 2], x.transpose(0, 2)[1 : x.shape[0] - 1], x.sum(), x[0]
+
+
+@pytest.mark.parametrize("function", [sliced, narrowed, of_windows, parts_and_one_more])
+def test_views_of_unknown_sizes_are_of_the_input_that_changed(
+    compiler: Compiler, function: Callable[..., object]
+) -> None:
+    """AOTAutograd makes them again by strides, of the functional form, where a size is a symbol:
+    other elements with ``aot_eager`` and Inductor, too."""
+    for n in (8, 6):
+        x = torch.arange(n**3).reshape(n, n, n).transpose(0, -1)
+        assert differences(function, [x], compiler, dynamic=True) == []

@@ -129,8 +129,7 @@ def _tell(answer: Answer, found: Comparison, everything: bool, sort: str) -> int
     from harness.report.comparison import Sort, View, chosen, comparison_report
 
     kept = chosen(found, answer.only)
-    view = View(len(found.rows), everything, Sort(sort))
-    answer.tell(comparison_report(kept, view))
+    answer.tell(comparison_report(kept, View(len(found.rows), everything, Sort(sort))))
     if kept.regressed:
         return REGRESSED
     if kept.broken:

@@ -129,8 +129,7 @@ def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None)
         output.note(f"not generated: {failure}")
     if table is not None:
         _save_table(table, found, {m.name: m.text for m in modules})
-    status = "timed" if session.timed else "static"
-    _show(answer, graph, found, session.target, status, earlier)
+    _show(answer, graph, found, session.target, "timed" if session.timed else "static", earlier)
     failed = session.failures or any(t.reason for t in found)
     return INTERRUPTED if interrupted else FAILED if failed else FINE
 

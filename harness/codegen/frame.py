@@ -291,7 +291,4 @@ def _size(numel: sympy.Expr) -> Size:
 
 def tile_of(tiles: Sequence[Tile], var: sympy.Symbol) -> str | None:
     """The prefix of the tile that has ``var`` as an entry."""
-    for tile in tiles:
-        if any(e.var == var for e in tile.entries):
-            return tile.prefix
-    return None
+    return next((t.prefix for t in tiles if any(e.var == var for e in t.entries)), None)

@@ -138,7 +138,9 @@ class _Kernel:
         nodes = {b.name: b.node for b in self.plan.buffers}
         labels = {id(s.value): nodes[s.buffer] for s in self.plan.stores}
         dtypes = {b.name: b.dtype for b in self.plan.buffers}
-        body = Body(self.frame, self._pointers(), dtypes, nodes, labels)
+        tensors = (a for a in self.plan.arguments if a.kind is not ArgumentKind.SIZE)
+        pointers = {buffer: a.name for a in tensors for buffer in a.buffers}
+        body = Body(self.frame, pointers, dtypes, nodes, labels)
         body.along = Scanner(body, self.functions)
         if self._looped:  # in a block it takes registers: softmax of 16384 columns 135 -> 138 us
             body.short = short_exponentials(self.plan.stores, dtypes)
@@ -187,13 +189,6 @@ class _Kernel:
     def _looped(self) -> bool:
         alone = not self.plan.persistent and not isinstance(self.plan.workspace, Workspace)
         return alone and any(t.is_reduction for t in self.plan.tiles)
-
-    def _pointers(self) -> dict[str, str]:
-        table: dict[str, str] = {}
-        for argument in self.plan.arguments:
-            if argument.kind is not ArgumentKind.SIZE:
-                table.update(dict.fromkeys(argument.buffers, argument.name))
-        return table
 
     def _head(self, body: Body) -> list[str]:
         used = frozenset(body.used)
@@ -309,8 +304,7 @@ class _Kernel:
             elif store.buffer not in self.plan.internal:
                 body.store(store, [t.prefix for t in self.plan.tiles])
                 self._in_memory.add(store.buffer)
-        used = frozenset(body.used)
-        self._write_loop(body, loop, used)
+        self._write_loop(body, loop, frozenset(body.used))
         body.used |= before
         body.loop = None
         reducer.finish()

@@ -117,8 +117,7 @@ class LookBack:
         group = self._line(f"r0_block // {WINDOW} - 1")
         there = self._line(f"{group} >= 0")
         self._wait(f"{flags} + {group}", "0", there)
-        before = self._words(flags, size, group, there)
-        return self._lines(self.join(before, within))
+        return self._lines(self.join(self._words(flags, size, group, there), within))
 
     def _words(self, flags: int, size: int, at: str, there: str) -> list[str]:
         """Names for the components that lie ``at`` their places where ``there`` holds."""

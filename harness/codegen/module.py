@@ -128,10 +128,8 @@ def signature_of(plan: KernelPlan) -> dict[str, str]:
 
 def reduced_elements(plan: KernelPlan) -> int:
     """Elements that one element of an output sums up."""
-    for tile in plan.tiles:
-        if tile.is_reduction and tile.numel.is_Integer:
-            return int(tile.numel)
-    return 1
+    reduced = (int(t.numel) for t in plan.tiles if t.is_reduction and t.numel.is_Integer)
+    return next(reduced, 1)
 
 
 def dict_text(pairs: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:

@@ -68,8 +68,7 @@ class Reducer:
     def _define(self, reduce: Reduce, text: str) -> None:
         node = remark(self.body.labels.get(id(reduce)))
         name = self.body.line(self.body.outer, text if text.isidentifier() else text + node)
-        tiles = self.body.everything - {self.along}
-        self.body.define(reduce, Var(name, reduce.dtype, tiles))
+        self.body.define(reduce, Var(name, reduce.dtype, self.body.everything - {self.along}))
 
     # entry points
 

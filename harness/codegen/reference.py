@@ -98,8 +98,7 @@ def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _Stat
             wanted[position] = base.name
         elif node is not None and name in plan.kept:
             before[position] = f"before_{value}"
-            changed = replace(node, args=(Ref(before[position]), *node.args[1:]))
-            nodes[value] = changed
+            nodes[value] = replace(node, args=(Ref(before[position]), *node.args[1:]))
     ordered = tuple(nodes[n.name] for n in graph.nodes)
     return _States(replace(graph, nodes=ordered), before, wanted)
 

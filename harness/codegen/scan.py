@@ -105,8 +105,7 @@ class Scanner:
             return self._combined(scope, _How(name, parts, starts=False), blocks)
         name = self._where_any(name, len(args))
         there = self.body.line(scope, f"tl.full({self.body.block_shape}, 1, tl.int32)")
-        how = _How(name, ((DType.I32, "0"), *parts))
-        return self._combined(scope, how, (there, *blocks))[1:]
+        return self._combined(scope, _How(name, ((DType.I32, "0"), *parts)), (there, *blocks))[1:]
 
     def _scan(self, scope: Scope, scan: Scan, args: Sequence[Var]) -> tuple[str, ...]:
         (arg,), kind, dtype = args, scan.kind, args[0].dtype
@@ -118,8 +117,7 @@ class Scanner:
         if kind in (ScanKind.MAX, ScanKind.MIN):
             parts += ((self.body.frame.plan.index_dtype, "0"),)
             place = f"{R}index" + ".to(tl.int64)" * bool(self.body.frame.plan.extents)
-            shape = self.body.block_shape
-            blocks += (self.body.line(scope, f"tl.broadcast_to({place}, {shape})"),)
+            blocks += (self.body.line(scope, f"tl.broadcast_to({place}, {self.body.block_shape})"),)
         found = self._combined(scope, _How(_HELPER.get(kind, ""), parts), blocks)
         if scan.dtype is not dtype and not scan.component:
             return (self.body.line(scope, f"{found[0]}.to({triton_type(scan.dtype)})"), *found[1:])
@@ -168,8 +166,7 @@ class Scanner:
             return (self.body.line(scope, text),)
         own = self._lines(scope, how.across(blocks, 0), len(blocks))
         width = f"{own[0]}.shape[0]"
-        end = f"tl.arange(0, {width}) == {width} - 1"
-        return tuple(self._last(scope, own, how.parts, end))
+        return tuple(self._last(scope, own, how.parts, f"tl.arange(0, {width}) == {width} - 1"))
 
     def _lines(self, scope: Scope, text: str, count: int) -> tuple[str, ...]:
         names = tuple(self.body.names.fresh() for _ in range(count))

@@ -128,8 +128,7 @@ def functions_called(text: str) -> dict[str, str]:
     found = {name: _function(name) for name in names & known}
     for name, kind, digits in re.findall(r"\b(_(exchange|gather)_(\d+))\b", text):
         count = int(digits)
-        made = template(f"{kind}.py.j2")
-        found[name] = made.render(count=count, rows=next_power_of_two(count))
+        found[name] = template(f"{kind}.py.j2").render(count=count, rows=next_power_of_two(count))
     return found
 
 

@@ -120,8 +120,7 @@ class Program:
         assigned = [n for n, line in enumerate(self.statements) if _ASSIGNED.match(line)]
         for n in assigned[len(assigned) // 2 : -1][::4]:
             name = self.statements[n].partition(" = ")[0]
-            first = self.statements[: n + 1]
-            yield replace(self, statements=first, outputs=(name,))._pruned()
+            yield replace(self, statements=self.statements[: n + 1], outputs=(name,))._pruned()
         for n in reversed(range(len(self.statements))):
             name, _, value = self.statements[n].partition(" = ")
             rest = self.statements[:n] + self.statements[n + 1 :]

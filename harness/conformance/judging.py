@@ -25,14 +25,14 @@ Run = Callable[[], Sequence[Any] | None]
 """The results of a function, and its arguments afterwards; None if it raises."""
 
 T = TypeVar("T")
-_REPEATS = 60
+_REPEATS = 61
 _AS_BITS = ("aten::set_", "aten::view.dtype")
 TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 """Packets of ``aten`` that name any of the elements that are equal."""
 _UNROUNDED, _STORED = (3, 7), 3
 """Repeats, by the last digit of their number, that compute in wider types than 16 bits; the one
 that stores what is not computed element by element."""
-_IN_STEPS = 4
+_IN_STEPS = 60
 """The repeat that computes elementwise operators one operation after the other."""
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _ASSERTING = (
@@ -314,8 +314,8 @@ class _Moved(_Repeat):
 
 def _draws(func: Any) -> bool:
     """Whether an operator draws random numbers."""
-    tagged = torch.Tag.nondeterministic_seeded in func.tags
-    return tagged and "attention" not in func._schema.name
+    seeded = torch.Tag.nondeterministic_seeded in func.tags
+    return seeded and "attention" not in func._schema.name
 
 
 def _is_written(func: Any, args: Any, made: Tensor) -> bool:
@@ -386,10 +386,10 @@ def _in_steps(func: Any, args: Any, kwargs: Any) -> Any:
     """An elementwise operator of several operations, each of them rounded: a kernel may do them in
     one (``addcmul``). None of an operator that is one itself."""
     packet = getattr(torch.ops.aten, func._overloadpacket.__name__.removesuffix("_"), None)
-    rule = decomposition_table.get(getattr(packet, func._overloadname, None))
-    if rule is None or torch.Tag.pointwise not in func.tags or _draws(func):
-        return None
-    return rule(*args, **kwargs)
+    functional: Any = getattr(packet, func._overloadname, None)
+    rule = decomposition_table.get(functional)
+    fits = torch.Tag.pointwise in func.tags and not _draws(func)
+    return rule(*args, **kwargs) if rule and fits else None
 
 
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) -> None:
@@ -449,8 +449,7 @@ def _found_among(value: Tensor, given: Any) -> Tensor:
     """Where a number is one of the operands', but for its sign."""
     floats = [leaf.to(value.device).double() for leaf in _leaves(given) if _is_float(leaf)]
     known = [value.new_empty(0).double(), *(leaf.abs().flatten() for leaf in floats)]
-    found = torch.isin(value.abs(), torch.cat(known))
-    return found & torch.isfinite(value)
+    return torch.isin(value.abs(), torch.cat(known)) & torch.isfinite(value)
 
 
 def _real(value: Any) -> Any:

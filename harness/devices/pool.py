@@ -327,9 +327,7 @@ class Pool(Closing):
                 if place.worker is not None:
                     selector.register(place.worker.process.stdout, selectors.EVENT_READ, place)
             spoke = [key.data for key, _ in selector.select(wait)]
-        answers: list[Answer] = []
-        for place in spoke:
-            answers.extend(self._hear(batch, place))
+        answers = [answer for place in spoke for answer in self._hear(batch, place)]
         now = time.monotonic()
         for place in active:
             worker = place.worker

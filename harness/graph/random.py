@@ -27,8 +27,7 @@ def draw_seeds(count: int, *, device: torch.device) -> Sequence[torch.Tensor]:
     low, high = -(2**63), 2**63 - 1
     if count == 1:
         return (torch.randint(low, high, (), dtype=torch.int64, device=device),)
-    drawn = torch.randint(low, high, (count, 2), dtype=torch.int64, device=device)
-    return drawn[:, 0].unbind()
+    return torch.randint(low, high, (count, 2), dtype=torch.int64, device=device)[:, 0].unbind()
 
 
 def random_bits(seed: torch.Tensor, size: Sequence[int]) -> torch.Tensor:

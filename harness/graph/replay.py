@@ -195,8 +195,7 @@ def laid_out(
         )
     if value.stride() == stride or same_layout(value, stride):
         return value
-    made = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
-    return made.copy_(value)
+    return torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device).copy_(value)
 
 
 def materialise(value: Any, node: Node) -> Any:
@@ -333,8 +332,7 @@ def _random_tensor(
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     if 0 in shape:
         extent = 0
-    storage = _random_storage(item, extent, device, generator)
-    return storage.as_strided(shape, stride)
+    return _random_storage(item, extent, device, generator).as_strided(shape, stride)
 
 
 def _random_storage(
@@ -345,8 +343,7 @@ def _random_storage(
         bound = 2 if item.type.dtype is DType.BOOL else 8
         if item.bound is not None and item.bound.is_Integer:
             bound = max(1, int(item.bound))
-        made = torch.randint(0, bound, (extent,), generator=generator, device=device)
-        return made.to(dtype)
+        return torch.randint(0, bound, (extent,), generator=generator, device=device).to(dtype)
     normal = torch.randn(extent, generator=generator, device=device)
     rank = item.type.rank
     narrow = rank < 2 or item.type.shape[-1] == 1

@@ -162,8 +162,7 @@ class _Extents:
             parts = tensors_of(*(types[one.name] for one in first if isinstance(one, Ref)))
             # An empty part may have another rank.
             pieces = tuple(int(p.shape[dim]) for p in parts if p.rank == kind.rank)
-            whole = int(kind.shape[dim])
-            self._equal(sum, pieces, (whole,))
+            self._equal(sum, pieces, (int(kind.shape[dim]),))
         elif node.packet == "arange" and len(node.args) > 1 and kind.rank == 1:
             numbers = [int(a) for a in node.args[:3] if isinstance(a, int | sympy.Integer)]
             if len(numbers) == len(node.args[:3]):  # places that begin at a half are as many
@@ -207,8 +206,7 @@ class _Extents:
         whole = int(source.shape[dim])
         start = start + whole if start < 0 else start
         end = min(end + whole if end < 0 else end, whole)
-        length = max(0, -(-(end - start) // step))
-        self._range(start, end, step, length)
+        self._range(start, end, step, max(0, -(-(end - start) // step)))
         self._add((whole, end), lambda v: v[end] <= v[whole])
 
     def _range(self, start: int, end: int, step: int, length: int) -> None:

@@ -49,9 +49,7 @@ def learn(results: Path, a: Run, b: Run | None = None) -> Between | None:
         before, after = known.runs[earlier], known.runs[later]
         same = before.gpu_uuid != "" and before.gpu_uuid == after.gpu_uuid
         same &= b is not None or before.created[:10] == after.created[:10]
-        if same != one_board or len(every) == MOST:
-            continue
-        if earlier not in runs or later not in runs:
+        if same != one_board or len(every) == MOST or not runs.keys() >= {earlier, later}:
             continue
         both = runs[earlier].merge(runs[later], on=_SAME, suffixes=("", "_later"))
         if len(both) >= LEAST:

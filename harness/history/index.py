@@ -157,8 +157,7 @@ def _present(results: Path) -> dict[str, tuple[int, int]]:
                 if entry.name.endswith(store.SUFFIX) and not entry.name.startswith("."):
                     with contextlib.suppress(OSError):
                         status = entry.stat()
-                        name = f"{folder.name}/{entry.name}"
-                        found[name] = (status.st_size, status.st_mtime_ns)
+                        found[f"{folder.name}/{entry.name}"] = (status.st_size, status.st_mtime_ns)
     return found
 
 

@@ -238,8 +238,7 @@ def triton_text(
     _require_arity(op, ", ".join(operand_texts), len(operand_texts), len(operand_dtypes))
     if isinstance(op.text, str):
         return op.text.format(*operand_texts)
-    call = Call(tuple(operand_texts), tuple(operand_dtypes), result_dtype, nonnegative)
-    return op.text(call)
+    return op.text(Call(tuple(operand_texts), tuple(operand_dtypes), result_dtype, nonnegative))
 
 
 def _require_arity(op: Op, got: str, *counts: int) -> None:

@@ -76,8 +76,7 @@ class Simplifier:
         if not rest:
             return self._recombine(quotient)
         if whole:
-            inner = self._floor_div(_sum(rest), divisor)
-            return self._recombine(quotient + inner)
+            return self._recombine(quotient + self._floor_div(_sum(rest), divisor))
         step = self._constant_quotient(base, divisor)
         if step is not None:
             return sympy.Integer(step)
@@ -96,8 +95,7 @@ class Simplifier:
     def _mod(self, base: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
         if divisor is sympy.S.One:
             return sympy.S.Zero
-        terms = _terms(base)
-        _, rest = _split_multiples(terms, divisor)
+        _, rest = _split_multiples(_terms(base), divisor)
         if divisor.is_Integer:
             n = int(divisor)
             rest = {k: (c % n if c > 0 else -(-c % n)) for k, c in rest.items()}
@@ -201,8 +199,7 @@ class Simplifier:
 
     def is_less(self, a: sympy.Expr, b: sympy.Expr) -> bool:
         """Whether ``a < b`` is proved for all points."""
-        difference = self.simplify((sympy.sympify(b) - a).expand())
-        low = self._interval(difference)[0]
+        low = self._interval(self.simplify((sympy.sympify(b) - a).expand()))[0]
         return low is not None and ib.is_nonnegative(ib.tidy(low - 1))
 
     def _interval(self, expr: sympy.Expr) -> Interval:

@@ -56,8 +56,7 @@ def _blocks(
     if found.kernels:
         yield from paragraphs(_detectable(found.kernels, found.margin))
     if everything and kernels:
-        rows = sorted(to_json(tuple(kernels)), key=lambda row: -row["ms"])
-        yield Table(_KERNELS, rows)
+        yield Table(_KERNELS, sorted(to_json(tuple(kernels)), key=lambda row: -row["ms"]))
     yield from paragraphs([f"left out: {name}: {why}" for name, why in found.failed.items()])
     yield Text()
     yield Text(

@@ -130,9 +130,8 @@ def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
 
 def axes_of(candidate: space.Candidate, reduced: bool) -> tuple[ir.Axis, ...]:
     """The loops of an arranged candidate: ``i0, i1, …`` parallel, ``r0, r1, …`` reduced."""
-    prefix = "r" if reduced else "i"
     return tuple(
-        ir.Axis(axis_symbol(prefix, n), sympy.sympify(candidate.sizes[k]))
+        ir.Axis(axis_symbol("r" if reduced else "i", n), sympy.sympify(candidate.sizes[k]))
         for n, k in enumerate(candidate.dimensions(reduced))
     )
 

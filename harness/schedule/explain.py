@@ -45,8 +45,7 @@ def _segments(group: FusedGroup) -> str:
             label = f"{what}{nest.name}"
             words.append(f"({label})" if nest.name in seen else label)
             seen.add(nest.name)
-        text = ", ".join(words)
-        parts.append(_FRAMES[segment.kind].format(text))
+        parts.append(_FRAMES[segment.kind].format(", ".join(words)))
     return " ; ".join(parts)
 
 

@@ -135,9 +135,8 @@ class Fuser:
         self.owner: list[int] = []
         self.queue: list[_Entry] = []
         self.rejections: dict[tuple[str, str, str], Rejection] = {}
-        self.users: dict[str, tuple[int, ...]] = {}
-        for name in dict.fromkeys((*facts.readers, *facts.writers)):
-            self.users[name] = tuple(bits(facts.users(name)))
+        accessed = dict.fromkeys((*facts.readers, *facts.writers))
+        self.users = {name: tuple(bits(facts.users(name))) for name in accessed}
         for number, nest in enumerate(facts.program.nests):
             self.kernels[number] = Kernel(
                 candidate_of(number, nest), 1 << number, facts.before[number], facts.after[number]

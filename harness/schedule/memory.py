@@ -44,9 +44,7 @@ def launch_order(
     """An order of kernels that respects every hazard and keeps the peak low. ``members[k]`` is the
     mask of kernel ``k``'s nests. Two orders are compared: program order, and a greedy one which
     always runs the ready kernel that frees most. The lower peak wins, program order on a tie."""
-    owner: dict[int, int] = {}
-    for kernel, mask in enumerate(members):
-        owner.update((n, kernel) for n in bits(mask))
+    owner = {n: kernel for kernel, mask in enumerate(members) for n in bits(mask)}
     before: list[set[int]] = [set() for _ in members]
     for number, edges in enumerate(facts.into):
         before[owner[number]].update(owner[e.first] for e in edges)

@@ -281,8 +281,7 @@ def find_entries(
         else:
             rest.append(name)
     if rest or not names:
-        graphs = find_graphs(options, suite, rest)
-        found.extend(FileEntry(file, target) for file in graphs)
+        found.extend(FileEntry(file, target) for file in find_graphs(options, suite, rest))
     mine = [entry for entry in found if is_chosen(only, entry.name)]
     return tuple(mine) or tuple(replace(entry, only=tuple(only)) for entry in found)
 

@@ -177,8 +177,7 @@ class Session:
             progress.missing[number] += len(positions) - 1
             for position in positions:
                 assert isinstance(small, Compiled)
-                module = small.kernels[position].module
-                self.check.put((entry.name, number), CheckJob(module.text))
+                self.check.put((entry.name, number), CheckJob(small.kernels[position].module.text))
 
     def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
         """Time each graph of a block. All its kernels have been checked: a check does not mind a
@@ -218,8 +217,7 @@ class Session:
         configs = {k.module: config_from_dict(k.config) for k in progress.kernels if k.config}
         for position, one in enumerate(compiled.regions, start=1):
             rows = peers.compare(one, configs)
-            regions = (*progress.record.regions, *rows)
-            progress.record = replace(progress.record, regions=regions)
+            progress.record = replace(progress.record, regions=(*progress.record.regions, *rows))
             yield model.RegionDone(name, rows, position, total)
             yield from self._arrived(wait=False)
 
@@ -283,11 +281,10 @@ def with_metrics(record: KernelRecord, found: StaticMetrics) -> KernelRecord:
 def _with_check(record: KernelRecord, outcome: CheckResult) -> KernelRecord:
     """``record`` with one more outcome: the worst of those seen so far stays."""
     failed = record.check is Check.FAILED or not outcome.passed
-    worst = max(record.max_error or 0.0, outcome.max_error)
     return replace(
         record,
         check=Check.FAILED if failed else Check.PASSED,
-        max_error=worst,
+        max_error=max(record.max_error or 0.0, outcome.max_error),
         allowed=outcome.allowed if outcome.allowed is not None else record.allowed,
         check_note="; ".join(filter(None, (record.check_note, outcome.message))),
     )

@@ -123,8 +123,7 @@ def online_softmax(
 
 def _quotient(builder: ir.Builder, above: ir.Value, below: ir.Value) -> ir.Value:
     """The product with an inverse, which is one for all that is divided by it."""
-    one = builder.constant(1.0, DType.F32)
-    inverse = builder.compute(Op.TRUE_DIV, one, below, dtype=DType.F32)
+    inverse = builder.compute(Op.TRUE_DIV, builder.constant(1.0, DType.F32), below, dtype=DType.F32)
     return builder.compute(Op.MUL, above, inverse, dtype=DType.F32)
 
 

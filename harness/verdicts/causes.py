@@ -39,9 +39,7 @@ def is_retuned(match: Match, a: Run, b: Run) -> bool:
 def has_same_code(match: Match, a: Run, b: Run) -> bool:
     """Whether both sides are one kernel each, of the same code on the same kind of arguments, for
     the same target and Triton: in one configuration they are the same binary."""
-    if not match.single:
-        return False
-    if a.machine.triton != b.machine.triton or _device(a) != _device(b):
+    if not match.single or a.machine.triton != b.machine.triton or _device(a) != _device(b):
         return False
     return has_same_source(match.a[0], match.b[0])
 

@@ -295,8 +295,7 @@ def assemble(
     remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, of_rows, learnt), *clocks)
     rollups = totals.rollups(a.run, b.run, pairing, timed, held, effects)
     if together:
-        tuned = totals.tuning_rollup([timed[n] for n in retuned], effects[TUNING_KEY])
-        rollups = (*rollups, tuned)
+        rollups = (*rollups, totals.tuning_rollup([timed[n] for n in retuned], effects[TUNING_KEY]))
     broken = problems.broken_in(a, b, pairing.matches)
     return Comparison(
         a, b, rules, rows, rollups, *pairing.lone, learnt, remarks, paired=paired, broken=broken

@@ -276,8 +276,7 @@ class _Night:
         if not wanted:
             return None
         effort = Effort(DETECT, seconds=self._remaining(_DETECTING), seed=DETECT)
-        detecting = replace(place, effort=effort)
-        first = self._interleaved("time", sorting, controls + wanted, detecting)
+        first = self._interleaved("time", sorting, controls + wanted, replace(place, effort=effort))
         suspects = first and night_plan.doubted(sorting, first, wanted)
         if first is None or not suspects:
             return first
@@ -418,8 +417,7 @@ class _Night:
         if night.run and not night.dirty and (green or not night.baseline):
             reason = "nothing became slower" if night.baseline else "the machine's first night"
             about = (night.run, night.commit, self.ask.who, night.created, reason, night.id)
-            folder = self.options.results / night.machine
-            nights.accept(folder, nights.Accepted(*about))
+            nights.accept(self.options.results / night.machine, nights.Accepted(*about))
         elif night.run and not night.baseline:
             self.say("the tree differs from its commit: tonight's run is no baseline")
         return night

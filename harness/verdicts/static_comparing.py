@@ -225,8 +225,7 @@ def with_figures(
     """``kernels`` with the figures of their binaries for ``target``, each in its configuration; one
     that does not compile has the reason and none."""
     bare = [replace(kernel, metrics={}, mix=None) for kernel in kernels]
-    found = compile_all([_job(kernel, target) for kernel in bare])
-    return tuple(map(_with_answer, bare, found))
+    return tuple(map(_with_answer, bare, compile_all([_job(kernel, target) for kernel in bare])))
 
 
 def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:

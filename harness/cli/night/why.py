@@ -106,8 +106,7 @@ class _Asked:
         """The commit called ``name``, or that of the run called so. Raises ``UnknownName``."""
         from harness.verdicts.sides import find_side, resolve_commit
 
-        found = resolve_commit(self.root, name)
-        return found or find_side(self.options.results, name).run.commit
+        return resolve_commit(self.root, name) or find_side(self.options.results, name).run.commit
 
     def as_judged(self, found: Comparison) -> Comparison:
         """``found`` with what the night of B measured, if there was one."""

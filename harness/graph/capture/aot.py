@@ -40,7 +40,7 @@ from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
-from harness.graph.capture.scattering import counted_masks, writes
+from harness.graph.capture.scattering import counted_masks, views_of_inputs, writes
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -217,7 +217,6 @@ def compile_joint(
 
     for change in (ask_early, dense_masks, resampled, writes):
         change(gm)
-    table = decompositions(eager_random, on_device=True) | _list_rules()
     called = tangents.Called(gm, tell)
 
     def relaid(graph: fx.GraphModule) -> None:
@@ -242,7 +241,8 @@ def compile_joint(
             plain_effects(graph)
             if whole:
                 relaid(graph)
-            return compile_part(graph, graph_inputs)
+            views = views_of_inputs(graph) if whole else None
+            return tangents.viewed(views, compile_part(graph, graph_inputs))
 
         return compiled_part
 
@@ -251,7 +251,7 @@ def compile_joint(
         bw_compiler=tangents.by_gradients(part(backward)),
         inference_compiler=part(inference, whole=True),
         partition_fn=partition,
-        decompositions=counted_masks(table),
+        decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,
     )
     with _without_tokens(cse=False):  # equal calls are one by now; torch's way imports Inductor
@@ -403,8 +403,7 @@ def normalise(gm: fx.GraphModule) -> None:
     for node in list(gm.graph.nodes):
         spell_conversions(node)
         if node.target is _aten.sum.dim_IntList and not node.args[1]:
-            rank = node.args[0].meta["val"].dim()
-            node.args = (node.args[0], list(range(rank)), *node.args[2:])
+            node.args = (node.args[0], list(range(node.args[0].meta["val"].dim())), *node.args[2:])
         elif node.target is _aten.eq.Scalar and node.args[1] in (math.inf, -math.inf):
             x = node.args[0]  # of 16 bits, widened: the infinity may be one that these make
             if x.target is _aten._to_copy.default and x.args[0].meta["val"].itemsize == 2:

@@ -119,16 +119,13 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table = dict(core.items())
     # an older torch lacks some of them; it does not trace them either
     packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
-    table.update(get_decompositions(packets))
-    table.update(own_rules())
-    table[_NORM] = get_decompositions([_NORM])[_NORM]
+    table |= get_decompositions(packets) | own_rules() | get_decompositions([_NORM])
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
     table = {op: r for op, r in table.items() if getattr(op, "overloadpacket", op) not in kept}
     table |= layout_rules(table)
     if on_device:
-        table |= rules_of_device()
-        table = _asking(table)
+        table = _asking(table | rules_of_device())
     return table if eager_random else table | random_rules()
 
 

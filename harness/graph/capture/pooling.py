@@ -87,11 +87,9 @@ def _spread(x: Tensor, windows: Sequence[_Windows], filling: float) -> Tensor:
         if x.shape[dim] == count * longest and window.inside is None:
             x = torch.unflatten(x, dim, (count, longest))
             continue
-        chosen = x.index_select(dim, window.places.reshape(-1))
-        x = torch.unflatten(chosen, dim, (count, longest))
+        x = torch.unflatten(x.index_select(dim, window.places.reshape(-1)), dim, (count, longest))
         if window.inside is not None:
-            inside = window.inside.view(count, longest, *[1] * (2 * k))
-            x = torch.where(inside, x, filling)
+            x = torch.where(window.inside.view(count, longest, *[1] * (2 * k)), x, filling)
     return x
 
 
@@ -114,8 +112,7 @@ def adaptive_average_pool(x: Tensor, output_size: Sequence[int]) -> Any:
         return NotImplemented  # as it stands: equal tiles
     windows = [_adaptive(n, m, x.device) for n, m in zip(sizes, output_size, strict=True)]
     wide = x.float() if x.dtype.itemsize < 4 else x
-    total = _spread(wide, windows, 0.0).sum(_elements(rank))
-    return _shared(total, windows).to(x.dtype)
+    return _shared(_spread(wide, windows, 0.0).sum(_elements(rank)), windows).to(x.dtype)
 
 
 def _shared(total: Tensor, windows: Sequence[_Windows]) -> Tensor:
@@ -141,8 +138,7 @@ def adaptive_average_pool_backward(rank: int, grad: Tensor, x: Tensor) -> Any:
 
 def adaptive_max_pool(x: Tensor, output_size: Sequence[int]) -> Any:
     """``adaptive_max_pool2d`` and ``3d``."""
-    rank = len(output_size)
-    sizes = x.shape[-rank:]
+    sizes = x.shape[-len(output_size) :]
     if not _are_known(*sizes, *output_size) or not x.is_floating_point():
         return NotImplemented
     windows = [_adaptive(n, m, x.device) for n, m in zip(sizes, output_size, strict=True)]

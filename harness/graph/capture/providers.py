@@ -137,8 +137,7 @@ def _member(module: ModuleType, name: str) -> Any:
 
 def _python(target: Target, _training: bool) -> Example:
     """Call a user's function: it returns (module or function, args[, kwargs])."""
-    module = _user_module(target.provider)
-    function = _member(module, target.name)
+    function = _member(_user_module(target.provider), target.name)
     parameters = inspect.signature(function).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         names = [key for key, _ in target.options]
@@ -215,8 +214,7 @@ class _First(torch.nn.Module):
 
 def _transformers(target: Target, training: bool) -> Example:
     """A model class of transformers, built from its configuration class."""
-    transformers = library("transformers")
-    cls = _member(transformers, target.name)
+    cls = _member(library("transformers"), target.name)
     options = dict(target.options)
     batch, seq = _take(options, "batch", 1), _take(options, "seq", 128)
     has_sdpa = getattr(cls, "_supports_sdpa", False)
@@ -244,8 +242,7 @@ def _transformers(target: Target, training: bool) -> Example:
     model = _with_attention(cls, config, attention, "attn_implementation" in dict(target.options))
     side = options.get("image_size", image)
     sizes = {"batch": batch, "seq": seq, "image": side[0] if isinstance(side, list) else side}
-    inputs = _model_inputs(model, config, sizes, training)
-    return Example(_First(model), (), inputs, "model")
+    return Example(_First(model), (), _model_inputs(model, config, sizes, training), "model")
 
 
 def _with_attention(cls: Any, config: Any, attention: str, asked: bool) -> Any:
@@ -288,8 +285,7 @@ def _fewer_layers(defaults: Mapping[str, Any], most: int) -> dict[str, Any]:
 def _no_dropout(config: Any, asked: Mapping[str, Any]) -> None:
     """Nothing is dropped but at the rates that are ``asked`` for."""
     for key, value in config.to_dict().items():
-        is_rate = "drop" in key or key.endswith("pdrop")
-        if is_rate and isinstance(value, float) and key not in asked:
+        if "drop" in key and isinstance(value, float) and key not in asked:
             setattr(config, key, 0.0)
 
 
@@ -303,8 +299,7 @@ def _model_inputs(
     inputs: dict[str, torch.Tensor] = {}
     if main == "pixel_values":
         frames = [config.num_frames] if hasattr(config, "num_frames") else []
-        channels = getattr(config, "num_channels", 3)
-        inputs[main] = torch.randn(batch, *frames, channels, image, image)
+        inputs[main] = torch.randn(batch, *frames, getattr(config, "num_channels", 3), image, image)
     elif main == "pixel_values_videos":
         count = getattr(config, "num_frames", 0) or getattr(config, "frames_per_clip", 8)
         inputs[main] = torch.randn(batch, count, 3, image, image)
@@ -442,6 +437,5 @@ def _diffusion_inputs(model: Any, batch: int, target: Target) -> dict[str, torch
     if "timestep" in accepts:
         inputs["timestep"] = torch.zeros(batch, dtype=torch.int64)
     if "encoder_hidden_states" in accepts:
-        width = model.config.cross_attention_dim
-        inputs["encoder_hidden_states"] = torch.randn(batch, 77, width)
+        inputs["encoder_hidden_states"] = torch.randn(batch, 77, model.config.cross_attention_dim)
     return inputs

@@ -61,8 +61,7 @@ def random_rules() -> dict[torch._ops.OperatorBase, Rule]:
 
 
 def _bits(size: Sequence[int], device: torch.device) -> Tensor:
-    seed = _own.seeds(1, device=device)[0]
-    bits: Tensor = _own.random_bits(seed, list(size))
+    bits: Tensor = _own.random_bits(_own.seeds(1, device=device)[0], list(size))
     return bits
 
 
@@ -71,9 +70,8 @@ def _uniform(size: Sequence[int], dtype: torch.dtype, device: torch.device) -> T
     digits = _DIGITS[dtype]
     if digits > 32:
         high, low = _words(size, device)
-        whole = torch.bitwise_right_shift(high, 5).to(dtype) * 2.0**26 + torch.bitwise_right_shift(
-            low, 6
-        ).to(dtype)
+        shifted = torch.bitwise_right_shift
+        whole = shifted(high, 5).to(dtype) * 2.0**26 + shifted(low, 6).to(dtype)
         return whole * 2.0**-digits
     bits = torch.bitwise_right_shift(_bits(size, device), 32 - digits) & ((1 << digits) - 1)
     return (bits.to(torch.float32) * 2.0**-digits).to(dtype)
@@ -118,8 +116,7 @@ def _laid_out(made: Tensor, like: Tensor, memory_format: Any = None) -> Tensor:
     """``made`` in the layout that a result like ``like`` has."""
     if memory_format not in (None, torch.preserve_format):
         return made.contiguous(memory_format=memory_format)
-    wanted = torch.empty_like(like)
-    if wanted.stride() == made.stride():
+    if torch.empty_like(like).stride() == made.stride():
         return made
     copied: Tensor = _aten.copy(torch.empty_like(like, dtype=made.dtype), made)
     return copied

@@ -307,8 +307,7 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Group norm as (x - mean) · rstd · weight + bias, as on a GPU. torch's rule, traced on a CPU,
     folds weight and deviation into one factor per channel through ``as_strided``."""
-    wide = _wide(x)
-    grouped = wide.reshape(batch, groups, channels // groups, inner)
+    grouped = _wide(x).reshape(batch, groups, channels // groups, inner)
     variance, mean = torch.var_mean(grouped, [2, 3], correction=0, keepdim=True)
     rstd = torch.rsqrt(variance + eps)
     out = ((grouped - mean) * rstd).reshape(x.shape)

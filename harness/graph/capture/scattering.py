@@ -4,7 +4,7 @@ kernel adds up atomically or finds the largest of integers; everything else is m
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -186,8 +186,7 @@ def _extreme(
     keys, values = _key(x, least), _key(src, least)
     if not include_self:
         keys = _aten.scatter.value(keys, dim, index, torch.iinfo(keys.dtype).min)
-    found = _aten.scatter_reduce.two(keys, dim, index, values, "amax")
-    return _of_key(found, x.dtype, least)
+    return _of_key(_aten.scatter_reduce.two(keys, dim, index, values, "amax"), x.dtype, least)
 
 
 def _key(x: Tensor, reverse: bool) -> Tensor:
@@ -226,9 +225,59 @@ def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
         return NotImplemented
     wide = src.float() if src.is_floating_point() and src.dtype.itemsize < 4 else src
     place = torch.arange(x.shape[dim], device=x.device).view([-1, *[1] * (x.dim() - dim)])
-    hits = index.unsqueeze(dim) == place
-    product = torch.where(hits, wide.unsqueeze(dim), 1).prod(dim + 1)
+    product = torch.where(index.unsqueeze(dim) == place, wide.unsqueeze(dim), 1).prod(dim + 1)
     # and says which places are met, with the check that none is out of range
     none = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
     met = _aten.scatter.value(none, dim, index, 1) != 0
     return torch.where(met, product * x if include_self else product, x).to(x.dtype)
+
+
+def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
+    """A function of the arguments of ``gm``: its outputs that are views of what an input becomes
+    and differ in strides from such views of the input, as these, and None for others.
+    AOTAutograd makes such outputs again from the input, by their strides where sizes are symbols,
+    and an operator in place (``cumsum_``) keeps strides that its functional form does not."""
+    copies = gm.graph.find_nodes(op="call_function", target=_aten.copy_.default)
+    written: dict[Any, Any] = {node.args[1]: node.args[0] for node in copies}
+    graph, made = fx.Graph(), dict[fx.Node, fx.Node]()
+
+    def again(node: fx.Node) -> fx.Node:
+        node = written.get(node, node)
+        value = node.meta["val"]
+        if node.op == "call_function" and isinstance(value, Tensor) and not _is_view(node):
+            # Only its size is asked for.
+            node = next(n for n in written.values() if n.meta["val"].shape == value.shape)
+        if node not in made:
+            made[node] = graph.node_copy(node, again)
+            if _is_view(node):
+                view: Any = node.target
+                given: Any = fx.map_arg(
+                    (made[node].args, made[node].kwargs), lambda n: n.meta["val"]
+                )
+                made[node].meta["val"] = view(*given[0], **given[1])
+        return made[node]
+
+    def view_of(output: Any) -> fx.Node | None:
+        root = output
+        while root not in written and isinstance(root, fx.Node) and _is_view(root):
+            root = root.args[0]
+        if root is output or root not in written:
+            return None
+        try:
+            found = again(output)
+        except (RuntimeError, ValueError, StopIteration):
+            return None
+        pairs = zip(output.meta["val"].stride(), found.meta["val"].stride(), strict=True)
+        return None if all(statically_known_true(a == b) for a, b in pairs) else found
+
+    for placeholder in gm.graph.find_nodes(op="placeholder"):
+        again(placeholder)
+    outputs: Any = gm.graph.output_node().args[0]
+    views = [view_of(output) for output in outputs]
+    graph.output(tuple(views))
+    graph.eliminate_dead_code()
+    return fx.GraphModule(gm, graph) if any(views) else None
+
+
+def _is_view(node: fx.Node) -> bool:
+    return getattr(node.target, "is_view", False)

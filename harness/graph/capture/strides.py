@@ -8,8 +8,9 @@ than their kernels do, and a caller sees strides.
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import torch
@@ -65,7 +66,7 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
             rules[op] = functools.partial(_WAYS[name], rule)
         elif torch.Tag.pointwise in op.tags or name in _UNTAGGED:
             rules[op] = functools.partial(_elementwise, op, rule)
-    mistraced = [attrgetter(name)(torch.ops.aten) for name in MISTRACED]
+    mistraced = [operator.attrgetter(name)(torch.ops.aten) for name in MISTRACED]
     whole = {op: functools.partial(_kernel_stride, op) for op in mistraced}
     return rules | {op: _Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
 
@@ -310,9 +311,9 @@ def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sizes:
     dimension, and the index tensors, their dimensions between those that are taken whole."""
     given = [d for d, one in enumerate(indices) if one is not None]
     known = [indices[d] for d in given]
-    if known[0].dtype is torch.bool or not _are_known((x, value, *known)) or not value.numel():
-        return value.stride()
-    if _are_in_order((x, value, *known)):
+    every = (x, value, *known)
+    masked = known[0].dtype is torch.bool
+    if masked or not _are_known(every) or not value.numel() or _are_in_order(every):
         return value.stride()
     front = given[0] if given == list(range(given[0], given[-1] + 1)) else 0
     whole = [step for d, step in enumerate(x.stride()) if d not in given]
@@ -434,20 +435,13 @@ def _compare(shape: Sizes, steps: Sequence[Sizes], inner: int, outer: int) -> in
     """Whether dimension ``inner`` has to lie outside ``outer`` (1), inside it (-1), or either."""
     for stride in steps:
         a, b = stride[inner], stride[outer]
-        if a == 0 or b == 0:
-            continue
-        if a != b:
+        if a != 0 and b != 0 and (a != b or shape[inner] > shape[outer]):
             return -1 if a < b else 1
-        if shape[inner] > shape[outer]:
-            return 1
     return 0
 
 
 def _is_dense(shape: Sizes, stride: Sizes) -> bool:
     """Whether elements lie side by side, in any order of the dimensions."""
-    step = 1
-    for at, size in sorted((s, n) for s, n in zip(stride, shape, strict=True) if n != 1):
-        if at != step:
-            return False
-        step *= size
-    return True
+    found = sorted((s, n) for s, n in zip(stride, shape, strict=True) if n != 1)
+    wanted = itertools.accumulate((n for _, n in found), operator.mul, initial=1)
+    return all(step == other for (step, _), other in zip(found, wanted, strict=False))

@@ -159,8 +159,7 @@ class Context:
         of ``shape``; an absent bound always holds. Compared in 32 bits where that is
         known to be enough."""
         scalar = self.scalar
-        known = self.simplifier(shape).bounds(expr)
-        bounds = [*known, *(b for b in (low, high) if b is not None)]
+        bounds = [*self.simplifier(shape).bounds(expr), *(b for b in (low, high) if b is not None)]
         narrow = all(b is not None and b.is_Integer and abs(b) < 2**31 for b in bounds)
         dtype = DType.I32 if narrow else DType.I64
         result: ir.Value = scalar.constant(True, DType.BOOL)

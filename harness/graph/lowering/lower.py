@@ -355,8 +355,7 @@ class Lowering:
         narrow = kind.dtype.is_float and kind.dtype.compute is not kind.dtype
         if narrow and any(m.value == name for m in self.graph.mutations):
             # The buffer may be one that only this kernel knows; what is stored in the input is not.
-            value = self.context.builder.rounded(tensor.value, kind.dtype)
-            tensor = replace(tensor, value=value)
+            tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
         self.maker.fill(buffer, tensor, self.origins[name])
         self._stored(buffer)
@@ -429,8 +428,7 @@ class Lowering:
         """Names of the buffers that the value ``root`` is computed from."""
         if root in self.in_place:
             return {load.buffer for load in self._read_by(self.in_place[root])}
-        parts = walk([self.tensors[root].value])
-        return {part.buffer for part in parts if isinstance(part, Load)}
+        return {part.buffer for part in walk([self.tensors[root].value]) if isinstance(part, Load)}
 
     def _reads_itself_elsewhere(self, mutation: Mutation, root: str) -> bool:
         """Whether a value reads the input it is stored into at another element."""
@@ -467,5 +465,4 @@ class Lowering:
                 f"shape {buffer.shape}",
             )
         cast = self.context.scalar.cast(tensor.value, buffer.dtype)
-        changed = Tensor(buffer.shape, buffer.dtype, cast)
-        self.maker.fill(buffer, changed, origins)
+        self.maker.fill(buffer, Tensor(buffer.shape, buffer.dtype, cast), origins)

@@ -229,8 +229,7 @@ def _saving(layout: Layout, cone: list[str], target: int) -> int:
         if any(user not in inside for user in layout.readers(name))
     )
     after = 0
-    operands = dict.fromkeys(v for name in cone for v in layout.operands(name))
-    for value in operands:
+    for value in dict.fromkeys(v for name in cone for v in layout.operands(name)):
         if value in inside:
             continue
         readers = [user for user in layout.readers(value) if user not in inside]

@@ -102,8 +102,7 @@ def region_graph(
     kinds = {read: kind for read, kind in types.items() if isinstance(kind, TensorType)}
     made = tuple(inputs.get(read) or Input(renamed.get(read, read), kinds[read]) for read in reads)
     outputs = tuple(member for member in unit.members if member in needed)
-    graph = Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts)
-    return with_bounds(graph)
+    return with_bounds(Graph(name, made, nodes, outputs, tuple(unit.mutations), layout.graph.facts))
 
 
 NO_LOWERING = "no lowering"
@@ -132,8 +131,7 @@ def partition(
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))
     anchored = [n for n in layout.order if n in wanted and layout.kind[n] is Kind.FREE]
-    units = connect(layout, anchored)
-    plan = _Plan(layout, units, host)
+    plan = _Plan(layout, connect(layout, anchored), host)
     _place_mutations(plan)
     return Partition(cleaned, tuple(_steps(plan)))
 

@@ -79,9 +79,7 @@ def parse_reduction(
     if op is None or not isinstance(source, Ref):
         return None
     value, result = types[source.name], next(tensors_of(node.type), None)
-    if not isinstance(value, TensorType) or result is None:
-        return None
-    if value.layout is None:
+    if not isinstance(value, TensorType) or result is None or value.layout is None:
         return None
     shape, stride = value.layout
     dims = _dims(node.argument(1, "dim"), len(shape), node.op)

@@ -252,8 +252,7 @@ def fit(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
     """Generalised least squares of a level and a step at each of ``cuts``."""
     weights, left = known.weights, len(row) - len(cuts) - 1
     levels, rest, inverse = known.shape.sums(row[None], known.numbers).fit(cuts)
-    own = rest[:, 0] / left
-    variance, freedom = known.moderated(own, left)
+    variance, freedom = known.moderated(rest[:, 0] / left, left)
     variance = np.maximum(variance, settings.floor**2)
     steps = levels[:, 1:, 0]
     squares = variance[:, None] * np.diagonal(inverse, axis1=1, axis2=2)[:, 1:]

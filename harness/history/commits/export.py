@@ -205,8 +205,7 @@ def _figures(request: dict[str, Any]) -> list[dict[str, Any]]:
         CompileJob(m["text"], target, config_from_dict(m["config"]) if m["config"] else None)
         for m in request["modules"]
     ]
-    found = measure(jobs)
-    return [{"error": str(f)} if isinstance(f, HarnessError) else asdict(f) for f in found]
+    return [{"error": str(f)} if isinstance(f, HarnessError) else asdict(f) for f in measure(jobs)]
 
 
 def _said(error: BaseException) -> str:

@@ -93,8 +93,7 @@ class PeerPool(Closing):
         rows = {name: RegionRecord(one.name, name) for name in (subject, *self.against)}
         for process, worker in enumerate(self._workers):
             left = [name for name, row in rows.items() if process == 0 or row.sets]
-            found = self._compared(worker, one, left, configs)
-            for name, row in found.items():
+            for name, row in self._compared(worker, one, left, configs).items():
                 rows[name] = _joined(rows[name], one, process, row)
         return tuple(rows.values())
 

@@ -154,8 +154,7 @@ def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> 
         with _Elsewhere(seed):
             made = task.wanted(given, False)
         for far, one, w in zip(most, made, want, strict=True):
-            off = (one.double() - w).abs().nan_to_num(math.inf, math.inf)
-            torch.maximum(far, off, out=far)
+            torch.maximum(far, (one.double() - w).abs().nan_to_num(math.inf, math.inf), out=far)
     return most
 
 
@@ -226,8 +225,7 @@ def _judged(peers: Mapping[str, RegionRecord], allowed: float) -> dict[str, Regi
         others = [p.max_error for n, p in peers.items() if n != name and p.max_error is not None]
         limit = max(allowed, _AS_GOOD * min(others, default=0.0))
         if peer.max_error is not None:
-            right = peer.max_error <= limit
-            peer = replace(peer, check=Check.PASSED if right else Check.FAILED)
+            peer = replace(peer, check=Check.PASSED if peer.max_error <= limit else Check.FAILED)
         judged[name] = peer
     return judged
 
@@ -267,8 +265,7 @@ def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None 
     a, b = got.double(), want.double()
     odd = ~torch.isfinite(b)
     # An overflow in the output's own type is not an error of the kernel.
-    limit = torch.finfo(got.dtype).max
-    odd |= b.abs() > limit
+    odd |= b.abs() > torch.finfo(got.dtype).max
     scale = float(torch.linalg.vector_norm(b.masked_fill(odd, 0.0)))
     if unsure is not None:
         odd |= ((a - b).abs() <= _AS_GOOD * unsure) | unsure.isinf()

@@ -276,8 +276,7 @@ def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
     machine = max(order, key=lambda n: known.runs[n].created)
     name = known.runs[machine].machine
     rows = known.frame[["run", "graph"]].drop_duplicates()
-    pairs = zip(rows["run"], rows["graph"], strict=True)
-    graphs = grouped(pairs, lambda pair: int(pair[0]))
+    graphs = grouped(zip(rows["run"], rows["graph"], strict=True), lambda pair: int(pair[0]))
     latest: dict[str, int] = {}
     for n in order:
         if known.runs[n].machine == name:

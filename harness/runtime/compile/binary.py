@@ -87,8 +87,7 @@ class KernelBinary:
         facts["sha256"] = _digest(facts, cubin)
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
-            text = json.dumps(facts, indent=1) + "\n"
-            archive.writestr(zipfile.ZipInfo(_FACTS, _DATE), text)
+            archive.writestr(zipfile.ZipInfo(_FACTS, _DATE), json.dumps(facts, indent=1) + "\n")
             archive.writestr(zipfile.ZipInfo(_CUBIN, _DATE), cubin)
         return made.getvalue()
 
@@ -128,8 +127,7 @@ class KernelBinary:
 
 def _digest(facts: Mapping[str, Any], cubin: bytes) -> str:
     """Of all that decides a launch: a grid that somebody changed runs as far as a binary."""
-    text = json.dumps(facts, sort_keys=True)
-    return hashlib.sha256(text.encode() + cubin).hexdigest()
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode() + cubin).hexdigest()
 
 
 def _three(values: list[int]) -> tuple[int, int, int]:

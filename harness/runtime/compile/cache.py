@@ -87,8 +87,7 @@ def exposure(folder: Path) -> str:
 
 def sealed(body: Mapping[str, Any]) -> bytes:
     """A cache file's contents: ``body`` (JSON's types) and what tells whether it is whole."""
-    document = {"checksum": _checksum(body), "body": body}
-    return json.dumps(document, sort_keys=True).encode()
+    return json.dumps({"checksum": _checksum(body), "body": body}, sort_keys=True).encode()
 
 
 def unsealed(data: bytes) -> dict[str, Any]:

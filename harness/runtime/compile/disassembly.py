@@ -206,13 +206,9 @@ class SassFacts:
 
 def group(opcode: str) -> str:
     """Which group an opcode without its modifiers (``LDG``, ``FFMA``) belongs to."""
-    known = _GROUP_OF.get(opcode)
-    if known is not None:
-        return known
-    for pattern, name in ((_FLOAT64, "float64"), (_FLOAT16, "float16"), (_FLOAT32, "float32")):
-        if pattern.match(opcode):
-            return name
-    return "integer"
+    floats = ((_FLOAT64, "float64"), (_FLOAT16, "float16"), (_FLOAT32, "float32"))
+    matching = (name for pattern, name in floats if pattern.match(opcode))
+    return _GROUP_OF.get(opcode) or next(matching, "integer")
 
 
 def width(modifiers: Iterable[str]) -> int:

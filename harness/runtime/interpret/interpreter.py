@@ -80,5 +80,4 @@ class InterpreterPool(Pool):
         from harness.runtime.interpret.shared import Parcel
 
         with Parcel(args) as parcel:
-            written = self.run(LaunchJob(module_text, parcel.package, config))
-            parcel.fetch(written)
+            parcel.fetch(self.run(LaunchJob(module_text, parcel.package, config)))

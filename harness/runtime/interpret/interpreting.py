@@ -117,8 +117,7 @@ class Interpreter:
         loaded = self._load(job.module_text, self._cache)
         self._bounds.allow(())
         try:
-            args = loaded.get_args("cpu", job.seed, dict(job.sizes))
-            found = loaded.check(args, job.config)
+            found = loaded.check(loaded.get_args("cpu", job.seed, dict(job.sizes)), job.config)
         except errors.HarnessError:
             raise
         except Exception as error:

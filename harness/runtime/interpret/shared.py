@@ -117,18 +117,13 @@ class Parcel(Closing):
             key = storage.data_ptr()
             if key not in seen or storage.nbytes() == 0:
                 seen[key] = total
-                self._originals[total] = _bytes(arg)
+                whole = torch.empty(0, dtype=torch.uint8)  # every byte of it, in one dimension
+                self._originals[total] = whole.set_(arg.detach().untyped_storage())
                 total += max(_ALIGNMENT, -(-storage.nbytes() // _ALIGNMENT) * _ALIGNMENT)
             shape, stride = tuple(arg.shape), tuple(arg.stride())
             offset = int(arg.storage_offset())
             items.append(TensorPlace(seen[key], storage.nbytes(), arg.dtype, shape, stride, offset))
         return tuple(items), total
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """Every byte of the tensor's storage as a flat uint8 tensor."""
-    whole = torch.empty(0, dtype=torch.uint8)
-    return whole.set_(tensor.detach().untyped_storage())
 
 
 def _seen(whole: torch.Tensor) -> memoryview:

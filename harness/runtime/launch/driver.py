@@ -81,8 +81,7 @@ class Driver:
         self._require(code, f"loading {name}")
         made = Loaded(module.value or 0, 0, 0, 0, 0)
         try:
-            entry = name.encode()
-            found = self.library.cuModuleGetFunction(ctypes.byref(function), module, entry)
+            found = self.library.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
             self._require(found, f"finding {name} in its binary")
             made = Loaded(
                 module.value or 0,
@@ -167,8 +166,7 @@ class Driver:
 
     def _device_attribute(self, which: int, device: int) -> int:
         value = ctypes.c_int()
-        handle = self._device(device)
-        code = self.library.cuDeviceGetAttribute(ctypes.byref(value), which, handle)
+        code = self.library.cuDeviceGetAttribute(ctypes.byref(value), which, self._device(device))
         self._require(code, f"asking device {device}")
         return value.value
 

@@ -85,8 +85,7 @@ class SelectedKernels:
         if self._pool is None:
             self._pool = CompilePool(min(self.jobs, len(jobs) // 2), self.cache)
         # A daemon, so that the end of the program waits for nothing that is compiled ahead.
-        given = (self._pool, jobs[::-1])
-        thread = threading.Thread(target=self._compile, args=given, daemon=True)
+        thread = threading.Thread(target=self._compile, args=(self._pool, jobs[::-1]), daemon=True)
         self._compiling.append(thread)
         thread.start()
 
@@ -110,8 +109,7 @@ class SelectedKernels:
 
     def chosen(self) -> dict[str, Config]:
         """The configuration of every kernel that has been launched, by its name."""
-        kernels = self._kernels.values()
-        return {k.loaded.name: k.config for k in kernels if k.config is not None}
+        return {k.loaded.name: k.config for k in self._kernels.values() if k.config is not None}
 
     def candidates(self, loaded: modules.LoadedModule) -> list[Config]:
         """The module's candidates, first the table's, or the one that is known to spill less than

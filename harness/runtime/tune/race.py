@@ -198,8 +198,7 @@ class Race:
         try:
             launch = self.prepare(config)
         except CompileFailed as error:
-            reason = error.got or error.what
-            self.trials[config] = Trial(config_dict(config), origin, reason=reason)
+            self.trials[config] = Trial(config_dict(config), origin, reason=error.got or error.what)
             return
         needs, text = launch.resources, ""
         spills = needs.spills or 0
@@ -232,8 +231,7 @@ class Race:
             if self.guard is not None:
                 self.guard.verify(f"{self.loaded.name} {config_dict(config)}")
         except CompileFailed as error:
-            text = error.got or error.what
-            self.trials[config] = replace(self.trials[config], reason=text)
+            self.trials[config] = replace(self.trials[config], reason=error.got or error.what)
             return False
         finally:
             self.saved.restore()

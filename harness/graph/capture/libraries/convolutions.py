@@ -70,8 +70,7 @@ def _bias_behind(gm: fx.GraphModule, node: fx.Node) -> None:
     users = list(node.users)
     node.update_arg(2, None)
     with gm.graph.inserting_after(node):
-        shape = [-1, *[1] * (result.dim() - 2)]
-        wide = called(gm.graph, node, _aten.view.default, bias, shape)
+        wide = called(gm.graph, node, _aten.view.default, bias, [-1, *[1] * (result.dim() - 2)])
     with gm.graph.inserting_after(wide):
         added = called(gm.graph, node, _aten.add.Tensor, node, wide)
     for user in users:
@@ -103,8 +102,7 @@ def over_groups(gm: fx.GraphModule) -> None:
             if node.target is _FORWARD:
                 arguments: Any = node.args
                 x, w, _, _, (margin,), *_, groups = arguments
-                made = _product(call, x, _filters(call, w, groups), margin)
-                node.replace_all_uses_with(made)
+                node.replace_all_uses_with(_product(call, x, _filters(call, w, groups), margin))
             for part in list(node.users) if node.target is _BACKWARD else ():
                 part.replace_all_uses_with(_gradient(call, node.args, part.args[1]))
                 gm.graph.erase_node(part)
@@ -266,8 +264,7 @@ class _Relaid:
         operand: Any = node.args[place]
         if not value(operand).is_contiguous(memory_format=torch.channels_last):
             _, c, h, w = value(operand).shape
-            made = self._copy(node, operand, (h * w * c, 1, w * c, c))
-            node.update_arg(place, made)
+            node.update_arg(place, self._copy(node, operand, (h * w * c, 1, w * c, c)))
 
     def _again(self, node: fx.Node) -> None:
         """Trace ``node`` with operands as they lie now."""

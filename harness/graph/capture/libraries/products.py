@@ -178,8 +178,7 @@ def _enlarge(graph: fx.Graph, node: fx.Node, plan: _Plan, copies: _Copies) -> No
             node.args = tuple(copy if arg is one.node else arg for arg in node.args)
         if len(node.args) == 3 and wide:
             bias: Any = node.args[0]
-            more = called(graph, bias, _aten.constant_pad_nd.default, bias, [0, wide])
-            node.update_arg(0, more)
+            node.update_arg(0, called(graph, bias, _aten.constant_pad_nd.default, bias, [0, wide]))
     node.meta.pop("tensor_meta", None)
     node.meta["val"] = traced(node)
     own = _cut_out(graph, node, (m, n))

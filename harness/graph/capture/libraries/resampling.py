@@ -75,5 +75,4 @@ class _Interpolated(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:
         mode, corners, scales = ctx.rest
         options = scales if mode == "nearest" else [bool(corners), *scales]
-        call = _BACKWARD[mode, gradient.dim()].default
-        return call(gradient, *ctx.sizes, *options), None, None
+        return _BACKWARD[mode, gradient.dim()].default(gradient, *ctx.sizes, *options), None, None

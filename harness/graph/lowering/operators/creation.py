@@ -67,8 +67,7 @@ def random_bits(call: Call) -> Lowered:
     position = flat_index(strides, canonical(kind.shape))
     where = call.scalar.index(position, DType.I32 if narrow else DType.I64)
     seed = call.broadcast(call.tensor(0, "seed"), kind.shape)
-    bits = call.context.builder.compute(Op.RANDOM_BITS, seed, where, dtype=DType.I32)
-    return call.result(bits)
+    return call.result(call.context.builder.compute(Op.RANDOM_BITS, seed, where, dtype=DType.I32))
 
 
 def clone(call: Call) -> Lowered:

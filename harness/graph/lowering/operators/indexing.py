@@ -21,8 +21,7 @@ ONE: Shape = (sympy.S.One,)
 def position(call: Call, value: Value, size: sympy.Expr, *, from_end: bool = False) -> sympy.Expr:
     """An integer value as an index into a dimension of ``size``; negative ones count ``from_end``
     or are out of range."""
-    at = call.context.position(value, size, call.shape, from_end=from_end)
-    return call.context.indirect(at)
+    return call.context.indirect(call.context.position(value, size, call.shape, from_end=from_end))
 
 
 def embedding(call: Call, weight: Tensor) -> Index:

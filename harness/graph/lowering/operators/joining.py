@@ -32,8 +32,7 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
     values: list[Value] = []
     for number in numbers:
         index = [*out[:dim], out[dim] - starts[number], *out[dim + 1 :]]
-        read = call.read(parts[number], tuple(index), call.shape)
-        values.append(scalar.cast(read, call.dtype))
+        values.append(scalar.cast(call.read(parts[number], tuple(index), call.shape), call.dtype))
     after: list[tuple[Compute, int]] = []
     while (found := _alike(values)) is not None:
         after.append(found)
@@ -47,8 +46,7 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
         if result is None:
             result = value
         else:
-            before = context.inside(out[dim], call.shape, None, end)
-            result = scalar.where(before, value, result)
+            result = scalar.where(context.inside(out[dim], call.shape, None, end), value, result)
     for whole, place in reversed(after):
         assert result is not None
         args = [*whole.args[:place], result, *whole.args[place + 1 :]]
@@ -84,8 +82,7 @@ def constant_pad(call: Call) -> Lowered:
         index[dim] = out[dim] - before
         low = None if before.is_nonpositive else sympy.S.Zero
         high = None if after.is_nonpositive else size
-        inside = context.inside(index[dim], call.shape, low, high)
-        mask = scalar.both(mask, inside)
+        mask = scalar.both(mask, context.inside(index[dim], call.shape, low, high))
     value = scalar.cast(call.read(tensor, tuple(index), call.shape), call.dtype)
     return call.result(context.masked(mask, value, scalar.like(call.number(2, "value", 0), value)))
 

@@ -182,8 +182,7 @@ def adaptive_average_pool(call: Call) -> Lowered:
     value = call.read(tensor, tuple(index), call.shape, rsizes)
     operand = Operand(call, value, rsizes).cast(call.dtype)
     summed = operand.reduce(ReduceKind.SUM, call.dtype)
-    count = call.scalar.like(int(operand.count), summed)
-    return operand.finish(call.scalar.div(summed, count))
+    return operand.finish(call.scalar.div(summed, call.scalar.like(int(operand.count), summed)))
 
 
 _windows = functools.partial(Rule, rereads=True, partial=True)

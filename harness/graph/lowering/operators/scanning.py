@@ -221,8 +221,7 @@ def pick(call: Call, scanned: Scanned) -> Scanned | Reduced:
     if call.node.op == "aten.gather.default":
         index = call.tensor(2, "index")
         at = call.read(index, canonical(index.shape), call.shape)
-        where = call.context.position(at, scanned.size, call.shape)
-        return _one(call, scanned, where)
+        return _one(call, scanned, call.context.position(at, scanned.size, call.shape))
     if call.node.op == "aten.flip.default":
         return replace(scanned, backward=True)
     start = int(call.number(2, "start"))
@@ -242,8 +241,7 @@ def limited(graph: Graph, names: list[str], scanned: Scanned, builder: Builder) 
     def shorter(value: Value, made: Made) -> Value | None:
         if not isinstance(value, Sort):
             return None
-        arg = made[id(value.args[0])]
-        return builder.sort(arg, value.descending, value.component, max(known))
+        return builder.sort(made[id(value.args[0])], value.descending, value.component, max(known))
 
     made = rewrite([scanned.value], builder, replace=shorter)
     return replace(scanned, value=made[id(scanned.value)])

@@ -57,8 +57,7 @@ def scatter_tensor(mode: StoreMode) -> Rule:
         if call.text(4, "reduce", "amax") != "amax" or not call.flag(5, "include_self", True):
             raise call.reject("another reduction", "the largest, with self")
         points: Shape = index.shape
-        value = call.read(source, canonical(points), points)
-        return scatter(call, value, mode)
+        return scatter(call, call.read(source, canonical(points), points), mode)
 
     return Rule(lower, partial=True)
 

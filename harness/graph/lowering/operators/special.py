@@ -99,8 +99,7 @@ def bessel_k(order: int, scaled: bool) -> Callable[[Scalar, Value], Value]:
         smooth = _polynomial(scalar, square, terms)
         if not order:
             return scalar.sub(smooth, scalar.mul(log, scalar.op(Op.BESSEL_I0, x)))
-        product = scalar.mul(log, scalar.op(Op.BESSEL_I1, x))
-        rest = scalar.add(product, scalar.mul(x, smooth))
+        rest = scalar.add(scalar.mul(log, scalar.op(Op.BESSEL_I1, x)), scalar.mul(x, smooth))
         return scalar.add(scalar.op(Op.RECIPROCAL, x), rest)
 
     def integral(scalar: Scalar, x: Value) -> Value:
@@ -176,8 +175,7 @@ def least_multiple(scalar: Scalar, left: Value, right: Value) -> Value:
         return scalar.cast(least_multiple(scalar, *wide), left.dtype)
     divisor = scalar.op(Op.GCD, left, right)
     safe = scalar.op(Op.MAXIMUM, divisor, scalar.like(1, divisor))
-    quotient = scalar.op(Op.TRUNC_DIV, left, safe)
-    return scalar.op(Op.ABS, scalar.mul(quotient, right))
+    return scalar.op(Op.ABS, scalar.mul(scalar.op(Op.TRUNC_DIV, left, safe), right))
 
 
 def ldexp(call: Call) -> Lowered:
@@ -214,8 +212,7 @@ def frexp(call: Call) -> Lowered:
     value = call.operand(0, "self", call.result_type(0).dtype)
     double = value.dtype is DType.F64
     bits_type, fraction, bias = (DType.I64, 52, 1022) if double else (DType.I32, 23, 126)
-    least = 2.0 ** (1 - bias)
-    tiny = scalar.compare(Op.LT, scalar.op(Op.ABS, value), scalar.like(least, value))
+    tiny = scalar.compare(Op.LT, scalar.op(Op.ABS, value), scalar.like(2.0 ** (1 - bias), value))
     scaled = scalar.where(tiny, scalar.scale(value, 2.0**64), value)
     bits = scalar.builder.compute(Op.BITCAST, scaled, dtype=bits_type)
     mask = (1 << (bits_type.itemsize * 8 - 1 - fraction)) - 1

@@ -69,8 +69,7 @@ def _smaller(left: sympy.Expr, right: sympy.Expr) -> bool:
     """Whether ``left`` is to grow next. For unknown sizes: unless ``right`` divides it."""
     if left.is_Integer and right.is_Integer:
         return bool(left < right)
-    ratio = sympy.cancel(left / right)
-    return not ratio.is_integer
+    return not sympy.cancel(left / right).is_integer
 
 
 def reshape(call: Call, tensor: Tensor) -> Index:
