@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 from torch.testing._comparison import default_tolerances
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -31,6 +32,8 @@ TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 _UNROUNDED, _STORED = (3, 7), 3
 """Repeats, by the last digit of their number, that compute in wider types than 16 bits; the one
 that stores what is not computed element by element."""
+_IN_STEPS = 4
+"""The repeat that computes elementwise operators one operation after the other."""
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _ASSERTING = (
     "bernoulli bincount cross_entropy embedding gather index multinomial nll_loss put scatter take"
@@ -198,7 +201,10 @@ class _Moved(_Repeat):
         made = _result(func, args, kwargs)
         computes = schema.is_mutable or all(one.alias_info is None for one in schema.returns)
         computes &= schema.name != "aten::set_"
-        if computes and not _draws(func) and self._by_chance():
+        if self.seed == _IN_STEPS:
+            for one, other in zip(_leaves(made), _leaves(_in_steps(func, *before)), strict=False):
+                one.copy_(other)
+        elif computes and not _draws(func) and self._by_chance():
             self._move(func, before, _leaves(made))
         return made
 
@@ -374,6 +380,16 @@ def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> An
         return None
     finally:
         torch.set_default_dtype(before)
+
+
+def _in_steps(func: Any, args: Any, kwargs: Any) -> Any:
+    """An elementwise operator of several operations, each of them rounded: a kernel may do them in
+    one (``addcmul``). None of an operator that is one itself."""
+    packet = getattr(torch.ops.aten, func._overloadpacket.__name__.removesuffix("_"), None)
+    rule = decomposition_table.get(getattr(packet, func._overloadname, None))
+    if rule is None or torch.Tag.pointwise not in func.tags or _draws(func):
+        return None
+    return rule(*args, **kwargs)
 
 
 def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) -> None:

@@ -130,6 +130,7 @@ def test_torchs_other_ways_are_not_tried_once_all_lines_are_its_own(
     assert tried[1:] == ["aot_eager", "eager"]
     assert torchs_own(abs, [], [*both, "2: wrong", "0: 1.1 instead of 2"]) == tuple(both)
     assert tried[3:] == ["aot_eager", "eager", "aot_eager_decomp_partition", "traced"]
+    assert torchs_own(abs, [], ["then, 1: a stride"]) == ("then, 1: a stride",)
 
 
 def test_a_part_of_a_split_whose_whole_was_changed_is_left_alone() -> None:
@@ -304,6 +305,32 @@ def test_a_view_by_strides_beyond_what_tracing_made_anew_is_torchs_own() -> None
     line = "eager: a result; compiled: IndexOutOfRange: an index is out of range"
     assert torchs_own(function, [torch.ones(3)[::2]], [line]) == (line,)
     assert torchs_own(lambda x: x * 1, [torch.ones(3)[::2]], [line]) == ()
+
+
+def test_bits_of_floats_may_be_those_of_floats_that_are_right() -> None:
+    """Of two that are off by a unit the wider integer is in no repeat."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        bits = x.view(torch.int64)
+        x.exp_()
+        return (bits,)
+
+    def compiler(units: int, other: bool = False) -> Any:
+        def compiled(gm: torch.fx.GraphModule, _: Any) -> Any:
+            def call(x: torch.Tensor) -> Any:
+                (bits,) = gm(x)
+                x.view(torch.int32)[:, ::2] += units
+                x.view(torch.int32)[:, 1::2] -= units
+                return (bits.flip(0) if other else bits,)
+
+            return call
+
+        return compiled
+
+    x = torch.randn(33, 8)
+    assert differences(function, [x], compiler(1)) == []
+    assert len(differences(function, [x], compiler(1000))) == 2
+    assert differences(function, [x], compiler(0, other=True))
 
 
 def test_what_differs_behind_a_graph_that_tracing_refuses_is_torchs_own_too() -> None:

@@ -37,3 +37,13 @@ def test_a_product_of_integers_that_overflows_in_another_order() -> None:
 
     assert found(product, lambda x: product(x.flip(1)), x) == []
     assert found(product, lambda x: product(x.flip(1)) + 1, x) != []
+
+
+def test_bits_of_what_is_computed_in_one_operation_or_two() -> None:
+    x = torch.tensor([-1.004, -2.06, 0.3, 1.7] * 3)
+
+    def bits(x: torch.Tensor) -> torch.Tensor:
+        return torch.addcmul(x, x, x).view(torch.int16)
+
+    assert found(bits, lambda x: (x + x * x).view(torch.int16), x) == []
+    assert found(bits, lambda x: (x + x * x * 1.001).view(torch.int16), x) != []
