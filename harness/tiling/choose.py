@@ -7,8 +7,10 @@ access which loop variable it has stride 1 in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, takewhile
 
 import sympy
 
@@ -74,10 +76,19 @@ class Access:
 
 
 def unit_stride(access: Access, splits: Sequence[Split]) -> sympy.Symbol | None:
-    """The first variable in which the access has stride 1, if there is one."""
-    variables = [s.var for s in splits]
-    strides = affine(access.index, positions(variables)).strides
-    return next((var for var, stride in zip(variables, strides, strict=True) if stride == 1), None)
+    """The first variable in which the access has stride 1, or else runs of it."""
+    found = affine(access.index, positions(s.var for s in splits))
+    exact = (s.var for s, stride in zip(splits, found.strides, strict=True) if stride == 1)
+    runs = (s.var for s in splits if found.rest and _runs(access.index, s))
+    return next(chain(exact, runs), None)
+
+
+def _runs(index: sympy.Expr, split: Split) -> bool:
+    """Whether an index with quotients and remainders (a transposed tensor behind another in a
+    ``cat``) goes on by 1 with the split's variable, seen in the middle of its range."""
+    middle = size_hint(split.length) // 2
+    start, *after = (index.subs(split.var, middle + k) for k in (0, 1, SMALLEST_TILE))
+    return [place - start for place in after] == [1, SMALLEST_TILE]
 
 
 def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | None:
@@ -98,15 +109,12 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | 
             touched = _points(access.index, splits)
             weight = access.itemsize * touched * (2 if access.write else 1)
             weights[unit] = weights.get(unit, 0) + weight
-    best: tuple[int, int] | None = None
-    for number, split in enumerate(splits[1:], start=1):
-        gained = weights.get(split.var, 0)
-        if not gained or size_hint(split.length) < SMALLEST_TILE:
-            continue
-        score = gained * _aligned(split.divisor) * _aligned(split.length)
-        if best is None or score > best[0]:
-            best = (score, number)
-    return None if best is None else best[1]
+    scores = {
+        number: weights[split.var] * _aligned(split.divisor) * _aligned(split.length)
+        for number, split in enumerate(splits[1:], start=1)
+        if weights.get(split.var) and size_hint(split.length) >= SMALLEST_TILE
+    }
+    return max(scores, key=scores.__getitem__, default=None)
 
 
 def strip_boundary(
@@ -153,21 +161,13 @@ def work_boundary(
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:
     """Whether the access moves along a lower split than the one it is contiguous in; if it
     does not, neighbouring lanes read one element and nothing is to be gained."""
-    lower: set[sympy.Symbol] = set()
-    for split in splits:
-        if split.var == unit:
-            break
-        lower.add(split.var)
-    return bool(access.index.free_symbols & lower)
+    lower = (split.var for split in takewhile(lambda s: s.var != unit, splits))
+    return not access.index.free_symbols.isdisjoint(lower)
 
 
 def _points(index: sympy.Expr, splits: Sequence[Split]) -> int:
     used = index.free_symbols
-    product = 1
-    for split in splits:
-        if split.var in used:
-            product *= size_hint(split.length)
-    return product
+    return math.prod(size_hint(split.length) for split in splits if split.var in used)
 
 
 def _aligned(size: sympy.Expr) -> int:

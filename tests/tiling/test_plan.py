@@ -7,6 +7,7 @@ import sympy
 from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
+from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import ReduceKind, reductions
 from harness.schedule.group import SegmentKind
 from harness.target import H100
@@ -105,6 +106,18 @@ def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     assert tile_boundary(two, [write, Access(X1, 4, False)]) is None
     assert tile_boundary(two, [write, Access(X0, 4, False)]) is None
     assert tile_boundary(splits(3, 64), [write, Access(X1 + 64 * X0, 4, False)]) is None
+
+
+def test_a_second_tile_for_what_is_contiguous_in_runs() -> None:
+    """A transposed tensor behind another in a ``cat``: its places have quotients and remainders."""
+    row = X1 - 226
+    write = Access(X0 + 64 * X1, 4, True)
+    behind = Access(Mod(row, 1024) + 1024 * X0 + 65536 * FloorDiv(row, 1024), 2, False)
+    assert tile_boundary(splits(64, 13538), [write, behind]) == 1
+    short = Access(Mod(row, 4) + 4 * X0 + 256 * FloorDiv(row, 4), 2, False)
+    assert tile_boundary(splits(64, 13538), [write, short]) is None
+    doubled = Access(2 * FloorDiv(row, 2) + 65536 * X0, 2, False)
+    assert tile_boundary(splits(64, 13538), [write, doubled]) is None
 
 
 def test_the_direction_with_more_contiguous_bytes_wins() -> None:
