@@ -83,6 +83,7 @@ def compiled_ahead(
     with its reason, when it is timed. Raises ``HarnessError`` where no process can compile."""
     left, threads, thread = deque(entries), ThreadPoolExecutor(8), ThreadPoolExecutor(1)
     sizes = chain((_FIRST_KERNELS, 2 * _FIRST_KERNELS), repeat(_KERNELS))
+    ended = False
 
     def begun() -> tuple[list[Made], Future[None], Future[None]]:
         block, size = list[Made](), next(sizes)
@@ -101,16 +102,18 @@ def compiled_ahead(
         while True:
             block, compiling, comparable = coming.popleft().result()
             if not block:
+                ended = True
                 return
             coming.append(thread.submit(begun))
             if not done(compiling, until):
                 return
             yield block, comparable
     finally:
-        # After Ctrl-C nobody waits for compilers: a pool that is closed gives up.
+        # After Ctrl-C nobody waits for compilers: a pool that is closed gives up. At the end others
+        # are still waited for, even those that no thread has begun yet.
         left.clear()
-        for pool in (thread, threads):
-            pool.shutdown(wait=False, cancel_futures=True)
+        thread.shutdown(wait=False, cancel_futures=True)
+        threads.shutdown(wait=False, cancel_futures=not ended)
 
 
 def done(work: Future[None], until: float) -> bool:

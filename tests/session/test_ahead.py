@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any, cast
 
@@ -200,6 +200,28 @@ def test_kernels_are_timed_while_other_compilers_are_not_done(
     order = [log.index(f"time {module(n).name}") for n in names]
     assert order[:4] == [0, 1, 2, 3] and log.index("compare k0") < order[4]
     assert [line for line in log if "compare" in line] == [f"compare {n}" for n in names]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_at_the_end_no_compiler_that_is_waited_for_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch, *, ended: bool
+) -> None:
+    """A cancelled one is never done: whoever compares would wait for ever."""
+    cancelled = []
+
+    class Watched(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            cancelled.append((self._max_workers, cancel_futures))
+            super().shutdown(wait, cancel_futures=cancel_futures)
+
+    monkeypatch.setattr(ahead, "ThreadPoolExecutor", Watched)
+    blocks: Any = ahead.compiled_ahead([FakeEntry("x", compiled(A))], FakeDevice(), FakePeers())
+    next(blocks)
+    if ended:
+        assert next(blocks, None) is None
+    else:
+        blocks.close()
+    assert cancelled == [(1, True), (8, not ended)]
 
 
 def test_past_its_end_what_waits_for_other_compilers_is_kept_as_it_was_timed() -> None:
