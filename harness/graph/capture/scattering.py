@@ -243,7 +243,7 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
 
     def again(node: fx.Node) -> fx.Node:
         node = written.get(node, node)
-        value = node.meta["val"]
+        value = node.meta.get("val")
         if node.op == "call_function" and isinstance(value, Tensor) and not _is_view(node):
             # Only its size is asked for.
             node = next(n for n in written.values() if n.meta["val"].shape == value.shape)
