@@ -32,13 +32,13 @@ from harness.combos.choosing import Partition, combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import FallbackWarning, FellBack, HarnessError, LayoutWarning
 from harness.executor import Launches, launches_of, prepare_graph
-from harness.executor.calling import boxed
 from harness.executor.graphs import Sizes
 from harness.executor.recording import CudaRecorder, Recorded, Recorder
 from harness.executor.specialising import (
     NotForEverySize,
     Specialising,
     bases,
+    boxed,
     is_dynamic,
     require_sizes,
 )
@@ -56,9 +56,8 @@ from harness.records.timing import Timer
 from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
-from harness.runtime.launch.guarding import Guarded, unguarded
 from harness.runtime.launch.host import collector_paused, on_device, raw_stream
-from harness.runtime.launch.observing import Asserted, Bandwidth, Traced
+from harness.runtime.launch.observing import Asserted, Bandwidth, Guarded, Traced, unguarded
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings
 from harness.runtime.tune.choosing import Chooser

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from harness.errors import CompileFailed, HarnessError, IndexOutOfRange
-from harness.runtime.launch import guarding
-from harness.runtime.launch.guarding import Guarded, unguarded
+from harness.runtime.launch import observing
+from harness.runtime.launch.observing import Guarded, unguarded
 
 
 def swapped(args: list[Any]) -> list[Any]:
@@ -20,7 +20,7 @@ def swapped(args: list[Any]) -> list[Any]:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[HarnessError]:
     module = SimpleNamespace(reference=swapped, outputs=(0, 1))
-    monkeypatch.setattr(guarding.modules, "load", lambda text: module)
+    monkeypatch.setattr(observing.modules, "load", lambda text: module)
     return []
 
 

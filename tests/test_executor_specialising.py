@@ -12,7 +12,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from harness.errors import GraphError, HarnessError
-from harness.executor.calling import boxed
+from harness.executor.specialising import boxed
 from harness.graph.capture.fx import Conversion, convert
 
 CPU = torch.device("cpu")
