@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.ir.reach import grouped, in_order
+from harness.ir.reach import in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +34,36 @@ class Residents:
     ) -> None:
         self.sizes, self.kept, self.in_place = sizes, kept, in_place
         self.reused = reused or [{}] * len(touched)
-        self.made = [[n for n in dict.fromkeys(one.writes) if n in sizes] for one in touched]
-        both = [dict.fromkeys((*one.reads, *one.writes)) for one in touched]
-        self.touched = [[n for n in names if n in sizes] for names in both]
-        self.uses = Counter(name for names in self.touched for name in names)
-        self.here = set(here)
+        self.touched, self.here = touched, set(here)
         self.live = self.peak = sum(map(sizes.__getitem__, self.here))
+        self.users: dict[str, set[int]] = {name: set() for name in sizes}
+        for step, one in enumerate(touched):
+            for name in sizes.keys() & {*one.reads, *one.writes}:
+                self.users[name].add(step)
+        self._changes: dict[int, tuple[int, int]] = {}
 
     def change(self, step: int) -> tuple[int, int]:
         """Bytes that have to be allocated before ``step``, and those that nobody needs once it
         has run."""
-        reused, given_on = self.reused[step], self.reused[step].values()
-        here = (n for n in self.made[step] if n not in self.here and n not in reused)
-        last = (n for n in self.touched[step] if self.uses[n] == 1 and n not in self.kept)
-        arriving = sum(self.sizes[n] for n in here)
-        return arriving, sum(self.sizes[n] for n in last if n not in given_on)
+        if step not in self._changes:
+            one, reused = self.touched[step], self.reused[step]
+            new = {*one.writes} - self.here - reused.keys()
+            old = {*one.reads, *one.writes} - {*self.kept, *reused.values()}
+            arriving = sum(self.sizes[n] for n in self.sizes.keys() & new)
+            leaving = sum(self.sizes[n] for n in self.sizes.keys() & old if len(self.users[n]) == 1)
+            self._changes[step] = arriving, leaving
+        return self._changes[step]
 
     def run(self, step: int) -> None:
         """Run ``step``."""
-        arriving, leaving = self.change(step)
+        one, (arriving, leaving) = self.touched[step], self.change(step)
         self.peak = max(self.peak, self.live + arriving - leaving * (step in self.in_place))
         self.live += arriving - leaving
-        self.here.update(self.made[step], self.reused[step])
-        self.uses.subtract(self.touched[step])
+        self.here.update(one.writes, self.reused[step])
+        for name in self.sizes.keys() & {*one.reads, *one.writes}:
+            for user in self.users[name]:
+                self._changes.pop(user, None)
+            self.users[name].remove(step)
 
     def peak_of(self, order: Iterable[int]) -> int:
         """The most at once if the steps run in this ``order``."""
@@ -67,41 +72,25 @@ class Residents:
         return self.peak
 
 
-def greedy(
-    before: Mapping[int, Iterable[int]], residents: Residents, place: Callable[[int], Any]
-) -> list[int]:
-    """An order of steps, each after those ``before`` it, which always runs the ready one that
-    frees most, the first by ``place`` of equals."""
-
-    known: dict[int, tuple[int, Any]] = {}
-    users = grouped(
-        ((name, step) for step, names in enumerate(residents.touched) for name in names),
-        operator.itemgetter(0),
-    )
-
-    def key(step: int) -> tuple[int, Any]:
-        if step not in known:
-            arriving, leaving = residents.change(step)
-            known[step] = arriving - leaving, place(step)
-        return known[step]
-
-    order = []
-    for step in in_order(before, key):
-        residents.run(step)
-        order.append(step)
-        for _, other in (pair for name in residents.touched[step] for pair in users[name]):
-            known.pop(other, None)
-    return order
-
-
 def lowest(
     before: Mapping[int, Iterable[int]],
     place: Callable[[int], Any],
     models: Sequence[Callable[[], Residents]],
 ) -> list[int]:
-    """The order by ``place`` or, if it needs less memory by one of ``models`` and not more by any,
-    one that is greedy by one of them."""
-    orders = [list(in_order(before, place)), *(greedy(before, make(), place) for make in models)]
+    """An order of steps, each after those ``before`` it: that by ``place`` or, if it needs less
+    memory by one of ``models`` and not more by any, one which always runs the ready step that frees
+    most by one of them."""
+
+    def greedy(residents: Residents) -> Iterator[int]:
+        def key(step: int) -> tuple[int, Any]:
+            arriving, leaving = residents.change(step)
+            return arriving - leaving, place(step)
+
+        for step in in_order(before, key):
+            residents.run(step)
+            yield step
+
+    orders = [list(in_order(before, place)), *(list(greedy(make())) for make in models)]
     peaks = [[make().peak_of(order) for make in models] for order in orders]
     fine = [n for n, p in enumerate(peaks) if all(map(int.__le__, p, peaks[0]))]
     return orders[min(fine, key=lambda n: (sum(peaks[n]), n))]
