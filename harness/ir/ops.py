@@ -132,7 +132,7 @@ class Op(enum.Enum):
     LOG10 = "log10", 1, Rule.FLOAT, "libdevice.log10({0})", Cost.SPECIAL
     LOG1P = "log1p", 1, Rule.FLOAT, "libdevice.log1p({0})", Cost.SEVERAL
     SQRT = "sqrt", 1, Rule.FLOAT, triton.sqrt, Cost.SPECIAL
-    RSQRT = "rsqrt", 1, Rule.FLOAT, "tl.rsqrt({0})", Cost.SPECIAL
+    RSQRT = "rsqrt", 1, Rule.FLOAT, "libdevice.rsqrt({0})", Cost.SPECIAL
     RECIPROCAL = "reciprocal", 1, Rule.FLOAT, "1.0 / {0}", Cost.SPECIAL
     SIN = "sin", 1, Rule.FLOAT, "tl.sin({0})", Cost.LONG
     COS = "cos", 1, Rule.FLOAT, "tl.cos({0})", Cost.LONG
