@@ -262,8 +262,8 @@ class Body:
         nonnegative = all(self._nonnegative(a) for a in value.args)
         text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         own = text.startswith("_")
-        if own or ("libdevice." in text and DType.F64 in tensors) or value.op is Op.NEXTAFTER:
-            # A literal has neither shape nor bits; the device library takes it for a float32.
+        if own or ("libdevice." in text and DType.F64 in tensors):
+            # A literal has no shape; the device library takes it for a float32.
             texts = [materialised(a) if a.literal else a.text for a in args]
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and text == texts[0]:

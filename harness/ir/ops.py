@@ -173,7 +173,7 @@ class Op(enum.Enum):
     ATAN2 = "atan2", 2, Rule.FLOAT, "libdevice.atan2({0}, {1})", Cost.LONG
     HYPOT = "hypot", 2, Rule.FLOAT, "libdevice.hypot({0}, {1})", Cost.LONG
     COPYSIGN = "copysign", 2, Rule.FLOAT, "libdevice.copysign({0}, {1})"
-    NEXTAFTER = "nextafter", 2, Rule.FLOAT, triton.nextafter, Cost.LONG
+    NEXTAFTER = "nextafter", 2, Rule.FLOAT, "libdevice.nextafter({0}, {1})", Cost.LONG
     ZETA = "special_zeta", 2, Rule.FLOAT, "_zeta({0}, {1})", Cost.LONG
     INTEGER_POWER = "integer_power", 2, Rule.INTEGER, "_integer_power({0}, {1})", Cost.LONG
     GCD = "gcd", 2, Rule.INTEGER, "_greatest_divisor({0}, {1})", Cost.LONG
