@@ -53,7 +53,7 @@ def test_subnormal_numbers(compiler: Compiler, kind: torch.dtype) -> None:
     ).split()
 
     def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
-        pairs = torch.pow(x, 0.5), torch.atan2(x, y), torch.hypot(x, y), torch.fmod(x, y), x / y
+        pairs = torch.pow(x, 0.3), torch.atan2(x, y), torch.hypot(x, y), torch.fmod(x, y), x / y
         more = torch.nextafter(x.float(), y.float()), torch.special.ndtri(x.float())
         return [*(getattr(torch, name)(x) for name in unary), *pairs, *more]
 
@@ -63,7 +63,7 @@ def test_subnormal_numbers(compiler: Compiler, kind: torch.dtype) -> None:
     for ours, eager in zip(
         torch.compile(function, backend=compiler)(x, y), function(x, y), strict=True
     ):
-        step = 1e-5 if ours.dtype is torch.float32 else 2**-7
+        step = 1e-4 if ours.dtype is torch.float32 else 2**-7
         least = 2.0**-147 if ours.dtype is torch.float32 else 2.0**-132
         torch.testing.assert_close(ours, eager, rtol=step, atol=least, equal_nan=True)
 
