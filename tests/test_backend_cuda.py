@@ -53,7 +53,7 @@ def test_subnormal_numbers(compiler: Compiler, kind: torch.dtype) -> None:
     ).split()
 
     def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
-        pairs = torch.pow(x, 0.3), torch.atan2(x, y), torch.hypot(x, y), torch.fmod(x, y), x / y
+        pairs = torch.pow(x, 0.25), torch.atan2(x, y), torch.hypot(x, y), torch.fmod(x, y), x / y
         more = torch.nextafter(x.float(), y.float()), torch.special.ndtri(x.float())
         return [*(getattr(torch, name)(x) for name in unary), *pairs, *more]
 
