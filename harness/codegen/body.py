@@ -101,8 +101,7 @@ class Body:
         return () if known and not any(self.varies(value, t) for m in tiles for t in m) else context
 
     def _reads(self, value: ir.Value) -> bool:
-        found = self._loads.get(id(value))
-        if found is None:
+        if id(value) not in self._loads:
             for v in walk([value]):
                 if id(v) not in self._loads:
                     reads = (
@@ -112,19 +111,16 @@ class Body:
                     )
                     # A scan has seen its whole row, whatever of it a mask leaves.
                     self._loads[id(v)] = reads and not isinstance(v, ir.Scan | ir.Sort)
-            found = self._loads[id(value)]
-        return found
+        return self._loads[id(value)]
 
     def varies(self, value: ir.Value, along: str = "r") -> bool:
         """Whether ``value`` differs along the tiles that begin with ``along``: the reduction (a
         finished one does not), or the rows."""
-        found = self._varying.get((id(value), along))
-        if found is None:
+        if (id(value), along) not in self._varying:
             for v in walk([value]):
                 if (id(v), along) not in self._varying:
                     self._varying[id(v), along] = self._depends(v, along)
-            found = self._varying[id(value), along]
-        return found
+        return self._varying[id(value), along]
 
     def _depends(self, value: ir.Value, along: str) -> bool:
         if isinstance(value, ir.Reduce) and value.across is (along != "r"):

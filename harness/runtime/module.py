@@ -247,8 +247,7 @@ def load(text: str, cache: Path | None = None) -> LoadedModule:
     the text is not an emitted module.
     """
     folder = process_folder() if cache is None else cache / "modules"
-    path = folder / f"kernel_{text_hash(text)}.py"
-    data = text.encode()
+    path, data = folder / f"kernel_{text_hash(text)}.py", text.encode()
     if not holds(path, data):
         write_atomically(path, data)
     module = _execute(text, path)
