@@ -30,15 +30,7 @@ from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import Partition, combined
 from harness.compiled import CompiledGraph, Report, mixed_layouts
-from harness.errors import (
-    DivisionByZero,
-    FallbackWarning,
-    FellBack,
-    HarnessError,
-    IndexOutOfRange,
-    LayoutWarning,
-    NotFinite,
-)
+from harness.errors import FallbackWarning, FellBack, HarnessError, LayoutWarning
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.executor.graphs import Sizes
 from harness.executor.recording import CudaRecorder, Recorded, Recorder
@@ -46,6 +38,7 @@ from harness.executor.specialising import (
     NotForEverySize,
     Specialising,
     bases,
+    boxed,
     is_dynamic,
     require_sizes,
 )
@@ -53,7 +46,7 @@ from harness.graph.bounds import with_bounds
 from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.decompositions import Rejected
-from harness.graph.capture.fx import Conversion, Naming, convert, real_tensors
+from harness.graph.capture.fx import Naming, convert, real_tensors
 from harness.graph.model import CHECKED, DIVISORS, Graph
 from harness.hooks import StageFiles, dump_folder, write_dump
 from harness.measure.deciding import Choose, decided, faster_joined
@@ -64,7 +57,7 @@ from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import collector_paused, on_device, raw_stream
-from harness.runtime.launch.observing import Asserted, Bandwidth, Traced
+from harness.runtime.launch.observing import Asserted, Bandwidth, Guarded, Traced, unguarded
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings, Tuning, parsed
 from harness.runtime.tune.choosing import Chooser
@@ -410,17 +403,29 @@ class Compiler:
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         modules = (module for module, _ in compiled.distinct())
         launches = self.devices.launches(device, modules, compiled.name, hints)
+        kernel = launches.kernel
         if asserted:
-            looking = functools.partial(_asserted, graph, infinite, launches.kernel)
-            launches = replace(launches, kernel=looking)
+            kernel = functools.partial(_asserted, graph, infinite, kernel)
+        guarded = functools.partial(self._guarded, graph, kernel)
         sizes = Sizes(tuple(converted.sizes), converted.literals)
-        run: Runner = prepare_graph(compiled, launches, device, sizes)
+        run: Runner = prepare_graph(compiled, replace(launches, kernel=guarded), device, sizes)
+        launched = functools.partial(unguarded, run)
         if folder is not None:
             write_dump(folder, graph, compiled, run)
         kept = None if kind == "inference" else len(gm.meta.get(KEPT_OUTPUTS, ()))
         if self.reduce_overhead and not (asserted or part):
             run = self._recorded(compiled, kept, run)
-        return _boxed(converted, run, device, rescue, shared)
+        return boxed(converted, run, device, rescue, shared, launched)
+
+    def _guarded(
+        self, graph: Graph, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule
+    ) -> LaunchOn:
+        def failed(error: HarnessError) -> None:
+            why = f"{_where(graph, module)}: {_reason(error)}"
+            self.eager.append(Report(graph.name, 0, 0, 0, (), (why,), ()))
+            self._tell("torch runs a kernel's operators", graph.name, why)
+
+        return Guarded(module.text, kernel(module), failed)
 
     def _recorded(
         self, compiled: CompiledGraph, kept: int | None, run: Callable[[list[Any]], list[Any]]
@@ -438,57 +443,13 @@ _SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
 def _asserted(
     graph: Graph, infinite: bool, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule
 ) -> LaunchOn:
+    names = tuple(name for name, _ in module.signature)
+    return Asserted(_where(graph, module), names, kernel(module), infinite)
+
+
+def _where(graph: Graph, module: EmittedModule) -> str:
     sources = [n.source for n in graph.nodes if n.name in module.origins and n.source]
-    where = "; ".join((f"{module.region}, {module.name}", *dict.fromkeys(sources)))
-    return Asserted(where, tuple(name for name, _ in module.signature), kernel(module), infinite)
-
-
-def _boxed(
-    converted: Conversion,
-    run_graph: Runner,
-    device: torch.device,
-    rescue: Callable[[HarnessError], Runner],
-    shared: Sequence[tuple[int, int]],
-) -> Runner:
-    """A function of a list of arguments, which it empties, as AOTAutograd calls it. If a kernel
-    cannot be run the first time, what ``rescue`` gives runs the graph, then and from then on;
-    not if the graph changes its inputs, which may have happened in part. Of inputs that are
-    ``shared`` memory it takes so much (``bases``)."""
-    positions, numbers = converted.positions, tuple(converted.sizes.values())
-    constants: list[torch.Tensor] = []
-    everything = len(converted.constants)
-    # What runs instead of the kernels; None: nothing need be kept for that any more.
-    instead: list[Runner | None] = [None] if converted.graph.mutations else []
-
-    def first(args: list[Any]) -> list[Any]:
-        kept = list(args)
-        try:
-            outputs = run_kernels(args)
-        except (DivisionByZero, IndexOutOfRange, NotFinite):
-            raise
-        except HarnessError as error:
-            instead.append(rescue(error))
-            return run(kept)
-        instead.append(None)
-        return outputs
-
-    def run(args: list[Any]) -> list[Any]:
-        if not instead:
-            return first(args)
-        return run_kernels(args) if instead[0] is None else instead[0](args)
-
-    def run_kernels(args: list[Any]) -> list[Any]:
-        if len(constants) < everything:
-            constants[:] = [constant.to(device) for constant in converted.constants]
-        tensors = [args[position] for position in positions]
-        tensors.extend(constants)
-        tensors.extend([args[position] for position in numbers])
-        args.clear()
-        for number, length in shared:
-            tensors[number] = tensors[number][:length]
-        return run_graph(tensors)
-
-    return tangents.boxed(on_device(run, device))
+    return "; ".join((f"{module.region}, {module.name}", *dict.fromkeys(sources)))
 
 
 def _reason(error: Exception) -> str:

@@ -7,7 +7,8 @@ Everything runs as a step runs (torch.compile, AOTAutograd and the generated hos
 included), on tensors that have sizes and no memory; kernels do nothing. Counted are bytes of live
 storages: of parameters, inputs and gradients, of what every operator returns, of what host
 functions allocate. Left out are the allocator's rounding, and what a library takes for itself
-while it works. ``above`` is the peak over parameters, buffers and inputs.
+while it works. ``above`` is the peak over parameters, buffers and inputs; ``first`` that of
+the first step, which compiles.
 
 Models are those of ``gpu_models.py`` in bfloat16, a training step forward and backward;
 graphs those of the suite, whose inputs the caller keeps. Tensors are on a CPU, so that attention
@@ -99,9 +100,11 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func is torch.ops.aten._local_scalar_dense.default:
             return 1.0 if args[0].is_floating_point() else 1
         result = func(*args, **(kwargs or {}))
+        if torch._guards.TracingContext.try_get() is not None:
+            return result  # what compiling computes with has no memory in a real step either
         origin = _origin(str(func)) if self.trace else ""
         for one in tree_leaves(result):
-            if isinstance(one, torch.Tensor):
+            if isinstance(one, torch.Tensor) and one.device.type != "meta":
                 self.see(one, origin)
         return result
 
@@ -176,7 +179,8 @@ def counted_host(way: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Row:
-    """Bytes of one model or graph, one way: held before, at most, and held afterwards."""
+    """Bytes of one model or graph, one way: held before, at most, and held afterwards; ``first``:
+    at most in the first step, over what was held before it."""
 
     name: str
     mode: str
@@ -184,6 +188,7 @@ class Row:
     before: int
     peak: int
     after: int
+    first: int
     seconds: float
     notes: tuple[str, ...] = ()
 
@@ -202,12 +207,15 @@ def measured(
     with live:
         for tensor in given:
             live.see(tensor, "given")
+        given_bytes = live.restart()
         step()
+        first = live.peak - given_bytes
         step()  # models that note something at their first call are compiled again
         gc.collect()  # compiling leaves cycles behind
         before = live.restart()
         kept = step()
-    row = Row(name, mode, way, before, live.peak, live.live, time.monotonic() - start)
+    seconds = time.monotonic() - start
+    row = Row(name, mode, way, before, live.peak, live.live, first, seconds)
     del kept
     for size, origin in sorted(live.at_peak, reverse=True)[:40]:
         if origin != "given":
@@ -288,7 +296,8 @@ def main() -> None:
                     else of_model(name, mode, way, trace)
                 )
                 line = f"{name} {mode} {way}: {row.above / MB:.1f} MB above {row.before / MB:.1f}"
-                print(line, f"({row.seconds:.0f} s)", *row.notes, flush=True)
+                line += f", first {row.first / MB:.1f} ({row.seconds:.0f} s)"
+                print(line, *row.notes, flush=True)
                 key = (name, mode, way)
                 found = [r for r in found if (r["name"], r["mode"], r["way"]) != key]
                 found.append(asdict(row))

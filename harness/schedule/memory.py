@@ -4,27 +4,16 @@ nothing depends on them for being right."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 
 import sympy
 
+from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.ir.affine import size_hint
 from harness.ir.nodes import Nest, StoreMode, buffers_read, buffers_written, loads
 from harness.ir.program import Buffer, Program, Role
-from harness.ir.reach import in_order
 from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.group import FusedGroup, Schedule
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Buffers a kernel touches in memory, in order of first use (internal ones left out)."""
-
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
 
 
 def traffic(nests: Iterable[Nest], internal: frozenset[str]) -> Traffic:
@@ -50,59 +39,17 @@ def launch_order(
         before[owner[number]].update(owner[e.first] for e in edges)
     for kernel, earlier in enumerate(before):
         earlier.discard(kernel)
-    found: list[tuple[int, bool, list[int]]] = []
-    for by_memory in (False, True):
-        residents, order = _Residents(touched, facts), list[int]()
-        ready = partial(_readiness, residents if by_memory else None)
-        for chosen in in_order(dict(enumerate(before)), ready):
-            residents.run(chosen)
-            order.append(chosen)
-        found.append((residents.peak, by_memory, order))
-    return tuple(min(found)[2])
+    makes = [lambda: _residents(touched, facts)]
+    return tuple(lowest(dict(enumerate(before)), lambda kernel: kernel, makes))
 
 
-def _readiness(residents: _Residents | None, kernel: int) -> tuple[int, int]:
-    arriving, leaving = residents.change(kernel) if residents is not None else (0, 0)
-    return arriving - leaving, kernel
-
-
-class _Residents:
-    """Temporaries and outputs in memory while kernels run one after another; ``reused`` are, for
-    each, outputs that get the memory of an input."""
-
-    def __init__(
-        self,
-        touched: Sequence[Traffic],
-        facts: Facts,
-        reused: Sequence[Mapping[str, str]] | None = None,
-    ) -> None:
-        self.touched = touched
-        self.reused = reused or [{}] * len(touched)
-        self.sizes = {
-            n: size_hint(b.nbytes) for n, b in facts.buffers.items() if b.role is not Role.INPUT
-        }
-        self.kept = facts.needed
-        self.uses = Counter(name for one in touched for name in {*one.reads, *one.writes})
-        self.here: set[str] = set()
-        self.live = 0
-        self.peak = 0
-
-    def change(self, kernel: int) -> tuple[int, int]:
-        """Bytes that have to be allocated before ``kernel``, and those that nobody needs once it
-        has run."""
-        one, reused = self.touched[kernel], self.reused[kernel]
-        known, kept = self.here | reused.keys(), {*self.kept, *reused.values()}
-        names = {n for n in (*one.reads, *one.writes) if n in self.sizes}
-        arriving = sum(self.sizes[n] for n in names & {*one.writes} - known)
-        return arriving, sum(self.sizes[n] for n in names - kept if self.uses[n] == 1)
-
-    def run(self, kernel: int) -> None:
-        """Run ``kernel``."""
-        one, (arriving, leaving) = self.touched[kernel], self.change(kernel)
-        self.peak = max(self.peak, self.live + arriving)
-        self.live += arriving - leaving
-        self.here.update(one.writes, self.reused[kernel])
-        self.uses.subtract({*one.reads, *one.writes})
+def _residents(
+    touched: Sequence[Traffic], facts: Facts, reused: Sequence[Mapping[str, str]] | None = None
+) -> Residents:
+    """Temporaries and outputs in memory while kernels run."""
+    buffers = facts.buffers.items()
+    sizes = {n: size_hint(b.nbytes) for n, b in buffers if b.role is not Role.INPUT}
+    return Residents(touched, sizes, facts.needed, reused)
 
 
 def reuse_in_place(
@@ -174,7 +121,5 @@ def peak_bytes(schedule: Schedule) -> int:
     """An estimate of what temporaries and outputs need at most at once."""
     touched = [traffic(g.nests, g.internal) for g in schedule.groups]
     reused = [dict(group.in_place) for group in schedule.groups]
-    residents = _Residents(touched, gather(schedule.program), reused)
-    for number in range(len(touched)):
-        residents.run(number)
-    return residents.peak
+    residents = _residents(touched, gather(schedule.program), reused)
+    return residents.peak_of(range(len(touched)))

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from harness import pipeline
 from harness.backend import Compiler, Devices, backend
 from harness.conformance.compare import differences
-from harness.errors import CompileFailed, DivisionByZero, FallbackWarning, IndexOutOfRange
+from harness.errors import CompileFailed, DivisionByZero, FallbackWarning, FellBack, IndexOutOfRange
 from harness.runtime.interpret.interpreter import InterpreterPool
 
 Z = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]])
@@ -334,6 +334,36 @@ def test_a_kernel_that_cannot_be_run_does_not_fail_the_step(
         torch.testing.assert_close(run(x), x.sin() + 1)
     torch.testing.assert_close(run(x), x.sin() + 1)
     assert len(calls) == 1 and compiler.reports[-1].fallbacks == 1
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_kernel_that_changes_an_input_and_cannot_be_run_does_not_fail_the_step(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch, dynamic: bool
+) -> None:
+    """Others of its graph run; torch computes what it would, in place, among them."""
+    launch = Devices._on_cpu
+
+    def partly(self: Devices, module: Any, args: list[Any]) -> None:
+        if "mul" in module.name:
+            raise CompileFailed("a kernel does not compile")
+        launch(self, module, args)
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        before = (x.sin() @ y).cos()
+        x.mul_(before)
+        return x @ y + 1
+
+    monkeypatch.setattr(Devices, "_on_cpu", partly)
+    compiler = Compiler(devices=devices)
+    args = [torch.randn(4, 4), torch.randn(4, 4)]
+    with pytest.warns(FallbackWarning, match=r"torch runs a kernel.*_mul.*test_fallbacks.py"):
+        assert differences(function, args, compiler, dynamic=dynamic) == []
+    (report,) = [report for report in compiler.reports if report.fallbacks]
+    assert "does not compile" in str(report) and not report.eager
+    strict = Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
+    with pytest.raises(FellBack, match="does not compile"):
+        torch.compile(function, backend=strict)(*args)
 
 
 def test_bools_are_watched_like_anything_else(

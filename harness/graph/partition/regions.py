@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.bounds import with_bounds
 from harness.graph.model import (
+    FAMILIAR,
     Graph,
     HostCall,
     Input,
@@ -37,6 +38,7 @@ from harness.graph.model import (
     tensors_of,
 )
 from harness.graph.partition.levels import Kind, Layout, analyse, sink
+from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names, rename_refs
 from harness.graph.views import root_name
 from harness.ir.reach import in_order, joined, reached
@@ -244,7 +246,7 @@ def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
     reads = {plan.renamed.get(name, name) for unit in plan.units for name in unit.reads}
     needed = frozenset(outside | reads)
     regions = 0
-    for step in _order(plan):
+    for step in _order(plan, needed):
         if step < len(plan.units):
             name = f"{graph.name}.r{regions}"
             regions += 1
@@ -281,13 +283,45 @@ def _why_library(layout: Layout, node: Node) -> str:
     return f"the targets have no arithmetic on {opaque.torch_name} for {node.op}"
 
 
-def _order(plan: _Plan) -> list[int]:
+def _order(plan: _Plan, needed: Collection[str]) -> list[int]:
     """A valid order of the steps; among those ready, the one earliest in the graph first
-    (a region counts as its last node)."""
+    (a region counts as its last node), or another order if that needs less memory, whether the
+    graph's inputs are the caller's or are given back after their last use."""
     position = [plan.layout.order[unit.members[-1]] for unit in plan.units]
     position.extend(plan.layout.order[name] for name in plan.host)
     before: dict[int, list[int]] = {step: [] for step in range(len(plan.after))}
     for step, later in enumerate(plan.after):
         for following in later:
             before[following].append(step)
-    return list(in_order(before, lambda step: (position[step], step)))
+
+    place = position.__getitem__
+    # What is called for its effect, or by a user, may depend on more than its operands.
+    calls = [plan.layout.nodes[name] for name in plan.host]
+    if not all(call.op.startswith(FAMILIAR) and any(tensors_of(call.type)) for call in calls):
+        return list(in_order(before, place))
+    return lowest(before, place, _models(plan, needed))
+
+
+def _models(plan: _Plan, needed: Collection[str]) -> list[Callable[[], Residents]]:
+    """What is in memory during a plan's steps, without the graph's inputs and with them."""
+    layout, graph = plan.layout, plan.layout.graph
+
+    def memory(names: Iterable[str]) -> tuple[str, ...]:
+        """Whose memory values lie in: that of several results in that of each, which reads it."""
+        single = ((n, isinstance(layout.types[n], TensorType)) for n in names)
+        parts = (one for n, alone in single for one in ([n] if alone else layout.users.get(n, ())))
+        return tuple(dict.fromkeys(root_name(one, layout.nodes) for one in parts))
+
+    made = [[name for name in unit.members if name in needed] for unit in plan.units]
+    made += [[name] for name in plan.host]
+    touched = [Traffic(memory(plan.reads(n)), memory(names)) for n, names in enumerate(made)]
+    kept = memory(kept_names(graph))
+    given = {item.name for item in graph.inputs}
+    inputs = {name: layout.nbytes[name] for one in touched for name in one.reads if name in given}
+    written = {name for one in touched for name in one.writes}
+    own = {name: layout.nbytes[name] for name in written - given}
+    in_place = range(len(plan.units))
+    return [
+        lambda: Residents(touched, own, kept, None, in_place),
+        lambda: Residents(touched, {**inputs, **own}, kept, None, in_place, inputs),
+    ]

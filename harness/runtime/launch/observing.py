@@ -1,6 +1,6 @@
-"""Watching kernels inside real programs: marks for torch's profiler, and bandwidth. Both are chosen
-when a graph is compiled. What is not watched is launched directly, so that watching costs nothing
-when it is off."""
+"""Watching kernels inside real programs: whether they run at all, marks for torch's profiler, and
+bandwidth, chosen when a graph is compiled. What is not watched is launched directly, so that
+watching costs nothing when it is off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from harness.errors import NotFinite
+from harness.errors import DivisionByZero, HarnessError, IndexOutOfRange, NotFinite
 from harness.files import write_error
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
@@ -29,6 +29,46 @@ _log = logging.getLogger("harness.bandwidth")
 _REPEATS = 10
 _FLUSH_BYTES = 256 << 20
 """More than twice the largest L2 cache of a supported device (126 MiB)."""
+
+
+@dataclass(eq=False, slots=True)
+class Guarded:
+    """The kernel of the module ``text``. Once a launch fails, ``failed`` is told, and its outputs
+    are those of the module's reference from then on.
+
+    A launch that fails has written nothing, so its arguments are all that is needed for that, even
+    if it changes them: nobody has to keep a graph's inputs for another run.
+    """
+
+    text: str
+    launch: LaunchOn
+    failed: Callable[[HarnessError], None]
+    instead: modules.LoadedModule | None = None
+
+    def __call__(self, stream: int, *args: Any) -> None:
+        """Run the kernel, or its reference. Raises what says that arguments are wrong."""
+        if self.instead is None:
+            try:
+                self.launch(stream, *args)
+                return
+            except (DivisionByZero, IndexOutOfRange, NotFinite):
+                raise
+            except HarnessError as error:
+                self.failed(error)
+                self.instead = modules.load(self.text)
+        # A result may lie in the memory of an argument that another one is written to.
+        results = [torch.clone(one) for one in self.instead.reference(list(args))]
+        for position, result in zip(self.instead.outputs, results, strict=True):
+            args[position].copy_(result)
+
+
+def unguarded(run: Callable[..., Any]) -> None:
+    """Have the host function ``run``, which has run, launch kernels themselves, which is quicker,
+    but for those that failed or are compiled again for other sizes."""
+    for name, kernel in [*run.__globals__.items()]:
+        if isinstance(kernel, Guarded) and kernel.instead is None:
+            dynamic = "\nUNKNOWN_SIZES = " in kernel.text
+            run.__globals__[name] = kernel if dynamic else kernel.launch
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -300,3 +301,56 @@ def complexes(
         "no lowering for aten.mm.default",
         "the targets have no arithmetic on complex64 for aten.exp.default",
     ]
+
+
+def calls(cut: Partition) -> list[str]:
+    return [step.node.name for step in cut.steps if isinstance(step, HostCall)]
+
+
+def two_products(b: GraphBuilder, user: str = "") -> Graph:
+    """Two large products, each of which is read by a small one; ``user`` calls the last one."""
+    x, w, v = b.input("x", (64, 4)), b.input("w", (4, 64)), b.input("v", (2, 64))
+    large = [b.call("aten.mm.default", x, w, name=f"large{n}") for n in range(2)]
+    small = [b.call("aten.mm.default", v, one, name=f"small{n}") for n, one in enumerate(large)]
+    if user:
+        small.append(b.call(user, small[0], name="theirs"))
+    return b.graph(*small)
+
+
+def test_what_frees_memory_runs_first() -> None:
+    cut = check(two_products(GraphBuilder()))
+    assert calls(cut) == ["large0", "small0", "large1", "small1"]
+
+
+@torch.library.custom_op("mine_partitioned::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+twice.register_fake(torch.empty_like)
+
+
+def test_calls_of_users_stay_where_they_were_made() -> None:
+    cut = partition(two_products(GraphBuilder(), "mine_partitioned.twice.default"))
+    assert calls(cut) == ["large0", "large1", "small0", "small1", "theirs"]
+
+
+def test_the_graph_s_order_stays_where_no_other_needs_less() -> None:
+    """Products one by one, whose results all stay."""
+    b = GraphBuilder()
+    x, w = b.input("x", (64, 4)), b.input("w", (4, 64))
+    made = [b.call("aten.mm.default", x, w, name=f"m{n}") for n in range(2)]
+    made.append(b.call("aten.mm.default", w, x, name="m2"))
+    assert calls(check(b.graph(*made))) == ["m0", "m1", "m2"]
+
+
+def test_an_input_is_read_before_it_is_changed_in_any_order() -> None:
+    b = GraphBuilder()
+    x, w, v = b.input("x", (64, 64)), b.input("w", (64, 64)), b.input("v", (2, 64))
+    large = b.call("aten.mm.default", x, w, name="large")
+    other = b.call("aten.mm.default", w, x, name="other")
+    less = b.call("aten.mm.default", v, other, name="less")
+    changed = b.call("aten.add.Tensor", w, 1.0, name="changed")
+    small = b.call("aten.mm.default", v, large, name="small")
+    cut = check(b.graph(less, small, mutations=((w, changed),)))
+    assert calls(cut) == ["large", "small", "other", "less"]

@@ -1,0 +1,68 @@
+"""The first call of a compiled graph, and those after it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from harness.errors import GraphError, HarnessError
+from harness.executor.specialising import boxed
+from harness.graph.capture.fx import Conversion, convert
+
+CPU = torch.device("cpu")
+
+
+def conversion(op: str = "") -> Conversion:
+    """Of a graph of one node, which calls ``op``, of three elements."""
+    x = torch.ones(3)
+    made = convert(make_fx(torch.sin, tracing_mode="fake")(x), [x], "graph0")
+    (node,) = made.graph.nodes
+    return replace(made, graph=replace(made.graph, nodes=(replace(node, op=op or node.op),)))
+
+
+def run_by(kernels: Callable[[list[Any]], Any], op: str, rescued: list[HarnessError]) -> Any:
+    def rescue(error: HarnessError) -> Callable[[list[Any]], Any]:
+        rescued.append(error)
+        return lambda args: [args[0] * 2]
+
+    return boxed(conversion(op), kernels, CPU, rescue, (), lambda: None)
+
+
+@pytest.mark.parametrize("op", ["", "mine.twice.default"])
+def test_the_first_call_holds_inputs_of_users_operators_alone(op: str) -> None:
+    def kernels(tensors: list[Any]) -> list[bool]:
+        tensors.clear()
+        return [given() is not None]
+
+    args = [torch.ones(3)]
+    given, run = weakref.ref(args[0]), run_by(kernels, op, [])
+    assert run(args) == [bool(op)]
+    args.append(torch.ones(3))
+    given = weakref.ref(args[0])
+    assert run(args) == [False]
+
+
+def test_torch_runs_a_graph_whose_operator_gives_other_sizes() -> None:
+    def kernels(tensors: list[Any]) -> list[Any]:
+        tensors.clear()
+        raise GraphError("an operator's result has other sizes than recorded")
+
+    rescued: list[HarnessError] = []
+    run = run_by(kernels, "mine.twice.default", rescued)
+    for _ in range(2):
+        assert run([torch.ones(3)])[0].tolist() == [2, 2, 2]
+    assert len(rescued) == 1
+    with pytest.raises(GraphError):  # nothing is left to run it with
+        run_by(kernels, "", rescued)([torch.ones(3)])
+
+
+def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:
+    rescued: list[HarnessError] = []
+    run = run_by(lambda _: pytest.fail("kernels of other sizes"), "", rescued)
+    assert run([torch.ones(5)])[0].tolist() == [2] * 5 and len(rescued) == 1
