@@ -116,25 +116,97 @@ def test_a_generic_scan_is_compiled_as_torch_takes_it_apart(compiler: Compiler) 
     texts(compiler)
 
 
-def test_a_function_that_reads_more_than_its_operands_stays_control(compiler: Compiler) -> None:
-    def model(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return scanned(lambda a, b: [a * weight + b], [x * 2], 0)[0] + 1
+Function = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+CAPTURING: dict[str, tuple[Function, torch.Tensor]] = {
+    "vector": (lambda a, b, w: a + b + w * a * b, torch.linspace(-1, 1, 5)),
+    "matrix": (lambda a, b, w: a + b + w, torch.arange(15.0).view(5, 3).t()),
+    "column": (lambda a, b, w: a + b + w, torch.arange(3.0).view(3, 1)),
+    "number": (lambda a, b, w: a + b + w, torch.tensor(0.1, dtype=torch.float64)),
+    "places": (lambda a, b, w: torch.where(w > 2, a + b, b), torch.arange(5)),
+    "mask": (lambda a, b, w: torch.where(w, a + b, b), torch.arange(5) % 2 == 0),
+    "computed": (lambda a, b, w: a + b + w.exp()[0] * torch.arange(5), torch.linspace(0, 1, 5)),
+    "unread": (lambda a, b, w: a + b, torch.zeros(7, 3, 5)),
+}
+"""Associative functions that capture a tensor, for slices of three by five."""
 
-    x, ones = torch.randn(8, 5), torch.ones(5)
-    found = torch.compile(model, backend=compiler, fullgraph=True)(x, ones)
-    torch.testing.assert_close(found, (x * 2).cumsum(0) + 1)
+
+@pytest.mark.parametrize("name", CAPTURING)
+def test_what_a_function_captures_is_an_operand_of_its_kernel(
+    compiler: Compiler, name: str
+) -> None:
+    function, captured = CAPTURING[name]
+
+    def model(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return scanned(lambda a, b: [function(a, b, w)], [x * 2], 0)[0] + 1
+
+    x = torch.rand(7, 3, 5)
+    found = torch.compile(model, backend=compiler, fullgraph=True)(x, captured)
+    torch.testing.assert_close(found, torch.compile(model, backend="eager")(x, captured))
+    assert "tl.associative_scan" in texts(compiler)[-1]
+
+
+SYMBOLIC: dict[str, Callable[..., torch.Tensor]] = {
+    "added": lambda a, b, n, x: a + b + n,
+    "size": lambda a, b, n, x: a + b + x.shape[0],
+    "compared": lambda a, b, n, x: torch.where(n < a, a, b),
+    "power": lambda a, b, n, x: a + b + (a * 0 + 2) ** n,
+    "nothing": lambda a, b, n, x: a + b,
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_numbers_and_sizes_that_vary_are_operands_too(compiler: Compiler, name: str) -> None:
+    def model(x: torch.Tensor, n: int) -> torch.Tensor:
+        return scanned(lambda a, b: [SYMBOLIC[name](a, b, n, x)], [x], 0)[0]
+
+    ours = torch.compile(model, backend=compiler, fullgraph=True, dynamic=True)
+    torch_s = torch.compile(model, backend="eager", dynamic=True)
+    for rows, number in ((9, 3), (12, 2)):
+        x = 4 * torch.rand(rows, 5)
+        torch.testing.assert_close(ours(x, number), torch_s(x, number))
+    assert len(compiler.compiled) == 1 and "tl.associative_scan" in texts(compiler)[0]
+
+
+@pytest.mark.parametrize("name", ["random", "clamped"])
+def test_what_cannot_be_an_operand_leaves_the_scan_to_torch(compiler: Compiler, name: str) -> None:
+    """Numbers that are drawn anew, and numbers that an operator takes as no tensor."""
+    functions: dict[str, Callable[..., torch.Tensor]] = {
+        "random": lambda a, b, n: a + b + 0 * torch.rand(5),
+        "clamped": lambda a, b, n: torch.maximum(a, b).clamp(max=n),
+    }
+
+    def model(x: torch.Tensor, n: int) -> torch.Tensor:
+        return scanned(lambda a, b: [functions[name](a, b, n)], [x * 2], 0)[0] + 1
+
+    x = torch.rand(8, 5)
+    found = torch.compile(model, backend=compiler, fullgraph=True, dynamic=True)(x, 3)
+    wanted = torch.compile(model, backend="eager", dynamic=True)(x, 3)
+    torch.testing.assert_close(found, wanted)
     assert [report.library_calls[0][0] for report in compiler.eager] == ["associative_scan"]
+
+
+def test_gradients_through_what_is_captured_are_refused_as_torch_refuses_them(
+    compiler: Compiler,
+) -> None:
+    def model(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return scanned(lambda a, b: [a + b + w], [x], 0)[0]
+
+    x = torch.rand(8, 5, requires_grad=True)
+    for backend in ("aot_eager", compiler):
+        torch.compiler.reset()
+        with pytest.raises(Exception, match="not support gradients for lifted"):
+            torch.compile(model, backend=backend, fullgraph=True)(x, torch.ones(5))
 
 
 def test_what_torch_makes_of_nested_operands_on_a_gpu_goes_into_a_graph() -> None:
     """Traced with tensors that claim to be on one: the public function takes no others."""
     found: list[fx.GraphModule] = []
 
-    def combine(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-        (early,), (late,) = a["x"], b["x"]
-        return {"rate": a["rate"] * b["rate"], "x": (early * b["rate"] + late,)}
+    def model(rate: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        def combine(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+            (early,), (late,) = a["x"], b["x"]
+            return {"rate": a["rate"] * b["rate"], "x": (early * b["rate"] + late + bias,)}
 
-    def model(rate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         xs = {"rate": rate.sigmoid(), "x": (x,)}
         result = associative_scan(combine, xs, 1, reverse=True, combine_mode="pointwise")
         return result["x"][0].relu()
@@ -149,11 +221,12 @@ def test_what_torch_makes_of_nested_operands_on_a_gpu_goes_into_a_graph() -> Non
 
     torch.compiler.reset()
     with FakeTensorMode():
-        given = [torch.empty(3, 40, device="cuda") for _ in range(2)]
+        given = [torch.empty(size, device="cuda") for size in ((3, 40), (3, 40), (3,))]
         torch.compile(model, backend=backend, fullgraph=True)(*given)
     torch.compiler.reset()
     graph = convert(found[0], None, "traced").graph
     (scan,) = [node for node in graph.nodes if node.op == "harness.associative_scan.default"]
     assert loads(dumps(graph)) == graph and "aten.mul.Tensor" in str(scan.args[1])
+    assert isinstance(scan.args[2], tuple) and len(scan.args[2]) == 1
     compiled = compile_graph(graph, TARGETS["sm_90"])
     assert not compiled.report().library_calls and not compiled.report().failures

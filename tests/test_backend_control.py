@@ -61,6 +61,11 @@ def recurrence(x: torch.Tensor) -> torch.Tensor:
     return every.exp() + last
 
 
+def squashed(x: torch.Tensor) -> torch.Tensor:
+    rate = x.mean(0)
+    return scan(lambda c, a: ((c + a * rate).tanh(), c * 2), torch.zeros_like(rate), x)[1]
+
+
 def attention(x: torch.Tensor) -> torch.Tensor:
     q = (x * 0.5).reshape(1, 1, *x.shape)
     return flex_attention(q, q * 2, q + 1, lambda s, b, h, i, j: s + (i - j) * 0.1).relu()
@@ -73,6 +78,7 @@ CASES: dict[Function, dict[str, int]] = {
     loop: {"while_loop": 1},
     loop_from_a_constant: {"while_loop": 1},
     recurrence: {"scan": 1},
+    squashed: {"scan": 1},
     attention: {"flex_attention": 1},
 }
 
@@ -99,7 +105,7 @@ def test_only_control_stays_on_the_host(function: Function, shift: float, device
     assert sum(report.kernels for report in compiler.reports) >= 2
 
 
-@pytest.mark.parametrize("function", [branch, recurrence], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [branch, recurrence, squashed], ids=lambda f: f.__name__)
 def test_gradients_go_through_control(function: Function, devices: Devices) -> None:
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     x, own = (torch.randn(8, 12).requires_grad_() for _ in range(2))

@@ -79,12 +79,8 @@ class Scanner:
             else:
                 scope.rows[key] = self._sort(scope, value, args[0])
         name = scope.rows[key][value.component]
-        by_function = isinstance(value, Scan) and isinstance(value.kind, Combine)
-        if (
-            value.component
-            and not by_function
-            and value.dtype is not self.body.frame.plan.index_dtype
-        ):
+        index_type = self.body.frame.plan.index_dtype
+        if value.component and not isinstance(what, Combine) and value.dtype is not index_type:
             name = self.body.line(scope, f"{name}.to({triton_type(value.dtype)})")
         return Var(name, value.dtype, self.body.everything)
 
@@ -134,10 +130,8 @@ class Scanner:
         carry = tuple(self._carry(start, triton_type(of)) for of, start in how.parts)
         found = self._lines(scope, how.join(carry, own), len(blocks))
         if not how.starts:
-            pairs = zip(found, own, strict=True)
-            found = tuple(
-                self.body.line(scope, f"tl.where({R}offset > 0, {a}, {b})") for a, b in pairs
-            )
+            texts = (f"tl.where({R}offset > 0, {a}, {b})" for a, b in zip(found, own, strict=True))
+            found = tuple(self.body.line(scope, text) for text in texts)
         # In the last block the last element may be outside of the range; nobody uses it then.
         end = f"{R}base == R0_BLOCK - 1"
         for name, last in zip(carry, self._last(scope, found, how.parts, end), strict=True):
@@ -238,11 +232,8 @@ class Scanner:
         else:
             found, place = self._packed(scope, key, dtype, value, sort)
         if dtype is not arg.dtype:
-            to = (
-                f"{found} != 0"
-                if arg.dtype is DType.BOOL
-                else f"{found}.to({triton_type(arg.dtype)})"
-            )
+            kind = triton_type(arg.dtype)
+            to = f"{found} != 0" if arg.dtype is DType.BOOL else f"{found}.to({kind})"
             found = self.body.line(scope, to)
         index = self.body.frame.plan.index_dtype.triton_name
         return found, self.body.line(scope, f"{place}.to(tl.{index})")
@@ -280,9 +271,8 @@ class Scanner:
         if dtype.is_float:
             bits = f"({found} ^ (({found} >> 31) & {_LAST}))"
             number = self.body.line(scope, f"{bits}.to(tl.float32, bitcast=True)")
-            found = self.body.line(
-                scope, f"tl.where(({made} & 1) == 1, {minus_zero(DType.F32)}, {number})"
-            )
+            zero = minus_zero(DType.F32)
+            found = self.body.line(scope, f"tl.where(({made} & 1) == 1, {zero}, {number})")
         return found, place
 
     def _in_order(self, scope: Scope, packed: str, limit: int | None) -> str:

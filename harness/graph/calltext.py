@@ -150,13 +150,14 @@ def _bits_text(node: Node) -> str:
 
 def _scan_text(node: Node, function: Graph) -> str:
     name = f"combine_{local_name(node.name)}"
+    given = ", ".join(map(_text, (node.args[0], *_flat(node.args[2:]))))
     results = [local_name(output) for output in function.outputs if output]
     return "\n".join(
         (
             f"def {name}({', '.join(local_name(item.name) for item in function.inputs)}):",
             *(f"    {node_text(inner)}" for inner in function.nodes),
             f"    return [{', '.join(results)}]",
-            f"{local_name(node.name)} = scanned({name}, {_text(node.args[0])})",
+            f"{local_name(node.name)} = scanned({name}, {given})",
         )
     )
 

@@ -126,9 +126,11 @@ def call_node(
     return function(*args, **kwargs)
 
 
-def associative_scan(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Tensor]:
+def associative_scan(
+    xs: Sequence[torch.Tensor], combine: str, captured: Sequence[torch.Tensor] | None = None
+) -> list[torch.Tensor]:
     """Tensors of one shape scanned along their first dimension, laid out as they are, by the text
-    of a graph: from an element of each, and then a later one of each, to what they come to."""
+    of a graph: from an element of each, a later one of each and ``captured`` to what follows."""
     function = combine_graph(combine)
     names = [item.name for item in function.inputs]
 
@@ -139,7 +141,7 @@ def associative_scan(xs: Sequence[torch.Tensor], combine: str) -> list[torch.Ten
         return [values[name].expand_as(given[0]) for name in function.outputs if name]
 
     own = importlib.import_module("torch._higher_order_ops.associative_scan")
-    found = own.generic_associative_scan(joined, list(xs))
+    found = own.generic_associative_scan(joined, list(xs), additional_inputs=tuple(captured or ()))
     return [torch.empty_like(x).copy_(one) for x, one in zip(xs, found, strict=True)]
 
 
@@ -151,10 +153,10 @@ def xor_sum(x: torch.Tensor, dim: Sequence[int], keepdim: bool) -> torch.Tensor:
 LIBRARY.define("xor_sum(Tensor self, int[] dim, bool keepdim) -> Tensor")
 LIBRARY.impl("xor_sum", xor_sum, "CompositeExplicitAutograd")
 torch.library.register_fake("harness::xor_sum", torch.sum, lib=LIBRARY)
-LIBRARY.define("associative_scan(Tensor[] xs, str combine) -> Tensor[]")
+LIBRARY.define("associative_scan(Tensor[] xs, str combine, Tensor[]? captured=None) -> Tensor[]")
 LIBRARY.impl("associative_scan", associative_scan, "CompositeExplicitAutograd")
 torch.library.register_fake(
-    "harness::associative_scan", lambda xs, _: [torch.empty_like(x) for x in xs], lib=LIBRARY
+    "harness::associative_scan", lambda xs, *_: [torch.empty_like(x) for x in xs], lib=LIBRARY
 )
 
 META = torch.device("meta")

@@ -185,6 +185,29 @@ def _recurrence(n: int) -> Graph:
     return _graph(RECURRENCE.format(n=n, function=json.dumps(recurrence("f32"))))
 
 
+def _capturing(n: int, sizes: str) -> Graph:
+    """A running sum, and at each step what the function captures."""
+    given = f'    step: "f32[{sizes}]",\n):'
+    lines = [
+        'kept: "f32[]" = aten.add.Tensor(a0, step)',
+        'sum: "f32[]" = aten.add.Tensor(kept, b0)',
+    ]
+    function = by_function("f32", *lines, results="sum").replace("f32[]", "f32[2]")
+    function = function.replace("):", given, 1)
+    wide = f'"f32[{n}, 2]{{1, {n}}}"'
+    return _graph(f"""def capturing(
+    step: "f32[{sizes}]",
+    x: "f32[2, {n}]",
+):
+    turned: {wide} = aten.permute.default(x, [1, 0])
+    less: "f32[{sizes}]" = aten.mul.Tensor(step, 0.5)
+    all: ({wide},) = harness.associative_scan.default([turned], {json.dumps(function)}, [less])
+    states: {wide} = getitem(all, 0)
+    back: "f32[2, {n}]" = aten.permute.default(states, [1, 0])
+    return (back,)
+""")
+
+
 WHOLE = _graph("""def whole(
     x: "f32[2, 17000]",
 ):
@@ -208,9 +231,10 @@ def test_programs_that_share_rows_compute_what_torch_does(
 def test_scans_by_functions_in_loops_and_in_blocks(
     interpreter: InterpreterPool, looped: bool
 ) -> None:
-    (module,) = modules(_recurrence(300), looped)
     config = Config((("XBLOCK", 1), ("R0_BLOCK", 64)), 4) if looped else None
-    assert failures({"recurrence": module}, interpreter, config) == []
+    for graph in (_recurrence(300), _capturing(300, "2"), _capturing(300, "")):
+        (module,) = modules(graph, looped)
+        assert failures({graph.name: module}, interpreter, config) == []
 
 
 @pytest.mark.parametrize("function", ["m, a1, a2", "m"])
@@ -224,12 +248,18 @@ def test_functions_of_other_operands_are_no_kernels(function: str) -> None:
     assert not report.failures
 
 
+def test_what_a_function_captures_does_not_vary_along_the_scan() -> None:
+    ((op, _, reason),) = compile_graph(_capturing(30, "30, 2"), H100).report().library_calls
+    assert op == "harness.associative_scan.default" and "no lowering" in reason
+
+
 @pytest.mark.slow
 def test_programs_that_share_rows_scan_them_by_a_function(interpreter: InterpreterPool) -> None:
-    (module,) = modules(_recurrence(16384))
-    assert module.category == "spl"
     config = Config((("XBLOCK", 1), ("R0_BLOCK", 2048)), 4)
-    assert failures({"recurrence": module}, interpreter, config) == []
+    for graph in (_recurrence(16384), _capturing(16384, "2")):
+        (module,) = modules(graph)
+        assert module.category == "spl"
+        assert failures({graph.name: module}, interpreter, config) == []
 
 
 def test_equal_functions_have_one_name_and_others_another() -> None:

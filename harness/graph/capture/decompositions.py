@@ -50,8 +50,8 @@ KEPT = (
     "_scaled_dot_product_flash_attention_for_cpu_backward scaled_dot_product_attention baddbmm "
     "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
     "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
-    # one conversion operator is enough
-    "_to_copy"
+    # one conversion operator is enough, and a loop's results must not become one
+    "_to_copy detach"
 ).split()
 """Packets of ``aten`` that stay whole even though torch could take them apart."""
 

@@ -15,7 +15,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.calltext import SCAN_BY_FUNCTION, combine_of
-from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.rule import MISSING, Call, Rule, Rules
 from harness.graph.lowering.tensor import (
     Lowered,
     Reduced,
@@ -70,12 +70,11 @@ class _Row:
         return self.call.context.builder.scan(kind, self.value, dtype=dtype, component=component)
 
 
-def _row(call: Call, dtype: DType | None, dim_at: int, default: int | None = None) -> _Row:
+def _row(call: Call, dtype: DType | None, dim_at: int, default: object = MISSING) -> _Row:
     """The first argument along the dimension in argument ``dim_at``, converted to ``dtype`` or
     to be ranked: what is equal in 16 bits is a tie, as in eager mode."""
     tensor = call.tensor(0)
-    missing = () if default is None else (default,)
-    return _along(call, tensor, dtype, call.dim(dim_at, "dim", tensor.rank, *missing))
+    return _along(call, tensor, dtype, call.dim(dim_at, "dim", tensor.rank, default))
 
 
 def _along(call: Call, tensor: Tensor, dtype: DType | None, dim: int) -> _Row:
@@ -116,23 +115,23 @@ def extreme(kind: ScanKind) -> Rule:
 
 
 def associative(call: Call) -> Lowered:
-    """``harness.associative_scan``: by the function that it brings along, all operands at once."""
-    function = combine_of(call.node)
+    """``harness.associative_scan``: by the function that it brings along, all operands at once.
+    Triton's scans take functions of elements alone: what is captured is scanned along, and two
+    elements' is the later one's."""
+    function, shape = combine_of(call.node), call.result_type(0).shape
     assert function is not None
-    rows = [_along(call, tensor, _carried(tensor.dtype), 0) for tensor in call.tensors(0)]
-    if (len(function.inputs), len([*filter(None, function.outputs)])) != (2 * len(rows), len(rows)):
+    xs, captured = call.tensors(0), call.tensors(2) if call.node.args[2:] else []
+    count, given = len(xs), len(function.inputs) - len(captured)
+    varies = any(tensor.rank >= len(shape) for tensor in captured)
+    if varies or (given, len([*filter(None, function.outputs)])) != (2 * count, count):
         raise call.reject("a function of other operands", "one of two elements of each tensor")
-    if is_one(rows[0].size):
-        return tuple(row.finish(row.value, n) for n, row in enumerate(rows))
-    combine, builder = _combine(call, function), call.context.builder
-    values = [row.value for row in rows]
-    made = [
-        builder.scan(combine, *values, dtype=value.dtype, component=n)
-        for n, value in enumerate(values)
-    ]
-    return tuple(
-        row.finish(value, n) for n, (row, value) in enumerate(zip(rows, made, strict=True))
-    )
+    xs += [Tensor(shape, tensor.dtype, call.broadcast(tensor, shape)) for tensor in captured]
+    rows = [_along(call, tensor, _carried(tensor.dtype), 0) for tensor in xs]
+    values, scan = [row.value for row in rows], call.context.builder.scan
+    if not is_one(rows[0].size):
+        combine, kinds = _combine(call, function, count), [value.dtype for value in values]
+        values = [scan(combine, *values, dtype=kind, component=n) for n, kind in enumerate(kinds)]
+    return tuple(rows[n].finish(value, n) for n, value in enumerate(values[:count]))
 
 
 def _carried(dtype: DType) -> DType:
@@ -141,8 +140,8 @@ def _carried(dtype: DType) -> DType:
     return dtype.compute if dtype.is_float else whole
 
 
-def _combine(call: Call, function: Graph) -> Combine:
-    """The graph of a function as one of the kernel."""
+def _combine(call: Call, function: Graph, count: int) -> Combine:
+    """The graph of a function of ``count`` operands and what it captures as one of the kernel."""
     scalar, given = call.scalar, []
     types, tensors = {item.name: item.type for item in function.inputs}, {}
     for name, kind in types.items():
@@ -159,7 +158,8 @@ def _combine(call: Call, function: Graph) -> Combine:
         tensors[node.name], types[node.name] = found, inner.type
     pairs = zip(filter(None, function.outputs), given, strict=False)
     results = (scalar.cast(tensors[name].value, one.dtype) for name, one in pairs)
-    return Combine(tuple(given), tuple(results))
+    captured = given[2 * count :]
+    return Combine((*given[:count], *captured, *given[count:]), (*results, *captured))
 
 
 def sort(call: Call) -> Lowered:
