@@ -217,8 +217,8 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             continue
         corpus = corpus_folder(options, name if ":" in name else CORPUS)
         if corpus is not None and (":" in name or is_pattern_name(name)):
-            query = name.partition(":")[2] or f"name={name}"
-            found.extend(_corpus_graphs(options, corpus, query, ()))
+            query = name.partition(":")[2]
+            found.extend(_corpus_graphs(options, corpus, query, () if query else (name,)))
             continue
         known = [(graph, entry) for entry in declared.entries for graph in entry.entry.graph_names]
         mine = [
@@ -227,9 +227,17 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             if fnmatchcase(entry.name, name) or fnmatchcase(graph, name)
         ]
         if not mine:
-            declared.entry(name)  # raises, with the nearest names
+            declared.entry(name, lambda: _patterns(options))  # raises, with the nearest names
         found.extend(mine)
     return tuple(dict.fromkeys(found))
+
+
+def _patterns(options: Options) -> list[str]:
+    """The names of the corpus that comes with the suites; none without one."""
+    from harness.corpus.store import load
+
+    folder = corpus_folder(options, CORPUS)
+    return [pattern.name for pattern in load(folder).patterns] if folder else []
 
 
 CORPUS = "corpus"

@@ -71,6 +71,18 @@ def test_a_pattern_is_a_graph_like_any_other(harness):
     assert all(kernel["check"] == "passed" for kernel in graph["kernels"])
 
 
+@pytest.mark.parametrize("suite", ["default", "corpus"])
+def test_a_mistyped_pattern_is_told_what_is_near_in_the_corpus(harness, suite):
+    listed = harness("list", "--suite", "corpus", "--where", "kind=pointwise nodes<12", "--json")
+    name = listed.json()["patterns"][0]["name"]
+    for wrong in (f"{name[:-1]}{'a' if name[-1] != 'a' else 'b'}", name[:-2], f"{name}x"):
+        answer = harness("explain", wrong, "--suite", suite)
+        assert answer.status == 2 and f"got: {wrong}" in answer.err
+        assert f"expected: {name}," in answer.err
+    answer = harness("explain", "lama_block")
+    assert "expected: llama_block, llama_block_forward" in answer.err
+
+
 def test_a_sum_needs_a_known_group(harness, results):
     answer = harness("show", "latest", "--by", "colour")
     assert answer.status != 0
