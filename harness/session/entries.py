@@ -6,11 +6,11 @@ Reading names touches no graph file; a graph is read when it is compiled.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
@@ -25,6 +25,7 @@ from harness.measure.peers.jobs import Comparable, comparables
 from harness.options import Options
 from harness.records.names import is_chosen
 from harness.records.run import KernelRecord, LibraryCall, one_line
+from harness.runtime.module import config_from_dict
 from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
 
@@ -322,7 +323,35 @@ class MadeEntry:
         return self.entry.compile_small()
 
 
-Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry"
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """Those kernels of an entry that ``configs`` has, each to be timed in the first of what stands
+    there, or tuned: the tuner's luck is no change, so the baseline's, the second, stays where
+    nothing is faster. It is generated if it was not, once it is its turn."""
+
+    name: str
+    entry: Entry
+    configs: Mapping[str, Sequence[dict[str, Any] | None]]
+
+    def compile(self) -> Compiled:
+        """The wanted kernels alone. Raises ``HarnessError``."""
+        compiled = self.entry.compile()
+        kernels = tuple(
+            replace(kernel, config=given, earlier=(before,) if before else ())
+            for kernel in compiled.kernels
+            if kernel.module.name in self.configs
+            for given, before in [
+                (c and config_from_dict(c) for c in self.configs[kernel.module.name])
+            ]
+        )
+        return replace(compiled, kernels=kernels, failures=(), regions=())
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes, where every kernel may be a part of a wanted one."""
+        return self.entry.compile_small()
+
+
+Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry | PartEntry"
 """What a session compiles: at full size, and small for the interpreter (None without sizes)."""
 
 
