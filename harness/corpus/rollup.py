@@ -9,7 +9,6 @@ patterns are run more often than light ones: those that were run speak for the o
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -25,8 +24,6 @@ _ALPHA = 0.05
 _ENOUGH = 8
 """Compared patterns that may speak for others; where fewer are of like weight (within a factor of
 four), the next lighter ones join them."""
-_MOST = math.log(sys.float_info.max)
-"""Beyond this the upper end of an interval, of two patterns that differ, is no number any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,5 +191,5 @@ def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score 
     count = len(found)
     spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
     reach = float(t.ppf(1 - alpha / 2, count - 1)) * math.sqrt(spread * count / (count - 1))
-    high = math.exp(mean + reach) if mean + reach < _MOST else math.inf
+    high = math.exp(mean + reach) if mean + reach < 700 else math.inf  # more than a float holds
     return Score(math.exp(mean), math.exp(mean - reach), high, count)

@@ -84,7 +84,7 @@ class Suite:
     name: str
     entries: tuple[SuiteEntry, ...]
 
-    def entry(self, name: str, more: Callable[[], Iterable[str]] = tuple) -> SuiteEntry:
+    def entry(self, name: str, more: Iterable[str] = ()) -> SuiteEntry:
         """The entry called ``name``, or that has a graph called so. ``UnknownName`` carries the
         nearest names, of ``more`` where none of the suite's is near."""
         known: dict[str, SuiteEntry] = {}
@@ -94,7 +94,7 @@ class Suite:
         if name in known:
             return known[name]
         what, remedy = f"suite {self.name} has no graph {name}", "harness list shows all graphs"
-        names = [*known, *(() if nearest(name, known) else more())]
+        names = [*known, *(() if nearest(name, known) else more)]
         raise unknown(what, name, names, remedy=remedy, most=len(known))
 
 

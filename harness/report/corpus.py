@@ -38,7 +38,8 @@ _STANDINGS = (
 def _report(
     shown: tuple[Column, ...], rows: Sequence[Row], total: str, document: dict[str, Any]
 ) -> Report:
-    return Report(lambda: [Table(shown, rows), Text(), Text(total, wrapped=True)], lambda: document, lambda: rows)
+    blocks = [Table(shown, rows), Text(), Text(total, wrapped=True)]
+    return Report(lambda: blocks, lambda: document, lambda: rows)
 
 
 def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:

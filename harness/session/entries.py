@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
+from harness.corpus import store
 from harness.corpus.model import is_pattern_name
 from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
@@ -228,17 +229,10 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             if fnmatchcase(entry.name, name) or fnmatchcase(graph, name)
         ]
         if not mine:
-            declared.entry(name, lambda: _patterns(options))  # raises, with the nearest names
+            patterns = store.load(corpus).patterns if corpus else ()
+            declared.entry(name, [one.name for one in patterns])  # raises, with the nearest names
         found.extend(mine)
     return tuple(dict.fromkeys(found))
-
-
-def _patterns(options: Options) -> list[str]:
-    """The names of the corpus that comes with the suites; none without one."""
-    from harness.corpus.store import load
-
-    folder = corpus_folder(options, CORPUS)
-    return [pattern.name for pattern in load(folder).patterns] if folder else []
 
 
 CORPUS = "corpus"
@@ -247,17 +241,15 @@ CORPUS = "corpus"
 
 def corpus_folder(options: Options, suite: str) -> Path | None:
     """The folder of a suite that is a corpus; None for one that is declared."""
-    from harness.corpus.store import is_corpus
-
     folder = options.suites / suite.partition(":")[0]
-    return folder if is_corpus(folder) else None
+    return folder if store.is_corpus(folder) else None
 
 
 def _corpus_graphs(
     options: Options, folder: Path, query: str, names: Sequence[str]
 ) -> tuple[GraphFile, ...]:
     """Patterns of a corpus as graph files, which are made below the cache folder."""
-    from harness.corpus import selecting, store
+    from harness.corpus import selecting
 
     corpus = store.load(folder)
     chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
@@ -331,7 +323,7 @@ class PartEntry:
 
     name: str
     entry: Entry
-    configs: Mapping[str, Sequence[dict[str, Any] | None]]
+    configs: Mapping[str, Any]
 
     def compile(self) -> Compiled:
         """The wanted kernels alone. Raises ``HarnessError``."""
