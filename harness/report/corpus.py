@@ -38,7 +38,7 @@ _STANDINGS = (
 def _report(
     shown: tuple[Column, ...], rows: Sequence[Row], total: str, document: dict[str, Any]
 ) -> Report:
-    blocks = [Table(shown, rows), Text(), Text(total, wrapped=True)]
+    blocks: list[Table | Text] = [Table(shown, rows), Text(), Text(total, wrapped=True)]
     return Report(lambda: blocks, lambda: document, lambda: rows)
 
 
