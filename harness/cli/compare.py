@@ -192,7 +192,8 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
         return commit_side(root, commit, label, find_graphs(options, "default", []), options.target)
 
     with answer.cache() as cache, answer.progress("compiling") as bar:
-        a, b = (find_static_side(options.results, name, compile_at) for name in names)
+        sides = [find_static_side(options.results, name, compile_at) for name in names]
+        a, b = (side() for side in sides)
         with CompilePool(options.jobs, cache) as pool:
             compiled = partial(pool.metrics, follow=partial(bar.update, "compiling"))
             found = compare_static(a, b, target, triton.__version__, compiled)

@@ -191,4 +191,5 @@ def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score 
     count = len(found)
     spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
     reach = float(t.ppf(1 - alpha / 2, count - 1)) * math.sqrt(spread * count / (count - 1))
-    return Score(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), count)
+    high = math.exp(mean + reach) if mean + reach < 700 else math.inf  # more than a float holds
+    return Score(math.exp(mean), math.exp(mean - reach), high, count)

@@ -8,14 +8,14 @@ same structure, tiny). Reading a suite imports neither torch nor a model library
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.dtypes import DType
-from harness.errors import CaptureFailed, UsageError, unknown
+from harness.errors import CaptureFailed, UsageError, nearest, unknown
 
 if TYPE_CHECKING:
     from harness.graph.model import Graph  # a list of names needs no sympy
@@ -84,9 +84,9 @@ class Suite:
     name: str
     entries: tuple[SuiteEntry, ...]
 
-    def entry(self, name: str) -> SuiteEntry:
+    def entry(self, name: str, more: Iterable[str] = ()) -> SuiteEntry:
         """The entry called ``name``, or that has a graph called so. ``UnknownName`` carries the
-        nearest names."""
+        nearest names, of ``more`` where none of the suite's is near."""
         known: dict[str, SuiteEntry] = {}
         for entry in self.entries:
             known[entry.name] = entry
@@ -94,7 +94,8 @@ class Suite:
         if name in known:
             return known[name]
         what, remedy = f"suite {self.name} has no graph {name}", "harness list shows all graphs"
-        raise unknown(what, name, known, remedy=remedy, most=None)
+        names = [*known, *(() if nearest(name, known) else more)]
+        raise unknown(what, name, names, remedy=remedy, most=len(known))
 
 
 def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:

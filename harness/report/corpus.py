@@ -38,7 +38,8 @@ _STANDINGS = (
 def _report(
     shown: tuple[Column, ...], rows: Sequence[Row], total: str, document: dict[str, Any]
 ) -> Report:
-    return Report(lambda: [Table(shown, rows), Text(), Text(total)], lambda: document, lambda: rows)
+    blocks: list[Table | Text] = [Table(shown, rows), Text(), Text(total, wrapped=True)]
+    return Report(lambda: blocks, lambda: document, lambda: rows)
 
 
 def patterns_report(corpus: Corpus, patterns: Sequence[Pattern]) -> Report:
@@ -129,6 +130,10 @@ def _layouts(text: str) -> set[str]:
     return found or {"row by row alone"}
 
 
+def _ratio(value: float) -> str:
+    return f"{value:.3f}" if value < 1000 else f"{value:.1e}"
+
+
 def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report:
     """A run of the corpus by model, family or kind."""
     shown = [
@@ -139,7 +144,7 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
             "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",
             "mean": "–" if row.mean is None else f"{row.mean:.3f}",
             "score": "–" if row.score is None else f"{row.score.value:.3f}",
-            "interval": f"{row.score.low:.3f} to {row.score.high:.3f}" if row.score else "–",
+            "interval": f"{row.score.low:.3f} to {_ratio(row.score.high)}" if row.score else "–",
             "verdict": "" if row.score is None else row.score.verdict,
         }
         for row in rows

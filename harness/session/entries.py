@@ -6,14 +6,15 @@ Reading names touches no graph file; a graph is read when it is compiled.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, Failure
+from harness.corpus import store
 from harness.corpus.model import is_pattern_name
 from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
@@ -25,6 +26,7 @@ from harness.measure.peers.jobs import Comparable, comparables
 from harness.options import Options
 from harness.records.names import is_chosen
 from harness.records.run import KernelRecord, LibraryCall, one_line
+from harness.runtime.module import config_from_dict
 from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
 
@@ -216,8 +218,8 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             continue
         corpus = corpus_folder(options, name if ":" in name else CORPUS)
         if corpus is not None and (":" in name or is_pattern_name(name)):
-            query = name.partition(":")[2] or f"name={name}"
-            found.extend(_corpus_graphs(options, corpus, query, ()))
+            query = name.partition(":")[2]
+            found.extend(_corpus_graphs(options, corpus, query, () if query else (name,)))
             continue
         known = [(graph, entry) for entry in declared.entries for graph in entry.entry.graph_names]
         mine = [
@@ -226,7 +228,8 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             if fnmatchcase(entry.name, name) or fnmatchcase(graph, name)
         ]
         if not mine:
-            declared.entry(name)  # raises, with the nearest names
+            patterns = store.load(corpus).patterns if corpus else ()
+            declared.entry(name, [one.name for one in patterns])  # raises, with the nearest names
         found.extend(mine)
     return tuple(dict.fromkeys(found))
 
@@ -237,17 +240,15 @@ CORPUS = "corpus"
 
 def corpus_folder(options: Options, suite: str) -> Path | None:
     """The folder of a suite that is a corpus; None for one that is declared."""
-    from harness.corpus.store import is_corpus
-
     folder = options.suites / suite.partition(":")[0]
-    return folder if is_corpus(folder) else None
+    return folder if store.is_corpus(folder) else None
 
 
 def _corpus_graphs(
     options: Options, folder: Path, query: str, names: Sequence[str]
 ) -> tuple[GraphFile, ...]:
     """Patterns of a corpus as graph files, which are made below the cache folder."""
-    from harness.corpus import selecting, store
+    from harness.corpus import selecting
 
     corpus = store.load(folder)
     chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
@@ -312,7 +313,35 @@ class MadeEntry:
         return self.entry.compile_small()
 
 
-Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry"
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """Those kernels of an entry that ``configs`` has, each to be timed in the first of what stands
+    there, or tuned: the tuner's luck is no change, so the baseline's, the second, stays where
+    nothing is faster. It is generated if it was not, once it is its turn."""
+
+    name: str
+    entry: Entry
+    configs: Mapping[str, Any]
+
+    def compile(self) -> Compiled:
+        """The wanted kernels alone. Raises ``HarnessError``."""
+        compiled = self.entry.compile()
+        kernels = tuple(
+            replace(kernel, config=given, earlier=(before,) if before else ())
+            for kernel in compiled.kernels
+            if kernel.module.name in self.configs
+            for given, before in [
+                (c and config_from_dict(c) for c in self.configs[kernel.module.name])
+            ]
+        )
+        return replace(compiled, kernels=kernels, failures=(), regions=())
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes, where every kernel may be a part of a wanted one."""
+        return self.entry.compile_small()
+
+
+Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry | PartEntry"
 """What a session compiles: at full size, and small for the interpreter (None without sizes)."""
 
 

@@ -78,11 +78,12 @@ def environments(given: Sequence[str], good: str, bad: str) -> list[Subject]:
     pairs = [one.partition("=") for one in given]
     named = [name for name, _, _ in pairs]
     missing = [str(path) for _, _, path in pairs if not Path(path).is_file()]
-    if missing or good not in named or bad not in named[named.index(good) + 1 :]:
+    leads = good in named and bad in named[named.index(good) + 1 :]
+    if missing or not leads:
         raise UsageError(
-            "the environments do not lead from GOOD to BAD",
+            "the environments do not lead from GOOD to BAD" if not leads else "no such interpreter",
             where="--environment",
-            got=f"no interpreter {missing[0]}" if missing else ", ".join(given),
+            got=", ".join(missing if leads else given),
             expected="NAME=PYTHON for GOOD, those between, and BAD, in this order",
             remedy="name both: --environment old=a/bin/python --environment new=b/bin/python",
         )

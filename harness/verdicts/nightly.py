@@ -28,9 +28,10 @@ from harness.records.lines import Kept
 from harness.records.names import short
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
-from harness.runtime.module import config_from_dict
+from harness.runtime.compile.cache import usable
 from harness.session.ahead import all_generated
-from harness.session.entries import MadeEntry
+from harness.session.entries import MadeEntry, PartEntry
+from harness.session.kept import kept_graphs, key
 from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
@@ -162,23 +163,30 @@ class _Night:
 
     def _generated(self, plan: Plan) -> tuple[Run, dict[str, MadeEntry]]:
         """What the compiler makes of the suite."""
-        graphs, made = [], {}
-        entries = plan.session.entries
-        jobs = self.ask.request.jobs or self.options.jobs
-        every = all_generated(entries, jobs, self.options.kept_cache)
+        entries, made = plan.session.entries, dict[str, MadeEntry]()
+        jobs, cache = self.ask.request.jobs or self.options.jobs, self.options.kept_cache
         self.follow("generating", 0, len(entries))
-        for number, (entry, done) in enumerate(every, start=1):
-            self.follow(f"generating, last {entry.name}", number, len(entries))
-            if isinstance(done, HarnessError):
-                graphs.append(GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}"))
-                continue
-            made[entry.name] = MadeEntry(entry.name, replace(done, failures=(), regions=()), entry)
-            kernels = (*map(blank, done.kernels), *done.failures)
-            seconds = round(done.seconds, 6)
-            graphs.append(GraphRecord(entry.name, done.library_calls, kernels, seconds))
-        place = {entry.name: number for number, entry in enumerate(entries)}
-        graphs.sort(key=lambda graph: place[graph.name])
-        return replace(plan.run, graphs=tuple(graphs)), made
+        place = usable(None if self.options.verify else cache)
+        with place as (folder, _), kept_graphs(folder, plan.run.suite) as kept:
+            graphs = {id(entry): kept[k] for entry in entries if (k := key(entry)) in kept}
+            known, rest = len(graphs), [entry for entry in entries if id(entry) not in graphs]
+            for entry, done in all_generated(rest, jobs, cache):
+                if isinstance(done, HarnessError):
+                    record = GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}")
+                else:
+                    less = replace(done, failures=(), regions=())
+                    made[entry.name] = MadeEntry(entry.name, less, entry)
+                    kernels = (*map(blank, done.kernels), *done.failures)
+                    seconds = round(done.seconds, 6)
+                    record = GraphRecord(entry.name, done.library_calls, kernels, seconds)
+                if not record.failed and (k := key(entry)):
+                    kept[k] = replace(record, codegen_seconds=None)
+                graphs[id(entry)] = record
+                self.follow(f"generating, last {entry.name}", len(graphs), len(entries))
+        if known:
+            same = f"{known} of {plural(len(entries), 'graph')} not generated again"
+            self.notes.append(f"{same}: the compiler and their texts are as they were")
+        return replace(plan.run, graphs=tuple(graphs[id(entry)] for entry in entries)), made
 
     def _asked(self, base: Run, run: Run) -> Run:
         """The baseline without graphs that nobody asked for: they have not ended."""
@@ -208,7 +216,8 @@ class _Night:
             old = before.get((graph, kernel.name))
             configs.setdefault(graph, {})[kernel.name] = (kernel.config, old)
         session = plan.session
-        session.entries = [_part(made[graph], chosen) for graph, chosen in configs.items()]
+        whole = {entry.name: entry for entry in session.entries} | made
+        session.entries = [PartEntry(name, whole[name], only) for name, only in configs.items()]
         session.processes = 1 if sorting.a.graphs else DETECT
         session.until = until = time.monotonic() + self._remaining(_EXAMINING)
         if session.entries:
@@ -419,20 +428,6 @@ class _Night:
         elif night.run and not night.baseline:
             self.say("the tree differs from its commit: tonight's run is no baseline")
         return night
-
-
-def _part(made: MadeEntry, configs: dict[str, Any]) -> MadeEntry:
-    """Those of a graph's kernels that ``configs`` has, each to be timed in the first of what stands
-    there, or tuned: the tuner's luck is no change, so the baseline's, the second, stays where
-    nothing is faster."""
-    compiled = made.compile()
-    kernels = tuple(
-        replace(kernel, config=given, earlier=(before,) if before else ())
-        for kernel in compiled.kernels
-        if kernel.module.name in configs
-        for given, before in [(c and config_from_dict(c) for c in configs[kernel.module.name])]
-    )
-    return replace(made, made=replace(compiled, kernels=kernels))
 
 
 def _sides(sorting: Sorting) -> tuple[Side, Side]:

@@ -80,17 +80,16 @@ WORKTREE = "worktree"
 """The name of the package in the folder at hand, changes that are not committed included."""
 
 
-def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Side:
+def find_static_side(results: Path, name: str, compile_at: CompileAt) -> Callable[[], Side]:
     """The side called ``name`` for a comparison without times: modules, a run by its own name, or a
-    commit (or ``worktree``), compiled now with ``compile_at``."""
-    path = Path(name)
+    commit (or ``worktree``), compiled with ``compile_at`` once it is called."""
     by_run = name == lookup.LATEST or any(p.stem.startswith(name) for p in lookup.runs(results))
-    if path.exists() or by_run:
-        return find_side(results, name)
-    if name == WORKTREE:
-        return compile_at(None, name)
-    commit = resolve_commit(Path.cwd(), name)
-    return find_side(results, name) if commit is None else compile_at(commit, name)
+    known = Path(name).exists() or by_run
+    commit = None if known or name == WORKTREE else resolve_commit(Path.cwd(), name)
+    if commit or (name == WORKTREE and not known):
+        return partial(compile_at, commit, name)
+    found = find_side(results, name)
+    return lambda: found
 
 
 def _are_compilers(names: Sequence[str]) -> bool:

@@ -30,9 +30,11 @@ def test_what_a_reader_sees_of_the_corpus(harness, monkeypatch):
     """The heaviest patterns, so that they do not scroll away, how many more there are, and a table
     of captures also where a reason is long."""
     monkeypatch.setenv("COLUMNS", "120")
-    head, *rows, _, total = harness("list", "--suite", "corpus", "-v").out.splitlines()
+    head, *lines = harness("list", "--suite", "corpus", "-v").out.splitlines()
+    rows, total = lines[: lines.index("")], lines[lines.index("") + 1 :]
     assert head.split()[0] == "name" and len(rows) == 200
-    assert "patterns (above the first 200, --csv and --json have all), from" in total
+    assert "patterns (above the first 200, --csv and --json have all), from" in " ".join(total)
+    assert max(map(len, total)) <= 120
     answer = harness("list", "--suite", "corpus", "--models", "-v")
     assert answer.out.split()[:3] == ["name", "family", "regions"]
     assert max(map(len, answer.out.splitlines())) <= 120
@@ -69,6 +71,18 @@ def test_a_pattern_is_a_graph_like_any_other(harness):
     (graph,) = ran.json()["graphs"]
     assert graph["name"] == name
     assert all(kernel["check"] == "passed" for kernel in graph["kernels"])
+
+
+@pytest.mark.parametrize("suite", ["default", "corpus"])
+def test_a_mistyped_pattern_is_told_what_is_near_in_the_corpus(harness, suite):
+    listed = harness("list", "--suite", "corpus", "--where", "kind=pointwise nodes<12", "--json")
+    name = listed.json()["patterns"][0]["name"]
+    for wrong in (f"{name[:-1]}{'a' if name[-1] != 'a' else 'b'}", name[:-2], f"{name}x"):
+        answer = harness("explain", wrong, "--suite", suite)
+        assert answer.status == 2 and f"got: {wrong}" in answer.err
+        assert f"expected: {name}," in answer.err
+    answer = harness("explain", "lama_block")
+    assert "expected: llama_block, llama_block_forward" in answer.err
 
 
 def test_a_sum_needs_a_known_group(harness, results):

@@ -103,6 +103,17 @@ def test_the_interval_holds_as_often_as_it_says():
     assert 0.92 <= hits / trials <= 0.98
 
 
+def test_an_interval_of_two_patterns_that_differ_has_no_upper_end(corpus):
+    """One of many groups: 95 % of all intervals hold, so two patterns leave anything possible."""
+    found = rollup.score([(0.0, 1.0), (3.0, 1.0)], 0.0001)
+    assert found.value == pytest.approx(math.exp(1.5)) and found.verdict == "undecided"
+    assert (found.low, found.high) == (0.0, math.inf)
+    row = rollup.Standing("g", 2, 0, 1.0, 1.0, None, found)
+    assert standings_report([row], "model", "").rows()[0]["interval"] == "0.000 to inf"
+    wide = replace(row, score=replace(found, high=123456.0))
+    assert standings_report([wide], "model", "").rows()[0]["interval"] == "0.000 to 1.2e+05"
+
+
 def test_heavy_patterns_that_are_run_more_often_do_not_speak_for_light_ones(corpus):
     """60 patterns with half of the bytes, all run, gain 20 %; of 600 with the other half, of which
     one in ten is run, each loses about that."""

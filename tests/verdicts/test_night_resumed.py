@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import pytest
 
 from harness.history import store
+from harness.session import ahead
+from harness.verdicts import nightly
+from tests.measure.fakes import FakeEntry
 from tests.verdicts.night_world import MACHINE, World, world
 from tests.verdicts.test_nightly import slow
 
@@ -62,3 +68,33 @@ def test_what_failed_last_night_is_asked_again(world: World) -> None:
     world.examined.clear()
     assert world.night().status == 1
     assert world.examined == ["k3"]
+
+
+def test_what_the_compiler_generated_before_is_not_generated_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.start()
+    generated: list[str] = []
+
+    def all_generated(entries: Sequence[FakeEntry], *given: Any) -> Iterator[Any]:
+        generated.extend(entry.name for entry in entries)
+        return ahead.all_generated(entries, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(nightly, "all_generated", all_generated)
+    texts = lambda entry: "".join(k.module.text for k in entry.compile().kernels)  # noqa: E731
+    monkeypatch.setattr(nightly, "key", texts)
+    first = world.night()
+    said = "1 of 1 graph not generated again: the compiler and their texts are as they were"
+    assert generated == ["g"] and said not in first.notes
+    again = world.night()
+    assert generated == ["g"] and again.counts == first.counts
+    assert said in again.notes
+    slow(world, 3, 0.021)
+    assert world.night().status == 1
+    assert generated == ["g", "g"]
+    for path in world.results.glob("*/2*-bbbbbbbbbbbb.parquet"):
+        path.unlink()
+    generated.clear()
+    night = world.night()
+    assert not generated, "a graph of which something is examined is generated for that"
+    assert world.examined == ["k3", "k3"] and night.status == 1

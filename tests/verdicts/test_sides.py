@@ -205,10 +205,11 @@ def test_static_sides_compile_commits(results: Path, repository: Path) -> None:
         asked.append((commit, label))
         return Side(label, run())
 
-    find_static_side(results, "latest", compile_at)
-    assert asked == []
-    find_static_side(results, "HEAD", compile_at)
-    find_static_side(results, "worktree", compile_at)
+    find_static_side(results, "latest", compile_at)()
+    sides = [find_static_side(results, name, compile_at) for name in ("HEAD", "worktree")]
+    assert asked == [], "nothing is compiled before both are known"
+    for side in sides:
+        side()
     assert asked == [(git(repository, "rev-parse", "HEAD"), "HEAD"), (None, "worktree")]
 
 

@@ -169,6 +169,10 @@ def test_of_a_merge_the_answer_says_how_to_search_inside_it(
         (("mul", "HEAD~6", "HEAD"), None),
         (("mul", "HEAD~5", "HEAD"), "the compiler of a commit cannot be used"),
         (("mul", "a", "b", "--environment", "a=/nowhere"), "do not lead from GOOD to BAD"),
+        (
+            ("mul", "a", "b", "--environment", "a=/nowhere", "--environment", "b=/nor"),
+            "error: --environment: no such interpreter\n  got: /nowhere, /nor\n",
+        ),
     ],
 )
 def test_what_cannot_be_searched_says_so(
