@@ -237,7 +237,7 @@ class _Kernel:
         for group in self._pending_groups(segment.stores):
             reducer.add(group)
         if self.plan.runs:
-            body.in_groups(segment.stores)
+            body.in_groups([s for s in segment.stores if s.buffer not in self.plan.internal])
             return self._flush(body.outer)
         for store in segment.stores:
             whole = segment.kind is SegmentKind.LOOP and _spans(body, store)
