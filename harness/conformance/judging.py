@@ -242,6 +242,7 @@ class _Moved(_Repeat):
     def _move(self, func: Any, given: Any, made: Sequence[Tensor]) -> None:
         if not any(map(_is_float, made)) or _is_zero(made):
             return
+        given = _as_added(given, made[0].dtype)
         double = any(one.dtype is torch.float64 for one in made)
         # What a recurrence rounds at each step grows with the steps after it.
         pointwise = torch.Tag.pointwise in func.tags and not _is_recurrence(func)
@@ -349,6 +350,13 @@ def _result(func: Any, args: Any, kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
+def _as_added(given: Any, dtype: torch.dtype) -> Any:
+    """Operands as they are added up: integers alone, as the floats that they become."""
+    if any(leaf.is_floating_point() or leaf.is_complex() for leaf in _leaves(given)):
+        return given
+    return pytree.tree_map_only(Tensor, lambda leaf: leaf.to(dtype), given)
+
+
 def _adds_exactly(func: Any, given: Any, made: Tensor) -> bool:
     """Whether sums of the operands round in no order: all are multiples of what the last place of
     the sum of their magnitudes stands for."""
@@ -399,7 +407,7 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
     x: Any = given[0][0] if given[0] else None
     name = func._overloadpacket.__name__
     if isinstance(x, Tensor) and name.rstrip("_").endswith(("prod", "sum")):
-        x, one = x.to(made.dtype), int("prod" in name)  # of integers it may be a float
+        one = int("prod" in name)
         size, rest = torch.where(x.isfinite(), x.abs(), one), given[0][1:]
         lost = func(size.clamp_min(one), *rest, **given[1]).isinf()
         if one:
