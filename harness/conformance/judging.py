@@ -284,7 +284,9 @@ class _Moved(_Repeat):
             kind = torch.finfo(one.dtype)
             size = torch.maximum(lost, value.abs() * kind.eps).clamp_min(kind.tiny * kind.eps)
             noise = 16 * (value - moved).abs().nan_to_num(0, 0, 0)
-            moved = moved + self._steps(value, alike=pointwise) * size.nan_to_num(0, 0, 0)
+            # Equal operands have equal results; what rounding alone made equal may differ.
+            like = value if double else better
+            moved = moved + self._steps(like, alike=pointwise) * size.nan_to_num(0, 0, 0)
             if not pointwise and self._by_chance():
                 # What cancelling leaves may as well be nothing.
                 moved = torch.where(value.abs() <= noise, 0.0, moved)

@@ -67,3 +67,21 @@ def test_bits_of_what_is_computed_in_one_operation_or_two() -> None:
 
     assert found(bits, lambda x: (x + x * x).view(torch.int16), x) == []
     assert found(bits, lambda x: (x + x * x * 1.001).view(torch.int16), x) != []
+
+
+def test_numbers_that_only_their_rounding_made_equal() -> None:
+    """A kernel has 1 and a unit of float32 for one, 1 for another (2501240)."""
+    x = torch.full((4,), 2.0**-24, dtype=torch.float16)
+    y = x * torch.tensor([0, 1, 0, 1])
+
+    def apart(x: torch.Tensor, y: torch.Tensor, more: float = 0.0) -> torch.Tensor:
+        ones = torch.logaddexp2(x, y).float()
+        ones[1::2] += more
+        return (ones - ones.roll(1)) * 1e3
+
+    def higher(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return apart(x, y, 2.0**-23)
+
+    assert apart(x, y).eq(0).all() and higher(x, y)[1] > 1e-4
+    assert found(apart, higher, x, y) == []
+    assert found(apart, higher, x, x) != []
