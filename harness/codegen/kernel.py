@@ -26,7 +26,7 @@ from harness.codegen.frame import (
 )
 from harness.codegen.lookback import closing_lines, opening_lines
 from harness.codegen.reduction import Reducer
-from harness.codegen.rounding import short_exponentials
+from harness.codegen.rounding import normal_roots, short_exponentials
 from harness.codegen.scan import Scanner
 from harness.codegen.source import KernelSource
 from harness.codegen.tail import functions_called
@@ -142,8 +142,9 @@ class _Kernel:
         pointers = {buffer: a.name for a in tensors for buffer in a.buffers}
         body = Body(self.frame, pointers, dtypes, nodes, labels)
         body.along = Scanner(body, self.functions)
+        body.cheaper = dict.fromkeys(normal_roots(self.plan.stores), "tl.rsqrt")
         if self._looped:  # in a block it takes registers: softmax of 16384 columns 135 -> 138 us
-            body.short = short_exponentials(self.plan.stores, dtypes)
+            body.cheaper |= dict.fromkeys(short_exponentials(self.plan.stores, dtypes), "_exp")
         if self.plan.category is Category.MIXED:
             body.walk, body.ahead = "x", Scope()
         self._components = components(self.plan.stores)

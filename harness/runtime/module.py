@@ -74,7 +74,8 @@ class LoadedModule:
     cores'. ``configs`` are candidates, the default first.
     ``signature`` is Triton's type name of each argument, in order; ``divisible_by_16`` are the
     arguments whose value (address, for pointers) is a multiple of 16, ``constants`` parameters that
-    are neither arguments nor part of a configuration. ``outputs`` are positions of arguments that
+    are neither arguments nor part of a configuration, ``compile_options`` options of Triton's
+    compiler that every configuration has. ``outputs`` are positions of arguments that
     the kernel writes, ``zeroed`` of those that must hold zeros before every launch. ``points``
     are points by tile prefix (``x``, ``r0_``), ``fixed_blocks`` block sizes that the kernel's text
     fixes, ``least_per_thread`` elements that every thread must own, ``reduced`` elements that one
@@ -95,6 +96,7 @@ class LoadedModule:
     flops: int = _stated("FLOPS", int, 0)
     tensor: bool = _stated("TENSOR", bool, False)
     constants: dict[str, Any] = _stated("CONSTANTS", dict, {})
+    compile_options: dict[str, Any] = _stated("COMPILE_OPTIONS", dict, {})
     points: dict[str, int] = _stated("POINTS", dict, {})
     fixed_blocks: dict[str, int] = _stated("PINNED", dict, {})
     least_per_thread: int = _stated("LEAST_PER_THREAD", int, 0)

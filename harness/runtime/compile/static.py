@@ -189,6 +189,7 @@ def compile_for(
         # Else Triton writes a check beside every sum of integers, and drops it without ``debug``.
         "sanitize_overflow": False,
         **({"debug": True} if kernel.debug else {}),
+        **loaded.compile_options,
         **dict(config.options),
     }
     try:
