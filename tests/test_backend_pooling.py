@@ -132,6 +132,16 @@ def test_windows_are_read_as_vectors(
         assert kernel.source.plan.runs and kernel.source.text.count("tl.load(") == count
 
 
+def test_a_window_of_which_a_kernel_makes_more_is_not_stored(compiler: Any) -> None:
+    def run(x: torch.Tensor) -> torch.Tensor:
+        largest = functional.max_pool2d(x, (5, 4), 2, (0, 1))
+        return largest.sin() * largest.cos()
+
+    _generated(compiler, run, torch.randn(2, 3, 11, 16))
+    (kernel,) = compiler.compiled[-1].kernels
+    assert kernel.source.plan.runs and kernel.source.plan.internal
+
+
 @pytest.mark.parametrize(
     ("run", "shape"),
     [

@@ -243,7 +243,7 @@ class _Kernel:
         flat = [p for p in along if not p.startswith("r")]
         self._reduce(reducer, segment.stores)
         if self.plan.runs:
-            body.in_groups(segment.stores)
+            body.in_groups([s for s in segment.stores if s.buffer not in self.plan.internal])
             return self._flush(body.outer)
         for store in segment.stores:
             whole = segment.kind is SegmentKind.LOOP and _spans(body, store)

@@ -5,6 +5,7 @@ memory, what became of the arguments, and whether it raises."""
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import re
 import traceback
@@ -14,14 +15,17 @@ from itertools import islice
 from typing import Any
 
 import torch
+from torch._dynamo.backends.common import aot_autograd
 from torch.utils._pytree import tree_leaves
 
 from harness.conformance.judging import Judge, other_zeros, repeats
-from harness.graph.capture.aot import RestartAnalysis
+from harness.graph.capture.aot import RestartAnalysis, run_eagerly
+from harness.graph.capture.scattering import counted_masks
 
 Function = Callable[..., Any]
 _NUMBERS = re.compile(r", which is output \d+ of \w+,|0x[0-9a-f]+|\d+")  # and autograd's nodes
 _ERROR = re.compile(r"(?:.*; compiled: )?(torch's \w+: |.{0,500})")
+_CHANGED = "has been modified by an inplace operation"
 _ZEROS = "zeros instead of None"
 _OUTSIDE = re.compile("IndexError|are out of bounds for storage")
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
@@ -104,29 +108,47 @@ def torchs_own(
     None in eager mode.)"""
     if not lines:
         return ()
-    refused: list[str] = []
-
-    def traced(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Function:
-        """``aot_eager`` where it takes the graph; elsewhere torch, as with our backend."""
-        try:
-            compiled: Function = torch._dynamo.lookup_backend("aot_eager")(graph, list(inputs))
-        except RestartAnalysis:
-            raise
-        except Exception as error:  # noqa: BLE001 - as many as tracing knows
-            refused.append(_brief(error))
-            return graph
-        return compiled
-
     own: list[str] = []
+    refused: list[str] = []
     known: tuple[str, ...] = ()
-    for backend in ("aot_eager", "eager", "aot_eager_decomp_partition", traced):
-        told = differences(function, args, backend, **how)
-        whole = backend != "aot_eager_decomp_partition"
-        own += [line for line in told if whole or "; compiled: " in line]
+    aot_eager = torch._dynamo.lookup_backend("aot_eager")
+    for backend, counts in (
+        ("aot_eager", ""),
+        ("eager", ""),
+        ("aot_eager_decomp_partition", "; compiled: "),
+        (functools.partial(_or_torch, aot_eager, refused), ""),
+        (functools.partial(_or_torch, _counting_masks, []), _CHANGED),
+    ):
+        own += [line for line in differences(function, args, backend, **how) if counts in line]
         known = _known(lines, own, refused)
         if len(known) == len(lines):
             break  # the others take nothing away
     return known
+
+
+def _or_torch(
+    compiler: Function, refused: list[str], graph: torch.fx.GraphModule, inputs: Sequence[Any]
+) -> Function:
+    """A graph by ``compiler`` where that takes it; elsewhere by torch, as with our backend."""
+    try:
+        compiled: Function = compiler(graph, list(inputs))
+    except RestartAnalysis:
+        raise
+    except Exception as error:  # noqa: BLE001 - as many as tracing knows
+        refused.append(_brief(error))
+        return graph
+    return compiled
+
+
+def _counting_masks(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
+    """``aot_eager`` with our backend's rule for the gradient of ``x[mask] = rows``, which it
+    refuses: what that rule gives is no reference, what AOTAutograd makes of the graph is."""
+    aten = torch.ops.aten
+    rules = counted_masks(
+        dict.fromkeys((aten.index.Tensor, aten.index_put.default), lambda *_, **__: NotImplemented)
+    )
+    run = aot_autograd(fw_compiler=lambda made, _: run_eagerly(made), decompositions=rules)
+    return run(graph, inputs)
 
 
 def _known(lines: Sequence[str], own: Sequence[str], refused: Sequence[str]) -> tuple[str, ...]:

@@ -242,6 +242,7 @@ class _Moved(_Repeat):
     def _move(self, func: Any, given: Any, made: Sequence[Tensor]) -> None:
         if not any(map(_is_float, made)) or _is_zero(made):
             return
+        given = _as_added(given, made[0].dtype)
         double = any(one.dtype is torch.float64 for one in made)
         # What a recurrence rounds at each step grows with the steps after it.
         pointwise = torch.Tag.pointwise in func.tags and not _is_recurrence(func)
@@ -283,7 +284,9 @@ class _Moved(_Repeat):
             kind = torch.finfo(one.dtype)
             size = torch.maximum(lost, value.abs() * kind.eps).clamp_min(kind.tiny * kind.eps)
             noise = 16 * (value - moved).abs().nan_to_num(0, 0, 0)
-            moved = moved + self._steps(value, alike=pointwise) * size.nan_to_num(0, 0, 0)
+            # Equal operands have equal results; what rounding alone made equal may differ.
+            like = value if double else better
+            moved = moved + self._steps(like, alike=pointwise) * size.nan_to_num(0, 0, 0)
             if not pointwise and self._by_chance():
                 # What cancelling leaves may as well be nothing.
                 moved = torch.where(value.abs() <= noise, 0.0, moved)
@@ -349,6 +352,13 @@ def _result(func: Any, args: Any, kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
+def _as_added(given: Any, dtype: torch.dtype) -> Any:
+    """Operands as they are added up: integers alone, as the floats that they become."""
+    if any(leaf.is_floating_point() or leaf.is_complex() for leaf in _leaves(given)):
+        return given
+    return pytree.tree_map_only(Tensor, lambda leaf: leaf.to(dtype), given)
+
+
 def _adds_exactly(func: Any, given: Any, made: Tensor) -> bool:
     """Whether sums of the operands round in no order: all are multiples of what the last place of
     the sum of their magnitudes stands for."""
@@ -399,7 +409,7 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
     x: Any = given[0][0] if given[0] else None
     name = func._overloadpacket.__name__
     if isinstance(x, Tensor) and name.rstrip("_").endswith(("prod", "sum")):
-        x, one = x.to(made.dtype), int("prod" in name)  # of integers it may be a float
+        one = int("prod" in name)
         size, rest = torch.where(x.isfinite(), x.abs(), one), given[0][1:]
         lost = func(size.clamp_min(one), *rest, **given[1]).isinf()
         if one:

@@ -129,7 +129,7 @@ def test_torchs_other_ways_are_not_tried_once_all_lines_are_its_own(
     assert torchs_own(abs, [], both) == tuple(both)
     assert tried[1:] == ["aot_eager", "eager"]
     assert torchs_own(abs, [], [*both, "2: wrong", "0: 1.1 instead of 2"]) == tuple(both)
-    assert tried[3:] == ["aot_eager", "eager", "aot_eager_decomp_partition", "traced"]
+    assert tried[3:] == ["aot_eager", "eager", "aot_eager_decomp_partition", "traced", "traced"]
     assert torchs_own(abs, [], ["then, 1: a stride"]) == ("then, 1: a stride",)
 
 
@@ -358,6 +358,37 @@ def test_a_graph_that_torch_leaves_without_a_word_is_torchs_own() -> None:
     x = torch.ones(3, requires_grad=True)
     line = "DynamicOutputShapeException: aten.nonzero.default"
     assert torchs_own(function, [x], [line, "0: wrong"]) == (line,)
+
+
+def test_a_node_that_looks_at_what_a_later_graph_changed_is_torchs_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Torch runs the first graph, whose gradient cannot be traced; the second, which ``aot_eager``
+    refuses, changes what that saved, and as one node calls its backward for nothing (2310082)."""
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = x.exp()
+        z.addcmul_(z, z)
+        z[z.clone() < 1] *= 2
+        return y * 3
+
+    args = [torch.randn(4, requires_grad=True) for _ in range(2)]
+    changed = (
+        "eager: a result; compiled: RuntimeError: one of the variables needed for gradient "
+        "computation has been modified by an inplace operation: [torch.{}Tensor [4]], which is "
+        "output 0 of torch::autograd::CopyBackwards, is at version 2; expected version 0 instead."
+    )
+    line, wrong = changed.format("Float"), "0: [4.0, 4.0] instead of [3.0, 3.0]"
+    assert torchs_own(function, args, [line, changed.format("Double"), wrong]) == (line,)
+    assert torchs_own(lambda x, y: function(x.detach(), y), args, [line]) == ()
+
+    def joint(graph: torch.fx.GraphModule, _: Any) -> Any:
+        return lambda *given: [one + 1 for one in graph(*given)]
+
+    monkeypatch.setattr(compare, "_counting_masks", joint)  # it is asked for nothing else
+    args = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    assert wrong in differences(function, args, joint)
+    assert torchs_own(function, args, [wrong]) == ()
 
 
 def test_torchs_own_words_may_leave_out_whose_a_tensor_is() -> None:

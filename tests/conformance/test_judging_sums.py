@@ -29,6 +29,26 @@ def test_a_sum_that_cancels_in_another_order(dtype: torch.dtype) -> None:
     assert found(lambda x: x.sum().floor(), lambda x: x.sum() - 1, whole) != []
 
 
+def test_a_sum_of_integers_that_are_converted_cancels_in_another_order() -> None:
+    """As of floats (2400130)."""
+    x = torch.tensor([9, 3, -(2**63) + 1, 2**63 - 1, 5, -4])
+
+    def total(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        double = x.cumsum(0, dtype=torch.float64)
+        return double, x.cumsum(0, dtype=torch.float32), double[:2].clone()
+
+    def kept(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The large ones cancel first."""
+        small = torch.where(x.abs() > 9, 0, x).cumsum(0, dtype=torch.float64)
+        double = torch.where(x.cumsum(0).abs() > 99, total(x)[0], small)
+        return double, double.float(), total(x)[2]
+
+    assert found(total, kept, x) == []
+    assert found(total, lambda x: (*total(x)[:2], total(x)[2] + 1), x) != []
+    whole = torch.tensor([-5, 5, 3])
+    assert found(lambda x: total(x)[0].floor(), lambda x: total(x)[0].floor() - 1, whole) != []
+
+
 def test_a_product_of_integers_that_overflows_in_another_order() -> None:
     x = torch.tensor([[0, *[2**62] * 3], [1, 2, 3, 4]])
 
@@ -47,3 +67,21 @@ def test_bits_of_what_is_computed_in_one_operation_or_two() -> None:
 
     assert found(bits, lambda x: (x + x * x).view(torch.int16), x) == []
     assert found(bits, lambda x: (x + x * x * 1.001).view(torch.int16), x) != []
+
+
+def test_numbers_that_only_their_rounding_made_equal() -> None:
+    """A kernel has 1 and a unit of float32 for one, 1 for another (2501240)."""
+    x = torch.full((4,), 2.0**-24, dtype=torch.float16)
+    y = x * torch.tensor([0, 1, 0, 1])
+
+    def apart(x: torch.Tensor, y: torch.Tensor, more: float = 0.0) -> torch.Tensor:
+        ones = torch.logaddexp2(x, y).float()
+        ones[1::2] += more
+        return (ones - ones.roll(1)) * 1e3
+
+    def higher(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return apart(x, y, 2.0**-23)
+
+    assert apart(x, y).eq(0).all() and higher(x, y)[1] > 1e-4
+    assert found(apart, higher, x, y) == []
+    assert found(apart, higher, x, x) != []
