@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from harness.codegen import module, tail
 from harness.codegen.inputs import argument_rows
-from harness.codegen.kernel import block_names, function
+from harness.codegen.kernel import constants, function
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of
 from harness.codegen.source import EmittedModule
@@ -102,9 +102,9 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
     )
 
 
-def _blocks(part: Part, number: int) -> list[str]:
-    """The names of the part's block sizes in the combo."""
-    return [f"{name}_{number}" for name in block_names(part.plan)]
+def _constants(part: Part) -> list[str]:
+    """The parameters that a configuration has for the part."""
+    return [name for name in constants(part.plan) if name != ALIGNED]
 
 
 def _points(part: Part) -> int:
@@ -133,7 +133,7 @@ def _kernel(parts: Sequence[Part], name: str, arguments: Sequence[str]) -> str:
         given += part.count * len(part.plan.arguments)
     parameters = [
         *arguments,
-        *(f"{b}: tl.constexpr" for n, p in enumerate(parts) for b in _blocks(p, n)),
+        *(f"{c}_{n}: tl.constexpr" for n, p in enumerate(parts) for c in _constants(p)),
         f"{ALIGNED}: tl.constexpr",
     ]
     above = "".join(helpers[h] + "\n\n" for h in sorted(helpers)) + "".join(functions)
@@ -158,7 +158,7 @@ def _called(part: Part, number: int, first: int) -> list[str]:
         place = f"{first + at}, {len(names)}, {ALIGNED}"
         lines.append(f"{name}_{number} = _argument(({among}), copy_{number}, {place})")
     given.append(f"own_{number} % blocks_{number}")
-    given += _blocks(part, number) + [ALIGNED] * (part.plan.aligned is not None)
+    given += [name if name == ALIGNED else f"{name}_{number}" for name in constants(part.plan)]
     return [*lines, f"_part_{number}({', '.join(given)})"]
 
 
@@ -178,7 +178,7 @@ def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Conf
             most = {name: largest_block(name[0].lower(), n) for name, n in _parallel(part)}
             blocks += [
                 (f"{name}_{number}", min(chosen.block(name), most.get(name, chosen.block(name))))
-                for name in block_names(part.plan)
+                for name in _constants(part)
             ]
         if _programs(parts, dict(blocks)) <= MAX_GRID_X:
             found.append(Config(tuple(blocks), leading.num_warps, leading.num_stages))
