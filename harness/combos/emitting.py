@@ -9,9 +9,8 @@ block sizes (``XBLOCK_0``, ``R0_BLOCK_1`` ...); warps are common.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.codegen import module, tail
 from harness.codegen.inputs import argument_rows
@@ -21,9 +20,8 @@ from harness.codegen.reference import Reference, reference_of
 from harness.codegen.source import EmittedModule
 from harness.errors import InvalidProgram
 from harness.graph.model import Graph
-from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import MAX_GRID_X, block_name, largest_block
-from harness.heuristics.registry import candidates
+from harness.heuristics.joint import Member, joint_candidates
+from harness.heuristics.limits import block_name
 from harness.records.modules import code_hash
 from harness.runtime.module import ALIGNED, config_dict
 from harness.target import Target
@@ -31,9 +29,6 @@ from harness.tiling.plan import Category, KernelPlan
 
 _INDENT = "    "
 _PROGRAM = "program"
-_LARGE = 4096
-_LIGHT = 16
-"""Bytes that a kernel moves for a point: a tensor of 4-byte elements read and written, or two."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,7 +77,7 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
     given = {"signature": signature, "rows": rows, "text": text}
     region = parts[0].graph.name
     described = {"name": name, "region": region, "origins": origins, "moved": moved}
-    own = _own(parts, references, heaviest, target, **described, **given)
+    own = _own(parts, references, target, **described, **given)
     arguments = tail.arguments(name, False, "".join(rows), text)
     steps = any(reference.steps for reference in references)
     body = "\n".join((own, arguments, tail.check(text, list(signature.values()), steps)))
@@ -105,10 +100,6 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
 def _constants(part: Part) -> list[str]:
     """The parameters that a configuration has for the part."""
     return [name for name in constants(part.plan) if name != ALIGNED]
-
-
-def _points(part: Part) -> int:
-    return math.prod(numel for _, numel in _parallel(part))
 
 
 def _kernel(parts: Sequence[Part], name: str, arguments: Sequence[str]) -> str:
@@ -162,71 +153,17 @@ def _called(part: Part, number: int, first: int) -> list[str]:
     return [*lines, f"_part_{number}({', '.join(given)})"]
 
 
-def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Config]:
-    """A configuration for each candidate of the heaviest part: the others take the candidate of
-    their own that is nearest in warps."""
-    points = sum(part.count * _points(part) * part.plan.facts.reduced for part in parts)
-    every = [(*_large(part), *candidates(_facts(part, points), target)) for part in parts]
-    found = []
-    for leading in every[parts.index(heaviest)]:
-        blocks: list[tuple[str, int]] = []
-        for number, (part, own) in enumerate(zip(parts, every, strict=True)):
-            near = min(
-                own, key=lambda c: abs(c.num_warps.bit_length() - leading.num_warps.bit_length())
-            )
-            chosen = leading if part is heaviest else near
-            most = {name: largest_block(name[0].lower(), n) for name, n in _parallel(part)}
-            blocks += [
-                (f"{name}_{number}", min(chosen.block(name), most.get(name, chosen.block(name))))
-                for name in _constants(part)
-            ]
-        if _programs(parts, dict(blocks)) <= MAX_GRID_X:
-            found.append(Config(tuple(blocks), leading.num_warps, leading.num_stages))
-    return list(dict.fromkeys(found))
-
-
-def _large(part: Part) -> list[Config]:
-    """The first candidate of a pointwise kernel that moves little a point: few programs, each of
-    which finds its pointers, and what it reads besides, once (gradients scaled by a number on the
-    device, on an H200: 0.215 ms in blocks of 2048, 0.169 in these)."""
-    light = part.plan.bytes_moved <= _LIGHT * _points(part)
-    whole = part.plan.category is Category.POINTWISE and len(_parallel(part)) == 1
-    return [Config((("XBLOCK", _LARGE),), 4)] if light and whole else []
-
-
-def _facts(part: Part, points: int) -> Facts:
-    """What the heuristics are told of ``part``: the device is filled by all ``points`` of the
-    combo together, so blocks need not be small for it."""
-    facts = part.plan.facts
-    own = _points(part)
-    if len(_parallel(part)) > 1:
-        return facts
-    rows = max(own, points // max(1, facts.reduced))
-    sizes = tuple((prefix, rows if prefix == "x" else size) for prefix, size in facts.sizes)
-    return replace(facts, sizes=sizes, bytes=facts.bytes * rows // max(1, own))
-
-
-def _programs(parts: Sequence[Part], blocks: dict[str, int]) -> int:
-    each = (
-        math.prod(-(-numel // blocks[f"{name}_{n}"]) for name, numel in _parallel(part))
-        for n, part in enumerate(parts)
-    )
-    return sum(part.count * programs for part, programs in zip(parts, each, strict=True))
-
-
 def _own(
-    parts: Sequence[Part],
-    references: Sequence[Reference],
-    heaviest: Part,
-    target: Target,
-    **given: object,
+    parts: Sequence[Part], references: Sequence[Reference], target: Target, **given: object
 ) -> str:
     """The part of the module that is about its kernels; ``given`` is known already."""
     written, kept, allowed = _outputs(parts, references)
+    plans = [(part.plan, part.count) for part in parts]
+    members = [Member(module.timed(p), n, p.bytes_moved, p.facts.unknown) for p, n in plans]
     return tail.template("combo.py.j2").render(
         parts=parts,
         target=target,
-        configs=[config_dict(config) for config in _configs(parts, heaviest, target)],
+        configs=[config_dict(config) for config in joint_candidates(members, target)],
         operations=sum(part.count * floating_operations(part.plan) for part in parts),
         written=written,
         kept=kept,
