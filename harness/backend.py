@@ -66,9 +66,8 @@ from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import collector_paused, on_device, raw_stream
 from harness.runtime.launch.observing import Asserted, Bandwidth, Traced
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
-from harness.runtime.tune.autotune import Settings
+from harness.runtime.tune.autotune import Settings, Tuning, parsed
 from harness.runtime.tune.choosing import Chooser
-from harness.runtime.tune.options import Tuning, parsed
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_identity
 from harness.target import TARGETS, Target
 
@@ -211,8 +210,7 @@ class Devices:
         return on_device(chooser.choose, device)
 
     def _on_cuda(self, device: torch.device) -> SelectedKernels:
-        kernels = self._kernels.get(device)
-        if kernels is None:
+        if (kernels := self._kernels.get(device)) is None:
             number = device.index
             jobs = self.jobs or settings.current().jobs
             target, cache = self.target(device), self._usable()

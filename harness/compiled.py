@@ -263,8 +263,7 @@ class Report:
 
 def kernel_identity(source: KernelSource) -> tuple[object, ...]:
     """Kernels with equal identity are one kernel: same text and same argument types."""
-    types = tuple((a.kind, a.dtype) for a in source.plan.arguments)
-    return (source.body_hash, source.grid, types)
+    return (source.body_hash, source.grid, tuple((a.kind, a.dtype) for a in source.plan.arguments))
 
 
 def buffer_names(plan: KernelPlan) -> tuple[tuple[str, ...], ...]:

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import harness
-from harness.errors import CompileFailed
+from harness.errors import CompileFailed, reason
 from harness.options import Options
 
 _SECONDS = 120
@@ -79,9 +79,7 @@ def _look(subject: str, look: Callable[[], Finding]) -> Finding:
     try:
         return replace(look(), subject=subject)
     except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
-        return Finding(
-            f"looking failed: {type(error).__name__}: {error}", Level.BROKEN, subject=subject
-        )
+        return Finding(f"looking failed: {reason(error)}", Level.BROKEN, subject=subject)
 
 
 def python() -> Finding:

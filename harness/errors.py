@@ -32,9 +32,7 @@ def _likeness(name: str, candidate: str) -> float:
 def reason(error: BaseException) -> str:
     """An error as one line: its type, and its first and last line of text."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else ""
-    if len(lines) > 1:
-        text = f"{text} … {lines[-1]}"
+    text = " … ".join(lines if len(lines) < 2 else (lines[0], lines[-1]))
     return f"{type(error).__name__}: {text}"[:500]
 
 

@@ -194,8 +194,7 @@ def _order(compiled: CompiledGraph) -> Iterator[str]:
             shared = combos.get((step.name, number), launch.kernel.name)
             inside = "" if shared == launch.kernel.name else f" as a part of {shared}"
             yield f"launch {launch.kernel.name}({operands}){inside}"
-        for failure in region.failures:
-            yield f"torch runs {failure.described(region.graph)}"
+        yield from (f"torch runs {failure.described(region.graph)}" for failure in region.failures)
 
 
 def _warn(path: Path, error: OSError) -> None:

@@ -92,8 +92,7 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     if graph is None:
         return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
     key = (structure_key(graph), state.decisions.about(n.name for n in graph.nodes))
-    twin = state.regions.get(key)
-    if twin is not None:
+    if (twin := state.regions.get(key)) is not None:
         state.done("same", region.name, f"compiled as {twin.region.name}", 0.0)
         return _renamed(twin, region, graph)
     made = _generate(region, graph, state)
@@ -145,8 +144,7 @@ def _compile_kernel(
     source = state.run(RENDER, planned, len(state.kernels))
     if source is None:
         return None
-    kernel = state.kernels.get(kernel_identity(source))
-    if kernel is None:
+    if (kernel := state.kernels.get(kernel_identity(source))) is None:
         module = state.run(EMIT, source, graph, state.target)
         if module is None:
             return None

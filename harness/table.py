@@ -432,9 +432,7 @@ def milliseconds(value: float | None) -> str:
 
 def microseconds(ms: float | None) -> str:
     """``ms`` in µs, two decimals below 100."""
-    if ms is None:
-        return NOTHING
-    return f"{ms * 1000:.2f}" if ms < 0.1 else f"{ms * 1000:.1f}"
+    return NOTHING if ms is None else f"{ms * 1000:.{2 if ms < 0.1 else 1}f}"
 
 
 def ratio(value: float | None) -> str:

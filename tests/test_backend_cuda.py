@@ -44,6 +44,30 @@ def test_forward_and_backward(compiler: Compiler) -> None:
     assert not any(report.failures for report in compiler.reports)
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_subnormal_numbers(compiler: Compiler, kind: torch.dtype) -> None:
+    """To a few units of the last place that subnormal numbers have."""
+    unary = (
+        "asin asinh atan atanh ceil cos erf erfc exp exp2 expm1 floor lgamma log log10 log1p log2"
+        " reciprocal rsqrt sigmoid sin sinh sqrt tan tanh"
+    ).split()
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        pairs = torch.pow(x, 0.25), torch.atan2(x, y), torch.hypot(x, y), torch.fmod(x, y), x / y
+        more = torch.nextafter(x.float(), y.float()), torch.special.ndtri(x.float())
+        return [*(getattr(torch, name)(x) for name in unary), *pairs, *more]
+
+    numbers = [1e-45, 1e-40, 1.1e-38, 1.2e-38, 3e-38, 1e-30, 0.5, -90.0, -130.0, 87.0]
+    some = torch.tensor([*numbers, *(-n for n in numbers)], device="cuda").to(kind)
+    x, y = torch.cartesian_prod(some, some).unbind(1)
+    for ours, eager in zip(
+        torch.compile(function, backend=compiler)(x, y), function(x, y), strict=True
+    ):
+        step = 1e-4 if ours.dtype is torch.float32 else 2**-7
+        least = 2.0**-147 if ours.dtype is torch.float32 else 2.0**-132
+        torch.testing.assert_close(ours, eager, rtol=step, atol=least, equal_nan=True)
+
+
 def gradients_cuda(model: nn.Module, run: Any, x: torch.Tensor) -> list[torch.Tensor]:
     with torch.device("cuda"):
         return gradients(model, run, x)

@@ -193,8 +193,7 @@ def detectable(
     df = model.df + 2 * max(1, processes) - 2
     if days is not None and (apart := float(days.at(np.array([ms]))[0])) > variance:
         variance, df = apart, min(days.kernels, days.tail)
-    one = Estimate(0.0, variance**0.5, df)
-    return judge([one] * max(1, family), replace(rules))[0].mde
+    return judge([Estimate(0.0, variance**0.5, df)] * max(1, family), rules)[0].mde
 
 
 class Detector:

@@ -44,9 +44,7 @@ def slowed(level: float) -> str:
 
 def size_class(ms: float) -> str:
     """``long`` above 20 µs, ``medium`` from 3 µs up, else ``short``."""
-    if ms > LONG_MS:
-        return "long"
-    return "medium" if ms >= SHORT_MS else "short"
+    return "long" if ms > LONG_MS else "medium" if ms >= SHORT_MS else "short"
 
 
 def levels_for(ms: float) -> tuple[float, ...]:
@@ -220,8 +218,7 @@ def kept(folder: Path, resume: bool) -> Kept[Cell]:
     """A file for the cells of a calibration that begins now on the machine of ``folder``, or that
     of the last one that was interrupted. Raises ``UsageError`` if there is none."""
     if not resume:
-        now = dt.datetime.now(dt.UTC)
-        return Kept(folder / f"{PREFIX}{now:%Y%m%d-%H%M%S}{JOURNAL}", Cell)
+        return Kept(folder / f"{PREFIX}{dt.datetime.now(dt.UTC):%Y%m%d-%H%M%S}{JOURNAL}", Cell)
     found = sorted(folder.glob(f"{PREFIX}*{JOURNAL}"))
     if not found:
         raise UsageError(
@@ -258,8 +255,7 @@ def newest(results: Path, machine: str, method: str) -> Calibration | None:
     there is none. Files that cannot be read are passed over."""
     every = sorted((results / machine).glob(f"{PREFIX}*{SUFFIX}"), reverse=True)
     # How slowdowns were injected has no part in the noise, which is what is asked for here.
-    fits = (one for one in readable(load, every) if one.method == method and one.noise)
-    return next(fits, None)
+    return next((one for one in readable(load, every) if one.method == method and one.noise), None)
 
 
 def latest(results: Path) -> Path:

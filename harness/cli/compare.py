@@ -189,8 +189,7 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
     target = find_target(options.target)
 
     def compile_at(commit: str | None, label: str) -> Side:
-        graphs = find_graphs(options, "default", [])
-        return commit_side(root, commit, label, graphs, options.target)
+        return commit_side(root, commit, label, find_graphs(options, "default", []), options.target)
 
     with answer.cache() as cache, answer.progress("compiling") as bar:
         a, b = (find_static_side(options.results, name, compile_at) for name in names)

@@ -6,7 +6,7 @@ depend on the reduction is written to the outer scope, before the loop, so it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -37,7 +37,7 @@ class Body:
     value that a value is, ``nodes`` the one that a buffer holds: comments at their lines.
     ``walk`` begins the name of the tile that the loop goes along. A program that walks rows writes
     a block of them to ``outer`` and what does not differ between rows to ``ahead``. ``streamed``
-    are buffers that loops write past what the cache has to keep, ``short`` exponentials."""
+    are buffers that loops write past what the cache has to keep, ``cheaper`` functions by id."""
 
     frame: Frame
     pointers: dict[str, str]
@@ -51,7 +51,7 @@ class Body:
     walk: str = "r"
     evictions: dict[int, str] = field(default_factory=dict)
     streamed: frozenset[str] = frozenset()
-    short: frozenset[int] = frozenset()
+    cheaper: Mapping[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
@@ -101,8 +101,7 @@ class Body:
         return () if known and not any(self.varies(value, t) for m in tiles for t in m) else context
 
     def _reads(self, value: ir.Value) -> bool:
-        found = self._loads.get(id(value))
-        if found is None:
+        if id(value) not in self._loads:
             for v in walk([value]):
                 if id(v) not in self._loads:
                     reads = (
@@ -112,19 +111,16 @@ class Body:
                     )
                     # A scan has seen its whole row, whatever of it a mask leaves.
                     self._loads[id(v)] = reads and not isinstance(v, ir.Scan | ir.Sort)
-            found = self._loads[id(value)]
-        return found
+        return self._loads[id(value)]
 
     def varies(self, value: ir.Value, along: str = "r") -> bool:
         """Whether ``value`` differs along the tiles that begin with ``along``: the reduction (a
         finished one does not), or the rows."""
-        found = self._varying.get((id(value), along))
-        if found is None:
+        if (id(value), along) not in self._varying:
             for v in walk([value]):
                 if (id(v), along) not in self._varying:
                     self._varying[id(v), along] = self._depends(v, along)
-            found = self._varying[id(value), along]
-        return found
+        return self._varying[id(value), along]
 
     def _depends(self, value: ir.Value, along: str) -> bool:
         if isinstance(value, ir.Reduce) and value.across is (along != "r"):
@@ -262,8 +258,8 @@ class Body:
         nonnegative = all(self._nonnegative(a) for a in value.args)
         text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         own = text.startswith("_")
-        if own or ("libdevice." in text and DType.F64 in tensors) or value.op is Op.NEXTAFTER:
-            # A literal has neither shape nor bits; the device library takes it for a float32.
+        if own or ("libdevice." in text and DType.F64 in tensors):
+            # A literal has no shape; the device library takes it for a float32.
             texts = [materialised(a) if a.literal else a.text for a in args]
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and text == texts[0]:
@@ -272,8 +268,8 @@ class Body:
             self._separate = products_added_in_16_bits(self.frame.plan.stores, self.dtypes)
         if id(value) in self._separate:
             text = widened(texts[0], args[0].dtype)
-        if id(value) in self.short:
-            text = f"_exp({texts[0]})"
+        if id(value) in self.cheaper:
+            text = f"{self.cheaper[id(value)]}({texts[0]})"
         if value.op is Op.CAST and self._is_chosen_by_byte(value.dtype):
             text = float8_text(texts[0], value.dtype)
         return self._assign(value, context, text, tiles)

@@ -13,9 +13,8 @@ from harness.heuristics.limits import block_name, largest_block, next_power_of_t
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Grid, Size, cooperative, in_chunks, split_scan, tiled
-from harness.tiling.plan import Category, KernelPlan, Tile
+from harness.tiling.plan import Category, KernelPlan, SharedRows, Tile, Workspace
 from harness.tiling.ranges import Split
-from harness.tiling.workspace import SharedRows, Workspace
 
 PROGRAM = "tl.program_id(0)"
 """A program's number in x, where the kernel is not part of another."""
@@ -90,8 +89,7 @@ def build_frame(plan: KernelPlan) -> Frame:
     ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
     names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
     names |= {e.var: f"{t.prefix}index" for t in plan.tiles for e in t.entries if _is_root(t, e)}
-    printer = IndexPrinter(Language.TRITON, Simplifier(ranges), names)
-    return Frame(plan, vector, masked, printer)
+    return Frame(plan, vector, masked, IndexPrinter(Language.TRITON, Simplifier(ranges), names))
 
 
 def _is_root(tile: Tile, entry: Split) -> bool:
@@ -116,9 +114,7 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
 
 def is_layered(tile: Tile) -> bool:
     """Whether the y range may have more blocks than a launch grid takes in y."""
-    if tile.prefix != "y":
-        return False
-    return not tile.numel.is_Integer or int(tile.numel) > 65535
+    return tile.prefix == "y" and not (tile.numel.is_Integer and int(tile.numel) <= 65535)
 
 
 def index_lines(plan: KernelPlan) -> list[str]:

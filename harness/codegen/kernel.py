@@ -26,7 +26,7 @@ from harness.codegen.frame import (
 )
 from harness.codegen.lookback import closing_lines, opening_lines
 from harness.codegen.reduction import Reducer
-from harness.codegen.rounding import short_exponentials
+from harness.codegen.rounding import normal_roots, short_exponentials
 from harness.codegen.scan import Scanner
 from harness.codegen.source import KernelSource
 from harness.codegen.tail import functions_called
@@ -39,9 +39,15 @@ from harness.ir.nodes import Load, Masked, Reduce, Store, Value, store_roots, wa
 from harness.ir.op_triton import triton_type
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
-from harness.tiling.plan import ArgumentKind, Category, KernelPlan, PlanSegment
+from harness.tiling.plan import (
+    ArgumentKind,
+    Category,
+    KernelPlan,
+    PlanSegment,
+    SharedRows,
+    Workspace,
+)
 from harness.tiling.rewrite import contains_reduce
-from harness.tiling.workspace import SharedRows, Workspace
 
 _INDENT = "    "
 _BEYOND_CACHE = 256 << 20
@@ -144,8 +150,9 @@ class _Kernel:
         pointers = {buffer: a.name for a in tensors for buffer in a.buffers}
         body = Body(self.frame, pointers, dtypes, nodes, labels)
         body.along = Scanner(body, self.functions)
+        body.cheaper = dict.fromkeys(normal_roots(self.plan.stores), "tl.rsqrt")
         if self._looped:  # in a block it takes registers: softmax of 16384 columns 135 -> 138 us
-            body.short = short_exponentials(self.plan.stores, dtypes)
+            body.cheaper |= dict.fromkeys(short_exponentials(self.plan.stores, dtypes), "_exp")
         if self.plan.category is Category.MIXED:
             body.walk, body.ahead = "x", Scope()
         self._components = components(self.plan.stores)
@@ -236,8 +243,7 @@ class _Kernel:
         reducer = Reducer(body, self.exchange)
         along = [t.prefix for t in self.plan.tiles]
         flat = [p for p in along if not p.startswith("r")]
-        for group in self._pending_groups(segment.stores):
-            reducer.add(group)
+        self._reduce(reducer, segment.stores)
         if self.plan.runs:
             body.in_groups(segment.stores)
             return self._flush(body.outer)
@@ -258,8 +264,7 @@ class _Kernel:
         for value in row:
             body.value(value)
         loads, body.outer.lines = body.outer.lines, []
-        for group in self._pending_groups(self.plan.segments[0].stores):
-            reducer.add(group)
+        self._reduce(reducer, self.plan.segments[0].stores)
         told, body.outer = body.outer, Scope()
         for number, value in enumerate(row):
             var, dtype = told.known[id(value), ()], body.dtypes[value.buffer]
@@ -298,8 +303,7 @@ class _Kernel:
         body.used = set()
         reducer = Reducer(body, self.exchange)
         after: list[Store] = []
-        for group in self._pending_groups(segment.stores):
-            reducer.add(group)
+        self._reduce(reducer, segment.stores)
         for store in segment.stores:
             if not _spans(body, store):
                 after.append(store)
@@ -324,8 +328,7 @@ class _Kernel:
         rows = body.loop = body.outer
         body.outer, body.ahead = body.ahead, None
         reducer = Reducer(body, along="x")
-        for group in self._pending_groups(segment.stores):
-            reducer.add(group)
+        self._reduce(reducer, segment.stores)
         walked, used = self.plan.tiles[1], frozenset(body.used)
         if self._spread is not None:
             loads, told = self._ahead
@@ -364,22 +367,19 @@ class _Kernel:
         if self.plan.aligned is not None:
             head = _PARTS
         self._text += head
-        inner = reduction_lines(self.frame, tile, used)
-        lines = (*inner, *loop.lines, *loop.stores)
+        lines = (*reduction_lines(self.frame, tile, used), *loop.lines, *loop.stores)
         self._text += [_INDENT * len(head) + line for line in lines]
 
     # reductions and passes over memory
 
-    def _pending_groups(self, stores: Sequence[Store]) -> list[list[Reduce]]:
-        """Reductions not computed yet, each with all components that the kernel uses,
-        also those that only a later segment uses."""
-        groups: list[list[Reduce]] = []
+    def _reduce(self, reducer: Reducer, stores: Sequence[Store]) -> None:
+        """Have ``reducer`` write the reductions that are not computed yet, each with all components
+        that the kernel uses, also those that only a later segment uses."""
         for value in list(walk(store_roots(stores), self._done)):
             if isinstance(value, Reduce) and id(value) not in self._done:
                 group = self._components[reduction_key(value)]
                 self._done.update(id(r) for r in group)
-                groups.append(group)
-        return groups
+                reducer.add(group)
 
     def _eviction(self, load: Load, later: Loaded) -> str:
         if (load.buffer, load.index) in later:
@@ -390,8 +390,7 @@ class _Kernel:
 def _loads(roots: Sequence[Value]) -> list[Load]:
     """What ``roots`` load whatever a mask says."""
     masked = {id(v) for v in walk(roots) if isinstance(v, Masked)}
-    found = walk(roots, masked)
-    return [v for v in found if isinstance(v, Load) and not contains_reduce(v)]
+    return [v for v in walk(roots, masked) if isinstance(v, Load) and not contains_reduce(v)]
 
 
 def _spans(body: Body, store: Store) -> bool:
@@ -401,5 +400,4 @@ def _spans(body: Body, store: Store) -> bool:
         return True
     if any(body.varies(v) for v in (store.value, *(v for _, v in store.indirect))):
         return True
-    reduced = any(isinstance(v, Reduce) for v in walk([store.value]))
-    return store.mode.is_atomic and not reduced
+    return store.mode.is_atomic and not any(isinstance(v, Reduce) for v in walk([store.value]))

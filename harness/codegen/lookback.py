@@ -17,8 +17,7 @@ from harness.codegen.values import Names, Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import LEAST_SCAN_BLOCK
 from harness.ir.op_triton import triton_type
-from harness.tiling.plan import ArgumentKind, KernelPlan
-from harness.tiling.workspace import WINDOW, Workspace
+from harness.tiling.plan import WINDOW, ArgumentKind, KernelPlan, Workspace
 
 _INDENT = "    "
 
@@ -36,8 +35,7 @@ def opening_lines(plan: KernelPlan, workspace: Workspace) -> list[str]:
 
 def closing_lines(workspace: Workspace) -> list[str]:
     """What a program does last."""
-    words = workspace.row
-    zeros = "tl.zeros([R0_BLOCK], tl.int64)"
+    words, zeros = workspace.row, "tl.zeros([R0_BLOCK], tl.int64)"
     return [
         "tl.debug_barrier()",
         'if tl.atomic_add(row + 1, 1, sem="acq_rel") == tl.num_programs(0) - 1:',

@@ -130,8 +130,7 @@ def signature_of(plan: KernelPlan) -> dict[str, str]:
 
 def reduced_elements(plan: KernelPlan) -> int:
     """Elements that one element of an output sums up."""
-    reduced = (int(t.numel) for t in plan.tiles if t.is_reduction and t.numel.is_Integer)
-    return next(reduced, 1)
+    return next((int(t.numel) for t in plan.tiles if t.is_reduction and t.numel.is_Integer), 1)
 
 
 def dict_text(pairs: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:

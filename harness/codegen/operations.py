@@ -67,6 +67,5 @@ def _changes(value: ir.Value, inner: frozenset[sympy.Symbol], changing: set[int]
         return False
     if isinstance(value, ir.Scan | ir.Sort):
         return True
-    if isinstance(value, ir.Load | ir.IndexValue) and value.index.free_symbols & inner:
-        return True
-    return any(id(v) in changing for v in ir.operands(value))
+    own = isinstance(value, ir.Load | ir.IndexValue) and value.index.free_symbols & inner
+    return bool(own) or any(id(v) in changing for v in ir.operands(value))

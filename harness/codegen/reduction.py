@@ -123,8 +123,7 @@ class Reducer:
     def _simple_block(self, reduce: Reduce, arg: Var) -> None:
         dtype = self._working_dtype(reduce, arg)
         text = self._guarded(self._argument(reduce, arg, dtype), neutral(reduce.kind, dtype))
-        name = self.body.line(self.body.outer, text)
-        self._simple_finish(reduce, dtype, name)
+        self._simple_finish(reduce, dtype, self.body.line(self.body.outer, text))
 
     def _simple_loop(self, reduce: Reduce, arg: Var) -> None:
         loop = self.body.loop
@@ -285,8 +284,7 @@ class Reducer:
         mean = self.body.line(scope, f"{total} / ({self._count()} * {self._small()})")
         off = self.body.line(scope, f"{value} - {mean}")
         square = self._guarded(f"{off} * {off}", "0.0")
-        m2 = self.body.line(scope, self._reduce("tl.sum", square))
-        self._components(group, (mean, m2))
+        self._components(group, (mean, self.body.line(scope, self._reduce("tl.sum", square))))
 
     def _components(self, group: Sequence[Reduce], names: tuple[str, str]) -> None:
         for reduce in group:
@@ -370,8 +368,7 @@ class Reducer:
 
     def _softmax_block(self, group: Sequence[Reduce], arg: Var) -> None:
         scope, dtype = self.body.outer, group[0].dtype
-        value = self.body.line(scope, self.body.whole(arg, dtype))
-        masked = value
+        value = masked = self.body.line(scope, self.body.whole(arg, dtype))
         if self._mask:
             masked = self.body.line(scope, self._guarded(value, 'float("-inf")'))
         best = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, masked))

@@ -99,8 +99,7 @@ def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _Stat
         elif node is not None and name in plan.kept:
             before[position] = f"before_{value}"
             nodes[value] = replace(node, args=(Ref(before[position]), *node.args[1:]))
-    ordered = tuple(nodes[n.name] for n in graph.nodes)
-    return _States(replace(graph, nodes=ordered), before, wanted)
+    return _States(replace(graph, nodes=tuple(nodes[n.name] for n in graph.nodes)), before, wanted)
 
 
 def reference_of(plan: KernelPlan, graph: Graph) -> Reference:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.dtypes import DType
 from harness.ir import nodes as ir
@@ -35,6 +35,16 @@ def short_exponentials(stores: Sequence[ir.Store], dtypes: Mapping[str, DType]) 
     taken = {id(v) for v in ir.walk([*ir.store_roots(wide), *(a for v in ends for a in v.args)])}
     powers = (v for v in ir.values(stores) if isinstance(v, ir.Compute) and v.op is Op.EXP)
     return frozenset(id(v) for v in powers if v.dtype is DType.F32 and id(v) not in taken)
+
+
+def normal_roots(stores: Sequence[ir.Store]) -> Iterator[int]:
+    """Ids of the reciprocal square roots of float32 sums that are no subnormal numbers: with a
+    constant of 2^-70 on one is 0 or not below 2^-119, also of a product of 48 bits."""
+    for value in ir.values(stores):
+        total = value.args[0] if isinstance(value, ir.Compute) and value.op is Op.RSQRT else None
+        terms = total.args if isinstance(total, ir.Compute) and total.op is Op.ADD else ()
+        if any(isinstance(t, ir.Constant) and t.number >= 2.0**-70 for t in terms):
+            yield id(value)
 
 
 def _all(values: Iterable[ir.Value], dtypes: Mapping[str, DType]) -> list[ir.Value] | None:

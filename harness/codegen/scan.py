@@ -25,7 +25,7 @@ from harness.dtypes import DType
 from harness.heuristics.limits import next_power_of_two
 from harness.ir.nodes import Combine, ReduceKind, Scan, ScanKind, Sort
 from harness.ir.op_triton import minus_zero, triton_type
-from harness.tiling.workspace import Workspace
+from harness.tiling.plan import Workspace
 
 _LAST = "0x7FFFFFFF"
 """The key of elements outside the row; their positions put them behind all others."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType
+from harness.graph.model import Graph, Node, Ref, TensorType
 
 _PASS_ON = frozenset(
     (
@@ -26,6 +26,7 @@ _PASS_ON = frozenset(
 _LOOKED_UP = frozenset({"gather", "index", "index_select"})
 """Operators whose result holds values of their first operand."""
 
+_INDEXED = frozenset({"index", "index_put", "_unsafe_index", "_unsafe_index_put"})
 _DIMENSION_THEN_INDEX = frozenset(
     {"gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add"}
 )
@@ -96,23 +97,14 @@ def _limits(
             packet in _DIMENSION_THEN_INDEX
         ):
             yield from _sized(index, types.get(table), dimension)
-        case (Ref(name=table), tuple(indices), *_) if packet in (
-            "index",
-            "index_put",
-            "_unsafe_index",
-            "_unsafe_index_put",
-        ):
-            yield from _indexed(indices, types.get(table))
+        case (Ref(name=table), tuple(indices), *_) if packet in _INDEXED:
+            for dimension, one in enumerate(indices):
+                if isinstance(one, Ref):
+                    yield from _sized(one.name, types.get(table), dimension)
         case (_, Ref(name=index), int() | sympy.Integer() as rows, *_) if (
             packet == "embedding_dense_backward"
         ):
             yield index, sympy.sympify(rows)
-
-
-def _indexed(indices: tuple[Arg, ...], table: object) -> Iterator[tuple[str, sympy.Expr]]:
-    for dimension, index in enumerate(indices):
-        if isinstance(index, Ref):
-            yield from _sized(index.name, table, dimension)
 
 
 def _sized(index: str, table: object, dimension: int) -> Iterator[tuple[str, sympy.Expr]]:

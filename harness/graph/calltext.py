@@ -144,8 +144,7 @@ def _bits_text(node: Node) -> str:
     needs ``philox``."""
     assert isinstance(node.type, TensorType)
     seed, size = (_text(arg) for arg in node.args)
-    count = size_text(node.type.numel)
-    index = f"torch.arange({count}, device={seed}.device).view({size})"
+    index = f"torch.arange({size_text(node.type.numel)}, device={seed}.device).view({size})"
     return f"{local_name(node.name)} = philox({seed}, {index}).to(torch.int32)"
 
 

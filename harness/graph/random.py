@@ -32,17 +32,12 @@ def draw_seeds(count: int, *, device: torch.device) -> Sequence[torch.Tensor]:
 
 def random_bits(seed: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
     """Random bits (int32) of ``size`` for ``seed``."""
-    index = torch.arange(math.prod(size), device=seed.device).view(size)
-    bits: torch.Tensor = philox(seed, index)
+    bits: torch.Tensor = philox(seed, torch.arange(math.prod(size), device=seed.device).view(size))
     return bits.to(torch.int32)
 
 
 def _seeds_fake(count: int, *, device: torch.device) -> list[torch.Tensor]:
     return [torch.empty((), dtype=torch.int64, device=device) for _ in range(count)]
-
-
-def _bits_fake(seed: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
-    return torch.empty(size, dtype=torch.int32, device=seed.device)
 
 
 LIBRARY.define(
@@ -55,4 +50,6 @@ LIBRARY.impl(
 for _key in ("CPU", "CUDA"):
     LIBRARY.impl("random_bits", random_bits, _key)
 torch.library.register_fake("harness::seeds", _seeds_fake, lib=LIBRARY)
-torch.library.register_fake("harness::random_bits", _bits_fake, lib=LIBRARY)
+torch.library.register_fake(
+    "harness::random_bits", lambda seed, size: seed.new_empty(size, dtype=torch.int32), lib=LIBRARY
+)

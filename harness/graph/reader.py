@@ -168,8 +168,7 @@ class _Reader:
             raise self.damaged(at, error.what, error.expected, error.got) from None
 
     def _type(self, text: str, at: ast.expr | ast.arg) -> TensorType:
-        known = self._known_types.get(text)
-        if known is None:
+        if (known := self._known_types.get(text)) is None:
             known = self._known_types[text] = self._parsed(parse_type, text, at)
         return known
 
@@ -290,8 +289,8 @@ class _Reader:
         try:
             return complex(text)
         except ValueError:
-            expected = 'such as "(1+2j)"'
-            raise self.damaged(at, "not a complex number", expected, repr(text)) from None
+            what = "not a complex number"
+            raise self.damaged(at, what, 'such as "(1+2j)"', repr(text)) from None
 
     def _mutation(
         self, statement: ast.Assign, inputs: tuple[Input, ...], earlier: list[Mutation]

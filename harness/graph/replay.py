@@ -329,9 +329,8 @@ def _random_tensor(
     item: Input, device: torch.device | str, generator: torch.Generator
 ) -> torch.Tensor:
     shape, stride = _integers(item.type.shape, item), _integers(item.type.stride, item)
-    extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-    if 0 in shape:
-        extent = 0
+    last = sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+    extent = 0 if 0 in shape else 1 + last
     return _random_storage(item, extent, device, generator).as_strided(shape, stride)
 
 

@@ -298,8 +298,7 @@ class _Rebuilt:
         self.small.update((item.name, item.type) for item in inputs)
         types = graph.types()
         nodes = tuple(self._node(node, types) for node in graph.nodes)
-        facts = (("sizes", "small"),)
-        return with_bounds(replace(graph, inputs=inputs, nodes=nodes, facts=facts))
+        return with_bounds(replace(graph, inputs=inputs, nodes=nodes, facts=(("sizes", "small"),)))
 
     def _input(self, item: Input) -> Input:
         bound = item.bound
@@ -313,8 +312,7 @@ class _Rebuilt:
         made = replace(node, args=args, kwargs=kwargs)
         then = call_node(node, _stand_ins(node, types), META)
         now = call_node(made, _stand_ins(node, self.small), META)
-        kind = self._result(node.type, then, now)
-        self.small[node.name] = kind
+        kind = self.small[node.name] = self._result(node.type, then, now)
         return replace(made, type=kind)
 
     def _argument(self, arg: Arg, node: Node, few: int = _FEW) -> Arg:
@@ -345,8 +343,7 @@ class _Rebuilt:
         shape = tuple(sympy.Integer(n) for n in now.shape)
         if list(then.stride()) == _ints(recorded.stride):
             return TensorType(recorded.dtype, shape, tuple(map(sympy.Integer, now.stride())))
-        expected = tuple(sympy.Integer(self.sizes[int(n)]) for n in recorded.shape)
-        if shape != expected:
+        if shape != tuple(sympy.Integer(self.sizes[int(n)]) for n in recorded.shape):
             raise _Impossible("a result has other sizes than its place demands")
         return self._type(recorded)
 

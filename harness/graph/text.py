@@ -65,8 +65,7 @@ def _lines(graph: Graph) -> Iterator[str]:
             raise GraphError("a fact's key has no text", where=graph.name, got=repr(key))
         yield _one_line(f"# {key}: {value}", graph.name).rstrip()
     yield f"def {_identifier(graph.name)}("
-    for item in graph.inputs:
-        yield f"    {_identifier(item.name)}: {_input_type(item)},"
+    yield from (f"    {_identifier(item.name)}: {_input_type(item)}," for item in graph.inputs)
     yield "):"
     origin = ("", "")
     for node in graph.nodes:
@@ -127,8 +126,7 @@ def _return(outputs: tuple[str | None, ...]) -> Iterator[str]:
         yield line
         return
     yield "    return ("
-    for name in names:
-        yield f"        {name},"
+    yield from (f"        {name}," for name in names)
     yield "    )"
 
 

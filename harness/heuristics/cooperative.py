@@ -42,8 +42,7 @@ def shared(alone: Sequence[Config], facts: Facts, target: Target) -> tuple[Confi
         if 1 < n <= limits.MAX_RSPLIT
     ]
     together = [_with(limits.finish(facts, proposal, target), n, target) for proposal, n in wanted]
-    ahead = _is_better_shared(facts, target)
-    first, second = (together, plain) if ahead else (plain, together)
+    first, second = (together, plain) if _is_better_shared(facts, target) else (plain, together)
     return tuple(dict.fromkeys((*first[:1], *second[:1], *first[1:], *second[1:])))
 
 

@@ -95,8 +95,7 @@ def proposal(template: ConfigTemplate, facts: Facts) -> Proposal:
     names = [prefix for prefix, _ in facts.sizes]
     if facts.family is Family.PERSISTENT:
         row = next_power_of_two(facts.reduced)
-        across = kind_of(facts) != "persistent inner"
-        x = template.x if across else max(1, template.x // row)
+        x = template.x if kind_of(facts) != "persistent inner" else max(1, template.x // row)
         warps = max(1, last_power_of_two(x * row // (32 * template.share)))
         return Proposal((("x", x),), warps=warps, max_warps=_MAX_WARPS)
     second = next((p for p in reversed(names) if p != "x"), None)

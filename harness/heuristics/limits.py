@@ -84,12 +84,11 @@ def reach(facts: Facts) -> int:
 
 
 def largest_block(prefix: str, numel: int, most: int = MAX_REDUCTION_BLOCK) -> int:
-    """The largest block any candidate has along tile ``prefix``: its maximum (above it only
-    where the launch grid would pass its limit otherwise), and no more than ``numel`` rounded
-    up to a power of two. All blocks divide it, so code generation leaves the mask out where it
-    divides ``numel``. A persistent reduction's block is not bound by it; ``most`` is that of a
-    loop (``reach``).
-    """
+    """The largest block any candidate has along tile ``prefix``: its maximum (above it only where
+    the launch grid would pass its limit otherwise), and no more than ``numel`` rounded up to a
+    power of two. All blocks divide it, so code generation leaves the mask out where it divides
+    ``numel``. A persistent reduction's block is not bound by it; ``most`` is that of a loop
+    (``reach``)."""
     hint = next_power_of_two(numel)
     if is_reduction(prefix):
         return min(hint, most)
@@ -205,8 +204,7 @@ def _warps(proposal: Proposal, elements: int, target: Target) -> int:
 
 def enough_per_thread(facts: Facts, warps: int, elements: int, target: Target) -> int:
     """Fewer warps until each thread owns ``min_elements_per_thread`` elements."""
-    least = facts.min_elements_per_thread
-    while warps > 1 and elements < least * warps * target.warp_size:
+    while warps > 1 and elements < facts.min_elements_per_thread * warps * target.warp_size:
         warps //= 2
     return warps
 
@@ -228,9 +226,8 @@ def _within_threads(facts: Facts, blocks: dict[str, int], warps: int, target: Ta
 
 def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     """``proposal`` made to obey every rule for ``facts`` on ``target``."""
-    blocks = _shrunk(facts, proposal)
-    if proposal.grow:
-        blocks = _filled(facts, proposal, blocks)
+    shrunk = _shrunk(facts, proposal)
+    blocks = _filled(facts, proposal, shrunk) if proposal.grow else shrunk
     blocks = _grown(facts, _capped(facts, blocks), target)
     warps = _warps(proposal, _product(blocks), target)
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))

@@ -23,9 +23,7 @@ def looped(facts: Facts, _: Target) -> list[Proposal]:
 
 def split(_: Facts, __: Target) -> list[Proposal]:
     """Candidates of scans with several programs a row."""
-    return [
-        _proposal(*block) for block in ((1, 4096, 8), (1, 4096, 16), (1, 2048, 8), (1, 2048, 4))
-    ]
+    return [_proposal(1, r, warps) for r, warps in ((4096, 8), (4096, 16), (2048, 8), (2048, 4))]
 
 
 def _proposal(x: int, r: int, warps: int) -> Proposal:

@@ -177,8 +177,7 @@ def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, tuple[str, ...]
     except FileNotFoundError:
         return [], _empty(), ()
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        note = f"{path}: the index was damaged ({reason(error)}) and is made again"
-        return [], _empty(), (note,)
+        return [], _empty(), (f"{path}: the index was damaged ({reason(error)}) and is made again",)
 
 
 def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> None:
@@ -253,8 +252,7 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
         columns[name] = _as(column, kind)
     joined = pc.binary_join(read.column("origins"), "\n").to_pylist()
     graph, region, name = (read.column(each).to_pylist() for each in ("graph", "region", "name"))
-    codes = read.column("code_hash").to_pylist()
-    known = [*zip(graph, region, joined, name, codes, strict=True)]
+    known = [*zip(graph, region, joined, name, read.column("code_hash").to_pylist(), strict=True)]
     keys = pa.array(schema.series_keys(one[:4] for one in known), pa.string())
     columns["key"] = _as(keys, kinds["key"])
     failed, why = pc.equal(read["check"], "failed"), pc.not_equal(read["reason"], "")

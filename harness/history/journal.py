@@ -204,8 +204,7 @@ def read(path: Path) -> Run:
             break
         of = str(line.get("of", ""))
         if "kernel" in line:
-            kernel = _upgraded(line["kernel"], version)
-            found.add_kernel(of, from_json(KernelRecord, kernel, where))
+            found.add_kernel(of, from_json(KernelRecord, _upgraded(line["kernel"], version), where))
         if "regions" in line:
             found.add_regions(of, from_json(tuple[RegionRecord, ...], line["regions"], where))
         if "graph" in line:

@@ -65,8 +65,7 @@ def run_of(path: Path, document: dict[str, Any], left_out: Counter[str]) -> Run:
         raise RecordError(what, str(path), got=got) from error
     # asv compares no two environments, and no more do we.
     method = "/".join(filter(None, (METHOD, plain(document.get("env_name")))))
-    machine = _machine(path, document)
-    return values.run(moment, document["commit_hash"], method, machine, kernels)
+    return values.run(moment, document["commit_hash"], method, _machine(path, document), kernels)
 
 
 def _machine(path: Path, document: dict[str, Any]) -> Machine:

@@ -17,9 +17,7 @@ UNKNOWN: Interval = (None, None)
 
 def tidy(value: Bound) -> Bound:
     """A sympy integer as an ``int``; anything else as it is."""
-    if isinstance(value, sympy.Integer):
-        return int(value)
-    return value
+    return int(value) if isinstance(value, sympy.Integer) else value
 
 
 def is_nonnegative(value: Bound) -> bool:
@@ -45,9 +43,7 @@ def is_nonnegative(value: Bound) -> bool:
 
 def less(a: Bound, b: Bound) -> bool:
     """Whether ``a < b`` is proved."""
-    if a is None or b is None:
-        return False
-    return is_nonnegative(tidy(b - a - 1))
+    return a is not None and b is not None and is_nonnegative(tidy(b - a - 1))
 
 
 def add(a: Interval, b: Interval) -> Interval:

@@ -53,10 +53,8 @@ class IndexPrinter:
         return text if own >= level else f"({text})"
 
     def _write(self, expr: sympy.Expr) -> tuple[str, int]:
-        known = self._known.get(expr)
-        if known is None:
-            known = self._make(expr)
-            self._known[expr] = known
+        if (known := self._known.get(expr)) is None:
+            known = self._known[expr] = self._make(expr)
         return known
 
     def _make(self, expr: sympy.Expr) -> tuple[str, int]:

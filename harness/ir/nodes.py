@@ -331,8 +331,7 @@ class Builder:
     def _made(self, kind: type[T], *fields: object) -> T:
         """The value of these fields; values among them are themselves interned."""
         key = (kind, *fields)
-        found = self._table.get(key)
-        if found is None:
+        if (found := self._table.get(key)) is None:
             found = self._table[key] = kind(*fields)
         return found
 
@@ -355,8 +354,7 @@ class Builder:
     ) -> Value:
         """A load; ``dtype`` is the buffer's type and the value has its compute type, or, as it is
         ``stored``, that type itself."""
-        made = dtype if stored else dtype.compute
-        return self._made(Load, made, buffer, index, indirect)
+        return self._made(Load, dtype if stored else dtype.compute, buffer, index, indirect)
 
     def index(self, expr: sympy.Expr, dtype: DType, indirect: Indirect = ()) -> Value:
         """An index expression as a value of ``dtype``."""

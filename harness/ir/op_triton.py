@@ -90,7 +90,7 @@ def by_type(narrow: str, wide: str, other: str = "{0}") -> Callable[[Call], str]
 
 
 # C's: with the sign of the dividend.
-fmod = by_type("_fmod({0}, {1})", "_fmod({0}, {1})", "{0} % {1}")
+fmod = by_type("libdevice.fmod({0}, {1})", "libdevice.fmod({0}, {1})", "{0} % {1}")
 # Rounded to nearest: a quotient that is an integer comes out as one.
 trunc_div = by_type(
     "libdevice.trunc(tl.div_rn({0}, {1}))", "libdevice.trunc({0} / {1})", "{0} // {1}"
@@ -98,12 +98,8 @@ trunc_div = by_type(
 sqrt = by_type("tl.sqrt_rn({0})", "tl.sqrt({0})")  # to nearest, too
 sigmoid = by_type("_sigmoid({0})", "tl.sigmoid({0})")  # five instructions instead of twelve
 one_plus_erf = by_type("_one_plus_erf({0})", "libdevice.erfc(-{0})")
-whole, trunc = (by_type(*[f"libdevice.{name}({{0}})"] * 2) for name in ("rint", "trunc"))
-# Triton's take float32 numbers below 2^-126 for 0.
-_BESIDE = "tl.where({{0}} {} libdevice.trunc({{0}}), libdevice.trunc({{0}}) {} 1.0, {})"
-floor, ceil = (
-    by_type(_BESIDE.format(nearer, step, "libdevice.trunc({0})"), f"tl.{name}({{0}})")
-    for name, nearer, step in (("floor", "<", "-"), ("ceil", ">", "+"))
+whole, trunc, floor, ceil = (
+    by_type(*[f"libdevice.{name}({{0}})"] * 2) for name in ("rint", "trunc", "floor", "ceil")
 )
 
 
@@ -235,19 +231,6 @@ def bit_not(call: Call) -> str:
             return f"{a} ^ {_all_bits(call.dtype)}"
         case Kind.SIGNED | Kind.FLOAT | Kind.OPAQUE:
             return f"~{a}"
-
-
-def nextafter(call: Call) -> str:
-    """The neighbour towards the second operand, by counting bits: the device library's
-    function loses subnormal numbers."""
-    a, b = call.texts
-    width = 8 * call.dtype.itemsize
-    number, kind = f"tl.int{width}", triton_type(call.dtype)
-    step = f"tl.where(({a} < {b}) == ({a} > 0), 1, -1)"
-    moved = f"({a}.to({number}, bitcast=True) + {step}).to({kind}, bitcast=True)"
-    least = f"tl.where({b} > 0, 1, {1 - 2 ** (width - 1)}).to({kind}, bitcast=True)"
-    known = f"tl.where(({a} == {b}) | ({b} != {b}), {b}, tl.where({a} != {a}, {a}, "
-    return f"{known}tl.where({a} == 0, {least}, {moved})))"
 
 
 def signbit(call: Call) -> str:

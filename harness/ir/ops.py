@@ -132,7 +132,7 @@ class Op(enum.Enum):
     LOG10 = "log10", 1, Rule.FLOAT, "libdevice.log10({0})", Cost.SPECIAL
     LOG1P = "log1p", 1, Rule.FLOAT, "libdevice.log1p({0})", Cost.SEVERAL
     SQRT = "sqrt", 1, Rule.FLOAT, triton.sqrt, Cost.SPECIAL
-    RSQRT = "rsqrt", 1, Rule.FLOAT, "tl.rsqrt({0})", Cost.SPECIAL
+    RSQRT = "rsqrt", 1, Rule.FLOAT, "libdevice.rsqrt({0})", Cost.SPECIAL
     RECIPROCAL = "reciprocal", 1, Rule.FLOAT, "1.0 / {0}", Cost.SPECIAL
     SIN = "sin", 1, Rule.FLOAT, "tl.sin({0})", Cost.LONG
     COS = "cos", 1, Rule.FLOAT, "tl.cos({0})", Cost.LONG
@@ -173,7 +173,7 @@ class Op(enum.Enum):
     ATAN2 = "atan2", 2, Rule.FLOAT, "libdevice.atan2({0}, {1})", Cost.LONG
     HYPOT = "hypot", 2, Rule.FLOAT, "libdevice.hypot({0}, {1})", Cost.LONG
     COPYSIGN = "copysign", 2, Rule.FLOAT, "libdevice.copysign({0}, {1})"
-    NEXTAFTER = "nextafter", 2, Rule.FLOAT, triton.nextafter, Cost.LONG
+    NEXTAFTER = "nextafter", 2, Rule.FLOAT, "libdevice.nextafter({0}, {1})", Cost.LONG
     ZETA = "special_zeta", 2, Rule.FLOAT, "_zeta({0}, {1})", Cost.LONG
     INTEGER_POWER = "integer_power", 2, Rule.INTEGER, "_integer_power({0}, {1})", Cost.LONG
     GCD = "gcd", 2, Rule.INTEGER, "_greatest_divisor({0}, {1})", Cost.LONG

@@ -43,10 +43,8 @@ class Simplifier:
 
     def simplify(self, expr: sympy.Expr) -> sympy.Expr:
         """An equal expression, expanded, with needless ``//``, ``%``, min and max gone."""
-        known = self._simple.get(expr)
-        if known is None:
-            known = self._rewrite(expr)
-            self._simple[expr] = known
+        if (known := self._simple.get(expr)) is None:
+            known = self._simple[expr] = self._rewrite(expr)
             self._simple.setdefault(known, known)
         return known
 
@@ -143,9 +141,7 @@ class Simplifier:
             over = (((o - arg) if largest else (arg - o)).expand() for o in others)
             if not any(ib.is_nonnegative(self._interval(self.simplify(d))[0]) for d in over):
                 kept.append(arg)
-        if len(kept) == 1:
-            return kept[0]
-        return (sympy.Max if largest else sympy.Min)(*kept)
+        return kept[0] if len(kept) == 1 else (sympy.Max if largest else sympy.Min)(*kept)
 
     def _recombine(self, expr: sympy.Expr) -> sympy.Expr:
         """Undo splitting: ``c*n*(x // n) + c*(x % n)`` is ``c*x``."""
@@ -203,10 +199,8 @@ class Simplifier:
         return low is not None and ib.is_nonnegative(ib.tidy(low - 1))
 
     def _interval(self, expr: sympy.Expr) -> Interval:
-        known = self._intervals.get(expr)
-        if known is None:
-            known = self._find_interval(expr)
-            self._intervals[expr] = known
+        if (known := self._intervals.get(expr)) is None:
+            known = self._intervals[expr] = self._find_interval(expr)
         return known
 
     def _find_interval(self, expr: sympy.Expr) -> Interval:
@@ -233,8 +227,7 @@ class Simplifier:
         return self._function_interval(expr)
 
     def _symbol_interval(self, symbol: sympy.Symbol) -> Interval:
-        bound = self.ranges.get(symbol)
-        if bound is not None:
+        if (bound := self.ranges.get(symbol)) is not None:
             return 0, ib.tidy(sympy.sympify(bound) - 1)
         if symbol.is_positive:
             return symbol, symbol
@@ -261,10 +254,8 @@ class Simplifier:
 
     def free_symbols(self, expr: sympy.Expr) -> frozenset[sympy.Symbol]:
         """The symbols of ``expr``; remembered, because sympy walks the tree each time."""
-        known = self._symbols.get(expr)
-        if known is None:
-            known = frozenset(expr.free_symbols)
-            self._symbols[expr] = known
+        if (known := self._symbols.get(expr)) is None:
+            known = self._symbols[expr] = frozenset(expr.free_symbols)
         return known
 
     def substitute(
@@ -275,8 +266,7 @@ class Simplifier:
         if not used:
             return self.simplify(expr)
         key = (expr, *used, *(mapping[v] for v in used))
-        known = self._substituted.get(key)
-        if known is None:
+        if (known := self._substituted.get(key)) is None:
             known = self.simplify(expr.xreplace({v: mapping[v] for v in used}))
             self._substituted[key] = known
         return known

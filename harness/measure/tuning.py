@@ -63,8 +63,7 @@ class KernelTuning:
         if self.earlier is None:
             return None
         wanted = dict(self.earlier)
-        found = next((t for t in self.timed if t.config == wanted), None)
-        return _ratio(found, self.best)
+        return _ratio(next((t for t in self.timed if t.config == wanted), None), self.best)
 
     @property
     def verdict(self) -> str:

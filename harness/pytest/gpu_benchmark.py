@@ -164,8 +164,7 @@ class GpuBenchmark:
                 **extra,
             }
         )
-        row = Row(self.name, median, samples.low, samples.high, gbps, limit, samples.stopped)
-        self.report(row)
+        self.report(Row(self.name, median, samples.low, samples.high, gbps, limit, samples.stopped))
         rest = iter(samples.ms)
         self.benchmark.pedantic(
             lambda: self.clock.advance(next(rest) / 1000), rounds=len(samples.ms), iterations=1
@@ -191,8 +190,7 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
 def section(rows: Sequence[Row], width: int | None = None) -> list[str]:
     """The GPU section as lines of text: a heading, then a benchmark each, in at most ``width``
     columns; None: nothing is cut."""
-    table = Table(_COLUMNS, [dataclasses.asdict(row) for row in rows])
-    return plain(text_lines([table], width))
+    return plain(text_lines([Table(_COLUMNS, [dataclasses.asdict(row) for row in rows])], width))
 
 
 def _around(row: Cells) -> str:

@@ -136,7 +136,7 @@ def code(text: str) -> str:
     if 0 <= grid < end:
         end = text.find("\n\n\n", grid)
     bare = _without_remarks(text[start:end])
-    types = _line(text, "SIGNATURE") + _line(text, "DIVISIBLE_BY_16")
+    types = "".join(_line(text, n) for n in ("SIGNATURE", "DIVISIBLE_BY_16", "COMPILE_OPTIONS"))
     kernels = re.findall(rf"^{_JIT}\ndef (\w+)", text, re.MULTILINE)
     name = str(stated(text, "KERNEL") or (kernels or ["\0"])[-1])
     spaced = re.sub(r"(?<=\S) +", " ", (types + bare).replace(name, ""))

@@ -151,5 +151,4 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
         + ", over patterns and weighted by the models' bytes; the intervals of a table all hold "
         "with 95 %"
     )
-    document = {"by": by, "baseline": baseline, "groups": shown}
-    return _report(_STANDINGS, shown, said, document)
+    return _report(_STANDINGS, shown, said, {"by": by, "baseline": baseline, "groups": shown})

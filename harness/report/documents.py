@@ -102,5 +102,4 @@ def rollup_document(rollup: Rollup) -> dict[str, Any]:
 
 def lone_document(graph: str, kernel: KernelRecord) -> dict[str, Any]:
     """The JSON of a kernel without a partner."""
-    own = fields(kernel, "region launches ms bytes")
-    return {"graph": graph, "kernel": kernel.name, **own}
+    return {"graph": graph, "kernel": kernel.name, **fields(kernel, "region launches ms bytes")}

@@ -53,9 +53,7 @@ def word(verdict: Verdict) -> str:
 
 def looks(row: Row) -> int:
     """1 where a row's own interval lies above 1, -1 where below: by itself, not in the table."""
-    if row.effect is None:
-        return 0
-    return (row.effect.low > 1) - (row.effect.high < 1)
+    return 0 if row.effect is None else (row.effect.low > 1) - (row.effect.high < 1)
 
 
 def suite_lines(found: Comparison) -> Iterator[str]:

@@ -54,8 +54,7 @@ def current_target(device: torch.device | None = None) -> Target:
     """The target of ``device`` (the current one if None): the row of its model, with
     multiprocessors and cache size as the driver reports them. Bandwidth stays the model's nominal
     one; 0 for a board that is not in the table."""
-    where = require() if device is None else device
-    found = torch.cuda.get_device_properties(where)
+    found = torch.cuda.get_device_properties(require() if device is None else device)
     name = str(found.name).lower()
     capability = found.major * 10 + found.minor
     known = next((t for part, t in _NAMED if part in name), None)
@@ -76,5 +75,4 @@ def device_of(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> torch.device:
         made = [node.meta.get("val") for node in gm.graph.nodes]
         tensors = [value for value in made if isinstance(value, torch.Tensor)]
     # A CUDA graph may read single numbers that live on the CPU.
-    chosen = next((t.device for t in tensors if t.device.type != "cpu"), None)
-    return chosen or torch.device("cpu")
+    return next((t.device for t in tensors if t.device.type != "cpu"), None) or torch.device("cpu")

@@ -79,9 +79,8 @@ def _blocks(points: Size, name: str) -> str:
 
 def _layered(count: str, points: Size) -> str:
     """``count`` programs as y and z. A known number of points is never 0, an unknown one may be."""
-    deep = f"-(-({count}) // {MAX_GRID_YZ})"
-    if isinstance(points, str):
-        deep = f"max(1, {deep})"
+    least = f"-(-({count}) // {MAX_GRID_YZ})"
+    deep = f"max(1, {least})" if isinstance(points, str) else least
     return f"-(-({count}) // ({deep})), {deep}"
 
 

@@ -75,7 +75,8 @@ class LoadedModule:
     cores'. ``configs`` are candidates, the default first.
     ``signature`` is Triton's type name of each argument, in order; ``divisible_by_16`` are the
     arguments whose value (address, for pointers) is a multiple of 16, ``constants`` parameters that
-    are neither arguments nor part of a configuration. ``outputs`` are positions of arguments that
+    are neither arguments nor part of a configuration, ``compile_options`` options of Triton's
+    compiler that every configuration has. ``outputs`` are positions of arguments that
     the kernel writes, ``zeroed`` of those that must hold zeros before every launch. ``points``
     are points by tile prefix (``x``, ``r0_``), ``fixed_blocks`` block sizes that the kernel's text
     fixes, ``least_per_thread`` elements that every thread must own, ``reduced`` elements that one
@@ -96,6 +97,7 @@ class LoadedModule:
     flops: int = _stated("FLOPS", int, 0)
     tensor: bool = _stated("TENSOR", bool, False)
     constants: dict[str, Any] = _stated("CONSTANTS", dict, {})
+    compile_options: dict[str, Any] = _stated("COMPILE_OPTIONS", dict, {})
     points: dict[str, int] = _stated("POINTS", dict, {})
     fixed_blocks: dict[str, int] = _stated("PINNED", dict, {})
     least_per_thread: int = _stated("LEAST_PER_THREAD", int, 0)
@@ -252,8 +254,7 @@ def load(text: str, cache: Path | None = None) -> LoadedModule:
     the text is not an emitted module.
     """
     folder = process_folder() if cache is None else cache / "modules"
-    path = folder / f"kernel_{text_hash(text)}.py"
-    data = text.encode()
+    path, data = folder / f"kernel_{text_hash(text)}.py", text.encode()
     if not holds(path, data):
         write_atomically(path, data)
     module = _execute(text, path)

@@ -158,8 +158,7 @@ def _addresses(
 
     @functools.cache
     def moved(expr: sympy.Expr) -> sympy.Expr:
-        place = view.of_index.get(expr)
-        if place is not None:
+        if (place := view.of_index.get(expr)) is not None:
             return over(view.accesses[place])
         return simplifier.simplify(expr.xreplace(loops))
 

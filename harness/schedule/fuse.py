@@ -230,8 +230,7 @@ class Fuser:
     def _join(self, first: int, second: int) -> bool:
         a, b = self.kernels[first], self.kernels[second]
         related = (a.after | a.before) & b.members
-        decided = self._decided(first, second)
-        if related and not decided:
+        if related and not self._decided(first, second):
             return False
         joined = self._legal(first, second)
         if isinstance(joined, Rejection):
@@ -271,13 +270,8 @@ class Fuser:
 
     def _distance(self, first: Kernel, second: Kernel) -> int:
         """Nests between the two kernels' nearest members."""
-        first_numbers = [v.number for v in first.candidate.views]
-        second_numbers = [v.number for v in second.candidate.views]
-        if first_numbers[-1] < second_numbers[0]:
-            return second_numbers[0] - first_numbers[-1]
-        if second_numbers[-1] < first_numbers[0]:
-            return first_numbers[0] - second_numbers[-1]
-        return 1
+        a, b = ([view.number for view in k.candidate.views] for k in (first, second))
+        return max(b[0] - a[-1], a[0] - b[-1], 1)
 
     def _between(self, first: int, second: int) -> int:
         """Nests outside that must run after one of the two and before the other."""
@@ -422,8 +416,7 @@ def _strips(
     sizes = [facts.buffers[a.name].dtype.itemsize for a in loaded if all(a.strides)]
     each = sharers(int(joined.rnumel), sizes, len(results), target)
     if not each or (each > 1 and not _told_at_once(joined, facts)):
-        held = len(sizes) + len(results)
-        return f"a program cannot hold {held} rows of {joined.rnumel} values"
+        return f"a program cannot hold {len(sizes) + len(results)} rows of {joined.rnumel} values"
     full = (decided and each == 1) or fills(int(math.prod(strips)), target, each)
     return "" if full else f"{math.prod(strips)} strips of {each} programs do not fill the device"
 

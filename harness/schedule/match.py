@@ -118,8 +118,7 @@ def shared_accesses(
                     points = min(first.points(a), second.points(b))
                     pairs.append(((not written, -points, len(pairs)), a, b))
     pairs.sort(key=lambda p: p[0])
-    for _, a, b in pairs:
-        yield a, b
+    yield from ((a, b) for _, a, b in pairs)
 
 
 def _accesses(candidate: Candidate) -> dict[str, list[AffineAccess]]:

@@ -11,6 +11,7 @@ and two accesses touch the same element at the same point exactly if they are eq
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -61,9 +62,7 @@ class AffineAccess:
         """Whether both accesses are the same element at every point."""
         if not (self.exact and other.exact) or self.offset != other.offset:
             return False
-        if self.strides == other.strides:
-            return True
-        return all(map(same, self.strides, other.strides))
+        return self.strides == other.strides or all(map(same, self.strides, other.strides))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -163,17 +162,12 @@ def permute(candidate: Candidate, order: Sequence[int]) -> Candidate:
 
 def _mergeable(candidate: Candidate) -> tuple[int, int] | None:
     """The first (outer, inner) pair of dimensions that every access sees as one loop."""
-    count = len(candidate.sizes)
-    if count < 2:
-        return None
     strides = list(dict.fromkeys(r.strides for v in candidate.views for r in v.accesses))
-    for outer in range(count):
-        for inner in range(count):
-            if outer == inner or candidate.reduced[outer] is not candidate.reduced[inner]:
-                continue
-            size = candidate.sizes[inner]
-            if all(same(s[outer], s[inner] * size) for s in strides):
-                return outer, inner
+    for outer, inner in itertools.permutations(range(len(candidate.sizes)), 2):
+        size = candidate.sizes[inner]
+        alike = candidate.reduced[outer] is candidate.reduced[inner]
+        if alike and all(same(s[outer], s[inner] * size) for s in strides):
+            return outer, inner
     return None
 
 

@@ -105,8 +105,7 @@ class FileEntry:
         if graph is None:
             moved = max((kernel.module.bytes_moved for kernel in full.kernels), default=0)
             return summarise(full) if moved <= _SMALL_BYTES else _derived(full, self.target)
-        small = compile_graph(graph, self.target, full.decisions)
-        return summarise(combined(small, self.target))
+        return summarise(combined(compile_graph(graph, self.target, full.decisions), self.target))
 
 
 def _derived(full: CompiledGraph, target: Target) -> Compiled:
@@ -290,8 +289,7 @@ def _chosen(made: Compiled, only: Sequence[str]) -> Compiled:
     """Those of an entry's kernels whose names are like ``only``; all where that is empty."""
     kernels = tuple(k for k in made.kernels if is_chosen(only, k.module.name))
     failures = tuple(f for f in made.failures if is_chosen(only, f.name))
-    regions = () if only else made.regions
-    return replace(made, kernels=kernels, failures=failures, regions=regions)
+    return replace(made, kernels=kernels, failures=failures, regions=() if only else made.regions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,8 +139,7 @@ class Session:
         record = replace(record, kernels=compiled.failures, choices=compiled.choices)
         progress = _Progress(record, kernels, [2] * len(kernels))
         yield model.GraphCompiled(entry.name, len(kernels) + len(compiled.failures))
-        for failure in compiled.failures:
-            yield model.KernelDone(entry.name, failure)
+        yield from (model.KernelDone(entry.name, failure) for failure in compiled.failures)
         if not kernels:
             yield GraphDone(record)
             return

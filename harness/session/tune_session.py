@@ -75,8 +75,7 @@ class TuneSession:
         self, device: CudaDevice, module: EmittedModule, earlier: Mapping[str, int] | None
     ) -> KernelTuning:
         pinned = fitting(earlier, load(module.text, self.cache).configs)
-        job = replace(self.how, module_text=module.text, pinned=pinned)
-        found: Tuned = device.worker.run(job)
+        found: Tuned = device.worker.run(replace(self.how, module_text=module.text, pinned=pinned))
         seconds = found.seconds if found.source == "timed" else None
         why = f"ended early: {found.partial}" if found.partial else ""
         chosen = config_dict(found.config)
@@ -134,5 +133,4 @@ def open_session(
 def _static_trial(config: Config, answer: StaticMetrics | HarnessError) -> Trial:
     if isinstance(answer, HarnessError):
         return Trial(config_dict(config), reason=answer.got or answer.what)
-    needs = fields(answer, "registers spills shared")
-    return Trial(config_dict(config), **needs, reason=NO_GPU)
+    return Trial(config_dict(config), **fields(answer, "registers spills shared"), reason=NO_GPU)

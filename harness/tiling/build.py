@@ -39,12 +39,11 @@ from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
 from harness.tiling.passes import components, is_piece, loaded_by_segment, without_single
-from harness.tiling.plan import Category, KernelPlan, PlanSegment, Tile
+from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
 from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
 from harness.tiling.space import Space, iteration_space
-from harness.tiling.workspace import SharedRows, Workspace
 
 # The last block may reach past the last point by less than the largest tensor of a kernel.
 INT32_LIMIT = 2**31 - 2**20
@@ -84,8 +83,7 @@ def plan(
     sizes, dtypes = _unknown_sizes(tiles, buffers, stores), {b.name: b.dtype for b in buffers}
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
-    assumed = dict.fromkeys(sizes, UNKNOWN_SIZE)
-    moved, touched = bytes_moved(reads, writes, assumed)
+    moved, touched = bytes_moved(reads, writes, dict.fromkeys(sizes, UNKNOWN_SIZE))
     longest = _longest(category, group, space, target, decisions)
     facts = _facts(category, space, segments, buffers, group, touched, longest)
     aligned = None if facts.chunked else _aligned(stores, group, tiles[-1], dtypes, facts)
@@ -307,14 +305,13 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
-    hint = space.hint or Hint.DEFAULT
     dtypes = {b.name: b.dtype for b in buffers}
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
     made = Facts(
         family=Family.SPREAD if group.walked and int(group.rnumel) >= LONG else family,
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
-        hint=hint,
+        hint=space.hint or Hint.DEFAULT,
         loads=len(read),
         stores=sum(s.buffer not in group.internal for s in stores),
         reductions=_reductions(stores, looped) + len(_combined(stores)),
@@ -331,8 +328,8 @@ def _facts(
         longest=longest,
     )
     shared = shared_rows(segments, space.tiles(), made)
-    chunked = shared is not None and shared.columns
-    chunked = chunked and not shared_pairs(group.in_place, segments)
+    apart = not shared_pairs(group.in_place, segments)
+    chunked = apart and shared is not None and shared.columns
     return dataclasses.replace(made, fixed_blocks=made.pinned, chunked=chunked)
 
 

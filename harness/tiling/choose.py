@@ -106,8 +106,7 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | 
     for access in accesses:
         unit = unit_stride(access, splits)
         if unit is not None and _crosses(access, unit, splits):
-            touched = _points(access.index, splits)
-            weight = access.itemsize * touched * (2 if access.write else 1)
+            weight = access.itemsize * _points(access.index, splits) * (2 if access.write else 1)
             weights[unit] = weights.get(unit, 0) + weight
     scores = {
         number: weights[split.var] * _aligned(split.divisor) * _aligned(split.length)

@@ -15,8 +15,7 @@ from harness.heuristics.limits import MAX_REDUCTION_BLOCK, reach
 from harness.ir.nodes import Reduce, ReduceKind, Scan, Sort, reductions, values
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import components, loaded_by_segment
-from harness.tiling.plan import PlanSegment, Tile
-from harness.tiling.workspace import SharedRows
+from harness.tiling.plan import PlanSegment, SharedRows, Tile
 
 LEAST_AGAIN = 128 << 10
 """Bytes of a row, read again, up to which rows are left to one program each: 264 of them (two
@@ -72,5 +71,4 @@ def shared_rows(
 def _is_exchanged(reduce: Reduce) -> bool:
     """Whether results are exchanged as words of 32 bits."""
     narrow = reduce.dtype in (DType.F32, DType.I32, DType.BOOL)
-    arguments = all(v.dtype.itemsize <= 4 for v in reduce.args)
-    return reduce.kind in _RESULTS and narrow and arguments
+    return reduce.kind in _RESULTS and narrow and all(v.dtype.itemsize <= 4 for v in reduce.args)

@@ -49,8 +49,7 @@ class _TileSpace:
     def _entry(self, split: Split) -> sympy.Symbol:
         key = (split.divisor, split.length)
         if key not in self.joined:
-            var = axis_symbol(self.prefix, len(self.entries))
-            self.joined[key] = var
+            var = self.joined[key] = axis_symbol(self.prefix, len(self.entries))
             self.entries.append(Split(var, split.divisor, split.length))
         return self.joined[key]
 
@@ -77,8 +76,7 @@ class Space:
 
     def index(self, expr: sympy.Expr) -> sympy.Expr:
         """An index over the group's loops as the same index over entry variables."""
-        found = self._known.get(expr)
-        if found is None:
+        if (found := self._known.get(expr)) is None:
             found = self._simplify(expr).xreplace(self._rename)
             for tile in self._tiles:
                 found = tile.join(found)
@@ -164,5 +162,4 @@ def _tile(prefix: str, chain: Sequence[Split]) -> _TileSpace:
     """A tile over ``chain``, with entries named after it and divisors that start at 1."""
     axes = [Axis(axis_symbol(prefix, n), split.length) for n, split in enumerate(chain)]
     named = splits(axes[::-1])
-    numel = sympy.sympify(math.prod(s.length for s in chain))
-    return _TileSpace(prefix, numel, named, list(named))
+    return _TileSpace(prefix, sympy.sympify(math.prod(s.length for s in chain)), named, list(named))

@@ -49,9 +49,8 @@ def has_same_source(one: KernelRecord, other: KernelRecord) -> bool:
     are called and whatever compiles them; false where a module is not recorded."""
     if not one.module or not other.module or _arguments(one) != _arguments(other):
         return False
-    if one.code_hash == other.code_hash:
-        return True
-    return modules.executed(one.module) == modules.executed(other.module)
+    same = one.code_hash == other.code_hash
+    return same or modules.executed(one.module) == modules.executed(other.module)
 
 
 def is_alike(match: Match) -> bool:

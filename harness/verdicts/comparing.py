@@ -177,8 +177,7 @@ def recorded_times(
     pools: tuple[Pool, Pool] = (_ONE_RUN, _ONE_RUN),
 ) -> list[Measured]:
     """The times in the records of ``matches``; ``together``: only of processes that timed both
-    sides, in the same order. ``pools``: whose runs the processes are.
-    """
+    sides, in the same order. ``pools``: whose runs the processes are."""
     kernels = {id(kernel): kernel for match in matches for kernel in match.kernels}
     # Of the processes the throttled ones are left out.
     sets = {key: () if problems.untimed(k) else k.sets for key, k in kernels.items()}

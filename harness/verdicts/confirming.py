@@ -81,8 +81,7 @@ def confirm(
         )
     notes = [f"{left_out} more kernels have the same code and configuration: not timed (--all)"]
     lone = () if kernels else whole.vanished, () if kernels else whole.appeared
-    pairing = Pairing(tuple(matches), *lone)
-    return time_matches((a, b), pairing, place, notes if left_out else ())
+    return time_matches((a, b), Pairing(tuple(matches), *lone), place, notes if left_out else ())
 
 
 def in_configs_of(
@@ -102,8 +101,7 @@ def in_configs_of(
         left += 1
         return kernel
 
-    found = tuple(replace(g, kernels=tuple(map(pinned, g.kernels))) for g in graphs)
-    return found, left
+    return tuple(replace(g, kernels=tuple(map(pinned, g.kernels))) for g in graphs), left
 
 
 def sides_in_configs_of(source: Side, sides: Sequence[Side]) -> tuple[list[Side], list[str]]:

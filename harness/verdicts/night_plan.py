@@ -195,5 +195,4 @@ def after_confirming(
         return sums.get(one.name, replace(one, reason=UNCONFIRMED))
 
     rollups = map(summed, first.rollups)
-    asked = frozenset({*rows, *sums})
-    return replace(first, rows=tuple(told), rollups=tuple(rollups)), asked
+    return replace(first, rows=tuple(told), rollups=tuple(rollups)), frozenset({*rows, *sums})

@@ -109,8 +109,7 @@ class _Night:
             self.notes += [*plan.notes, *([] if plan.timed else [_NO_GPU])]
             results, machine = self.options.results, plan.run.machine
             folder = results / machine.key
-            locked = nights.one_at_a_time(folder)
-            with locked:
+            with nights.one_at_a_time(folder):
                 where = (results, machine, plan.run.target, self.ask.baseline)
                 base, note = nights.find_baseline(*where)
                 self.notes += [note] if note else []
@@ -159,8 +158,7 @@ class _Night:
 
     def _remaining(self, share: float = 1.0) -> float:
         """Seconds until this share of the budget is used up."""
-        end = self.began + 60 * share * (self.ask.minutes or math.inf)
-        return max(0.0, end - time.monotonic())
+        return max(0.0, self.began + 60 * share * (self.ask.minutes or math.inf) - time.monotonic())
 
     def _generated(self, plan: Plan) -> tuple[Run, dict[str, MadeEntry]]:
         """What the compiler makes of the suite."""

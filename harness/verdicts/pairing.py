@@ -154,8 +154,7 @@ def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[
     waiting.pop(None, None)
     pairs = []
     for item in left:
-        others = waiting.get(key(item))
-        if others:
+        if others := waiting.get(key(item)):
             pairs.append((item, others.pop(0)))
     _take(left, right, *(item for pair in pairs for item in pair))
     return pairs

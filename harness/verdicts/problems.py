@@ -116,5 +116,4 @@ def unlike_reason(a: Run, b: Run) -> str:
         ("machines", one.key, other.key),
         ("methods of measuring", a.method or "none", b.method or "none"),
     )
-    found = (f"different {what}: {x} and {y}" for what, x, y in differs if x != y)
-    return next(found, "")
+    return next((f"different {what}: {x} and {y}" for what, x, y in differs if x != y), "")

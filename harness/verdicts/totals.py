@@ -163,10 +163,8 @@ def _all_launches(several: Sequence[Timed]) -> list[float]:
 
 
 def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
-    if len(total.timed) > 1 or any(total.lone):
-        return True
-    before, after = timed[total.timed[0]].match.launches
-    return before != after
+    several = len(total.timed) > 1 or any(total.lone)
+    return several or len(set(timed[total.timed[0]].match.launches)) > 1
 
 
 def _part(one: Timed) -> Part:

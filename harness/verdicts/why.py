@@ -83,8 +83,7 @@ def of_kernel(found: Comparison, name: str) -> list[Why]:
     """The causes for every kernel that ``name`` (or pattern) means on either side, a graph's name
     for all of its kernels. Raises ``UnknownName``."""
     lone = [("B", *item) for item in found.vanished] + [("A", *item) for item in found.appeared]
-    matches = [row.match for row in found.rows]
-    wanted = named(matches, name, *(kernel for _, _, kernel in lone))
+    wanted = named([row.match for row in found.rows], name, *(kernel for _, _, kernel in lone))
     answers = [explain(found, found.rows[n]) for n in wanted]
     alone = [one for one in lone if names.is_named(name, one[2].name) or name == one[1]]
     return answers + [_lone(found, *one) for one in alone]
@@ -168,8 +167,7 @@ def _tunings(one: KernelRecord, other: KernelRecord) -> Iterator[str]:
 
 
 def _trial(kernel: KernelRecord, config: Mapping[str, int] | None) -> Trial | None:
-    found = (t for t in kernel.trials if t.config == config and t.time is not None)
-    return next(found, None)
+    return next((t for t in kernel.trials if t.config == config and t.time is not None), None)
 
 
 def _us(ms: float | None) -> str:

@@ -1,82 +1,117 @@
-"""Texts whose functions of the device library take numbers below 2**-126 for 0, with stand-ins that
-do so, too: the interpreter's do not."""
+"""Float32 numbers below 2**-126, as the texts of operations compiled for a GPU treat them."""
 
 from __future__ import annotations
 
-import types
+import functools
+import importlib.util
+import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
+from scipy import special
 
-from harness.codegen.tail import functions_called
+from harness.codegen import tail
 from harness.dtypes import DType
-from harness.ir.ops import Op, triton_text
+from harness.ir.ops import Op, Rule, triton_text
 from tests.ir.meanings import MEANINGS
+from tests.ir.ptx import evaluated
+from tests.ir.run_ops import HEADER
 
 Array = np.ndarray[Any, Any]
 NUMBERS = [
-    0.0, 1e-45, 1e-40, 1.1e-38, 1.2e-38, 1.5e-38, 3e-38, 1e-30, 1e-8, 0.1, 1.0, 3.0, 7.5, 65520.0,
-    1e30, 1.2e30, 1.3e30, 2e37, 1e38, 3e38, np.inf, np.nan,
+    0.0, 1e-45, 1e-40, -1e-40, 1.1e-38, 1.2e-38, -3e-38, 1e-30, -0.1, 0.5, 1.0, -1.5, 3.0, 7.5,
+    -87.0, -90.0, -130.0, 1e30, 3e38, np.inf,
 ]  # fmt: skip
-SIGNED = np.array([*NUMBERS, *(-n for n in NUMBERS)], np.float32)
-"""Ordinary, subnormal, smallest, largest and special numbers of either sign."""
+"""Ordinary, subnormal, smallest and largest numbers; some whose powers are subnormal."""
+_LOOPS = {Op.ZETA, Op.IGAMMA, Op.IGAMMAC, *(op for op in Op if "polynomial" in op.value)}
+OPERATIONS = [
+    op for op in Op if op.rule in (Rule.FLOAT, Rule.NUMBER, Rule.ANY) and op not in _LOOPS
+]
+_WAVES = {op for op in Op if re.fullmatch(r"sin|cos|tan|special_(bessel_..|i1)", op.value)}
+"""Operations that are not tried on large numbers: some have integer arithmetic for them alone."""
+EXACT: dict[Op, Any] = {
+    **{
+        op: getattr(special, op.value[-2:])
+        for op in Op
+        if op.value[-2:] in ("i1", "j1", "y0", "y1")
+    },
+    Op.NEXTAFTER: lambda a, b: np.nextafter(np.float32(a), np.float32(b)),
+    Op.TRUNC_DIV: lambda a, b: np.trunc(np.float32(a / b)),
+    Op.SIGMOID: lambda x: 1 / (1 + np.exp(np.float32(-x))),  # in float32 the power is infinite
+}
+"""Operations whose meaning is too rough for such numbers, or that of float64."""
 
 
-def flushed(x: Any) -> Any:
-    """``x`` with zeros in the places of subnormal numbers."""
-    return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)
+def kernel(op: Op) -> str:
+    """A kernel's text, with its functions, that computes ``op`` of rows of 128 numbers."""
+    names = ("a", "b", "c")[: op.arity]
+    lines = ["@triton.jit", "def kernel(operands, out, N: tl.constexpr):"]
+    for position, name in enumerate(names):
+        lines.append(f"    {name} = tl.load(operands + {position} * N + tl.arange(0, N))")
+    text = triton_text(op, names, [DType.F32] * op.arity, DType.F32)
+    own = "\n".join([*lines, f"    tl.store(out + tl.arange(0, N), {text})"])
+    return "\n\n".join((*tail.functions_called(own).values(), own)) + "\n"
 
 
-def computed(op: Op, *operands: Array) -> Array:
-    """What the text of ``op`` makes of float32 ``operands`` on a device like that."""
-    text = triton_text(op, ("a", "b")[: len(operands)], (DType.F32,) * len(operands), DType.F32)
+def keeps(op: Op) -> bool:
+    """Whether a module with such a kernel has the device library keep subnormal numbers."""
+    return "COMPILE_OPTIONS" in tail.arguments("kernel", False, "", kernel(op))
 
-    def device(function: Any) -> Any:
-        return lambda *args: flushed(function(*map(flushed, map(np.float32, args))))
 
-    tl = types.SimpleNamespace(
-        where=np.where, abs=np.abs, float64=np.float64, div_rn=np.divide,
-        floor=device(np.floor), ceil=device(np.ceil),
-    )  # fmt: skip
-    library = types.SimpleNamespace(fmod=device(np.fmod), rint=np.rint, trunc=np.trunc)
-    jit = types.SimpleNamespace(jit=lambda function: function)
-    scope = {"tl": tl, "libdevice": library, "triton": jit}
-    for function in functions_called(text).values():
-        exec(function.replace(".to(", ".astype("), scope)
+def compiled(op: Op, folder: Path, **options: bool) -> str:
+    """Its PTX for compute capability 9.0."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    path = folder / f"{op.value}.py"
+    path.write_text(HEADER + kernel(op))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    source = ASTSource(
+        module.kernel, {"operands": "*fp32", "out": "*fp32", "N": "constexpr"}, {(2,): 128}
+    )
+    options = {"sanitize_overflow": False, "enable_fp_fusion": True, **options}
+    return str(triton.compile(source, GPUTarget("cuda", 90, 32), options=options).asm["ptx"])
+
+
+@functools.cache
+def operands(op: Op) -> Array:
+    """Rows of operands, a column for each."""
+    some = np.array(NUMBERS, np.float32)
+    some = some[np.abs(some) < 1e4] if op in _WAVES else some
+    few = some if op.arity < 3 else some[[1, 2, 3, 9]]
+    return np.array(list(itertools.product(few, repeat=op.arity)), np.float32)
+
+
+def results(text: str, op: Op) -> Array:
+    """What ``text`` makes of ``operands``."""
+    return np.array([evaluated(text, row) for row in operands(op).tolist()], np.float32)
+
+
+def wrong(op: Op, found: Array) -> Array:
+    """Where ``found`` is not what ``op`` means, to some units of the last place."""
+    given = operands(op).T
     with np.errstate(all="ignore"):
-        made = eval(text, scope, dict(zip(("a", "b"), operands, strict=False)))
-    return np.asarray(made, np.float32)
+        wanted = EXACT.get(op, MEANINGS[op].meaning)(*given.astype(np.float64)).astype(np.float32)
+        return np.asarray(~np.isclose(found, wanted, 1e-4, 2.0**-147, equal_nan=True))
 
 
-def test_a_divisor_below_the_smallest_normal_number() -> None:
-    """It made NaN of a number divided by itself (program 2200209)."""
-    x = np.array([1e-40, -1e-40, 1e-45], np.float32)
-    assert computed(Op.FLOOR_DIV, x, x).tolist() == [1.0] * 3
-    assert computed(Op.FMOD, x, x).tolist() == [0.0] * 3
+@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.value)
+def test_subnormal_operands_and_results(op: Op, tmp_path: Path) -> None:
+    """By the instructions themselves, which say whether they take such numbers for 0. Where the
+    device library need not keep them, its results are the same without them."""
+    found = results(compiled(op, tmp_path, enable_reflect_ftz=not keeps(op)), op)
+    rows = operands(op)[wrong(op, found)]
+    assert rows.tolist() == [], found[wrong(op, found)]
 
 
-@pytest.mark.parametrize("op", [Op.FMOD, Op.REMAINDER, Op.FLOOR_DIV, Op.TRUNC_DIV])
-def test_remainders_and_quotients(op: Op) -> None:
-    a, b = (each.reshape(-1) for each in np.meshgrid(SIGNED, SIGNED))
-    found = computed(op, a, b)
-    functions = {Op.FMOD: torch.fmod, Op.REMAINDER: torch.remainder}
-    mode = "floor" if op is Op.FLOOR_DIV else "trunc"
-    function = functions.get(op, lambda x, y: torch.div(x, y, rounding_mode=mode))
-    # One after the other: eager mode's vectors have other remainders of infinite quotients.
-    pairs = zip(torch.from_numpy(a), torch.from_numpy(b), strict=True)
-    wanted = np.array([float(function(x, y)) for x, y in pairs], np.float32)
-    # Of a dividend from 2**100 on a subnormal rest is only known to be smaller than the divisor.
-    rough = (np.abs(a) >= 2.0**100) & (np.abs(b) < 2.0**-102)
-    close = np.isclose(found, wanted, rtol=2e-7, atol=0, equal_nan=True)
-    assert (close | rough & (np.abs(found) <= np.abs(b))).all()
-    zeros = (found == 0) & (wanted == 0)
-    assert np.array_equal(np.signbit(found[zeros]), np.signbit(wanted[zeros]))
-
-
-@pytest.mark.parametrize("op", [Op.FLOOR, Op.CEIL])
-def test_whole_numbers_beside_subnormal_ones(op: Op) -> None:
-    found, wanted = computed(op, SIGNED), MEANINGS[op].meaning(SIGNED)
-    assert np.array_equal(found, wanted, equal_nan=True)
-    assert np.array_equal(np.signbit(found), np.signbit(wanted))
+@pytest.mark.parametrize("op", [o for o in OPERATIONS if keeps(o)], ids=lambda o: o.value)
+def test_what_is_compiled_otherwise_needs_it(op: Op, tmp_path: Path) -> None:
+    found = results(compiled(op, tmp_path, enable_reflect_ftz=True), op)
+    assert wrong(op, found).any()

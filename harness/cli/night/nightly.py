@@ -108,8 +108,7 @@ def accept(
     results = answer.options.results
     of_night = [p for p in records.nights(results) if name == "latest" or p.stem.startswith(name)]
     night = records.load(of_night[-1]) if of_night else None
-    path = lookup.find(results, name if night is None else night.run)
-    run = store.load(path)
+    run = store.load(lookup.find(results, name if night is None else night.run))
     left = len(night.not_measured) + len(night.unexamined) if night else 0
     why_not = ["it was interrupted"] * (not run.complete)
     lost = sum(bool(graph.reason) for graph in run.graphs)

@@ -51,6 +51,7 @@ which are the first, whether they have a gradient."""
 _aten = torch.ops.aten
 _with_effects = torch.ops.higher_order.with_effects
 _TOKENS = (torch.ops.prims._sink_tokens.default, torch.ops.prims._make_token.default)
+_SAME_MEMORY = (operator.getitem, _aten._unsafe_view.default)
 _SAME_VALUE = (_aten.alias.default, _aten.detach.default, _aten.lift_fresh_copy.default)
 
 
@@ -189,8 +190,7 @@ def trace(
         keep_inference_input_mutations=True,
     )
     # so that every operator inherits the source line of the exported one it comes from
-    grad = torch.set_grad_enabled(training)
-    with grad, _without_tokens(), fx.traceback.preserve_node_meta():
+    with torch.set_grad_enabled(training), _without_tokens(), fx.traceback.preserve_node_meta():
         result = compiled(*flat_args)
     if training and traced.backward is None:
         _run_backward(result)
@@ -439,17 +439,10 @@ def _returned(gm: fx.GraphModule) -> set[fx.Node]:
         at: fx.Node | None = node
         while at is not None and at not in found:
             found.add(at)
-            views = at.target is operator.getitem or _is_view(at.target)
+            target: Any = at.target
+            views = target in _SAME_MEMORY or getattr(target, "is_view", False)
             at = at.all_input_nodes[0] if views else None
     return found
-
-
-def _is_view(target: Any) -> bool:
-    """Whether an operator's result lies in its first argument's memory."""
-    if not isinstance(target, torch._ops.OpOverload):
-        return False
-    first = target._schema.arguments[:1]
-    return target is _aten._unsafe_view.default or any(a.alias_info is not None for a in first)
 
 
 def _merge_equal(gm: fx.GraphModule, returned: set[fx.Node]) -> None:
@@ -459,8 +452,7 @@ def _merge_equal(gm: fx.GraphModule, returned: set[fx.Node]) -> None:
     for node in list(gm.graph.nodes):
         if node.op != "call_function" or node in returned or not _is_pure(node.target):
             continue
-        key = (node.target, _key(node.args), _key(node.kwargs))
-        first = known.setdefault(key, node)
+        first = known.setdefault((node.target, _key(node.args), _key(node.kwargs)), node)
         if first is not node:
             node.replace_all_uses_with(first)
             gm.graph.erase_node(node)

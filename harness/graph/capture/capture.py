@@ -119,8 +119,8 @@ def _build(target: Target, training: bool) -> Example:
 def _facts(target: Target, options: CaptureOptions) -> tuple[tuple[str, str], ...]:
     versions = [f"torch {torch.__version__.split('+')[0]}"]
     named = [target.provider] if target.provider in PROVIDERS else []
-    for name in dict.fromkeys([*named, *options.libraries]):
-        versions.append(f"{name} {library(name).__version__}")
+    libraries = dict.fromkeys([*named, *options.libraries])
+    versions += [f"{name} {library(name).__version__}" for name in libraries]
     return (
         ("captured", target.text),
         ("mode", options.mode),
@@ -266,8 +266,7 @@ def _names(flat: _Flat, traced: aot.Traced) -> dict[str, str]:
 def _without_unused(graph: Graph) -> Graph:
     used = {name for node in graph.nodes for name in node.refs()}
     used.update(name for name in graph.outputs if name is not None)
-    used.update(m.input for m in graph.mutations)
-    used.update(m.value for m in graph.mutations)
+    used.update(name for m in graph.mutations for name in (m.input, m.value))
     return replace(graph, inputs=tuple(i for i in graph.inputs if i.name in used))
 
 

@@ -124,8 +124,7 @@ def _laid_out(made: Tensor, like: Tensor, memory_format: Any = None) -> Tensor:
 
 def _drawn(x: Tensor) -> Tensor:
     """Uniform numbers for the elements of ``x``, float64 if they are, else float32."""
-    kind = torch.float64 if x.dtype is torch.float64 else torch.float32
-    return _uniform(x.shape, kind, x.device)
+    return _uniform(x.shape, torch.float64 if x.dtype is torch.float64 else torch.float32, x.device)
 
 
 def randint(

@@ -130,8 +130,7 @@ def _with_lost_infinities(
         return spread, mean
     lost = mean.isinf()
     if x.device.type == "cpu":
-        infinite = x.isinf()
-        last = infinite
+        infinite = last = x.isinf()
         for d in dims:
             last = last.narrow(d, x.shape[d] - 1, 1)
         lost = lost & (infinite.sum(dims, keepdim=True) > last.long()).view(mean.shape)

@@ -270,7 +270,7 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
         pairs = zip(output.meta["val"].stride(), found.meta["val"].stride(), strict=True)
         return None if all(statically_known_true(a == b) for a, b in pairs) else found
 
-    for placeholder in gm.graph.find_nodes(op="placeholder"):
+    for placeholder in gm.graph.find_nodes(op="placeholder") if written else ():
         again(placeholder)
     outputs: Any = gm.graph.output_node().args[0]
     views = [view_of(output) for output in outputs]

@@ -135,10 +135,8 @@ def _like(number: int, rule: Callable[..., Any], *args: Any) -> Any:
     torch traces losses of two types as of another one, and what stays whole is read as that."""
     made, x = rule(*args), args[number]
     made = made.to(x.dtype) if isinstance(made, Tensor) else made
-    if made is NotImplemented or not _are_known([x]) or not x.numel():
-        return made
-    if made.dim() != x.dim():  # a loss that is added up
-        return made
+    if made is NotImplemented or not _are_known([x]) or not x.numel() or made.dim() != x.dim():
+        return made  # in the last case a loss that is added up
     return laid_out(made, elementwise_strides(x.shape, [(x.shape, x.stride())]))
 
 
@@ -152,12 +150,11 @@ def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: 
     """What eager mode lays out as images with their channels last where the argument of this
     ``number`` is one."""
     made, like = rule(*args, **kwargs), args[number]
+    last, tree_map = torch.channels_last, torch.utils._pytree.tree_map_only
     if made is NotImplemented or like.dim() != 4 or not _are_known([like]):
         return made
-    if suggest_memory_format(like) is not torch.channels_last:
+    if suggest_memory_format(like) is not last:
         return made
-    last = torch.channels_last
-    tree_map = torch.utils._pytree.tree_map_only
     return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
 
 

@@ -64,10 +64,8 @@ class Context:
             return sympy.Integer(int(value.number))
         if isinstance(value, ir.IndexValue):
             return value.index
-        symbol = self._symbols.get(id(value))
-        if symbol is None:
-            symbol = indirect_symbol(len(self._symbols))
-            self._symbols[id(value)] = symbol
+        if (symbol := self._symbols.get(id(value))) is None:
+            symbol = self._symbols[id(value)] = indirect_symbol(len(self._symbols))
             self._indirect[symbol] = value
         return symbol
 
@@ -122,8 +120,7 @@ class Context:
     ) -> ir.Value:
         """``root`` with variables replaced by expressions, indices simplified."""
         key = (id(root), id(simplifier), *mapping.items())
-        known = self._reads.get(key)
-        if known is not None:
+        if (known := self._reads.get(key)) is not None:
             return known
 
         def moved(value: ir.Load | ir.IndexValue, made: ir.Made) -> sympy.Expr:

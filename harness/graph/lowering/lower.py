@@ -126,16 +126,10 @@ class Lowering:
     def run(self) -> Program:
         """Lower everything."""
         for given in self.graph.inputs:
-            kind = given.type
-            self.types[given.name] = kind
-            self.origins[given.name] = frozenset()
-            self.buffers[given.name] = Buffer(
-                given.name, kind.dtype, kind.shape, kind.stride, Role.INPUT, given.name,
-                given.bound,
-            )  # fmt: skip
-            self.tensors[given.name] = self.context.stored(
-                given.name, kind.dtype, kind.shape, kind.stride
-            )
+            name, kind = given.name, given.type
+            made = Buffer(name, kind.dtype, kind.shape, kind.stride, Role.INPUT, name, given.bound)
+            self.buffers[name] = made
+            self._stored(made)
         for node in self.uses.live:
             self._lower_node(node)
         outputs = tuple(self._output(n) for n in self.graph.outputs if n is not None)
@@ -308,8 +302,7 @@ class Lowering:
         )
 
     def _become(self, name: str, other: str) -> None:
-        root = self.resolve(other)
-        self.alias[name] = root
+        root = self.alias[name] = self.resolve(other)
         self.tensors[name] = self.tensors[root]
         self.origins[name] = self.origins[root]
 
@@ -384,11 +377,8 @@ class Lowering:
 
     def _mutate(self) -> tuple[str, ...]:
         """Stores into inputs, after every read of their old contents."""
-        pending = []
-        for mutation in self.graph.mutations:
-            root = self.resolve(mutation.value)
-            if root != mutation.input:
-                pending.append((mutation, root))
+        roots = ((m, self.resolve(m.value)) for m in self.graph.mutations)
+        pending = [(mutation, root) for mutation, root in roots if root != mutation.input]
         ordered, stuck = self._readers_first(pending)
         targets = {m.input for m, _ in pending}
         for position, (mutation, root) in enumerate(stuck):

@@ -203,11 +203,10 @@ _DEFAULT_OF_CATEGORY = (DType.BOOL, DType.I64, DType.F32)
 
 
 def result_type(operands: list[tuple[DType, int]]) -> DType:
-    """Type promotion of torch. Each operand is (type, standing): 2 for a tensor with
-    dimensions, 1 for a tensor without, 0 for a Python number. An operand of lower
-    standing counts only if it is of a higher category (bool < integer < float); a
-    Python number that counts brings the default type of its category.
-    """
+    """Type promotion of torch. Each operand is (type, standing): 2 for a tensor with dimensions,
+    1 for a tensor without, 0 for a Python number. An operand of lower standing counts only if it
+    is of a higher category (bool < integer < float); a Python number that counts brings the
+    default type of its category."""
     result: DType | None = None
     for standing in (2, 1, 0):
         group = [d for d, s in operands if s == standing]

@@ -167,8 +167,7 @@ class _Plan:
         for number, unit in enumerate(self.units):
             self.producer.update((name, number) for name in unit.members)
         start = len(self.units)
-        for number, name in enumerate(self.host, start):
-            self.producer[name] = number
+        self.producer.update((name, number) for number, name in enumerate(self.host, start))
         self.after = [set() for _ in range(start + len(self.host))]
         for number in range(len(self.after)):
             for name in self.reads(number):
@@ -278,8 +277,7 @@ def _why_library(layout: Layout, node: Node) -> str:
     parts = tensors_of(*(layout.types[name] for name in node.refs()), node.type)
     opaque = next((part.dtype for part in parts if part.dtype.is_opaque), None)
     if opaque is None or not supports(node.op):
-        left = node.packet in _SORTING
-        return f"{NO_LOWERING} for {node.op}{LEFT_WHOLE if left else ''}"
+        return f"{NO_LOWERING} for {node.op}{LEFT_WHOLE if node.packet in _SORTING else ''}"
     return f"the targets have no arithmetic on {opaque.torch_name} for {node.op}"
 
 

@@ -314,8 +314,7 @@ def _strips_wanted(
         again = read.intersection(itertools.chain(*behind.values()))
         saved = sum(rows * columns * full[name].dtype.itemsize for name in again)
         stored = columns * sum(r.result.dtype.compute.itemsize for r in together)
-        loads = [full[name].dtype.itemsize for name in own]
-        each = sharers(columns, loads, len(together), target)
+        each = sharers(columns, [full[name].dtype.itemsize for name in own], len(together), target)
         count = strips(saved, stored, target, each) if saved and each else 0
         if count and (each == 1 or _alone(beside, nodes)):
             wanted.update((r.node.name, (count, each)) for r in together)

@@ -424,8 +424,7 @@ def _waive(
                 break
         answered.append(change)
     asked = {"*", *(metric.name for metric in metrics)}
-    stale = tuple(a for a in waived if a.line not in used and a.metric in asked)
-    return answered, stale
+    return answered, tuple(a for a in waived if a.line not in used and a.metric in asked)
 
 
 def _between(change: Change, places: dict[str, int], line: Sequence[str]) -> tuple[str, ...]:

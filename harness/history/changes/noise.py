@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape, Sums
+from harness.ir.reach import grouped
 
 if TYPE_CHECKING:
     from harness.measure.noise.variance import Prior
@@ -166,10 +167,8 @@ def learn_scales(
 def _own(block: Block, shape: Shape, rows: Sequence[Explained]) -> Block:
     """The sum of squares that each row's levels leave, under its likeliest structure."""
     found = np.empty(len(block))
-    alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for j, row in enumerate(rows):
-        alike.setdefault((int(row.weights.argmax()), tuple(row.cuts)), []).append(j)
-    for (m, cuts), members in alike.items():
+    likeliest = [(int(row.weights.argmax()), tuple(row.cuts)) for row in rows]
+    for (m, cuts), members in grouped(range(len(rows)), likeliest.__getitem__).items():
         _, rest, _ = shape.sums(block[members], np.array([m])).fit(cuts)
         found[members] = rest[0]
     return found

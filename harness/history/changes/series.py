@@ -85,10 +85,8 @@ class History:
 def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History:
     """The runs of ``index`` in the order of their commits in ``repository``, or of their time."""
     runs = index.runs
-    left_out: Counter[str] = Counter()
     usable = [_reason_to_leave_out(run) for run in runs]
-    for reason in filter(None, usable):
-        left_out[reason] += 1
+    left_out = Counter(filter(None, usable))
     commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
     found = history.Order({}, False, notes=() if by_time or commits else (_NO_COMMITS,))
     if commits and not by_time:
@@ -218,9 +216,8 @@ def _rows(known: History, metric: Metric) -> pd.DataFrame:
 def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:
     rows = known.frame
     value = rows[metric.column].to_numpy(np.float64, na_value=np.nan)
-    bad = rows["failed"].to_numpy(bool)
-    if not metric.exact:
-        bad = bad | _throttled(rows)
+    failed = rows["failed"].to_numpy(bool)
+    bad = failed if metric.exact else failed | _throttled(rows)
     columns = rows[["run", "graph", "key"]].rename(columns={"key": "kernel"})
     table = columns.assign(value=value, row=np.arange(len(rows)))
     _count_bad(known, rows, bad & np.isfinite(value))

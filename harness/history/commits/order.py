@@ -43,12 +43,9 @@ class Order:
 
 def read_line(repository: Path) -> Line:
     """The first-parent line of HEAD in ``repository``."""
-    text, error = git.ask(
-        repository, "log", "--first-parent", "--topo-order", "--format=%H", "HEAD"
-    )
-    if error:
-        return Line(reason=error)
-    return Line(tuple(reversed(text.split())))
+    asked = ("--first-parent", "--topo-order", "--reverse", "--format=%H", "HEAD")
+    text, error = git.ask(repository, "log", *asked)
+    return Line(tuple(text.split()), error)
 
 
 def order(commits: Collection[str], repository: Path) -> Order:

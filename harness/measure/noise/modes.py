@@ -157,8 +157,7 @@ def _largest(jumps: Sequence[_Jump], sizes: Sequence[float]) -> list[_Jump]:
     """The longest chain of jumps of which each is within ``_AGREE`` of the next."""
     order = np.argsort(sizes, kind="stable")
     far = np.diff(np.log(np.array(sizes)[order])) > np.log(_AGREE)
-    chains = np.split(order, np.flatnonzero(far) + 1)
-    return [jumps[n] for n in max(chains, key=len)]
+    return [jumps[n] for n in max(np.split(order, np.flatnonzero(far) + 1), key=len)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,7 @@ class Prior:
         the median of one process (NaN where unknown); without it as of the usual kernel."""
         if not self.trend:
             return self.share**2 + (self.tick / ms) ** 2
-        inside = np.clip(ms, self.shortest, self.longest)
-        x = np.log(inside) - self.centre
+        x = np.log(np.clip(ms, self.shortest, self.longest)) - self.centre
         found = np.polynomial.polynomial.polyval(x, np.array(self.trend))
         if self.usual and within is not None:
             found = found + self.slope * _lead(x, within, np.array(self.usual))
@@ -139,8 +138,7 @@ def _slope(
     known = np.isfinite(within)
     if int(known.sum()) < _TREND_KERNELS:
         return 0.0, np.zeros(0), np.zeros_like(x)
-    logs = np.log(np.maximum(within[known], FLOOR))
-    usual = _robust_polynomial(x[known], logs, degree)
+    usual = _robust_polynomial(x[known], np.log(np.maximum(within[known], FLOOR)), degree)
     lead = _lead(x, within, usual)
     # Both without what follows from the duration: the slope of what is left is the partial one.
     rest = observed - np.polynomial.polynomial.polyval(x, _robust_polynomial(x, observed, degree))

@@ -304,8 +304,7 @@ class GraphTimer:
     def _wanted(self, ms: float, width: float) -> int:
         """Launches per sample for a kernel of which a single launch shows ``ms``: a power of
         two, so that nearly equal kernels get the same."""
-        share = min(_MOST_FLOOR, _FLOOR_SHARE * width)
-        wanted = self.engine.floor_ms / share / self._net(ms)
+        wanted = self.engine.floor_ms / min(_MOST_FLOOR, _FLOOR_SHARE * width) / self._net(ms)
         count = 1
         while count < min(wanted, _MOST_LAUNCHES):
             count *= 2
@@ -328,9 +327,8 @@ class GraphTimer:
         began = time.monotonic()
         before = 0.0
         while (time.monotonic() - began) * 1000 < _MOST_WARM_MS:
-            now = 0.0
-            for taken in self._rounds(subjects, _WARM_ROUNDS).values():
-                now += statistics.median(ms for ms, _ in taken)
+            found = self._rounds(subjects, _WARM_ROUNDS).values()
+            now = sum(statistics.median(ms for ms, _ in taken) for taken in found)
             if abs(now - before) <= _STEADY * now:
                 return
             before = now

@@ -273,8 +273,7 @@ def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
         )
     placed = [n for n in mine if known.position_of_run[n] >= 0] or mine
     order = sorted(placed, key=lambda n: (known.position_of_run[n], known.runs[n].created))
-    machine = max(order, key=lambda n: known.runs[n].created)
-    name = known.runs[machine].machine
+    name = known.runs[max(order, key=lambda n: known.runs[n].created)].machine
     rows = known.frame[["run", "graph"]].drop_duplicates()
     graphs = grouped(zip(rows["run"], rows["graph"], strict=True), lambda pair: int(pair[0]))
     latest: dict[str, int] = {}
@@ -365,8 +364,7 @@ def models_of(
         ]
         page = f"{slug(name)[:60]}.{hashlib.sha256(name.encode()).hexdigest()[:6]}.html"
         inside = tuple(kernels_by_model.get(name, ())), total, parts, then[-1] if then else None
-        regions_in = tuple(regions_by_model.get(name, ()))
-        found.append(Model(name, page, tuple(mine), *inside, regions_in))
+        found.append(Model(name, page, tuple(mine), *inside, tuple(regions_by_model.get(name, ()))))
     return tuple(found)
 
 

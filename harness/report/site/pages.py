@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from harness.errors import RecordError, UsageError
 from harness.files import holds, write_atomically, write_error
 from harness.ir.reach import grouped
-from harness.measure.peers.names import INDUCTOR, SUBJECTS
+from harness.measure.peers.names import INDUCTOR
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
@@ -83,8 +83,7 @@ def write(
                 _put(folder / path, content)
     removed = _remove(folder, [name for name in known if name not in made])
     if sorted(made) != known:
-        text = json.dumps(sorted(made), indent=0)
-        write_atomically(folder / MANIFEST, text.encode(), mode=0o644)
+        write_atomically(folder / MANIFEST, json.dumps(sorted(made), indent=0).encode(), mode=0o644)
     return Written(len(made), sum(made.values()), removed)
 
 
@@ -152,8 +151,7 @@ def _files(
         given = {"site": site, "root": "../" * depth, "page": template, **more}
         return environment.get_template(f"{template}.html.j2").render(given).encode()
 
-    for name in _ASSETS:
-        yield f"assets/{name}", (_HERE / name).read_bytes()
+    yield from ((f"assets/{name}", (_HERE / name).read_bytes()) for name in _ASSETS)
     if not site.first:  # 4.5 MB: once, whatever the number of machines
         (package,) = importlib.util.find_spec("plotly").submodule_search_locations  # type: ignore[union-attr, misc]
         yield f"assets/{_BUNDLE}", (Path(package) / "package_data" / _BUNDLE).read_bytes()
@@ -217,11 +215,9 @@ def _points(site: Site) -> list[list[Any]]:
 def _compilers(site: Site) -> dict[str, Any]:
     graphs = [graph for model in site.models for graph in model.graphs if graph.regions]
     known = ratios(graphs)
-    names = dict.fromkeys(
-        row.compiler for graph in graphs for row in graph.regions if row.compiler not in SUBJECTS
-    )
     rows = [(graph.name, group) for graph in graphs for group in by_region(graph.regions)]
-    return {"names": list(names), "rows": rows, "ratios": known, "sums": roll_up(graphs, known)}
+    sums = roll_up(graphs, known)
+    return {"names": [s.compiler for s in sums], "rows": rows, "ratios": known, "sums": sums}
 
 
 def _environment() -> jinja2.Environment:

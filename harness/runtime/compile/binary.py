@@ -169,8 +169,7 @@ def pointers_aligned(
     loaded: modules.LoadedModule, unaligned: Collection[str] = ()
 ) -> tuple[str, ...]:
     """The pointers that compiled code may take to be multiples of 16."""
-    kinds = loaded.signature
-    names = (n for n in loaded.divisible_by_16 if kinds.get(n, "").startswith("*"))
+    names = (n for n in loaded.divisible_by_16 if loaded.signature.get(n, "").startswith("*"))
     return tuple(n for n in names if n not in unaligned)
 
 
@@ -223,11 +222,9 @@ def find(cache: Path, name: str) -> KernelBinary | None:
     """The kept binary called ``name``; None if there is none, or, with a warning, a damaged one."""
     where = path(cache, name)
     try:
-        data = where.read_bytes()
+        return KernelBinary.from_bytes(where.read_bytes(), str(where))
     except OSError:
         return None
-    try:
-        return KernelBinary.from_bytes(data, str(where))
     except DamagedBinary as error:
         _log.warning("%s", error)
         return None

@@ -70,18 +70,16 @@ def facts(binaries: Sequence[Binary]) -> list[SassFacts | CompileFailed]:
     fails, each is tried alone, so that a failure stays with the kernel it belongs to."""
     answers: dict[int, SassFacts | CompileFailed] = {}
     by_architecture: dict[str, list[int]] = {}
-    for index, binary in enumerate(binaries):
-        by_architecture.setdefault(binary.architecture, []).append(index)
+    for number, binary in enumerate(binaries):
+        by_architecture.setdefault(binary.architecture, []).append(number)
     for members in by_architecture.values():
+        chosen = [binaries[n] for n in members]
         try:
-            found: list[SassFacts | CompileFailed] = list(_facts([binaries[i] for i in members]))
+            found: list[SassFacts | CompileFailed] = list(_facts(chosen))
         except CompileFailed as error:
-            if len(members) == 1:
-                found = [error]
-            else:
-                found = [facts([binaries[i]])[0] for i in members]
+            found = [error] if len(chosen) == 1 else [facts([one])[0] for one in chosen]
         answers.update(zip(members, found, strict=True))
-    return [answers[index] for index in range(len(binaries))]
+    return [answers[n] for n in range(len(binaries))]
 
 
 def _facts(binaries: Sequence[Binary]) -> list[SassFacts]:

@@ -170,8 +170,7 @@ def compile_for(
     kernel = loaded.kernel
     blocks = modules.config_dict(loaded.fitted(config))
     constants = _constants(loaded, {modules.ALIGNED: not unaligned, **blocks})
-    signature = loaded.signature
-    full = {n: signature.get(n, "constexpr") for n in kernel.arg_names}
+    full = {n: loaded.signature.get(n, "constexpr") for n in kernel.arg_names}
     attributes = {
         (kernel.arg_names.index(n),): [["tt.divisibility", blocks.get(n, 16)]]
         for n in loaded.divisible_by_16
@@ -189,6 +188,7 @@ def compile_for(
         # Else Triton writes a check beside every sum of integers, and drops it without ``debug``.
         "sanitize_overflow": False,
         **({"debug": True} if kernel.debug else {}),
+        **loaded.compile_options,
         **dict(config.options),
     }
     try:
@@ -286,7 +286,5 @@ def _keep(entry: Path, found: StaticMetrics | HarnessError) -> None:
     """Keep an answer that is one. A folder that cannot be written costs only the next look-up."""
     if isinstance(found, HarnessError):
         return
-    try:
+    with contextlib.suppress(RecordError):
         write_atomically(entry, sealed(asdict(found)))
-    except RecordError:
-        return

@@ -122,8 +122,7 @@ class Interpreter:
             raise
         except Exception as error:
             raise self._failed(loaded, job.config, error) from error
-        seconds = time.perf_counter() - began
-        return result(found, seconds)
+        return result(found, time.perf_counter() - began)
 
     def launch(self, job: LaunchJob) -> tuple[int, ...]:
         """Run the kernel on the arguments; the positions it writes."""

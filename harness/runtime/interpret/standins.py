@@ -252,8 +252,7 @@ def install() -> None:
         if function is None:
             raise NotImplementedError(f"no stand-in for {symbol} in the interpreter")
         scalar = kind.scalar
-        numpy_type = interpreter._get_np_dtype(scalar)
-        data = evaluate(function, [a.data for a in args], numpy_type)
+        data = evaluate(function, [a.data for a in args], interpreter._get_np_dtype(scalar))
         return interpreter.TensorHandle(data, scalar)
 
     interpreter.InterpreterBuilder.create_extern_elementwise = create

@@ -112,9 +112,8 @@ class Driver:
 
     def address(self, cooperative: bool) -> int:
         """The address of the function that launches."""
-        function = self.library.cuLaunchCooperativeKernel if cooperative else None
-        chosen = function or self.library.cuLaunchKernel
-        return int(ctypes.cast(chosen, ctypes.c_void_p).value or 0)
+        name = "cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel"
+        return int(ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0)
 
     def recording(self, stream: int) -> int:
         """Which recording of a CUDA graph ``stream`` is part of; 0 if none."""
@@ -159,22 +158,20 @@ class Driver:
         return f"{parts[0]} ({code}): {parts[1]}"
 
     def _device(self, device: int) -> ctypes.c_int:
-        handle = ctypes.c_int()
-        code = self.library.cuDeviceGet(ctypes.byref(handle), device)
-        self._require(code, f"finding device {device}")
-        return handle
+        return self._answer(self.library.cuDeviceGet, f"finding device {device}", device)
 
     def _device_attribute(self, which: int, device: int) -> int:
-        value = ctypes.c_int()
-        code = self.library.cuDeviceGetAttribute(ctypes.byref(value), which, self._device(device))
-        self._require(code, f"asking device {device}")
-        return value.value
+        ask, handle = self.library.cuDeviceGetAttribute, self._device(device)
+        return self._answer(ask, f"asking device {device}", which, handle).value
 
     def _attribute(self, which: int, function: ctypes.c_void_p) -> int:
-        value = ctypes.c_int()
-        code = self.library.cuFuncGetAttribute(ctypes.byref(value), which, function)
-        self._require(code, "asking a kernel")
-        return value.value
+        ask = self.library.cuFuncGetAttribute
+        return self._answer(ask, "asking a kernel", which, function).value
+
+    def _answer(self, ask: Any, doing: str, *about: Any) -> ctypes.c_int:
+        found = ctypes.c_int()
+        self._require(ask(ctypes.byref(found), *about), doing)
+        return found
 
     def _require(self, code: int, doing: str) -> None:
         if code:

@@ -43,8 +43,7 @@ class LoadedBinaries:
     def load(self, binary: KernelBinary, device: int) -> Loaded:
         """``binary`` on the CUDA device number ``device``. Raises ``CompileFailed`` if it does
         not fit, ``NoDevice`` if the device does not answer."""
-        found = self._loaded.get((device, binary))
-        if found is None:
+        if (found := self._loaded.get((device, binary))) is None:
             shape = (binary.name, binary.shared, binary.threads, device)
             found = self._loaded[device, binary] = self.driver.load(binary.cubin, *shape)
             # At the end of the process the device forgets by itself, maybe before us.
@@ -135,8 +134,7 @@ class Launcher:
         """The kernel compiled for the sizes in ``args`` (None: those that the configuration was
         made for), from the cache or now. Raises ``CompileFailed``."""
         names, config = tuple(unaligned), self.loaded.fitted(self.config, args)
-        found = self._compiled.get((names, config))
-        if found is None:
+        if (found := self._compiled.get((names, config))) is None:
             found = compiled_binary(
                 self.loaded, self.target, config, names, self.cache, self.triton
             )
@@ -163,8 +161,7 @@ class Launcher:
         self, device: int, misaligned: tuple[int, ...], args: Sequence[Any] = ()
     ) -> Kernel:
         key = (device, misaligned, sizes := self.loaded.sizes(args))
-        found = self._kernels.get(key)
-        if found is None:
+        if (found := self._kernels.get(key)) is None:
             if len(self._kernels) >= MOST_VARIANTS:
                 self._kernels.clear()  # of ever new sizes; what is compiled and loaded stays
             known = args if sizes else None
@@ -183,8 +180,7 @@ class Launcher:
         def failed(code: int, tries: int) -> None:
             driver.recover(code, tries, self.loaded.name, device)
 
-        misaligned = functools.partial(self.misaligned, device)
-        return launching(self.cache)(_not_bound, misaligned, failed)
+        return launching(self.cache)(_not_bound, functools.partial(self.misaligned, device), failed)
 
 
 def open_binary(

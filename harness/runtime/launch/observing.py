@@ -4,6 +4,7 @@ when it is off."""
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 import statistics
@@ -79,9 +80,8 @@ class Asserted:
         if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
             return
         for name, value in zip(self.arguments, args, strict=True):
-            if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-                continue
-            if not name.startswith(roles):
+            floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+            if not floats or not name.startswith(roles):
                 continue
             wide = value.float() if value.element_size() == 1 else value
             wrong = ~wide.isfinite() if self.infinite else wide.isnan()
@@ -119,8 +119,7 @@ def event_time(work: Work) -> float:
     """Milliseconds of one launch: the median of a few between device events, each after the L2
     cache was filled with something else."""
     flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    found = EventSampler(flush.zero_).rounds({"": work}, _REPEATS)
-    return statistics.median(found[""])
+    return statistics.median(EventSampler(flush.zero_).rounds({"": work}, _REPEATS)[""])
 
 
 @dataclass(eq=False, slots=True)
@@ -149,12 +148,8 @@ class Bandwidth:
         """Time a kernel on the arguments of its launch, and leave them as they were."""
         loaded = selected.loaded
         saved = Saved.of([args[place] for place in loaded.outputs])
-
-        def work() -> None:
-            selected.kernel(stream, *args)
-
         try:
-            ms = self.time(work)
+            ms = self.time(functools.partial(selected.kernel, stream, *args))
         finally:
             saved.restore()
         row = self.rows[selected.text] = Row(loaded.name, ms, loaded.bytes_moved)
@@ -211,8 +206,7 @@ class GraphBandwidth:
             self._counts[selected.text] += 1
             selected.kernel(stream, *args)  # which compiles the first time, and may tune
             # While a CUDA graph is recorded nothing can be timed.
-            recording = torch.cuda.is_current_stream_capturing()
-            if selected.text not in self.log.rows and not recording:
+            if selected.text not in self.log.rows and not torch.cuda.is_current_stream_capturing():
                 self.log.measure(selected, stream, args)
                 self._new = True
 

@@ -64,8 +64,7 @@ class SelectedKernels:
 
     def get(self, module_text: str) -> SelectedKernel:
         """The module's kernel. Nothing is compiled before its first launch."""
-        found = self._kernels.get(module_text)
-        if found is None:
+        if (found := self._kernels.get(module_text)) is None:
             found = self._kernels[module_text] = SelectedKernel(module_text, self)
         return found
 
@@ -214,8 +213,7 @@ class SelectedKernel:
             if len(self._launchers) >= MOST_VARIANTS:
                 self._launchers.clear()
             loaded = self.loaded.at(args, self.owner.target)
-            timed = self._is_timed()
-            self.config = self._tuned(loaded, args) if timed else self._first(loaded)
+            self.config = self._tuned(loaded, args) if self._is_timed() else self._first(loaded)
             self._launchers[sizes] = self.owner.launcher(self.loaded, self.config)
             if not sizes:
                 self._launchers[sizes].bind(self.kernel, self.owner.device)

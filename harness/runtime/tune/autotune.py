@@ -5,12 +5,12 @@ tensors end up bit for bit what they were."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError
+from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError, nearest
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.trials import Origin, Resources, Tuned
@@ -20,11 +20,12 @@ from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
 from harness.runtime.tune.race import EventSampler, Race, failure
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
-from harness.runtime.tune.search import Search
+from harness.runtime.tune.search import SEARCHES, Search
 from harness.runtime.tune.space import Space, is_given, scaled
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
+_TUNING = ("tune", "deterministic", "tuning_table")
 _MANY = 4
 """Processes from which on compiling what may not be needed costs no time."""
 
@@ -41,6 +42,52 @@ class Settings:
     debug: bool = False
     earlier: tuple[Config, ...] = ()
     room: Room = cuda_room
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How kernels on CUDA get their configurations: by the search called so (None: nothing is
+    timed), or from a file."""
+
+    search: str | None = None
+    deterministic: bool = False
+    table: Path | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """What the tuner is told."""
+        return Settings(SEARCHES[self.search or "none"](), self.deterministic)
+
+
+def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str, bool], Tuning]:
+    """What ``torch.compile(…, backend="harness", options={…})`` may say: the ``switches`` that are
+    ``given``, and how to tune. Raises ``UsageError``."""
+    known = (*switches, *_TUNING)
+    for name, value in given.items():
+        if name not in known:
+            what = "the backend does not know this option"
+            remedy = "make a harness.backend.Compiler and pass it as the backend"
+            raise _wrong(what, name, known, remedy)
+        if name not in ("tune", "tuning_table") and not isinstance(value, bool | int):
+            what = f"the option {name} is a switch"
+            raise _wrong(what, repr(value), ("True", "False"), "say which")
+    tune, table = given.get("tune", False), given.get("tuning_table")
+    if tune is not True and tune is not False and tune not in SEARCHES:
+        what = "the option tune is no way to tune"
+        raise _wrong(what, str(tune), ("True", "False", *SEARCHES), "name one of these")
+    if table is not None and not isinstance(table, str | Path):
+        raise _wrong("the option tuning_table is a file", repr(table), ("a path",), "name the file")
+    search = {True: "none", False: None}.get(tune, tune)
+    file = None if table is None else Path(table).absolute()
+    tuning = Tuning(search, bool(given.get("deterministic", False)), file)
+    return {name: bool(given[name]) for name in switches if name in given}, tuning
+
+
+def _wrong(what: str, got: str, expected: Sequence[str], remedy: str) -> UsageError:
+    near = nearest(got, expected)
+    where = 'torch.compile(…, backend="harness", options={…})'
+    remedy = f"did you mean {near[0]}?" if near else remedy
+    return UsageError(what, where, got, ", ".join(expected), remedy)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -257,8 +304,7 @@ class CachingAutotuner:
         if found is not None and self._holds(found, compiles):
             self.tuned = found
             return found
-        found = tune(self.loaded, args, timer, compiles, settings=self.settings)
-        self.tuned = found
+        found = self.tuned = tune(self.loaded, args, timer, compiles, settings=self.settings)
         if self.tuning_cache is not None:
             name, exact = self.settings.search.name, self.settings.deterministic
             self.tuning_cache.put(self.loaded, found, name, exact)

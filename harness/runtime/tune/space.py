@@ -69,8 +69,7 @@ class Space:
                 least = LEAST_SCAN_BLOCK if loaded.category == "spl" and _reduces(name) else 1
                 powers = _powers(max(given[-1], _largest(name, sizes)))
                 values.append((name, tuple(n for n in powers if n >= least)))
-        warps = MAX_THREADS_PER_BLOCK // target.warp_size
-        values.append((WARPS, _powers(warps)))
+        values.append((WARPS, _powers(MAX_THREADS_PER_BLOCK // target.warp_size)))
         # Triton pipelines only loads that feed a matrix product: elsewhere the binary is the
         # same for every number of stages, and heuristics ask for one.
         stages = sorted({c.num_stages for c in configs})
@@ -220,12 +219,9 @@ def warm(context: Context, job: CandidateJob) -> None:
 
 def crowded(config: Config, needs: Resources, target: Target, blocks: int) -> bool:
     """Whether registers keep threads off the multiprocessors while blocks wait."""
-    if not needs.registers:
-        return False
     fair = target.registers_per_multiprocessor // target.threads_per_multiprocessor
-    if needs.registers <= fair:
-        return False
-    return blocks > resident(config, needs, target) * target.multiprocessors
+    many = (needs.registers or 0) > fair
+    return many and blocks > resident(config, needs, target) * target.multiprocessors
 
 
 def resident(config: Config, needs: Resources, target: Target) -> int:

@@ -57,8 +57,7 @@ class _Operand:
             return cls(node, node, m, n, turned=False)
         if stride != (1, m):
             return None
-        base = node.args[0] if node.target in _TURNED else node
-        return cls(node, base, n, m, turned=True)
+        return cls(node, node.args[0] if node.target in _TURNED else node, n, m, turned=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +169,7 @@ def _enlarge(graph: fx.Graph, node: fx.Node, plan: _Plan, copies: _Copies) -> No
     wide = plan.large[n] - n
     with graph.inserting_before(node):
         for one, size in plan.copied():
-            copy = copies.get((one.base, size))
-            if copy is None:
+            if (copy := copies.get((one.base, size))) is None:
                 copy = copies[one.base, size] = _copy(graph, one, size)
             if one.turned:
                 copy = called(graph, one.node, _aten.permute.default, copy, [1, 0])

@@ -67,8 +67,7 @@ class _Row:
         dtype = DType.I64 if component else self.value.dtype
         if is_one(self.size):
             return self.call.scalar.constant(0, dtype) if component else self.value
-        builder = self.call.context.builder
-        return builder.scan(kind, self.value, dtype=dtype, component=component)
+        return self.call.context.builder.scan(kind, self.value, dtype=dtype, component=component)
 
 
 def _row(call: Call, dtype: DType | None, dim_at: int, default: int | None = None) -> _Row:
@@ -147,8 +146,7 @@ def _combine(call: Call, function: Graph) -> Combine:
     scalar, given = call.scalar, []
     types, tensors = {item.name: item.type for item in function.inputs}, {}
     for name, kind in types.items():
-        carried = _carried(kind.dtype)
-        loaded = call.context.builder.load(name, sympy.S.Zero, carried, stored=True)
+        loaded = call.context.builder.load(name, sympy.S.Zero, _carried(kind.dtype), stored=True)
         assert isinstance(loaded, Load)
         given.append(loaded)
         tensors[name] = Tensor(kind.shape, kind.dtype, scalar.cast(loaded, kind.dtype))
@@ -256,6 +254,5 @@ def _one(call: Call, scanned: Scanned, where: Value) -> Reduced:
     elif value.dtype is DType.BOOL:
         kind, other = ReduceKind.ANY, scalar.constant(False, DType.BOOL)
     here = scalar.compare(Op.EQ, call.context.index_value(inner_variable(0)), where)
-    picked = scalar.where(here, value, other)
-    reduced = call.context.builder.reduce(kind, picked, dtype=value.dtype)
+    reduced = call.context.builder.reduce(kind, scalar.where(here, value, other), dtype=value.dtype)
     return Reduced(call.shape, scanned.dtype, reduced, (scanned.size,))

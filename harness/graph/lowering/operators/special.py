@@ -45,8 +45,7 @@ def digamma(scalar: Scalar, x: Value) -> Value:
     tangent = scalar.op(Op.TAN, scalar.scale(fraction, math.pi))
     reflected = scalar.sub(positive, scalar.div(scalar.like(math.pi, x), tangent))
     whole = scalar.compare(Op.EQ, fraction, scalar.like(0, x))
-    negative = scalar.where(whole, scalar.like(math.nan, x), reflected)
-    return scalar.where(below, negative, positive)
+    return scalar.where(below, scalar.where(whole, scalar.like(math.nan, x), reflected), positive)
 
 
 def _hankel(order: int, count: int) -> list[float]:
