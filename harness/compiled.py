@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.decisions import Decisions
@@ -13,6 +14,8 @@ from harness.graph.model import Graph, HostCall, Partition, Region
 from harness.ir.program import Program
 from harness.schedule.group import FusedGroup, Schedule
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -269,6 +272,18 @@ def buffer_names(plan: KernelPlan) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (str(next(sizes)),) if a.kind is ArgumentKind.SIZE else a.buffers for a in plan.arguments
     )
+
+
+def joined_arguments(launches: Iterable[tuple[Launch, Sequence[_T]]]) -> list[_T]:
+    """The arguments of launches in the order in which a combo of them takes them: all but sizes,
+    then each size once."""
+    others: list[_T] = []
+    sizes: dict[object, _T] = {}
+    for launch, arguments in launches:
+        first = len(arguments) - len(launch.plan.sizes)
+        others += arguments[:first]
+        sizes.update(zip(launch.plan.sizes, arguments[first:], strict=True))
+    return [*others, *sizes.values()]
 
 
 def mixed_layouts(compiled: CompiledGraph) -> Iterator[str]:

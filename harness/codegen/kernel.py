@@ -87,16 +87,18 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
         helpers, (held, lines) = helpers | more, ([_INDENT + t for t in b] for b in (held, lines))
         lines = ["if HELD:", *held, "else:", *lines]
     parameters = [a.name for a in plan.arguments] + ([program] if program else [])
-    parameters += [f"{name}: tl.constexpr" for name in block_names(plan)]
-    shared = isinstance(plan.workspace, SharedRows) and not plan.workspace.columns
-    names = (RSPLIT, PROGRAMS)[: 1 if plan.persistent else 2]
-    parameters += [f"{name}: tl.constexpr" for name in names if shared]
-    parameters += [f"{STAGES}: tl.constexpr"] if plan.facts.strips else []
-    parameters += ["ALIGNED: tl.constexpr"] if plan.aligned is not None else []
-    parameters += [f"{name}: tl.constexpr" for name in variants(plan)]
+    parameters += [f"{name}: tl.constexpr" for name in constants(plan)]
     body = "".join(f"{_INDENT}{line}\n" for line in (*index_lines(plan), *lines))
     called = functions_called("".join((*helpers.values(), _COMMENT.sub("", body))))
     return called | helpers, f"({', '.join(parameters)}):\n{body}"
+
+
+def constants(plan: KernelPlan) -> list[str]:
+    """The parameters of ``plan``'s kernel that are known when it is compiled, block sizes first."""
+    shared = isinstance(plan.workspace, SharedRows) and not plan.workspace.columns
+    programs = (RSPLIT, PROGRAMS)[: 1 if plan.persistent else 2] if shared else ()
+    chosen = [*block_names(plan), *programs, *([STAGES] if plan.facts.strips else [])]
+    return [*chosen, *(["ALIGNED"] if plan.aligned is not None else []), *variants(plan)]
 
 
 def variants(plan: KernelPlan) -> list[str]:

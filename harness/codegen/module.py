@@ -10,7 +10,7 @@ import msgspec
 from harness.codegen import tail
 from harness.codegen.frame import wrapped
 from harness.codegen.inputs import argument_rows
-from harness.codegen.kernel import variants
+from harness.codegen.kernel import constants, variants
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of, triton_signature
 from harness.codegen.source import EmittedModule, KernelSource
@@ -42,19 +42,14 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]
     reduced = reduced_elements(plan)
-    facts = _timed(plan)
+    facts = timed(plan)
     allowed = tail.allowed_pairs(types, reduced, reference.floating, *reference.rounds)
     own = tail.template("kernel.py.j2").render(
         source=source,
         plan=plan,
         facts=facts,
         known=[msgspec.to_builtins(p.facts) for p in (plan, plan.held) if p is not None],
-        variants=variants(plan),
-        limit=INT32_LIMIT,
         rules=reduction,
-        lengths=[size_text(length) for length in wrapped(plan).values()],
-        size_text=size_text,
-        block_name=block_name,
         target=target,
         region=graph.name,
         reference=reference,
@@ -69,6 +64,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
         size_lines=_size_lines(plan),
         mapping=dict_text,
         sequence=tuple_text,
+        **of_sizes(),
     )
     body = "\n".join(
         (
@@ -93,7 +89,13 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     )
 
 
-def _timed(plan: KernelPlan) -> Facts:
+def of_sizes() -> dict[str, object]:
+    """What the text of kernels for unknown sizes is made by."""
+    made = {"block_name": block_name, "size_text": size_text, "limit": INT32_LIMIT}
+    return {**made, "constants": constants, "variants": variants, "wrapped": wrapped}
+
+
+def timed(plan: KernelPlan) -> Facts:
     """The facts that hold for the sizes that the module is timed with."""
     points = {tile.prefix: size_hint(tile.numel) for tile in plan.tiles}
     short = plan.held is not None and points["r0_"] <= plan.facts.longest

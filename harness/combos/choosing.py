@@ -119,7 +119,8 @@ def _chosen(
             kinds.setdefault(_kind(launch), {})[region.region.name, number] = launch
     for level in sorted(levels):
         for kind, found in levels[level].items():
-            shared = [list(p) for p in (partition(found) if kind else ([one] for one in found))]
+            given = partition(found) if kind else ([one] for one in found)
+            shared = [[p for alike in _alike(found, ps).values() for p in alike] for ps in given]
             if sorted(place for places in shared for place in places) != sorted(found):
                 what = "a partition into combos does not have every launch once"
                 raise InvalidProgram(what, kind, f"{shared}", f"{list(found)}")
@@ -164,21 +165,29 @@ def _levels(region: CompiledRegion) -> list[int]:
     return found
 
 
+def _alike(
+    found: Mapping[_Place, Launch], places: Iterable[_Place]
+) -> dict[tuple[str, object], list[_Place]]:
+    """Launches that are one part of a combo: of one kernel, for the same unknown sizes. First
+    those without, so that where their programs begin is known."""
+    order = grouped(places, lambda place: (found[place].kernel.name, found[place].plan.sizes))
+    return dict(sorted(order.items(), key=lambda item: bool(item[0][1])))
+
+
 def _packed(found: Mapping[_Place, Launch]) -> Iterator[list[_Place]]:
     """Launches in as few combos as their arguments and kernels allow, equal kernels together."""
-    order = grouped(found, lambda place: found[place].kernel.name)
     taken: list[_Place] = []
-    kernels: set[str] = set()
+    parts = set[object]()
     width = 0
-    for name, places in order.items():
+    for part, places in _alike(found, found).items():
         for place in places:
             more = len(found[place].arguments)
-            full = width + more > MOST_ARGUMENTS or len(kernels | {name}) > MOST_KERNELS
+            full = width + more > MOST_ARGUMENTS or len(parts | {part}) > MOST_KERNELS
             if taken and full:
                 yield taken
-                taken, kernels, width = [], set(), 0
+                taken, parts, width = [], set(), 0
             taken.append(place)
-            kernels.add(name)
+            parts.add(part)
             width += more
     yield taken
 
@@ -193,13 +202,11 @@ def _combo(
     """The launches as one; none for a single launch, or if no module can be made of them."""
     if len(launches) == 1:
         return None
-    counts: dict[str, int] = {}
-    first: dict[str, Part] = {}
-    for (name, _), launch in zip(places, launches, strict=True):
-        kernel = launch.kernel
-        counts[kernel.name] = counts.get(kernel.name, 0) + 1
-        first.setdefault(kernel.name, Part(launch.plan, by_name[name].compiled_as, 1))
-    parts = [replace(part, count=counts[name]) for name, part in first.items()]
+    found = dict(zip(places, launches, strict=True))
+    parts = [
+        Part(found[first].plan, by_name[first[0]].compiled_as, 1 + len(others))
+        for first, *others in _alike(found, places).values()
+    ]
     try:
         return Combo(emit_combo(parts, number, target), tuple(places))
     except HarnessError:

@@ -4,58 +4,74 @@ Its programs are those of one kernel after those of another. A kernel that is la
 times is in it once: a program finds out which launch it belongs to and takes that one's pointers,
 by an index into the parameters, which lie side by side in constant memory (a choice by comparisons
 ends up reading them all: 3.7 ms for 200 small tensors on an H200). Every kernel keeps its own
-block sizes (``XBLOCK_0``, ``R0_BLOCK_1`` ...); warps are common.
+block sizes (``XBLOCK_0``, ``R0_BLOCK_1`` ...); warps are common. Sizes that only a launch knows are
+arguments after all pointers, each once; a kernel that is launched for different ones is as many
+parts, and where one's programs begin is computed from the sizes.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import sympy
 
 from harness.codegen import module, tail
 from harness.codegen.inputs import argument_rows
-from harness.codegen.kernel import block_names, function
+from harness.codegen.kernel import constants, function
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of
 from harness.codegen.source import EmittedModule
 from harness.errors import InvalidProgram
 from harness.graph.model import Graph
-from harness.heuristics.facts import Config, Facts
-from harness.heuristics.limits import MAX_GRID_X, block_name, largest_block
-from harness.heuristics.registry import candidates
+from harness.heuristics.joint import Member, joint_candidates
+from harness.heuristics.limits import block_name
+from harness.ir.affine import UNKNOWN_SIZE
+from harness.ir.index_text import IndexPrinter, Language
+from harness.ir.simplify import Simplifier
 from harness.records.modules import code_hash
-from harness.runtime.module import ALIGNED, config_dict
+from harness.runtime.module import ALIGNED, COMBO, config_dict
 from harness.target import Target
-from harness.tiling.plan import Category, KernelPlan
+from harness.tiling.plan import ArgumentKind, Category, KernelPlan
 
-_INDENT = "    "
 _PROGRAM = "program"
-_LARGE = 4096
-_LIGHT = 16
-"""Bytes that a kernel moves for a point: a tensor of 4-byte elements read and written, or two."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Part:
-    """A kernel, launched ``count`` times; ``graph`` is the region that its buffers speak of."""
+    """A kernel, launched ``count`` times for equal sizes; ``graph`` is the region that its buffers
+    speak of."""
 
     plan: KernelPlan
     graph: Graph
     count: int
 
+    @property
+    def parallel(self) -> list[tuple[str, sympy.Expr]]:
+        """The parallel tiles: the name of the block size, and the points."""
+        tiles = (tile for tile in self.plan.tiles if not tile.is_reduction)
+        return [(block_name(tile.prefix), tile.numel) for tile in tiles]
+
+    @property
+    def has_known_grid(self) -> bool:
+        """Whether the number of its programs does not depend on a launch's sizes."""
+        return all(points.is_Integer for _, points in self.parallel)
+
+    @property
+    def pointers(self) -> list[str]:
+        """The names of its arguments but for sizes."""
+        return [a.name for a in self.plan.arguments if a.kind is not ArgumentKind.SIZE]
+
+    def constants(self, number: int) -> list[str]:
+        """What a combo, whose part ``number`` it is, calls what is known when it is compiled."""
+        return [n if n == ALIGNED else f"{n}_{number}" for n in constants(self.plan)]
+
 
 def can_combine(plan: KernelPlan) -> bool:
-    """Whether a combo takes the kernel: a program for every block, every size known, no
-    workspace."""
+    """Whether a combo takes the kernel: a program for every block, no workspace."""
     shaped = plan.category in (Category.POINTWISE, Category.PERSISTENT, Category.REDUCTION)
-    return shaped and not plan.sizes and not plan.workspace
-
-
-def _parallel(part: Part) -> list[tuple[str, int]]:
-    """The part's parallel tiles: the name of the block size, and the points."""
-    tiles = (tile for tile in part.plan.tiles if not tile.is_reduction)
-    return [(block_name(tile.prefix), int(tile.numel)) for tile in tiles]
+    return shaped and not plan.workspace
 
 
 def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedModule:
@@ -69,21 +85,25 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
     operators = heaviest.plan.name.partition("_fused_")[2]
     name = f"triton_for_fused_{operators}_{number}"
     references = [reference_of(part.plan, part.graph) for part in parts]
+    unknown = list(dict.fromkeys(size for part in parts for size in part.plan.sizes))
+    sizes = {size: f"ks{n}" for n, size in enumerate(unknown)}
     signature = {
-        f"{argument}_{n}_{copy}": kind
+        f"{pointer}_{n}_{copy}": module.signature_of(part.plan)[pointer]
         for n, part in enumerate(parts)
         for copy in range(part.count)
-        for argument, kind in module.signature_of(part.plan).items()
-    }
-    rows = [r for part in parts for r in argument_rows(part.plan, part.graph) * part.count]
-    text = _kernel(parts, name, list(signature))
+        for pointer in part.pointers
+    } | dict.fromkeys(sizes.values(), "i64")
+    each = ((part, argument_rows(part.plan, part.graph)) for part in parts)
+    rows = [row for part, own in each for row in own[: len(part.pointers)] * part.count]
+    rows += [f'((), (), "int64", "size", {size})' for size in sizes]
+    text = _kernel(parts, name, list(signature), sizes)
     origins = tuple(dict.fromkeys(o for part in parts for o in part.plan.origins))
     moved = sum(part.count * part.plan.bytes_moved for part in parts)
     given = {"signature": signature, "rows": rows, "text": text}
     region = parts[0].graph.name
     described = {"name": name, "region": region, "origins": origins, "moved": moved}
-    own = _own(parts, references, heaviest, target, **described, **given)
-    arguments = tail.arguments(name, False, "".join(rows), text)
+    own = _own(parts, references, target, unknown, **described, **given)
+    arguments = tail.arguments(name, bool(sizes), "".join(rows), text)
     steps = any(reference.steps for reference in references)
     body = "\n".join((own, arguments, tail.check(text, list(signature.values()), steps)))
     known = code_hash(body)
@@ -94,7 +114,7 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
         text=f'{head}{tail.imports(text)}\nCODE_HASH = "{known}"  # of what executes\n{body}',
         bytes_moved=moved,
         facts=None,
-        category="for",
+        category=COMBO,
         origins=origins,
         region=region,
         code_hash=known,
@@ -102,148 +122,61 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
     )
 
 
-def _blocks(part: Part, number: int) -> list[str]:
-    """The names of the part's block sizes in the combo."""
-    return [f"{name}_{number}" for name in block_names(part.plan)]
-
-
-def _points(part: Part) -> int:
-    return math.prod(numel for _, numel in _parallel(part))
-
-
-def _kernel(parts: Sequence[Part], name: str, arguments: Sequence[str]) -> str:
+def _kernel(
+    parts: Sequence[Part], name: str, arguments: Sequence[str], sizes: Mapping[sympy.Symbol, str]
+) -> str:
     """The functions of all parts, and the kernel that calls them."""
-    helpers: dict[str, str] = {}
-    functions, lines = [], [f"{_PROGRAM} = tl.program_id(0)", "first_0: tl.constexpr = 0"]
-    for number, part in enumerate(parts):
-        used, rest = function(part.plan, _PROGRAM)
-        helpers |= used
-        functions.append(f"@triton.jit\ndef _part_{number}{rest}\n\n")
-        each = [(f"{name}_{number}", numel) for name, numel in _parallel(part)]
-        blocks = " * ".join(f"(({numel} + {block} - 1) // {block})" for block, numel in each)
-        lines.append(f"blocks_{number}: tl.constexpr = {blocks}")
-        stop = f"first_{number} + {part.count} * blocks_{number}"
-        lines.append(f"first_{number + 1}: tl.constexpr = {stop}")
-    given = 0
-    for number, part in enumerate(parts):
-        word = "if" if number == 0 else "elif"
-        last = number == len(parts) - 1
-        lines.append("else:" if last and number else f"{word} {_PROGRAM} < first_{number + 1}:")
-        lines += [_INDENT + line for line in _called(part, number, given)]
-        given += part.count * len(part.plan.arguments)
-    parameters = [
-        *arguments,
-        *(f"{b}: tl.constexpr" for n, p in enumerate(parts) for b in _blocks(p, n)),
-        f"{ALIGNED}: tl.constexpr",
-    ]
-    above = "".join(helpers[h] + "\n\n" for h in sorted(helpers)) + "".join(functions)
-    above += tail.template("argument.py.j2").render(name=name)
-    body = "".join(f"{_INDENT}{line}\n" for line in lines)
-    # Assertions are compiled only where a kernel asks for it.
-    asserts = "(debug=True)" if "tl.device_assert(" in above else ""
-    return f"{above}@triton.jit{asserts}\ndef {name}({', '.join(parameters)}):\n{body}"
-
-
-def _called(part: Part, number: int, first: int) -> list[str]:
-    """The lines of a program of ``part``, whose first argument is the combo's argument ``first``:
-    which launch it is of, and the call."""
-    names = [argument.name for argument in part.plan.arguments]
-    lines = [f"own_{number} = {_PROGRAM} - first_{number}"]
-    given = [f"{name}_{number}_0" for name in names]
-    if part.count > 1:
-        lines.append(f"copy_{number} = own_{number} // blocks_{number}")
-        given = [f"{name}_{number}" for name in names]
-    for at, name in enumerate(names if part.count > 1 else ()):
-        among = ", ".join(f"{name}_{number}_{copy}" for copy in range(part.count))
-        place = f"{first + at}, {len(names)}, {ALIGNED}"
-        lines.append(f"{name}_{number} = _argument(({among}), copy_{number}, {place})")
-    given.append(f"own_{number} % blocks_{number}")
-    given += _blocks(part, number) + [ALIGNED] * (part.plan.aligned is not None)
-    return [*lines, f"_part_{number}({', '.join(given)})"]
-
-
-def _configs(parts: Sequence[Part], heaviest: Part, target: Target) -> list[Config]:
-    """A configuration for each candidate of the heaviest part: the others take the candidate of
-    their own that is nearest in warps."""
-    points = sum(part.count * _points(part) * part.plan.facts.reduced for part in parts)
-    every = [(*_large(part), *candidates(_facts(part, points), target)) for part in parts]
-    found = []
-    for leading in every[parts.index(heaviest)]:
-        blocks: list[tuple[str, int]] = []
-        for number, (part, own) in enumerate(zip(parts, every, strict=True)):
-            near = min(
-                own, key=lambda c: abs(c.num_warps.bit_length() - leading.num_warps.bit_length())
-            )
-            chosen = leading if part is heaviest else near
-            most = {name: largest_block(name[0].lower(), n) for name, n in _parallel(part)}
-            blocks += [
-                (f"{name}_{number}", min(chosen.block(name), most.get(name, chosen.block(name))))
-                for name in block_names(part.plan)
-            ]
-        if _programs(parts, dict(blocks)) <= MAX_GRID_X:
-            found.append(Config(tuple(blocks), leading.num_warps, leading.num_stages))
-    return list(dict.fromkeys(found))
-
-
-def _large(part: Part) -> list[Config]:
-    """The first candidate of a pointwise kernel that moves little a point: few programs, each of
-    which finds its pointers, and what it reads besides, once (gradients scaled by a number on the
-    device, on an H200: 0.215 ms in blocks of 2048, 0.169 in these)."""
-    light = part.plan.bytes_moved <= _LIGHT * _points(part)
-    whole = part.plan.category is Category.POINTWISE and len(_parallel(part)) == 1
-    return [Config((("XBLOCK", _LARGE),), 4)] if light and whole else []
-
-
-def _facts(part: Part, points: int) -> Facts:
-    """What the heuristics are told of ``part``: the device is filled by all ``points`` of the
-    combo together, so blocks need not be small for it."""
-    facts = part.plan.facts
-    own = _points(part)
-    if len(_parallel(part)) > 1:
-        return facts
-    rows = max(own, points // max(1, facts.reduced))
-    sizes = tuple((prefix, rows if prefix == "x" else size) for prefix, size in facts.sizes)
-    return replace(facts, sizes=sizes, bytes=facts.bytes * rows // max(1, own))
-
-
-def _programs(parts: Sequence[Part], blocks: dict[str, int]) -> int:
-    each = (
-        math.prod(-(-numel // blocks[f"{name}_{n}"]) for name, numel in _parallel(part))
-        for n, part in enumerate(parts)
+    written = [function(part.plan, _PROGRAM) for part in parts]
+    helpers = {name: text for used, _ in written for name, text in used.items()}
+    above = "".join(helpers[h] + "\n\n" for h in sorted(helpers))
+    above += "".join(f"@triton.jit\ndef _part_{n}{t}\n\n" for n, (_, t) in enumerate(written))
+    known = [c for n, part in enumerate(parts) for c in part.constants(n) if c != ALIGNED]
+    wide = {size: f"size_{argument}" for size, argument in sizes.items()}
+    return above + tail.template("combo_kernel.py.j2").render(
+        name=name,
+        parts=parts,
+        sizes=sizes,
+        parameters=[*arguments, *(f"{c}: tl.constexpr" for c in (*known, ALIGNED))],
+        # Assertions are compiled only where a kernel asks for it.
+        asserts="(debug=True)" if "tl.device_assert(" in above else "",
+        operand=IndexPrinter(Language.TRITON, Simplifier({}), wide).operand,
     )
-    return sum(part.count * programs for part, programs in zip(parts, each, strict=True))
 
 
 def _own(
     parts: Sequence[Part],
     references: Sequence[Reference],
-    heaviest: Part,
     target: Target,
+    sizes: Sequence[sympy.Symbol],
     **given: object,
 ) -> str:
-    """The part of the module that is about its kernels; ``given`` is known already."""
+    """The part of the module that is about its kernels; ``given`` is known already. ``sizes`` are
+    unknown ones, its last arguments."""
     written, kept, allowed = _outputs(parts, references)
+    first = sum(part.count * len(part.pointers) for part in parts)
+    plans = [(part.plan, part.count) for part in parts]
+    members = [Member(module.timed(p), n, p.bytes_moved, p.facts.unknown) for p, n in plans]
     return tail.template("combo.py.j2").render(
         parts=parts,
         target=target,
-        configs=[config_dict(config) for config in _configs(parts, heaviest, target)],
+        configs=[config_dict(config) for config in joint_candidates(members, target)],
         operations=sum(part.count * floating_operations(part.plan) for part in parts),
         written=written,
         kept=kept,
         reduced=max(module.reduced_elements(part.plan) for part in parts),
         allowed=tail.allowed_line(allowed),
-        programs=[
-            " * ".join(
-                (str(p.count), *(f'-(-{k} // config["{name}_{n}"])' for name, k in _parallel(p)))
-            )
-            for n, p in enumerate(parts)
-        ],
+        assumed=dict.fromkeys(map(str, sizes), UNKNOWN_SIZE),
+        size_lines=[f"    {size} = args[{first + n}]" for n, size in enumerate(sizes)],
         references=[
             module.reference_text(reference, part.plan, f"_reference_{n}")
             for n, (part, reference) in enumerate(zip(parts, references, strict=True))
         ],
+        sizes=sizes,
         mapping=module.dict_text,
         sequence=module.tuple_text,
+        builtins=msgspec.to_builtins,
+        operand=IndexPrinter(Language.PYTHON, Simplifier({})).operand,
+        **module.of_sizes(),
         **given,
     )
 
@@ -260,7 +193,7 @@ def _outputs(
         for _ in range(part.count):
             written += [first + n for n in own]
             kept += [first + n for n in reference.kept]
-            first += len(types)
+            first += len(part.pointers)
         kinds, reduced = [types[n] for n in own], module.reduced_elements(plan)
         pairs = tail.allowed_pairs(kinds, reduced, reference.floating, *reference.rounds)
         allowed += part.count * pairs

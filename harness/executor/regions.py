@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.codegen.source import EmittedModule
-from harness.compiled import Combo, CompiledRegion, Launch
+from harness.compiled import Combo, CompiledRegion, Launch, joined_arguments
 from harness.errors import GraphError
 from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host, Layout
@@ -191,7 +191,10 @@ def write_launches(
         writer.begin()
     kept = set().union(*(writer.kept for writer in writers.values()))
     given = [
-        [name for region, number in combo.launches for name in writers[region].arguments[number]]
+        joined_arguments(
+            (writers[region].compiled.launches[number], writers[region].arguments[number])
+            for region, number in combo.launches
+        )
         for combo in combos
     ]
     for combo, arguments, dead in zip(combos, given, last_uses(given), strict=True):

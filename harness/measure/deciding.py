@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from harness.combos.choosing import Faster
-from harness.compiled import Combo, CompiledGraph, Launch
+from harness.compiled import Combo, CompiledGraph, Launch, joined_arguments
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.model import Graph
 from harness.heuristics.facts import Hint
@@ -70,7 +69,8 @@ def faster_joined(choose: Choose) -> Faster:
             for (region, _), launch in zip(combo.launches, launches, strict=True)
         )
         apart = replace(_way(launches, "apart"), arguments=own)
-        joined = Way("joined", (combo.module.text,), (tuple(chain.from_iterable(own)),))
+        together = joined_arguments(zip(launches, own, strict=True))
+        joined = Way("joined", (combo.module.text,), (tuple(together),))
         with real_tensors():
             return choose((apart, joined)).taken == 1
 

@@ -22,14 +22,15 @@ import msgspec
 from harness.errors import CompileFailed, HarnessError, InvalidProgram, reason
 from harness.files import holds, write_atomically
 from harness.heuristics.facts import OPTIONS, Config, Facts
+from harness.heuristics.joint import Member, joint_candidates
 from harness.heuristics.registry import candidates
 from harness.records import modules as stated
 from harness.runtime.compile.cache import process_folder
 from harness.runtime.grid import checked
 from harness.target import Target
 
-USER = "user"
-"""The category of hand-written kernels."""
+USER, COMBO = "user", "for"
+"""The categories of hand-written kernels and of combos."""
 
 ALIGNED = "ALIGNED"
 """A parameter of some kernels: whether every address is a multiple of 16."""
@@ -158,6 +159,8 @@ class LoadedModule:
         names = list(self.signature)[-len(self.unknown_sizes) :]
         sizes = zip(names, self.sizes(full), strict=True)
         known = {n: math.gcd(size, 16) for n, size in sizes if n in self.divisible_by_16}
+        if self.category == COMBO:  # what divides all: every combination would be compiled else
+            known = dict.fromkeys(known, min(known.values(), default=1))
         if hasattr(self.raw, "variant"):
             stated = self.raw.variant(config_dict(config), full)
             known |= {name: int(value) for name, value in stated.items()}
@@ -168,7 +171,11 @@ class LoadedModule:
     def at(self, args: Sequence[Any], target: Target) -> LoadedModule:
         """The module with candidates for the sizes in ``args``."""
         made = self
-        if hasattr(self.raw, "facts"):
+        if hasattr(self.raw, "members"):
+            stated = ((msgspec.convert(one[0], Facts), *one[1:]) for one in self.raw.members(args))
+            members = [Member(*one).at(points) for *one, points in stated]
+            made = replace(self, configs=joint_candidates(members, target))
+        elif hasattr(self.raw, "facts"):
             stated, points = self.raw.facts(args)
             facts = msgspec.convert(stated, Facts).at(points)
             configs, fixed = candidates(facts, target), dict(facts.fixed_blocks)

@@ -214,6 +214,18 @@ def test_a_partition_of_ones_own_takes_the_place_of_ours(devices: Devices) -> No
     assert compiler.reports[-1].launches == 2
 
 
+def test_launches_of_one_kernel_need_not_follow_each_other_in_a_partition() -> None:
+    b = GraphBuilder()
+    first, second, third = (b.input(name, (4, 3)) for name in "xyz")
+    made = [b.call("aten.exp.default", first), b.call("aten.neg.default", second)]
+    graph = b.graph(*made, b.call("aten.exp.default", third))
+    compiled = combined(compile_graph(graph, H100), H100, partition=lambda found: [list(found)])
+    assert compiled.report().launches == 1
+    run: Any = prepare_graph(compiled, launches_of_torch(compiled), "cpu")
+    x, y, z = random_inputs(graph, "cpu", 4)
+    torch.testing.assert_close(run([x, y, z]), [x.exp(), -y, z.exp()])
+
+
 def test_a_partition_that_is_none_is_refused() -> None:
     compiled = compile_graph(states([(4, 3)] * 3), H100)
     for wrong in (lambda f: [list(f)[1:]], lambda f: [[p] for p in f] + [list(f)[:1]]):

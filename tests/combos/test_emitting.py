@@ -162,6 +162,19 @@ def test_the_text_is_the_same_however_often_it_is_made() -> None:
     assert one == other and one.code_hash in one.text
 
 
+def test_loads_of_the_next_rows_are_under_way_in_combos(
+    interpreter: InterpreterPool, tmp_path: Path
+) -> None:
+    """A loop that stores at every point of columns that it sums: how far ahead is a parameter."""
+    b = GraphBuilder()
+    doubled = b.call("aten.mul.Tensor", b.input("x", (40, 300)), 2.0)
+    total = b.call("aten.sum.dim_IntList", doubled, (0,))
+    found = parts((b.graph(doubled, total), 2), looped=True)
+    assert found[0].plan.facts.strips
+    loaded = checked(found, interpreter, tmp_path)
+    assert "STAGES_0" in dict(loaded.configs[0].blocks)
+
+
 def test_rows_that_begin_anywhere_are_parts_of_combos(
     interpreter: InterpreterPool, tmp_path: Path
 ) -> None:
