@@ -36,11 +36,12 @@ from harness.executor.graphs import Sizes
 from harness.executor.recording import CudaRecorder, Recorded, Recorder
 from harness.executor.specialising import (
     NotForEverySize,
-    Specialising,
     bases,
     boxed,
+    counted,
     is_dynamic,
     require_sizes,
+    specialised,
 )
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import control, tangents
@@ -233,20 +234,15 @@ class Compiler:
 
     ``compiled`` are the graphs in the order of their compilation (a forward graph and, once
     its gradient is asked for, a backward graph; the parts of one that ``torch.cond`` and its like
-    cut), ``reports`` the account of each, last those of which torch runs the whole, or the control.
-    ``target`` overrides the device that code is generated for.
+    cut, or ``x[mask]``), ``reports`` the account of each, last those of which torch runs the whole,
+    or what cuts them. ``target`` overrides the device that code is generated for.
 
     What torch runs, this runs: a region that could not be compiled, or a whole graph, is run
     by torch instead, with a ``FallbackWarning`` that names the operator and the source line,
     or, with ``fail_on_fallback``, the error ``FellBack``.
 
-    Random numbers are computed inside kernels, from seeds that torch's generator draws; with
-    ``eager_random`` (or ``HARNESS_EAGER_RANDOM``) torch draws them all, so that they are those
-    of eager mode bit for bit.
-
-    An index out of range stops the device, as in eager mode (``CUDA error: device-side assert
-    triggered``), and raises ``IndexOutOfRange`` on a CPU; ``unchecked_indices`` (or
-    ``HARNESS_UNCHECKED_INDICES``) leaves the test out.
+    Its switches are options of ``torch.compile`` too (docs/backend.md); reports say what was chosen
+    by timing (``measure.deciding``).
 
     For finding where numbers go wrong: ``assert_no_nan`` looks for NaN in all that a kernel
     reads, before, and writes, after, and raises ``NotFinite``; ``assert_finite`` for infinities
@@ -255,10 +251,6 @@ class Compiler:
     lie in memory in different orders. Without ``combo_kernels`` every kernel is launched by itself;
     with ``timed_combos`` those on CUDA that are not surely faster as one, which is timed while
     compiling. ``combo_partition`` shares launches out among combos (``combos.choosing``).
-
-    With ``multi_kernel`` reductions that may be faster in a loop or in one block are compiled and
-    timed both ways, with ``timed_fusion`` fused kernels against their halves, on CUDA, before the
-    first call; reports say what was chosen (``measure.deciding``).
 
     With ``reduce_overhead`` graphs on CUDA are recorded as CUDA graphs at their third call and
     replayed from then on, where that is right (``executor.recording``): one launch for the host,
@@ -303,7 +295,7 @@ class Compiler:
             return self._aot(gm, example_inputs)
         except NotForEverySize as error:
             self._tell("sizes are compiled one by one", "graph", str(error))
-            return Specialising(functools.partial(self._aot, gm))
+            return specialised(functools.partial(self._aot, gm))
 
     @collector_paused()
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
@@ -327,15 +319,22 @@ class Compiler:
     def _compile(
         self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:
+        cut = any(map(control.is_control, gm.graph.nodes))
+        compile_for = functools.partial(self._compile_for, kind, gm, inputs, part, cut)
+        return counted(compile_for, () if cut else inputs)
+
+    def _compile_for(
+        self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str, cut: bool, late: bool
+    ) -> Runner:
         name = "_".join(filter(None, (f"graph{len(self.compiled) + len(self.eager)}", kind, part)))
         try:
-            if any(map(control.is_control, gm.graph.nodes)):
+            if cut:
                 return self._in_parts(kind, name, gm)
             return self._compiled(kind, name, gm, inputs, part)
         except (FellBack, FallbackWarning, RestartAnalysis):
             raise
         except Exception as error:
-            if kind != "backward" and any(is_dynamic(value) for value in inputs):
+            if kind != "backward" and not late and any(map(is_dynamic, inputs)):
                 raise NotForEverySize(_reason(error)) from error
             self._fall_back(name, error)
             return run_eagerly(gm)
@@ -346,8 +345,7 @@ class Compiler:
         def compile_part(part: str, graph: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
             return self._compile(kind, graph, inputs, part)
 
-        run, counts = control.in_parts(gm, compile_part)
-        calls = tuple((op, n, "control stays on the host") for op, n in counts)
+        run, calls = control.in_parts(gm, compile_part)
         self.eager.append(Report(name, 0, 0, 0, calls, (), ()))
         return run
 

@@ -14,7 +14,6 @@ from torch.nn.attention.flex_attention import flex_attention
 from torch.utils._pytree import tree_leaves
 
 from harness.backend import Compiler, Devices
-from harness.errors import FallbackWarning
 
 Function = Callable[[torch.Tensor], Any]
 
@@ -143,12 +142,11 @@ def test_one_compilation_serves_every_size(devices: Devices) -> None:
     assert calls(compiler) == {"cond": 1}
 
 
-def test_sizes_that_only_a_loop_knows_leave_its_parts_to_torch(devices: Devices) -> None:
+def test_sizes_that_only_a_loop_knows(devices: Devices) -> None:
     """The gradient of a loop stacks what the loop saw, as often as it ran."""
-    compiler = Compiler(devices=devices)
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
     x, own = (torch.full((4, 5), 0.5).requires_grad_() for _ in range(2))
     loop(own).sum().backward()
-    with pytest.warns(FallbackWarning, match="depends on the data"):
-        torch.compile(loop, backend=compiler, fullgraph=True)(x).sum().backward()
+    torch.compile(loop, backend=compiler, fullgraph=True)(x).sum().backward()
     torch.testing.assert_close(x.grad, own.grad)
     assert sum(report.kernels for report in compiler.reports) >= 3

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
+import sympy
 import torch
+from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from harness.errors import GraphError, HarnessError
 from harness.graph.capture import tangents
@@ -25,20 +28,47 @@ class NotForEverySize(Exception):
     """A graph of unknown sizes, of which not all could be generated."""
 
 
-@dataclass(eq=False, slots=True)
-class Specialising:
+def specialised(compile_for: Callable[[list[Any]], Callable[..., Any]]) -> Callable[..., Any]:
     """A graph of unknown sizes: one compilation per combination of sizes that occurs."""
+    variants: dict[tuple[object, ...], Callable[..., Any]] = {}
 
-    compile_for: Callable[[list[Any]], Callable[..., Any]]
-    variants: dict[tuple[object, ...], Callable[..., Any]] = field(default_factory=dict)
+    def run(*args: Any) -> Any:
+        key = (torch.is_grad_enabled(), *map(_size_key, args))
+        if key not in variants:
+            variants[key] = compile_for(list(args))
+        return variants[key](*args)
 
-    def __call__(self, *args: Any) -> Any:
-        """Run the compilation for the sizes of ``args``, made when they are met first."""
-        key = (torch.is_grad_enabled(), *(_size_key(arg) for arg in args))
-        variant = self.variants.get(key)
-        if variant is None:
-            variant = self.variants[key] = self.compile_for(list(args))
-        return variant(*args)
+    return run
+
+
+def counted(
+    compile_for: Callable[[bool], Callable[..., Any]], inputs: Sequence[Any]
+) -> Callable[..., Any]:
+    """A graph of fake ``inputs``, some sizes of which only data tell: one compilation for all but
+    0, and others, late (True), with those that are 0 when they are met."""
+    places: dict[sympy.Symbol, tuple[int, int]] = {}
+    ranges: dict[sympy.Symbol, Any] = {}
+    for n, value in enumerate(inputs):
+        for axis, size in enumerate(_sizes(value)):
+            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
+                symbol, ranges = size.node.expr, size.node.shape_env.var_to_range
+                if symbol.name.startswith("u") and ranges[symbol].lower == 0:
+                    places[symbol] = n, axis
+
+    @functools.cache
+    def variant(*empty: sympy.Symbol) -> Callable[..., Any]:
+        with patch.dict(ranges, dict.fromkeys(empty, ValueRanges(0, 0))):
+            return compile_for(bool(empty))
+
+    def run(args: list[Any]) -> Any:
+        return variant(*(s for s, (n, axis) in places.items() if not _sizes(args[n])[axis]))(args)
+
+    some = variant()
+    return tangents.boxed(run) if places else some
+
+
+def _sizes(value: Any) -> Sequence[Any]:
+    return value.shape if isinstance(value, torch.Tensor) else (value,)
 
 
 def bases(graph: Graph) -> list[tuple[int, int]]:
@@ -62,11 +92,9 @@ def require_sizes(graph: Graph) -> None:
 
 def is_dynamic(value: Any) -> bool:
     """Whether a call tells a size of ``value``; what only data tells (``u0``) it does not."""
-    if isinstance(value, torch.Tensor):
-        return any(map(is_dynamic, (*value.shape, *value.stride())))
-    if not isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
-        return False
-    return any(not str(symbol).startswith(("u", "zuf")) for symbol in value.node.expr.free_symbols)
+    kinds = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
+    symbols = free_symbols(value) if isinstance(value, kinds) else ()
+    return any(not str(symbol).startswith(("u", "zuf")) for symbol in symbols)
 
 
 def _size_key(arg: Any) -> object:

@@ -1,19 +1,22 @@
-"""Graphs that call graphs: the control stays on the host, everything around and inside is compiled.
+"""Graphs that are cut at what stays on the host; everything around and inside that is compiled.
 
 ``torch.cond``, ``while_loop``, ``scan``, ``map`` and what else torch calls a higher-order operator
 are nodes that take graphs as arguments. Such a graph is cut at these nodes. What lies between is
-compiled part by part, and so are the branches and bodies, each as a graph of its own.
+compiled part by part, and so are the branches and bodies, each as a graph of its own. It is cut
+too at operators that find a size in data (``nonzero``), an argument of the parts that follow.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
@@ -28,22 +31,23 @@ attention, a scan by halves) run theirs on batches, within transformations of to
 
 def in_parts(
     gm: fx.GraphModule, compile_part: CompilePart
-) -> tuple[Callable[..., Any], tuple[tuple[str, int], ...]]:
-    """A function of a list of arguments that computes ``gm``, and how many nodes of which
-    higher-order operator torch runs in it."""
+) -> tuple[Callable[..., Any], tuple[tuple[str, int, str], ...]]:
+    """A function of a list of arguments that computes ``gm``, and calls as of ``Report``."""
     counts = Counter(str(node.target) for node in gm.graph.nodes if is_control(node))
+    whys = ("control stays on the host", "data tell the size of its result")
     for name in dict.fromkeys(_bodies(gm)):
         body = getattr(gm, name)
         plain_effects(body)
         normalise(body)
         setattr(gm, name, _Compiled(name, body, compile_part))
     homes, kept = _homes(gm)
+    _tell_sizes(gm, homes)
     whole: Any = split_module
     split = whole(gm, None, homes.__getitem__, keep_original_order=True)
     for name, part in list(split.named_children()):
         if name.startswith("submod_") and int(name.removeprefix("submod_")) not in kept:
             setattr(split, name, _Compiled(name, part, compile_part))
-    return run_eagerly(split), tuple(sorted(counts.items()))
+    return run_eagerly(split), tuple((op, n, whys["." in op]) for op, n in sorted(counts.items()))
 
 
 class _Compiled(torch.nn.Module):
@@ -70,21 +74,39 @@ def _bodies(gm: fx.GraphModule) -> Iterator[str]:
 
 def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
     """The part of every node, and the parts that are left to torch: control, and writes into
-    inputs. What picks a result is where that is made."""
+    inputs. What picks a result is where that is made, and so is what is computed of sizes alone,
+    and asserted of them."""
     homes: dict[fx.Node, int] = {}
     kept: set[int] = set()
     at = 0
     for node in gm.graph.nodes:
-        source = node.args[0] if node.target is operator.getitem else None
+        asserts = node.target is torch.ops.aten._assert_scalar.default
+        of_sizes = asserts or isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool))
+        follows = of_sizes or node.target is operator.getitem
+        home = max((homes[n] for n in node.all_input_nodes), default=at) if follows else at
         alone = is_control(node) or node.target is torch.ops.aten.copy_.default
-        at += alone
-        homes[node] = homes.get(source, at) if isinstance(source, fx.Node) else at
-        if alone:
+        if alone or (asserts and home not in kept):
+            home = at = at + 1
             kept.add(at)
             at += 1
+        homes[node] = home
     return homes, kept
 
 
+def _tell_sizes(gm: fx.GraphModule, homes: Mapping[fx.Node, int]) -> None:
+    """Have ``split_module``, which knows values by Dynamo's name, hand on sizes made no later."""
+    values = {node: node.meta.get("val") for node in reversed(gm.graph.nodes)}
+    made = {v.node.expr: homes[n] for n, v in values.items() if isinstance(v, torch.SymInt)}
+    for node, value in values.items():
+        inside = isinstance(value, torch.Tensor) and node.op == "call_function"
+        symbols = free_symbols(value) if inside or isinstance(value, torch.SymInt) else {None}
+        if all(made.get(symbol, math.inf) <= homes[node] for symbol in symbols):
+            node.meta["example_value"] = value
+
+
 def is_control(node: fx.Node) -> bool:
-    """Whether it is a higher-order operator."""
-    return isinstance(node.target, torch._ops.HigherOrderOperator)
+    """Whether it stays on the host: a higher-order operator, or one that finds a whole number or a
+    size of what it makes in data."""
+    found = node.op == "call_function" and bool(node.meta.get("unbacked_bindings"))
+    number = found and isinstance(node.meta["val"], torch.SymFloat)
+    return isinstance(node.target, torch._ops.HigherOrderOperator) or (found and not number)

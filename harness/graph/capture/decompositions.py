@@ -256,5 +256,6 @@ def _like(elementwise: bool, limit: int, value: Any) -> Any:
     if isinstance(value, Tensor):
         sizes = [_like(False, limit, n) for n in value.shape]
         return torch.full(sizes, int(elementwise), dtype=value.dtype, device=value.device)
-    value = value.node.hint if isinstance(value, _SYMBOLIC) else value
+    if isinstance(value, _SYMBOLIC):  # one that data tell may have been told to be a number
+        value = value.node.maybe_as_int() if value.node.hint is None else value.node.hint
     return min(value, limit) if type(value) is int and not elementwise else value

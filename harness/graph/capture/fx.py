@@ -412,13 +412,12 @@ def size_expr(size: int | torch.SymInt) -> sympy.Expr:
 
 def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:
     if isinstance(expr, sympy.Symbol):
-        if str(expr.name).startswith("u"):
-            raise CaptureFailed(
-                f"size {expr} depends on the data",
-                remedy="sizes must follow from the inputs' sizes; use torch.where, or topk",
-            )
-        # A number that the caller passes may be any, unless torch has checked it.
-        positive = expr.is_positive or bool(env.var_to_range[expr].lower >= 1)
+        # A number that the caller passes may be any, unless torch has checked it. A size that data
+        # tell is at least one, or else known to be 0 (``executor.specialising.counted``).
+        least, most = env.var_to_range[expr].lower, env.var_to_range[expr].upper
+        if least == most:
+            return least
+        positive = expr.is_positive or bool(least >= 0 if expr.name[0] == "u" else least >= 1)
         return size_symbol(expr.name) if positive else Number(expr.name)
     if not expr.args:
         return expr
