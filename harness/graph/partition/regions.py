@@ -39,7 +39,7 @@ from harness.graph.model import (
 )
 from harness.graph.partition.levels import Kind, Layout, analyse, sink
 from harness.graph.partition.residents import Residents, Traffic, lowest
-from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names, rename_refs
+from harness.graph.passes.cleanup import clean, draws, kept_names, rename_refs
 from harness.graph.views import root_name
 from harness.ir.reach import in_order, joined, reached
 
@@ -177,9 +177,8 @@ class _Plan:
                 if source is not None and source != number:
                     self.after[source].add(number)
         # Random numbers come out of one stream: the graph's order decides who gets which.
-        packets = (self.layout.nodes[name].packet for name in self.host)
-        random = [n for n, packet in enumerate(packets, start) if packet in RANDOM_NAMES]
-        for first, second in itertools.pairwise(random):
+        calls = enumerate(map(self.layout.nodes.__getitem__, self.host), start)
+        for first, second in itertools.pairwise(n for n, call in calls if draws(call)):
             self.after[first].add(second)
 
     def reads(self, step: int) -> Iterable[str]:

@@ -41,6 +41,7 @@ class Residents:
             for name in sizes.keys() & {*one.reads, *one.writes}:
                 self.users[name].add(step)
         self._changes: dict[int, tuple[int, int]] = {}
+        self._cheaper = set[int]()
 
     def change(self, step: int) -> tuple[int, int]:
         """Bytes that have to be allocated before ``step``, and those that nobody needs once it
@@ -59,11 +60,19 @@ class Residents:
         one, (arriving, leaving) = self.touched[step], self.change(step)
         self.peak = max(self.peak, self.live + arriving - leaving * (step in self.in_place))
         self.live += arriving - leaving
-        self.here.update(one.writes, self.reused[step])
+        new = {*one.writes, *self.reused[step]} - self.here
+        self.here |= new
+        self._cheaper.clear()
         for name in self.sizes.keys() & {*one.reads, *one.writes}:
-            for user in self.users[name]:
-                self._changes.pop(user, None)
             self.users[name].remove(step)
+            if name in new or len(self.users[name]) == 1:
+                self._cheaper |= self.users[name]
+        for user in self._cheaper:
+            self._changes.pop(user, None)
+
+    def cheaper(self) -> Collection[int]:
+        """The steps that allocate less, or free more, since the last one ran."""
+        return self._cheaper
 
     def peak_of(self, order: Iterable[int]) -> int:
         """The most at once if the steps run in this ``order``."""
@@ -86,7 +95,7 @@ def lowest(
             arriving, leaving = residents.change(step)
             return arriving - leaving, place(step)
 
-        for step in in_order(before, key):
+        for step in in_order(before, key, residents.cheaper):
             residents.run(step)
             yield step
 

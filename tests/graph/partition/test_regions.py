@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.graph.lowering import lower, supports_node
-from harness.graph.model import Graph, HostCall, Node, Partition, Region
+from harness.graph.model import Arg, Graph, HostCall, Node, Partition, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import clean
 from harness.graph.replay import random_inputs, replay
@@ -354,3 +355,27 @@ def test_an_input_is_read_before_it_is_changed_in_any_order() -> None:
     small = b.call("aten.mm.default", v, large, name="small")
     cut = check(b.graph(less, small, mutations=((w, changed),)))
     assert calls(cut) == ["large", "small", "other", "less"]
+
+
+@pytest.mark.parametrize(
+    ("op", "more", "kept"),
+    [
+        ("aten.poisson.default", (), True),
+        ("aten._standard_gamma.default", (), True),
+        ("aten.scaled_dot_product_attention.default", (None, 0.5), True),
+        ("aten.scaled_dot_product_attention.default", (None, 0.0), False),
+    ],
+)
+def test_draws_are_made_in_the_graph_s_order(op: str, more: tuple[Arg, ...], kept: bool) -> None:
+    """What is drawn first is large, and stays: without it the products need less memory."""
+    b = GraphBuilder()
+    x, w, v = b.input("x", (60, 4)), b.input("w", (4, 64)), b.input("v", (2, 60))
+    sizes = {"first": (1, 1, 64, 64), "second": (1, 1, 2, 2)}
+    given = {name: b.input(f"of_{name}", size) for name, size in sizes.items()}
+    count = 3 if "attention" in op else 1
+    first = b.call(op, *[given["first"]] * count, *more, name="first")
+    large = b.call("aten.mm.default", x, w, name="large")
+    small = b.call("aten.mm.default", v, large, name="small")
+    second = b.call(op, *[given["second"]] * count, *more, name="second")
+    found = calls(partition(b.graph(first, small, second)))
+    assert (found.index("first") < found.index("second")) is kept
