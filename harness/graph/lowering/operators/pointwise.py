@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
 from typing import TypeGuard
 
 import sympy
@@ -147,33 +147,23 @@ def _power(call: Call, base: Value, exponent: Value) -> Value:
             return _repeated(call, base, int(exponent.number))
         raise call.reject("a negative power of integers", "floats, or an exponent from 0 up")
     if isinstance(exponent, Constant):
-        number = exponent.number
-        special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(float(number))
-        if special is not None and base.dtype.is_float:
+        number = float(exponent.number)
+        special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(number)
+        if special is not None:
             return scalar.op(special, base)
-        if math.isfinite(number) and number == int(number) and abs(number) <= 8:
+        if number.is_integer() and abs(number) <= 8:
             product = _repeated(call, base, abs(int(number)))
-            if number >= 0:
-                return product
-            if base.dtype.is_float:
-                return scalar.op(Op.RECIPROCAL, product)
+            return product if number >= 0 else scalar.op(Op.RECIPROCAL, product)
     return scalar.op(Op.POW, base, exponent)
 
 
 def _repeated(call: Call, base: Value, times: int) -> Value:
-    scalar = call.scalar
     if times == 0:
-        return scalar.like(1, base)
-    result: Value | None = None
-    square = base
-    while times:
-        if times & 1:
-            result = square if result is None else scalar.mul(result, square)
-        times >>= 1
-        if times:
-            square = scalar.mul(square, square)
-    assert result is not None
-    return result
+        return call.scalar.like(1, base)
+    powers = [base]
+    while 2 ** len(powers) <= times:
+        powers.append(call.scalar.mul(powers[-1], powers[-1]))
+    return reduce(call.scalar.mul, (p for n, p in enumerate(powers) if times >> n & 1))
 
 
 def where(call: Call) -> Lowered:
