@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_leaves
 from harness.backend import Compiler, Devices
 from harness.errors import FallbackWarning, GraphError
 
+_while_loop: Any = torch._higher_order_ops.while_loop
 Function = Callable[[torch.Tensor], Any]
 
 
@@ -83,6 +84,17 @@ CASES: dict[Function, dict[str, int]] = {
 }
 
 
+def looped(x: torch.Tensor) -> torch.Tensor:
+    """What a loop gives is a view of all that it stores, but for one of no elements."""
+
+    def step(n: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return n + 1, y * 2
+
+    start = torch.tensor(0), x[x > 0] * 1
+    found: torch.Tensor = _while_loop(lambda n, y: n < 3, step, start)[1]
+    return found
+
+
 def inputs(height: int = 6) -> Iterator[tuple[str, torch.Tensor]]:
     """Of which some elements are positive, others, none, one, and all."""
     yield "some", torch.randn(height, 5)
@@ -126,7 +138,10 @@ def test_only_what_finds_a_size_stays_on_the_host(function: Function, devices: D
     assert dict(calls) == CASES[function]
 
 
-@pytest.mark.parametrize("function", [chosen, routed, one_after_another, repeated, counted])
+WITH_GRADIENTS = [chosen, routed, one_after_another, repeated, counted, looped]
+
+
+@pytest.mark.parametrize("function", WITH_GRADIENTS)
 def test_gradients_of_what_was_chosen(function: Function, devices: Devices) -> None:
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     compiled = torch.compile(function, backend=compiler, fullgraph=True)

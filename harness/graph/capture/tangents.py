@@ -177,9 +177,10 @@ class Called:
 
 
 def _whole(output: Any) -> Any:
-    """What ``output`` is a view of, or itself: that is what a node made."""
+    """What ``output`` is a view of, or itself: that is what a node made. (A view made while the
+    node ran is of a tensor without gradient.)"""
     base = getattr(output, "_base", None)
-    return output if base is None else base
+    return output if base is None or not base.requires_grad else base
 
 
 def _node(value: Any) -> Any:

@@ -21,7 +21,8 @@ class Residents:
     """Bytes in memory while steps run, which touch ``touched``: of the buffers in ``sizes`` from
     their first use to their last, or to the end if they are ``kept``, of those already ``here``
     from the beginning. ``reused`` are, for each step, outputs that get the memory of an input;
-    steps ``in_place`` write into that of any that they are the last to read."""
+    steps ``in_place`` write into that of any that they are the last to read. ``cheaper`` are steps
+    that allocate less, or free more, since the last one ran."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Residents:
             for name in sizes.keys() & {*one.reads, *one.writes}:
                 self.users[name].add(step)
         self._changes: dict[int, tuple[int, int]] = {}
-        self._cheaper = set[int]()
+        self.cheaper = set[int]()
 
     def change(self, step: int) -> tuple[int, int]:
         """Bytes that have to be allocated before ``step``, and those that nobody needs once it
@@ -62,17 +63,13 @@ class Residents:
         self.live += arriving - leaving
         new = {*one.writes, *self.reused[step]} - self.here
         self.here |= new
-        self._cheaper.clear()
+        self.cheaper.clear()
         for name in self.sizes.keys() & {*one.reads, *one.writes}:
             self.users[name].remove(step)
             if name in new or len(self.users[name]) == 1:
-                self._cheaper |= self.users[name]
-        for user in self._cheaper:
+                self.cheaper |= self.users[name]
+        for user in self.cheaper:
             self._changes.pop(user, None)
-
-    def cheaper(self) -> Collection[int]:
-        """The steps that allocate less, or free more, since the last one ran."""
-        return self._cheaper
 
     def peak_of(self, order: Iterable[int]) -> int:
         """The most at once if the steps run in this ``order``."""
@@ -96,7 +93,7 @@ def lowest(
             arriving, leaving = residents.change(step)
             return arriving - leaving, place(step)
 
-        for step in in_order(before, key, residents.cheaper):
+        for step in in_order(before, key, lambda: residents.cheaper):
             residents.run(step)
             yield step
 

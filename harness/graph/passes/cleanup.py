@@ -24,17 +24,6 @@ RANDOM_NAMES = frozenset(
 )
 """Operators (without namespace and overload) that give another result each time."""
 
-_DROPOUT = {
-    "_cudnn_rnn": 11,
-    "_efficient_attention_forward": 8,
-    "_flash_attention_forward": 7,
-    "_scaled_dot_product_cudnn_attention": 5,
-    "_scaled_dot_product_efficient_attention": 5,
-    "_scaled_dot_product_flash_attention": 3,
-    "scaled_dot_product_attention": 4,
-}
-"""Those that do so with dropout, and at which place its probability is given."""
-
 _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
     (
         "_to_copy _unsafe_view alias clone convert_element_type detach expand lift_fresh_copy "
@@ -45,11 +34,13 @@ _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
 
 
 def draws(node: Node) -> bool:
-    """Whether a call takes numbers from torch's generator."""
-    place = _DROPOUT.get(node.packet)
-    return node.packet in RANDOM_NAMES or bool(
-        place and node.argument(place, "dropout_p", 0.0) != 0
-    )
+    """Whether a call takes numbers from torch's generator. Attention and recurrent layers do with
+    dropout, whose probability is their only float besides what has to be named."""
+    forward = "attention" in node.packet and "backward" not in node.packet
+    if not forward and node.packet != "_cudnn_rnn":
+        return node.packet in RANDOM_NAMES
+    dropout = (*node.args, dict(node.kwargs).get("dropout_p"))
+    return any(isinstance(one, float) and one > 0 for one in dropout)
 
 
 def clean(graph: Graph) -> Graph:

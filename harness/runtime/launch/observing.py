@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from harness.errors import DivisionByZero, HarnessError, IndexOutOfRange, NotFinite
+from harness.errors import DivisionByZero, HarnessError, IndexOutOfRange, NotFinite, RecordError
 from harness.files import write_error
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
@@ -46,12 +46,13 @@ class Guarded:
     instead: modules.LoadedModule | None = None
 
     def __call__(self, stream: int, *args: Any) -> None:
-        """Run the kernel, or its reference. Raises what says that arguments are wrong."""
+        """Run the kernel, or its reference. Raises what says that arguments are wrong, and what
+        writing a file raises, which may be the account of a launch."""
         if self.instead is None:
             try:
                 self.launch(stream, *args)
                 return
-            except (DivisionByZero, IndexOutOfRange, NotFinite):
+            except (DivisionByZero, IndexOutOfRange, NotFinite, RecordError):
                 raise
             except HarnessError as error:
                 self.failed(error)

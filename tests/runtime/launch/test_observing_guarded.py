@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.errors import CompileFailed, HarnessError, IndexOutOfRange
+from harness.errors import CompileFailed, HarnessError, IndexOutOfRange, RecordError
 from harness.runtime.launch import observing
 from harness.runtime.launch.observing import Guarded, unguarded
 
@@ -46,6 +46,19 @@ def test_what_is_wrong_with_arguments_is_raised(told: list[HarnessError]) -> Non
     with pytest.raises(IndexOutOfRange):
         Guarded("", launch, told.append)(0)
     assert not told
+
+
+def test_what_has_run_is_not_computed_again(told: list[HarnessError]) -> None:
+    """A kernel's bandwidth is written down after it has changed its arguments."""
+
+    def launch(_: int, x: torch.Tensor, y: torch.Tensor) -> None:
+        x += y
+        raise RecordError("the file for kernels' bandwidth could not be written")
+
+    x, y = torch.zeros(3), torch.ones(3)
+    with pytest.raises(RecordError):
+        Guarded("", launch, told.append)(0, x, y)
+    assert x.tolist() == y.tolist() == [1, 1, 1] and not told
 
 
 def test_kernels_that_have_run_are_launched_themselves(told: list[HarnessError]) -> None:
