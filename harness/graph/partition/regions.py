@@ -114,6 +114,9 @@ RESULT_ACCESS = "element of a library call's result"
 VIEW_FOR_HOST = "view between a library call and what it reads"
 VIEW_UNSUPPORTED = "view without a lowering"
 LATE_MUTATION = "an input changed in place that something else still reads"
+_LEAST_SAVED = 1 << 20
+"""Bytes for which steps change places: torch's allocator hands out blocks of 2 MiB, and regions that
+stood side by side may share a launch no more."""
 
 
 def partition(
@@ -298,7 +301,7 @@ def _order(plan: _Plan, needed: Collection[str]) -> list[int]:
     calls = [plan.layout.nodes[name] for name in plan.host]
     if not all(call.op.startswith(FAMILIAR) and any(tensors_of(call.type)) for call in calls):
         return list(in_order(before, place))
-    return lowest(before, place, _models(plan, needed))
+    return lowest(before, place, _models(plan, needed), gain=_LEAST_SAVED)
 
 
 def _models(plan: _Plan, needed: Collection[str]) -> list[Callable[[], Residents]]:

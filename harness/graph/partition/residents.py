@@ -85,10 +85,11 @@ def lowest(
     before: Mapping[int, Iterable[int]],
     place: Callable[[int], Any],
     models: Sequence[Callable[[], Residents]],
+    gain: int = 1,
 ) -> list[int]:
-    """An order of steps, each after those ``before`` it: that by ``place`` or, if it needs less
-    memory by one of ``models`` and not more by any, one which always runs the ready step that frees
-    most by one of them."""
+    """An order of steps, each after those ``before`` it: that by ``place`` or, if it needs ``gain``
+    bytes less by ``models`` together and not more by any, one which always runs the ready step that
+    frees most by one of them."""
 
     def greedy(residents: Residents) -> Iterator[int]:
         def key(step: int) -> tuple[int, Any]:
@@ -102,4 +103,5 @@ def lowest(
     orders = [list(in_order(before, place)), *(list(greedy(make())) for make in models)]
     peaks = [[make().peak_of(order) for make in models] for order in orders]
     fine = [n for n, p in enumerate(peaks) if all(map(int.__le__, p, peaks[0]))]
-    return orders[min(fine, key=lambda n: (sum(peaks[n]), n))]
+    best = min(fine, key=lambda n: (sum(peaks[n]), n))
+    return orders[best if sum(peaks[0]) - sum(peaks[best]) >= gain else 0]
