@@ -158,7 +158,7 @@ POWERS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[..., Tensor
     "a base": (lambda x, _: 2.3 ** (x * 8), lambda x, near, _: near(2.3) ** (x * 8)),
     "a tensor of another type": (lambda x, t: x**t, lambda x, near, t: x ** near(t)),
     "such a base": (lambda x, t: t ** (x * 8), lambda x, near, t: near(t) ** (x * 8)),
-    "what is computed of that": (lambda x, t: x ** (t * 1.1), lambda x, near, t: x ** near(t * 1.1)),
+    "a product of that": (lambda x, t: x ** (t * 1.1), lambda x, near, t: x ** near(t * 1.1)),
     "many whole digits": (lambda x, _: (x + 1) ** 257.3, lambda x, near, _: (x + 1) ** near(257.3)),
 }  # fmt: skip
 
