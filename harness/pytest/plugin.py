@@ -78,11 +78,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FINDINGS] = Findings()
 
 
-def findings(config: pytest.Config) -> Findings:
-    """The session's findings."""
-    return config.stash[_FINDINGS]
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give each GPU benchmark its own clock, before pytest-benchmark makes its fixture."""
     if "gpu_benchmark" in getattr(item, "fixturenames", ()) and _HAS_BENCHMARK:
@@ -119,7 +114,7 @@ if _HAS_BENCHMARK:
         skipped before it asks for memory there."""
         from harness.runtime.device import is_available
 
-        known = findings(request.config)
+        known = request.config.stash[_FINDINGS]
 
         def open_gpu() -> Gpu:
             found: Gpu | str = request.getfixturevalue("gpu")
@@ -149,7 +144,7 @@ def pytest_benchmark_update_machine_info(
     config: pytest.Config, machine_info: dict[str, Any]
 ) -> None:
     """Add the GPU, its driver and clocks, torch and triton to ``machine_info``."""
-    if findings(config).rows:
+    if config.stash[_FINDINGS].rows:
         from harness.records.machine import fingerprint
         from harness.records.run import to_json
 
@@ -179,7 +174,7 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """The GPU section: milliseconds, GB/s, share of the device's limit, what was skipped."""
-    known = findings(config)
+    known = config.stash[_FINDINGS]
     if not known.rows and not known.skipped:
         return
     terminalreporter.section("GPU benchmarks")
