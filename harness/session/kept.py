@@ -13,7 +13,7 @@ from harness.records.lines import Kept
 from harness.records.run import GraphRecord
 from harness.session.entries import Entry, FileEntry
 
-ABOVE = "calibration cli doctor.py history imports pytest report verdicts".split()
+ABOVE = "calibration cli history imports pytest report verdicts".split()
 """Parts of the package that code generation cannot import: the layers above this one."""
 
 
