@@ -105,14 +105,11 @@ def examine(options: Options, follow: Callable[[str, int, int], None]) -> Iterat
     )
     for number, (subject, look) in enumerate(looks):
         follow(subject, number, len(looks))
-        yield _look(subject, look)
-
-
-def _look(subject: str, look: Callable[[], Finding]) -> Finding:
-    try:
-        return replace(look(), subject=subject)
-    except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
-        return Finding(f"looking failed: {reason(error)}", Level.BROKEN, subject=subject)
+        try:
+            found = look()
+        except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
+            found = Finding(f"looking failed: {reason(error)}", Level.BROKEN)
+        yield replace(found, subject=subject)
 
 
 def python() -> Finding:

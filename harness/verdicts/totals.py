@@ -121,7 +121,9 @@ def estimates(
     """The effect on each distinct sum that is more than one matched kernel launched as before."""
     sums: dict[Key, Estimate] = {}
     for total in found.values():
-        if total.key in sums or not _is_sum(total, timed):
+        several = len(total.timed) > 1 or any(total.lone)
+        several = several or len(set(timed[total.timed[0]].match.launches)) > 1
+        if total.key in sums or not several:
             continue
         parts = [_part(timed[n]) for n in total.timed]
         gone, new = total.alone(pairing)
@@ -160,11 +162,6 @@ def tuning_rollup(retuned: Sequence[Timed], effect: Effect) -> Rollup:
 def _all_launches(several: Sequence[Timed]) -> list[float]:
     """The milliseconds of all launches of A, and of B."""
     return [sum(one.match.launches[n] * one.ms[n] for one in several) for n in (0, 1)]
-
-
-def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
-    several = len(total.timed) > 1 or any(total.lone)
-    return several or len(set(timed[total.timed[0]].match.launches)) > 1
 
 
 def _part(one: Timed) -> Part:
