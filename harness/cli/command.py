@@ -179,12 +179,11 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
     hints = typing.get_type_hints(wanted, include_extras=True)
     _, *own = inspect.signature(wanted).parameters.values()
     kept = [p.replace(annotation=_option(p, hints[p.name]), kind=_Flag) for p in own]
-    kinds: dict[str, tuple[Any, Any]] = {"only": (list[str] | None, None)}
     shared = []
     for name, option in added.items():
-        kind, empty = kinds.get(name, (bool, False))
-        own_kind = Annotated[kind, option]
-        shared.append(inspect.Parameter(name, _Flag, default=empty, annotation=own_kind))
+        kind, empty = (list[str] | None, None) if option is _ONLY else (bool, False)
+        made = inspect.Parameter(name, _Flag, default=empty)
+        shared.append(made.replace(annotation=Annotated[kind, option]))
     run.__signature__ = inspect.Signature([*kept, *shared])
     run.__annotations__ = {p.name: p.annotation for p in (*kept, *shared)}
 

@@ -128,15 +128,13 @@ def _manifest(folder: Path) -> list[str]:
     except (OSError, ValueError, TypeError):
         return []
     try:
-        if any(folder.iterdir()):
+        if folder.exists() and any(folder.iterdir()):
             raise UsageError(
                 "the folder holds files that harness report did not write",
                 where=str(folder),
                 expected="a new or empty folder, or one that harness report wrote",
                 remedy="name another one: -o FOLDER",
             )
-    except FileNotFoundError:
-        pass
     except OSError as error:
         raise RecordError(
             "the folder for the pages cannot be used", str(folder), got=error.strerror or str(error)
