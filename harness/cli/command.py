@@ -247,9 +247,8 @@ def describe(error: HarnessError) -> dict[str, Any]:
 
 def _is_for_typer(error: BaseException) -> bool:
     """Whether the command-line library raised ``error`` and knows what to do with it."""
-    if isinstance(error, typer.Exit | typer.Abort | SystemExit):
-        return True
-    return hasattr(error, "exit_code") and hasattr(error, "show")
+    own = isinstance(error, typer.Exit | typer.Abort | SystemExit)
+    return own or (hasattr(error, "exit_code") and hasattr(error, "show"))
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

@@ -145,8 +145,7 @@ def _detectable(kernels: Sequence[Detectable], margin: float) -> list[str]:
                 f"  {title:12} two runs {_range([k.two_runs for k in mine])}, "
                 f"interleaved {_range([k.in_turns for k in mine])}"
             )
-    bands = [k.blind for k in kernels if k.blind is not None and k.blind[1] > margin]
-    if bands:
+    if bands := [k.blind for k in kernels if k.blind is not None and k.blind[1] > margin]:
         lines.append(
             f"in {len(bands)} kernels two runs have an undetectable band, of a median "
             f"{statistics.median(low for low, _ in bands):.1%} to "

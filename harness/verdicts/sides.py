@@ -49,7 +49,9 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     """The sides called ``names``. Two compilers are taken from ``run``. Raises ``UnknownName`` for
     a name that is nothing of what a side can be, and for a compiler that the run has no regions of.
     """
-    maybe = all(may_be_compiler(results, name) for name in names)
+    # Plain words that name no run; a folder of that name is not asked.
+    plain = all(n.replace("-", "_").isidentifier() and n != lookup.LATEST for n in names)
+    maybe = plain and not any(p.stem.startswith(tuple(names)) for p in lookup.runs(results))
     sure = maybe and _are_compilers(names)  # a checkout has a folder called harness, too
     if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
@@ -98,13 +100,6 @@ def _are_compilers(names: Sequence[str]) -> bool:
         return not others or bool(parse(",".join(others)))
     except UnknownName:
         return False
-
-
-def may_be_compiler(results: Path, name: str) -> bool:
-    """Whether ``name`` is a plain word that names no run. A folder of that name is not asked: a
-    checkout has one called ``harness``."""
-    plain = name.replace("-", "_").isidentifier() and name != lookup.LATEST
-    return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
 
 
 def _of_commit(results: Path, name: str, unclear: UsageError) -> Side:
