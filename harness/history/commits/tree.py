@@ -54,6 +54,7 @@ def export(
     commit: str,
     graphs: Mapping[str, Path],
     target: str,
+    repeats: int = 0,
     path: Sequence[str] = (),
     python: str = sys.executable,
     stages: Path | None = None,
@@ -65,6 +66,7 @@ def export(
         "tree": str(tree),
         "graphs": {name: str(file) for name, file in graphs.items()},
         "target": target,
+        "repeats": repeats,
         "stages": None if stages is None else str(stages),
     }
     return answered(request, [str(tree), *path], python, commit)
