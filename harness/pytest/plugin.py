@@ -78,6 +78,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FINDINGS] = Findings()
 
 
+def findings(config: pytest.Config) -> Findings:
+    """The session's findings."""
+    return config.stash[_FINDINGS]
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give each GPU benchmark its own clock, before pytest-benchmark makes its fixture."""
     if "gpu_benchmark" in getattr(item, "fixturenames", ()) and _HAS_BENCHMARK:
@@ -114,7 +119,7 @@ if _HAS_BENCHMARK:
         skipped before it asks for memory there."""
         from harness.runtime.device import is_available
 
-        known = request.config.stash[_FINDINGS]
+        known = findings(request.config)
 
         def open_gpu() -> Gpu:
             found: Gpu | str = request.getfixturevalue("gpu")
@@ -144,7 +149,7 @@ def pytest_benchmark_update_machine_info(
     config: pytest.Config, machine_info: dict[str, Any]
 ) -> None:
     """Add the GPU, its driver and clocks, torch and triton to ``machine_info``."""
-    if config.stash[_FINDINGS].rows:
+    if findings(config).rows:
         from harness.records.machine import fingerprint
         from harness.records.run import to_json
 
@@ -174,7 +179,7 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """The GPU section: milliseconds, GB/s, share of the device's limit, what was skipped."""
-    known = config.stash[_FINDINGS]
+    known = findings(config)
     if not known.rows and not known.skipped:
         return
     terminalreporter.section("GPU benchmarks")
