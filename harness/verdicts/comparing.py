@@ -195,8 +195,7 @@ def _recorded(
     match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
 ) -> Measured:
     for name, kernels in zip("AB", match.sides, strict=True):
-        why = next(filter(None, map(problems.untimed, kernels)), "")
-        if why:
+        if why := next(filter(None, map(problems.untimed, kernels)), ""):
             return f"{why} in {name}"
     change = _clock_change(match)
     if isinstance(change, str):
@@ -363,8 +362,7 @@ _REMEDIES = {
 
 
 def _clocks(pairing: Pairing) -> Iterator[str]:
-    changed = [m for m in pairing.matches if _clock_change(m) != 1.0]
-    if changed:
+    if changed := [m for m in pairing.matches if _clock_change(m) != 1.0]:
         before, after = clock(changed[0].a), clock(changed[0].b)
         yield (
             f"the SM clock of {len(changed)} kernels differs ({before:.0f} → {after:.0f} MHz): "

@@ -68,8 +68,7 @@ def find_side(results: Path, name: str) -> Side:
     path = Path(name)
     if path.suffix == ".py" or path.is_dir():
         return modules_side(path)
-    of_commit = lookup.of_commit(results, name)
-    if of_commit:
+    if of_commit := lookup.of_commit(results, name):
         return _pooled(name, of_commit)
     try:
         found = lookup.find(results, name)
@@ -225,8 +224,7 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
     """A run's regions as one compiler made them, each in a kernel's place."""
     graphs = []
     for graph in run.graphs:
-        regions = [_region(found) for found in graph.regions if found.compiler == compiler]
-        if regions:
+        if regions := [_region(found) for found in graph.regions if found.compiler == compiler]:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
         known = compilers(run) or ["a run made with --against"]
@@ -249,8 +247,7 @@ def pool(newest: Run, older: Sequence[Run]) -> tuple[Run, Pool]:
     same. Processes are numbered on. Nothing else of the older runs is used."""
     merged, runs, starts, left_out = newest, [newest.id], [0], []
     for run in older:
-        why = _unlike(newest, run)
-        if why:
+        if why := _unlike(newest, run):
             left_out.append(f"{run.id} ({why})")
             continue
         start = 1 + max((s.process for k in merged.kernels for s in k.sets), default=-1)

@@ -249,8 +249,7 @@ def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, b
 def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewer: bool) -> str:
     """Why the sum of the kernels does not say it: work that nobody timed can only add to the side
     that has it."""
-    untimed = [short(kernel.name) for kernel in lone if not kernel.ms]
-    if untimed:
+    if untimed := [short(kernel.name) for kernel in lone if not kernel.ms]:
         return f"not timed: {', '.join(untimed[:_MOST_NAMED])}"
     if (more and verdict is not Verdict.SLOWER) or (fewer and verdict is not Verdict.FASTER):
         return "work went to or came from library calls, which are not timed"
