@@ -129,8 +129,7 @@ def package(name: str) -> Finding:
         return broken("not installed", "nothing works without it", remedy)
     oldest = _OLDEST[name]
     if tuple(int(part) for part in found.split(".")[:2]) < oldest:
-        wanted = ".".join(map(str, oldest))
-        return broken(found, f"older than {wanted}", remedy)
+        return broken(found, f"older than {'.'.join(map(str, oldest))}", remedy)
     return Finding(found)
 
 

@@ -57,8 +57,7 @@ def run_of(path: Path, document: dict[str, Any], left_out: Counter[str]) -> Run:
         elif made := _kernels(fields, unit, where):
             kernels[plain(name)] = made
             started.append(fields.get("started_at"))
-    times = (s for s in started if isinstance(s, int | float))
-    when = min(times, default=document.get("date"))
+    when = min((s for s in started if isinstance(s, int | float)), default=document.get("date"))
     try:
         moment = datetime.fromtimestamp(when / 1e3 if isinstance(when, int | float) else 0, UTC)
     except (ValueError, OverflowError, OSError) as error:

@@ -396,8 +396,7 @@ def _cases(found: Comparison, rows: Sequence[Row]) -> Iterator[Case]:
             "; ".join(row["causes"]),
             None if ms is None else ms / 1000,
         )
-    sums = [rollup for rollup in found.rollups if rollup.verdict is Verdict.SLOWER]
     if found.regressed and all(row["verdict"] != "SLOWER" for row in rows):
-        for one in sums:
+        for one in (rollup for rollup in found.rollups if rollup.verdict is Verdict.SLOWER):
             yield Case("sums", f"{one.level} {one.name}", f"SLOWER: B÷A {ratio(one.effect.ratio)}")
     yield from (Case("broken", sentence, sentence) for sentence in found.broken)

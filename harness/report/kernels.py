@@ -228,8 +228,7 @@ def _regions(graph: GraphRecord) -> list[Block]:
         rows.append({**to_json(one), **made, "why": f"{one.compiler}: {one.reason[:_REASON]}"})
     title = f"{graph.name}: other compilers"
     table = Table(_REGIONS, rows, title, lambda row: [row["why"]] if row["reason"] else [])
-    means = [Text(_mean(found)) for found in roll_up([graph], known)]
-    return [Text(), table, *means]
+    return [Text(), table, *(Text(_mean(found)) for found in roll_up([graph], known))]
 
 
 def _interval(found: Ratio) -> str:
