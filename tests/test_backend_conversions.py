@@ -151,3 +151,41 @@ def test_what_is_compared_is_of_the_common_type(compiler: Compiler, dtype: torch
     for one, other in zip(found, function(*given), strict=True):
         assert torch.equal(one, other)
     assert not compiler.reports[-1].library_calls
+
+
+POWERS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[..., Tensor]]] = {
+    "a number": (lambda x, _: x**0.3, lambda x, near, _: x ** near(0.3)),
+    "a base": (lambda x, _: 2.3 ** (x * 8), lambda x, near, _: near(2.3) ** (x * 8)),
+    "a tensor of another type": (lambda x, t: x**t, lambda x, near, t: x ** near(t)),
+    "such a base": (lambda x, t: t ** (x * 8), lambda x, near, t: near(t) ** (x * 8)),
+    "what is computed of that": (lambda x, t: x ** (t * 1.1), lambda x, near, t: x ** near(t * 1.1)),
+    "many whole digits": (lambda x, _: (x + 1) ** 257.3, lambda x, near, _: (x + 1) ** near(257.3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", POWERS)
+def test_powers_convert_operands_of_other_types(
+    compiler: Compiler, name: str, dtype: torch.dtype
+) -> None:
+    function, exact = POWERS[name]
+    x, t = (torch.arange(1, 65) / 4096).to(dtype), torch.tensor(0.3)
+
+    def near(number: float | Tensor) -> Tensor:
+        return torch.as_tensor(number).to(dtype).double()
+
+    got = torch.compile(function, backend=compiler, dynamic=False)(x, t)
+    assert compiler.reports[-1].kernels == 1
+    torch.testing.assert_close(got, exact(x.double(), near, t).to(dtype), rtol=1e-3, atol=0.0)
+
+
+@pytest.mark.parametrize("exponent", [0.3, -0.7, 2.3])
+def test_the_exponent_of_a_powers_gradient_is_converted(
+    compiler: Compiler, exponent: float
+) -> None:
+    x = (torch.arange(1, 65) / 4096).bfloat16().requires_grad_()
+    run = torch.compile(lambda x: x**exponent, backend=compiler, dynamic=False)
+    (got,) = torch.autograd.grad(run(x).sum(), x)
+    less = torch.tensor(exponent - 1).bfloat16().double()
+    wanted = (exponent * x.detach().double() ** less).bfloat16()
+    torch.testing.assert_close(got, wanted, rtol=1e-3, atol=0.0)

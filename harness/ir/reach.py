@@ -3,6 +3,7 @@ what."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from typing import Any, TypeVar
@@ -45,14 +46,22 @@ def grouped(items: Iterable[I], key: Callable[[I], K]) -> dict[K, list[I]]:
     return found
 
 
-def in_order(before: Mapping[int, Iterable[int]], key: Callable[[int], Any]) -> Iterator[int]:
-    """Numbers after those that are ``before`` them; of what is ready, the least by ``key`` as it
-    is then."""
-    sorter, ready = TopologicalSorter(before), set[int]()
+def in_order(
+    before: Mapping[int, Iterable[int]],
+    key: Callable[[int], Any],
+    fallen: Callable[[], Iterable[int]] = tuple,
+) -> Iterator[int]:
+    """Numbers after those that are ``before`` them; of what is ready, the least by ``key``. A key
+    may only fall; ``fallen`` are the numbers for which it did since the last one was given."""
+    sorter, ready, queue = TopologicalSorter(before), set[int](), list[tuple[Any, int]]()
     sorter.prepare()
     while sorter.is_active():
-        ready.update(sorter.get_ready())
-        chosen = min(ready, key=key)
+        new = sorter.get_ready()
+        ready.update(new)
+        for one in {*new, *ready.intersection(fallen())}:
+            heapq.heappush(queue, (key(one), one))
+        while (chosen := heapq.heappop(queue)[1]) not in ready:
+            pass  # it had a lower key, too
         ready.remove(chosen)
         yield chosen
         sorter.done(chosen)

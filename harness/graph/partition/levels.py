@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.graph.model import Graph, Node, TensorType, ValueType, tensors_of
-from harness.graph.passes.cleanup import RANDOM_NAMES, kept_names
+from harness.graph.passes.cleanup import RANDOM_NAMES, draws, kept_names
 from harness.graph.views import GETITEM, base_name, is_view, root_name
 from harness.ir.affine import size_hint
 from harness.ir.reach import grouped, joined, reached
@@ -113,7 +113,7 @@ def analyse(graph: Graph, supports: Callable[[Node], bool]) -> Layout:
     drawn = 0
     for node in graph.nodes:
         level[node.name] = _level(node, layout)
-        if node.packet in RANDOM_NAMES:
+        if draws(node):
             # They are made in the graph's order (``regions``), which no region may stand against.
             level[node.name] = drawn = max(level[node.name], drawn)
     return layout

@@ -39,7 +39,7 @@ from harness.graph.model import (
 )
 from harness.graph.partition.levels import Kind, Layout, analyse, sink
 from harness.graph.partition.residents import Residents, Traffic, lowest
-from harness.graph.passes.cleanup import RANDOM_NAMES, clean, kept_names, rename_refs
+from harness.graph.passes.cleanup import clean, draws, kept_names, rename_refs
 from harness.graph.views import root_name
 from harness.ir.reach import in_order, joined, reached
 
@@ -114,6 +114,9 @@ RESULT_ACCESS = "element of a library call's result"
 VIEW_FOR_HOST = "view between a library call and what it reads"
 VIEW_UNSUPPORTED = "view without a lowering"
 LATE_MUTATION = "an input changed in place that something else still reads"
+_LEAST_SAVED = 1 << 20
+"""Bytes for which steps change places: torch's allocator hands out blocks of 2 MiB, and regions that
+stood side by side may share a launch no more."""
 
 
 def partition(
@@ -177,9 +180,8 @@ class _Plan:
                 if source is not None and source != number:
                     self.after[source].add(number)
         # Random numbers come out of one stream: the graph's order decides who gets which.
-        packets = (self.layout.nodes[name].packet for name in self.host)
-        random = [n for n, packet in enumerate(packets, start) if packet in RANDOM_NAMES]
-        for first, second in itertools.pairwise(random):
+        calls = enumerate(map(self.layout.nodes.__getitem__, self.host), start)
+        for first, second in itertools.pairwise(n for n, call in calls if draws(call)):
             self.after[first].add(second)
 
     def reads(self, step: int) -> Iterable[str]:
@@ -299,7 +301,7 @@ def _order(plan: _Plan, needed: Collection[str]) -> list[int]:
     calls = [plan.layout.nodes[name] for name in plan.host]
     if not all(call.op.startswith(FAMILIAR) and any(tensors_of(call.type)) for call in calls):
         return list(in_order(before, place))
-    return lowest(before, place, _models(plan, needed))
+    return lowest(before, place, _models(plan, needed), gain=_LEAST_SAVED)
 
 
 def _models(plan: _Plan, needed: Collection[str]) -> list[Callable[[], Residents]]:

@@ -41,6 +41,7 @@ class Residents:
             for name in sizes.keys() & {*one.reads, *one.writes}:
                 self.users[name].add(step)
         self._changes: dict[int, tuple[int, int]] = {}
+        self._cheaper = set[int]()
 
     def change(self, step: int) -> tuple[int, int]:
         """Bytes that have to be allocated before ``step``, and those that nobody needs once it
@@ -59,11 +60,19 @@ class Residents:
         one, (arriving, leaving) = self.touched[step], self.change(step)
         self.peak = max(self.peak, self.live + arriving - leaving * (step in self.in_place))
         self.live += arriving - leaving
-        self.here.update(one.writes, self.reused[step])
+        new = {*one.writes, *self.reused[step]} - self.here
+        self.here |= new
+        self._cheaper.clear()
         for name in self.sizes.keys() & {*one.reads, *one.writes}:
-            for user in self.users[name]:
-                self._changes.pop(user, None)
             self.users[name].remove(step)
+            if name in new or len(self.users[name]) == 1:
+                self._cheaper |= self.users[name]
+        for user in self._cheaper:
+            self._changes.pop(user, None)
+
+    def cheaper(self) -> Collection[int]:
+        """The steps that allocate less, or free more, since the last one ran."""
+        return self._cheaper
 
     def peak_of(self, order: Iterable[int]) -> int:
         """The most at once if the steps run in this ``order``."""
@@ -76,21 +85,23 @@ def lowest(
     before: Mapping[int, Iterable[int]],
     place: Callable[[int], Any],
     models: Sequence[Callable[[], Residents]],
+    gain: int = 1,
 ) -> list[int]:
-    """An order of steps, each after those ``before`` it: that by ``place`` or, if it needs less
-    memory by one of ``models`` and not more by any, one which always runs the ready step that frees
-    most by one of them."""
+    """An order of steps, each after those ``before`` it: that by ``place`` or, if it needs ``gain``
+    bytes less by ``models`` together and not more by any, one which always runs the ready step that
+    frees most by one of them."""
 
     def greedy(residents: Residents) -> Iterator[int]:
         def key(step: int) -> tuple[int, Any]:
             arriving, leaving = residents.change(step)
             return arriving - leaving, place(step)
 
-        for step in in_order(before, key):
+        for step in in_order(before, key, residents.cheaper):
             residents.run(step)
             yield step
 
     orders = [list(in_order(before, place)), *(list(greedy(make())) for make in models)]
     peaks = [[make().peak_of(order) for make in models] for order in orders]
     fine = [n for n, p in enumerate(peaks) if all(map(int.__le__, p, peaks[0]))]
-    return orders[min(fine, key=lambda n: (sum(peaks[n]), n))]
+    best = min(fine, key=lambda n: (sum(peaks[n]), n))
+    return orders[best if sum(peaks[0]) - sum(peaks[best]) >= gain else 0]

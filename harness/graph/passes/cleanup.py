@@ -16,12 +16,24 @@ from harness.graph.views import VIEW_OPS, root_name
 
 RANDOM_NAMES = frozenset(
     (
-        "_fused_dropout alpha_dropout bernoulli cauchy dropout exponential geometric log_normal "
-        "native_dropout normal normal_functional multinomial rand rand_like randint randint_like "
-        "randn randn_like randperm rrelu_with_noise rrelu_with_noise_functional seeds uniform"
+        "_fused_dropout _sample_dirichlet _standard_gamma alpha_dropout bernoulli binomial cauchy "
+        "dropout exponential geometric log_normal multinomial native_dropout normal "
+        "normal_functional poisson rand rand_like randint randint_like randn randn_like randperm "
+        "rrelu_with_noise rrelu_with_noise_functional seeds uniform"
     ).split()
 )
 """Operators (without namespace and overload) that give another result each time."""
+
+_DROPOUT = {
+    "_cudnn_rnn": 11,
+    "_efficient_attention_forward": 8,
+    "_flash_attention_forward": 7,
+    "_scaled_dot_product_cudnn_attention": 5,
+    "_scaled_dot_product_efficient_attention": 5,
+    "_scaled_dot_product_flash_attention": 3,
+    "scaled_dot_product_attention": 4,
+}
+"""Those that do so with dropout, and at which place its probability is given."""
 
 _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
     (
@@ -30,6 +42,14 @@ _SAME_TYPE_MEANS_SAME_VALUE = frozenset(
     ).split()
 )
 """Operators that change nothing if the result has the argument's type and layout."""
+
+
+def draws(node: Node) -> bool:
+    """Whether a call takes numbers from torch's generator."""
+    place = _DROPOUT.get(node.packet)
+    return node.packet in RANDOM_NAMES or bool(
+        place and node.argument(place, "dropout_p", 0.0) != 0
+    )
 
 
 def clean(graph: Graph) -> Graph:
@@ -59,7 +79,7 @@ def remove_dead(graph: Graph) -> Graph:
     live = set(kept_names(graph))
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        drawn = node.packet in RANDOM_NAMES and node.packet != "seeds"
+        drawn = draws(node) and node.packet != "seeds"
         if node.name in live or node.type is None or drawn:
             kept.append(node)
             live.update(node.refs())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from harness.decisions import Decisions
 from harness.dtypes import DType
 from harness.graph.lowering import lower, supports_node
-from harness.graph.model import Graph, HostCall, Node, Partition, Region
+from harness.graph.model import Arg, Graph, HostCall, Node, Partition, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import clean
 from harness.graph.replay import random_inputs, replay
@@ -307,9 +308,9 @@ def calls(cut: Partition) -> list[str]:
     return [step.node.name for step in cut.steps if isinstance(step, HostCall)]
 
 
-def two_products(b: GraphBuilder, user: str = "") -> Graph:
+def two_products(b: GraphBuilder, user: str = "", size: int = 640) -> Graph:
     """Two large products, each of which is read by a small one; ``user`` calls the last one."""
-    x, w, v = b.input("x", (64, 4)), b.input("w", (4, 64)), b.input("v", (2, 64))
+    x, w, v = b.input("x", (size, 4)), b.input("w", (4, size)), b.input("v", (2, size))
     large = [b.call("aten.mm.default", x, w, name=f"large{n}") for n in range(2)]
     small = [b.call("aten.mm.default", v, one, name=f"small{n}") for n, one in enumerate(large)]
     if user:
@@ -320,6 +321,8 @@ def two_products(b: GraphBuilder, user: str = "") -> Graph:
 def test_what_frees_memory_runs_first() -> None:
     cut = check(two_products(GraphBuilder()))
     assert calls(cut) == ["large0", "small0", "large1", "small1"]
+    cut = check(two_products(GraphBuilder(), size=64))
+    assert calls(cut) == ["large0", "large1", "small0", "small1"], "16 KB are not worth it"
 
 
 @torch.library.custom_op("mine_partitioned::twice", mutates_args=())
@@ -338,7 +341,7 @@ def test_calls_of_users_stay_where_they_were_made() -> None:
 def test_the_graph_s_order_stays_where_no_other_needs_less() -> None:
     """Products one by one, whose results all stay."""
     b = GraphBuilder()
-    x, w = b.input("x", (64, 4)), b.input("w", (4, 64))
+    x, w = b.input("x", (640, 4)), b.input("w", (4, 640))
     made = [b.call("aten.mm.default", x, w, name=f"m{n}") for n in range(2)]
     made.append(b.call("aten.mm.default", w, x, name="m2"))
     assert calls(check(b.graph(*made))) == ["m0", "m1", "m2"]
@@ -346,7 +349,7 @@ def test_the_graph_s_order_stays_where_no_other_needs_less() -> None:
 
 def test_an_input_is_read_before_it_is_changed_in_any_order() -> None:
     b = GraphBuilder()
-    x, w, v = b.input("x", (64, 64)), b.input("w", (64, 64)), b.input("v", (2, 64))
+    x, w, v = b.input("x", (640, 640)), b.input("w", (640, 640)), b.input("v", (2, 640))
     large = b.call("aten.mm.default", x, w, name="large")
     other = b.call("aten.mm.default", w, x, name="other")
     less = b.call("aten.mm.default", v, other, name="less")
@@ -354,3 +357,27 @@ def test_an_input_is_read_before_it_is_changed_in_any_order() -> None:
     small = b.call("aten.mm.default", v, large, name="small")
     cut = check(b.graph(less, small, mutations=((w, changed),)))
     assert calls(cut) == ["large", "small", "other", "less"]
+
+
+@pytest.mark.parametrize(
+    ("op", "more", "kept"),
+    [
+        ("aten.poisson.default", (), True),
+        ("aten._standard_gamma.default", (), True),
+        ("aten.scaled_dot_product_attention.default", (None, 0.5), True),
+        ("aten.scaled_dot_product_attention.default", (None, 0.0), False),
+    ],
+)
+def test_draws_are_made_in_the_graph_s_order(op: str, more: tuple[Arg, ...], kept: bool) -> None:
+    """What is drawn first is large, and stays: without it the products need less memory."""
+    b = GraphBuilder()
+    x, w, v = b.input("x", (600, 4)), b.input("w", (4, 640)), b.input("v", (2, 600))
+    sizes = {"first": (1, 1, 640, 640), "second": (1, 1, 2, 2)}
+    given = {name: b.input(f"of_{name}", size) for name, size in sizes.items()}
+    count = 3 if "attention" in op else 1
+    first = b.call(op, *[given["first"]] * count, *more, name="first")
+    large = b.call("aten.mm.default", x, w, name="large")
+    small = b.call("aten.mm.default", v, large, name="small")
+    second = b.call(op, *[given["second"]] * count, *more, name="second")
+    found = calls(partition(b.graph(first, small, second)))
+    assert (found.index("first") < found.index("second")) is kept

@@ -80,3 +80,18 @@ def test_orders_are_valid_and_never_need_more(
         if all(order.index(f) < order.index(n) for n, firsts in before.items() for f in firsts)
     )
     assert make().peak_of(found) >= least
+
+
+def test_work_is_as_much_as_there_are_steps() -> None:
+    """An optimizer's: all are ready at once, and all read one number."""
+    asked: list[int] = []
+    count = 200
+
+    def place(step: int) -> int:
+        asked.append(step)
+        return step
+
+    touched = [Traffic(("x",), (f"v{n}",)) for n in range(count)]
+    sizes = {"x": 5} | {f"v{n}": n % 3 for n in range(count)}
+    lowest({n: [] for n in range(count)}, place, [lambda: Residents(touched, sizes, sizes)])
+    assert len(asked) <= 3 * count

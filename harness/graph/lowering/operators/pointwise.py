@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
 from typing import TypeGuard
 
 import sympy
@@ -125,8 +125,17 @@ def logical(op: Op) -> Rule:
 
 def power(call: Call) -> Lowered:
     """``pow``; small constant exponents become products and roots."""
-    base, exponent = call.operand(0), call.operand(1, "exponent")
-    return call.result(_power(call, base, exponent))
+    return call.result(_power(call, _converted(call, 0, "self"), _converted(call, 1, "exponent")))
+
+
+def _converted(call: Call, position: int, name: str) -> Value:
+    """An operand. One of another type is rounded to the result's, as in eager mode: 0.3 beside
+    bfloat16 is 0.30078125. Whole numbers up to 256 are in every type that has powers."""
+    value = call.operand(position, name)
+    exact = isinstance(value, Constant) and value.number % 1 == 0 and abs(value.number) <= 256
+    if exact or call.tensor(position, name).dtype is call.dtype:
+        return value
+    return call.rounded(value, call.dtype)
 
 
 def _power(call: Call, base: Value, exponent: Value) -> Value:
@@ -138,33 +147,23 @@ def _power(call: Call, base: Value, exponent: Value) -> Value:
             return _repeated(call, base, int(exponent.number))
         raise call.reject("a negative power of integers", "floats, or an exponent from 0 up")
     if isinstance(exponent, Constant):
-        number = exponent.number
-        special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(float(number))
-        if special is not None and base.dtype.is_float:
+        number = float(exponent.number)
+        special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(number)
+        if special is not None:
             return scalar.op(special, base)
-        if math.isfinite(number) and number == int(number) and abs(number) <= 8:
+        if number.is_integer() and abs(number) <= 8:
             product = _repeated(call, base, abs(int(number)))
-            if number >= 0:
-                return product
-            if base.dtype.is_float:
-                return scalar.op(Op.RECIPROCAL, product)
+            return product if number >= 0 else scalar.op(Op.RECIPROCAL, product)
     return scalar.op(Op.POW, base, exponent)
 
 
 def _repeated(call: Call, base: Value, times: int) -> Value:
-    scalar = call.scalar
     if times == 0:
-        return scalar.like(1, base)
-    result: Value | None = None
-    square = base
-    while times:
-        if times & 1:
-            result = square if result is None else scalar.mul(result, square)
-        times >>= 1
-        if times:
-            square = scalar.mul(square, square)
-    assert result is not None
-    return result
+        return call.scalar.like(1, base)
+    powers = [base]
+    while 2 ** len(powers) <= times:
+        powers.append(call.scalar.mul(powers[-1], powers[-1]))
+    return reduce(call.scalar.mul, (p for n, p in enumerate(powers) if times >> n & 1))
 
 
 def where(call: Call) -> Lowered:
