@@ -62,10 +62,9 @@ def judged(
         )
         for name, k, one, two in zip(names, kernels, turns, apart, strict=True)
     )
-    plain = [kernel.times[PLAIN] for kernel in kernels]
     medians = (
-        record.Medians(**name, ms=times.ms, errors=times.errors)
-        for name, times in zip(names, plain, strict=True)
+        record.Medians(**name, **fields(kernel.times[PLAIN], "ms errors"))
+        for name, kernel in zip(names, kernels, strict=True)
     )
     known = fields(noise.prior, _PRIOR) | {"session": noise.session.variance}
     model = record.NoiseModel(**known, absolute=noise.session.absolute)

@@ -66,10 +66,9 @@ def header(
     name: str, device: DeviceFacts, suite: str, commit: str, effort: Effort, rules: Rules
 ) -> Calibration:
     """The calibration called ``name``, as it is known before anything is measured."""
-    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return Calibration(
         id=name,
-        created=now.isoformat(),
+        created=dt.datetime.now(dt.UTC).replace(microsecond=0).isoformat(),
         **fields(device, "machine method"),
         injection=record.CALIBRATION_METHOD,
         suite=suite,

@@ -103,34 +103,25 @@ class Answer:
 
 _Flag = inspect.Parameter.KEYWORD_ONLY
 _ALWAYS: dict[str, Any] = {
-    "debug": Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")],
-    "quiet": Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print only the answer and errors, no progress.")
-    ],
-    "verbose": Annotated[
-        bool, typer.Option("--verbose", "-v", help="A line on standard error for every step.")
-    ],
+    "debug": typer.Option("--debug", help="Show tracebacks of errors."),
+    "quiet": typer.Option("--quiet", "-q", help="Print only the answer and errors, no progress."),
+    "verbose": typer.Option("--verbose", "-v", help="A line on standard error for every step."),
 }
 _FORMS: dict[str, Any] = {
-    "as_json": Annotated[
-        bool, typer.Option("--json", help="Print one JSON document on standard output.")
-    ],
-    "as_csv": Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")],
-    "as_markdown": Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")],
-    "as_junit": Annotated[bool, typer.Option("--junit", help="Print it as JUnit's XML.")],
+    "as_json": typer.Option("--json", help="Print one JSON document on standard output."),
+    "as_csv": typer.Option("--csv", help="Print the table as CSV."),
+    "as_markdown": typer.Option("--markdown", help="Print it as Markdown."),
+    "as_junit": typer.Option("--junit", help="Print it as JUnit's XML."),
 }
-_WHOLE = Annotated[bool, typer.Option("--wide", help="Never shorten names to fit the terminal.")]
-_ONLY = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-k",
-        "--kernel",
-        "--kernels",
-        metavar="PATTERN",
-        help="Only graphs or kernels like this: a part of the name, or a pattern with * and ?; "
-        "may be repeated.",
-    ),
-]
+_WHOLE = typer.Option("--wide", help="Never shorten names to fit the terminal.")
+_ONLY = typer.Option(
+    "-k",
+    "--kernel",
+    "--kernels",
+    metavar="PATTERN",
+    help="Only graphs or kernels like this: a part of the name, or a pattern with * and ?; "
+    "may be repeated.",
+)
 
 
 def command(
@@ -188,11 +179,11 @@ def _declare(run: Any, wanted: Callable[..., Any], added: dict[str, Any]) -> Non
     hints = typing.get_type_hints(wanted, include_extras=True)
     _, *own = inspect.signature(wanted).parameters.values()
     kept = [p.replace(annotation=_option(p, hints[p.name]), kind=_Flag) for p in own]
-    empty = {"only": None}
-    shared = [
-        inspect.Parameter(name, _Flag, default=empty.get(name, False), annotation=kind)
-        for name, kind in added.items()
-    ]
+    shared = []
+    for name, option in added.items():
+        kind, empty = (list[str] | None, None) if option is _ONLY else (bool, False)
+        made = inspect.Parameter(name, _Flag, default=empty)
+        shared.append(made.replace(annotation=Annotated[kind, option]))
     run.__signature__ = inspect.Signature([*kept, *shared])
     run.__annotations__ = {p.name: p.annotation for p in (*kept, *shared)}
 
@@ -256,9 +247,8 @@ def describe(error: HarnessError) -> dict[str, Any]:
 
 def _is_for_typer(error: BaseException) -> bool:
     """Whether the command-line library raised ``error`` and knows what to do with it."""
-    if isinstance(error, typer.Exit | typer.Abort | SystemExit):
-        return True
-    return hasattr(error, "exit_code") and hasattr(error, "show")
+    own = isinstance(error, typer.Exit | typer.Abort | SystemExit)
+    return own or (hasattr(error, "exit_code") and hasattr(error, "show"))
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

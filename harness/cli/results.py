@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -52,10 +51,6 @@ def gc(
             for f in found
         ],
     }
-    answer.tell(Report(lambda: _survey(found, yes), lambda: document))
-
-
-def _survey(found: Sequence[prune.Finding], yes: bool) -> list[Text]:
     lines = []
     for each in found:
         what = each.keep and f"kept, {each.keep}"
@@ -66,7 +61,7 @@ def _survey(found: Sequence[prune.Finding], yes: bool) -> list[Text]:
     lines.append(f"{plural(len(going), 'file')} ({size} bytes) {'removed' if yes else 'can go'}")
     if going and not yes:
         lines.append("nothing was removed: harness gc --yes removes it")
-    return [Text(line) for line in lines]
+    answer.tell(Report(lambda: [Text(line) for line in lines], lambda: document))
 
 
 @command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from harness.records.run import Run, fields
 from harness.report import output
 from harness.report.kernels import run_report
 from harness.report.output import Report
-from harness.table import Column, Fit, Row, Table, Text, columns, plural, shorten
+from harness.table import Column, Fit, Row, Table, Text, clean, columns, plural, shorten
 from harness.target import TARGETS
 
 
@@ -54,7 +55,8 @@ def show(
     found = chosen(store.load(path), answer.only)
     answer.note_nothing_like(found.graphs, "graph or kernel of the run")
     if kernel is not None:
-        output.emit_file(_module(found, kernel))
+        text = _module(found, kernel)  # as it is for a file or a program, cleaned for a terminal
+        output.emit(clean(text) if sys.stdout.isatty() else text)
         return FINE
     if by is not None:
         answer.tell(_summed_up(answer, found, by, baseline))

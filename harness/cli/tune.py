@@ -163,8 +163,7 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
         return {graph}
     from harness.session.entries import find_graphs
 
-    named = {file.name for file in find_graphs(options, suite, [graph])} & set(recorded)
-    if named:
+    if named := {file.name for file in find_graphs(options, suite, [graph])} & set(recorded):
         return named
     remedy = "see its graphs: harness show RUN"
     raise unknown("the run has no such graph", graph, recorded, run.id, remedy)

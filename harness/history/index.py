@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,15 +132,6 @@ def refresh(results: Path) -> Index:
     return Index(tuple(known), rows.filter(ours), rows.filter(pc.invert(ours)), notes)
 
 
-def machine_folders(results: Path) -> list[Path]:
-    """The folders below ``results`` that hold runs of a machine each."""
-    try:
-        entries = sorted(results.iterdir())
-    except OSError:
-        return []
-    return [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
-
-
 def _placed(rows: pa.Table, places: Any) -> pa.Table:
     import pyarrow as pa
 
@@ -151,13 +141,10 @@ def _placed(rows: pa.Table, places: Any) -> pa.Table:
 def _present(results: Path) -> dict[str, tuple[int, int]]:
     """The run files with size and time; one that vanishes meanwhile is none."""
     found = {}
-    for folder in machine_folders(results):
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(store.SUFFIX) and not entry.name.startswith("."):
-                    with contextlib.suppress(OSError):
-                        status = entry.stat()
-                        found[f"{folder.name}/{entry.name}"] = (status.st_size, status.st_mtime_ns)
+    for path in results.glob(f"[!.]*/[!.]*{store.SUFFIX}"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found[f"{path.parent.name}/{path.name}"] = (status.st_size, status.st_mtime_ns)
     return found
 
 

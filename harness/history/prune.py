@@ -19,7 +19,7 @@ from harness.files import readable
 from harness.history import index, journal
 from harness.history.changes.waivers import Waiver
 from harness.history.index import IndexedRun
-from harness.history.nights import read_baseline
+from harness.history.nights import BASELINE, read_baseline
 from harness.records import git
 from harness.records.lines import locked
 
@@ -61,7 +61,7 @@ def survey(
         return found
     held = _in_version_control(results, [run for run, _ in candidates])
     # An unreadable file accepts nothing.
-    baselines = readable(read_baseline, index.machine_folders(results))
+    baselines = readable(read_baseline, (at.parent for at in results.glob(f"*/{BASELINE}")))
     accepted = {one.run for one in baselines if one is not None}
     for run, reason in candidates:
         keep = _why_kept(run, held, waived)

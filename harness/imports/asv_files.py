@@ -49,14 +49,15 @@ def run_of(path: Path, document: dict[str, Any], left_out: Counter[str]) -> Run:
         if not isinstance(row, list):
             raise RecordError("a result of asv's is no list", where, got=repr(row)[:80])
         fields = dict(zip(columns, row, strict=False))
-        unit = _unit(name, mapping(listed.get(name)))
-        if unit is None or quantity(1.0, unit) is None:
+        # The unit that asv recorded, else what the function's name says: ``time_`` is seconds.
+        timed = name.rpartition(".")[2].lower().startswith("time")
+        unit = str(mapping(listed.get(name)).get("unit") or "") or "seconds" * timed
+        if quantity(1.0, unit) is None:
             left_out[f"asv benchmarks in {plain(unit or 'an unknown unit')}"] += 1
         elif made := _kernels(fields, unit, where):
             kernels[plain(name)] = made
             started.append(fields.get("started_at"))
-    times = (s for s in started if isinstance(s, int | float))
-    when = min(times, default=document.get("date"))
+    when = min((s for s in started if isinstance(s, int | float)), default=document.get("date"))
     try:
         moment = datetime.fromtimestamp(when / 1e3 if isinstance(when, int | float) else 0, UTC)
     except (ValueError, OverflowError, OSError) as error:
@@ -91,13 +92,6 @@ def _beside(path: Path, name: str, what: str, levels: int) -> dict[str, Any]:
     """The document called ``name`` in the folder of ``path`` or above it; empty without one."""
     files = (folder / name for folder in path.parents[:levels])
     return next((values.read_json(file, what) for file in files if file.is_file()), {})
-
-
-def _unit(name: str, entry: dict[str, Any]) -> str | None:
-    """The unit that asv recorded, else what the function's name says: ``time_`` is seconds."""
-    if unit := str(entry.get("unit") or ""):
-        return unit
-    return "seconds" if name.rpartition(".")[2].lower().startswith("time") else None
 
 
 def _kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, KernelRecord]:

@@ -137,8 +137,11 @@ def time_pairs(
     with Pool(devices, effort.job_seconds, cache, handlers) as pool:
         pool.spare(device_jobs.ahead(effort.processes - 1))
         opened: list[DeviceFacts] = pool.open()
+        every = (k for pair in pairs for k in (*pair.a, *pair.b) if not k.triton)
+        texts = ((k.module_text, k.config and config_from_dict(k.config)) for k in every)
+        wanted = dict.fromkeys(CompileJob(text, opened[0].target, c or None) for text, c in texts)
         for host in dict.fromkeys(device.host for device in devices):
-            compile_ahead(_compile_jobs(pairs, opened[0]), jobs, cache, host)
+            compile_ahead(list(wanted), jobs, cache, host)
         try:
             found.until += time.monotonic()
             while left and len(found.lost) < len(boards) and time.monotonic() < found.until:
@@ -160,10 +163,3 @@ def time_pairs(
         gone[-1] if len(gone) == len(boards) else "",
         tuple(f"{board} {MOVED}: {one_line(e)}" for board, e in found.lost.items() if board),
     )
-
-
-def _compile_jobs(pairs: Sequence[KernelPair], device: DeviceFacts) -> list[CompileJob]:
-    """Every kernel once."""
-    every = (k for pair in pairs for k in (*pair.a, *pair.b) if not k.triton)
-    texts = ((k.module_text, config_from_dict(k.config) if k.config else None) for k in every)
-    return list(dict.fromkeys(CompileJob(text, device.target, config) for text, config in texts))

@@ -89,8 +89,7 @@ def _mode(mode: Mode) -> Iterator[Block]:
     yield from (Text(f"  {name}") for name in mode.alarmed)
     rows: list[Row] = []
     for size, title in TITLES.items():
-        mine = {p.level: p for p in mode.power if p.size == size}
-        if mine:
+        if mine := {p.level: p for p in mode.power if p.size == size}:
             found = {level: to_json(p) | {"value": p.share.value} for level, p in mine.items()}
             rows.append({"title": title, "found": found})
     if rows:
@@ -139,14 +138,12 @@ def _truths(modes: Sequence[Mode]) -> list[str]:
 def _detectable(kernels: Sequence[Detectable], margin: float) -> list[str]:
     lines = ["", "minimum detectable effect, with 95 % probability (median by size; range)"]
     for size, title in TITLES.items():
-        mine = [k for k in kernels if size_class(k.ms) == size]
-        if mine:
+        if mine := [k for k in kernels if size_class(k.ms) == size]:
             lines.append(
                 f"  {title:12} two runs {_range([k.two_runs for k in mine])}, "
                 f"interleaved {_range([k.in_turns for k in mine])}"
             )
-    bands = [k.blind for k in kernels if k.blind is not None and k.blind[1] > margin]
-    if bands:
+    if bands := [k.blind for k in kernels if k.blind is not None and k.blind[1] > margin]:
         lines.append(
             f"in {len(bands)} kernels two runs have an undetectable band, of a median "
             f"{statistics.median(low for low, _ in bands):.1%} to "

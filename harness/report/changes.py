@@ -218,7 +218,7 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
     return {
         "regressions": len(report.regressions),
         "suspected": len(report.suspected),
-        **fields(report, "judged short points"),
+        **fields(report, "judged short points broken problems notes"),
         "order": "history" if known.by_history else "time",
         "changes": [_change_document(change) for change in report.changes],
         "breaks": [
@@ -228,14 +228,12 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
         ],
         "stale": [asdict(each) for each in report.stale],
         "left_out": dict(sorted(report.left_out.items())),
-        "broken": list(report.broken),
-        "problems": list(report.problems),
-        "notes": list(report.notes),
     }
 
 
 _OF_CHANGE = (
-    "worse size low high old new p together before commit lowest highest points_before points_after"
+    "worse size low high old new p together before commit lowest highest points_before "
+    "points_after causes"
 )
 
 
@@ -248,7 +246,6 @@ def _change_document(change: Change) -> dict[str, Any]:
         "name": change.name,
         "machine": series.environment.machine,
         **fields(change, _OF_CHANGE),
-        "causes": list(change.causes),
         "undone": change.recovered,
         "acknowledged": None if waived is None else asdict(waived),
     }

@@ -372,10 +372,7 @@ def _document(found: Comparison, rows: Sequence[Row]) -> dict[str, Any]:
         "a": documents.side_document(found.a),
         "b": documents.side_document(found.b),
         "rules": fields(found.rules, "alpha margin same_alpha level"),
-        **fields(found, "paired slower"),
-        "notes": list(found.notes),
-        "problems": list(found.problems),
-        "broken": list(found.broken),
+        **fields(found, "paired slower notes problems broken"),
         "noise": None if found.noise is None else documents.noise_document(found.noise),
         "kernels": list(rows),
         "rollups": [documents.rollup_document(rollup) for rollup in found.rollups],
@@ -399,8 +396,7 @@ def _cases(found: Comparison, rows: Sequence[Row]) -> Iterator[Case]:
             "; ".join(row["causes"]),
             None if ms is None else ms / 1000,
         )
-    sums = [rollup for rollup in found.rollups if rollup.verdict is Verdict.SLOWER]
     if found.regressed and all(row["verdict"] != "SLOWER" for row in rows):
-        for one in sums:
+        for one in (rollup for rollup in found.rollups if rollup.verdict is Verdict.SLOWER):
             yield Case("sums", f"{one.level} {one.name}", f"SLOWER: B÷A {ratio(one.effect.ratio)}")
     yield from (Case("broken", sentence, sentence) for sentence in found.broken)

@@ -67,9 +67,8 @@ def row_document(row: comparing.Row) -> dict[str, Any]:
     return {
         "graph": row.match.graph,
         "verdict": row.verdict.value,
-        "reason": row.reason,
         "causes": list(row.causes),
-        **fields(row, "identical retuned"),
+        **fields(row, "reason identical retuned"),
         "machine": row.identical and row.moved,
         **match,
         **_effect_document(row.effect),
@@ -90,12 +89,8 @@ def _effect_document(effect: Effect | None) -> dict[str, Any]:
 def rollup_document(rollup: Rollup) -> dict[str, Any]:
     """The JSON of a sum."""
     return {
-        **fields(rollup, "level name kernels a_ms b_ms"),
-        "covered": list(rollup.covered),
+        **fields(rollup, "level name kernels a_ms b_ms covered lone work reason"),
         "verdict": rollup.verdict.value,
-        "lone": rollup.lone,
-        "work": list(rollup.work),
-        "reason": rollup.reason,
         **_effect_document(rollup.effect),
     }
 

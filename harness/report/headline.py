@@ -24,8 +24,7 @@ def headline(found: Comparison) -> str:
     if sums and not count[Verdict.SLOWER]:
         parts.insert(1, f"{plural(sums, 'sum')} slower")
     rest = ""
-    seems = [row for row in found.rows if row.verdict is Verdict.UNSURE and looks(row) > 0]
-    if seems:
+    if seems := [row for row in found.rows if row.verdict is Verdict.UNSURE and looks(row) > 0]:
         cost = microseconds(sum(row.change_us or 0.0 for row in seems) / 1000)
         look = "looks" if len(seems) == 1 else "look"
         rest = f"; {len(seems)} of the unresolved {look} slower, by {cost} µs together"

@@ -228,8 +228,7 @@ def _regions(graph: GraphRecord) -> list[Block]:
         rows.append({**to_json(one), **made, "why": f"{one.compiler}: {one.reason[:_REASON]}"})
     title = f"{graph.name}: other compilers"
     table = Table(_REGIONS, rows, title, lambda row: [row["why"]] if row["reason"] else [])
-    means = [Text(_mean(found)) for found in roll_up([graph], known)]
-    return [Text(), table, *means]
+    return [Text(), table, *(Text(_mean(found)) for found in roll_up([graph], known))]
 
 
 def _interval(found: Ratio) -> str:
@@ -301,18 +300,14 @@ def _precision(run: Run) -> str:
     from harness.measure.noise.processes import pooled
 
     sets = [s for kernel in run.kernels for s in kernel.sets]
-    ends = Counter(s.stopped for s in sets if s.stopped)
     parts = [f"timed in {plural(run.processes, 'process', 'processes')}"]
-    if ends:
+    if ends := Counter(s.stopped for s in sets if s.stopped):
         parts.append(f"sampling ended: {', '.join(f'{n} by {why}' for why, n in ends.items())}")
-    drifting = sum(bool(s.drift) for s in sets)
-    excluded = sum(s.excluded for s in sets)
-    if drifting:
+    if drifting := sum(bool(s.drift) for s in sets):
         parts.append(f"{drifting} drifted")
-    if excluded:
+    if excluded := sum(s.excluded for s in sets):
         parts.append(f"{excluded} samples left out (throttled, or at another launch interval)")
-    found = pooled([kernel.sets for kernel in run.kernels])
-    if found is not None:
+    if found := pooled([kernel.sets for kernel in run.kernels]):
         parts.append(
             f"a process's median varies by {100 * found.between:.2f} % between processes, "
             f"{100 * found.within:.2f} % within"

@@ -110,8 +110,7 @@ def _blocks(night: Night) -> Iterator[Block]:
 def _lines(night: Night) -> Iterator[str]:
     counted = ", ".join(f"{number} {name}" for name, number in night.counts.items())
     yield f"{night.machine}: {counted or 'no kernels'}"
-    differs = night.baseline_toolchain.differences(night.toolchain)
-    if differs:
+    if differs := night.baseline_toolchain.differences(night.toolchain):
         counts = "only texts are compared" if night.static else "everything counts as changed"
         yield f"the toolchain changed, so {counts}: {', '.join(differs)}"
     yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in night.seconds.items())

@@ -64,11 +64,6 @@ def emit(line: str = "") -> None:
     print(line)  # noqa: T201
 
 
-def emit_file(text: str) -> None:
-    """Print the text of a file: as it is for a file or a program, cleaned for a terminal."""
-    emit(clean(text) if sys.stdout.isatty() else text)
-
-
 def note(line: str) -> None:
     """Say something beside the answer."""
     print(clean(line), file=sys.stderr)  # noqa: T201

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.records.names import is_chosen, short
-from harness.records.run import to_json
+from harness.records.run import fields, to_json
 from harness.report.comparison import by_graph, chosen_kernels, kernels_name, sides, verdict_column
 from harness.report.documents import lone_document, match_document, side_document
 from harness.report.output import Report
@@ -97,8 +97,7 @@ def document(found: StaticComparison) -> dict[str, Any]:
         "a": side_document(found.a),
         "b": side_document(found.b),
         "target": found.target.name,
-        "worse": found.worse,
-        "notes": list(found.notes),
+        **fields(found, "worse notes"),
         "kernels": [_row_document(row) for row in found.rows],
         "graphs": to_json(found.graphs),
         "vanished": [lone_document(*item) for item in found.vanished],
@@ -110,8 +109,6 @@ def _row_document(row: StaticRow) -> dict[str, Any]:
     return {
         **match_document(row.match),
         "change": row.change.value,
-        "decided": row.decided,
-        "differences": list(row.differences),
-        "diff": row.diff,
-        "default_configuration": list(row.defaults),
+        **fields(row, "decided differences diff"),
+        "default_configuration": row.defaults,
     }

@@ -72,10 +72,6 @@ class CudaDevice(Closing):
         self.worker.close()
         self._pool.close()
 
-    def interrupt(self) -> None:
-        """From another thread: what is being measured is lost, and whoever waits for it goes on."""
-        self.worker.interrupt()
-
     @property
     def facts(self) -> DeviceFacts:
         """The device as the first process found it, or as it was ``seen`` before there is one."""

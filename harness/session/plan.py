@@ -267,8 +267,7 @@ def _require_alone(request: Request) -> None:
         "--decide": request.decide,
         "--devices with --workers": bool(request.devices and request.workers),
     }
-    wrong = [name for name, given in others.items() if given]
-    if wrong:
+    if wrong := [name for name, given in others.items() if given]:
         raise UsageError(
             "this does not go with several GPUs",
             where="--workers" if request.workers else "--devices",

@@ -166,7 +166,8 @@ class Session:
             missing = f"at small sizes: {one_line(small)}"
         elif small is not None:
             missing = "no kernel at small sizes does the same work"
-            stand_ins = match_small(_origins(compiled), _origins(small), compiled.nodes)
+            full, part = ([k.launches for k in one.kernels] for one in (compiled, small))
+            stand_ins = match_small(full, part, compiled.nodes)
         for number, (kernel, positions) in enumerate(zip(compiled.kernels, stand_ins, strict=True)):
             note = INTERPRETED if positions else missing
             if "inline_asm_elementwise" in kernel.module.text and kernel.module.category != "for":
@@ -250,10 +251,6 @@ class Session:
             del self._flight[name]
             kernels = (*progress.kernels, *progress.record.kernels)
             yield GraphDone(replace(progress.record, kernels=kernels))
-
-
-def _origins(compiled: Compiled) -> list[tuple[tuple[str, ...], ...]]:
-    return [kernel.launches for kernel in compiled.kernels]
 
 
 def blank(kernel: CompiledKernel) -> KernelRecord:

@@ -159,7 +159,7 @@ class Fleet:
         finally:
             stop.set()
             for number in work:
-                self.boards[number].interrupt()
+                self.boards[number].worker.interrupt()
 
     def _examine(
         self, number: int, work: Sequence[Entry], heard: _Heard, stop: threading.Event

@@ -195,8 +195,7 @@ def _recorded(
     match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
 ) -> Measured:
     for name, kernels in zip("AB", match.sides, strict=True):
-        why = next(filter(None, map(problems.untimed, kernels)), "")
-        if why:
+        if why := next(filter(None, map(problems.untimed, kernels)), ""):
             return f"{why} in {name}"
     change = _clock_change(match)
     if isinstance(change, str):
@@ -257,9 +256,11 @@ def assemble(
 ) -> Comparison:
     """Judge the times of ``pairing``'s matches. The kernels that may have changed and the sums are
     one family; those that are identical on both sides are another, which is about the machine."""
-    relation = [_relation(match, a.run, b.run) for match in pairing.matches]
+    matches = pairing.matches
+    identical = [is_identical(match, a.run, b.run) for match in matches]
+    tuned = [not identical[n] and is_retuned(m, a.run, b.run) for n, m in enumerate(matches)]
     pairs = {
-        n: replace(found, identical=relation[n].identical, alike=relation[n].alike)
+        n: replace(found, identical=identical[n], alike=identical[n] or is_alike(matches[n]))
         for n, found in enumerate(measured)
         if isinstance(found, Pair)
     }
@@ -267,12 +268,10 @@ def assemble(
         list(pairs.values()), paired=paired, method=a.run.method, between=between
     )
     found = dict(zip(pairs, estimates, strict=True))
-    retuned = [n for n in found if relation[n].retuned and not paired]
+    retuned = [n for n in found if tuned[n] and not paired]
     found |= {n: replace(found[n], slack=math.log1p(rules.tuning)) for n in retuned}
-    same = {n: UNCHANGED for n in found if relation[n].identical}
-    timed = {
-        n: Timed(pairing.matches[n], pairs[n].means, same.get(n, one)) for n, one in found.items()
-    }
+    same = {n: UNCHANGED for n in found if identical[n]}
+    timed = {n: Timed(matches[n], pairs[n].means, same.get(n, one)) for n, one in found.items()}
     held = totals.totals(a.run, b.run, pairing, timed)
     sums = totals.estimates(held, pairing, timed, noise)
     if together := totals.tuning([timed[n] for n in retuned], noise):
@@ -284,10 +283,11 @@ def assemble(
     for keys in (known.keys() - same.keys() - set(certain), certain, same):
         family = [key for key in known if key in keys]
         effects.update(zip(family, judge([known[key] for key in family], rules), strict=True))
-    rows = tuple(
-        _row(match, measured[n], relation[n], effects.get(n), a.run, b.run)
-        for n, match in enumerate(pairing.matches)
+    bare = (
+        Row(m, Verdict.INCOMPARABLE, tuple(causes(m, a.run, b.run)), identical[n], retuned=tuned[n])
+        for n, m in enumerate(matches)
     )
+    rows = tuple(_row(row, measured[n], effects.get(n)) for n, row in enumerate(bare))
     of_rows = [effects[n] for n in sorted(found, key=same.__contains__)]
     learnt = noise if pairs else None
     clocks = () if paired else _clocks(pairing)
@@ -301,30 +301,15 @@ def assemble(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Relation:
-    """How alike the kernels of a match are."""
-
-    identical: bool
-    alike: bool
-    retuned: bool
-
-
-def _relation(match: Match, a: Run, b: Run) -> _Relation:
-    same = is_identical(match, a, b)
-    return _Relation(same, same or is_alike(match), not same and is_retuned(match, a, b))
-
-
-def _row(
-    match: Match, found: Measured, relation: _Relation, effect: Effect | None, a: Run, b: Run
-) -> Row:
-    why = tuple(causes(match, a, b))
-    same = relation.identical
+def _row(bare: Row, found: Measured, effect: Effect | None) -> Row:
+    """``bare`` with what was measured of it, or why nothing was."""
     if effect is None or isinstance(found, str):
-        return Row(match, Verdict.INCOMPARABLE, why, same, str(found), retuned=relation.retuned)
+        return replace(bare, reason=str(found))
+    same, (a_ms, b_ms) = bare.identical, found.means
     verdict, unknown = (Verdict.SAME, "") if same else (effect.verdict, effect.unknown)
     counts = (len(found.a.ms), len(found.b.ms))
-    return Row(match, verdict, why, same, unknown, *found.means, counts, effect, relation.retuned)
+    timed = replace(bare, a_ms=a_ms, b_ms=b_ms, processes=counts, effect=effect)
+    return replace(timed, verdict=verdict, reason=unknown)
 
 
 def _pooled(a: Side, b: Side) -> list[str]:
@@ -377,8 +362,7 @@ _REMEDIES = {
 
 
 def _clocks(pairing: Pairing) -> Iterator[str]:
-    changed = [m for m in pairing.matches if _clock_change(m) != 1.0]
-    if changed:
+    if changed := [m for m in pairing.matches if _clock_change(m) != 1.0]:
         before, after = clock(changed[0].a), clock(changed[0].b)
         yield (
             f"the SM clock of {len(changed)} kernels differs ({before:.0f} → {after:.0f} MHz): "

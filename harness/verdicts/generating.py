@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import json
 import sys
 import tempfile
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import CommitUnusable, RecordError, UsageError, unknown
-from harness.files import write_atomically
+from harness.errors import CommitUnusable, UsageError, unknown
 from harness.records import git, modules, names
-from harness.records.run import GraphRecord, KernelRecord, from_json, to_json
+from harness.records.lines import Kept
+from harness.records.run import GraphRecord, KernelRecord
 from harness.session.entries import GraphFile
 from harness.verdicts.pairing import all_nodes, nodes_of
 from harness.verdicts.sides import PACKAGE, commit_side, where_commits_are
 
 Follow = Callable[[str, int, int], None]
 """Hears what is being done, how far it is and of how much at most."""
-_FORMAT = "1"
-"""Raise when the kept form of a generated graph changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +101,10 @@ class Generator:
 
     def at(self, subject: Subject) -> GraphRecord:
         """The graph's kernels. Raises ``CommitUnusable``."""
-        path = self._place(subject)
-        found = _read(path)
-        if found is None:
-            found = self._made(subject)
-            if path is not None:
-                write_atomically(path, json.dumps(to_json(found)).encode())
+        with self._known(subject) as known:
+            if subject.tree not in known:
+                known[subject.tree] = self._made(subject)
+            found = known[subject.tree]
         if not found.kernels:
             raise CommitUnusable(
                 "a commit does not compile the graph",
@@ -124,15 +120,15 @@ class Generator:
         where = (self.repository, commit, subject.name, graphs, self.target, subject.python)
         return commit_side(*where, stages).run.graphs[0]
 
-    def _place(self, subject: Subject) -> Path | None:
-        """Where what a commit makes is kept; None for a package that may change."""
+    def _known(self, subject: Subject) -> AbstractContextManager[MutableMapping[str, GraphRecord]]:
+        """What packages made of the graph, by their trees; nothing for one that may change."""
         if self.cache is None or not subject.tree or " " in subject.tree:
-            return None
+            return nullcontext({})
         versions = [importlib.metadata.version(name) for name in ("torch", "triton")]
         text = self.graph.path.read_text(encoding="utf-8")
-        said = [_FORMAT, subject.tree, text, self.target, subject.python, *versions]
-        named = hashlib.sha256("\0".join(said).encode()).hexdigest()[:32]
-        return self.cache / "generated" / f"{named}.json"
+        said = "\0".join([text, self.target, subject.python, *versions])
+        named = hashlib.sha256(said.encode()).hexdigest()[:32]
+        return Kept(self.cache / "generated" / f"{named}.jsonl", GraphRecord)
 
     def first_stage(self, before: Subject, after: Subject, nodes: frozenset[str]) -> str:
         """The first stage of the compiler whose text differs between two commits, as far as it is
@@ -162,16 +158,6 @@ def _texts(folder: Path, regions: set[str]) -> dict[tuple[int, str], list[str]]:
         if number.isdecimal() and (not above or above[0] in regions):
             found.setdefault((int(number), stage), []).append(path.read_text(encoding="utf-8"))
     return found
-
-
-def _read(path: Path | None) -> GraphRecord | None:
-    """What was kept; None where there is nothing, or nothing whole."""
-    if path is None:
-        return None
-    try:
-        return from_json(GraphRecord, json.loads(path.read_bytes()), str(path))
-    except (OSError, ValueError, RecordError):
-        return None
 
 
 def of_nodes(record: GraphRecord, nodes: frozenset[str]) -> tuple[KernelRecord, ...]:

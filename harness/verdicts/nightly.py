@@ -29,9 +29,8 @@ from harness.records.names import short
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.compile.cache import usable
-from harness.session.ahead import all_generated
+from harness.session.ahead import all_generated, kept_graphs, key
 from harness.session.entries import MadeEntry, PartEntry
-from harness.session.kept import kept_graphs, key
 from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank

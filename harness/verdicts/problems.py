@@ -66,11 +66,8 @@ def _name(side: Side) -> str:
 
 def without_duplicates(graphs: Sequence[GraphRecord]) -> list[GraphRecord]:
     """``graphs`` with each kernel once."""
-    found = []
-    for graph in graphs:
-        each = zip(graph.kernels, graph.problems, strict=True)
-        found.append(replace(graph, kernels=tuple(one for one, why in each if why != TWICE)))
-    return found
+    each = ((graph, zip(graph.kernels, graph.problems, strict=True)) for graph in graphs)
+    return [replace(g, kernels=tuple(k for k, why in known if why != TWICE)) for g, known in each]
 
 
 def broken_in(a: Side, b: Side, matches: Sequence[Match]) -> tuple[str, ...]:

@@ -49,7 +49,9 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
     """The sides called ``names``. Two compilers are taken from ``run``. Raises ``UnknownName`` for
     a name that is nothing of what a side can be, and for a compiler that the run has no regions of.
     """
-    maybe = all(may_be_compiler(results, name) for name in names)
+    # Plain words that name no run; a folder of that name is not asked.
+    plain = all(n.replace("-", "_").isidentifier() and n != lookup.LATEST for n in names)
+    maybe = plain and not any(p.stem.startswith(tuple(names)) for p in lookup.runs(results))
     sure = maybe and _are_compilers(names)  # a checkout has a folder called harness, too
     if maybe and (sure or run != lookup.LATEST or lookup.runs(results)):
         path = lookup.find(results, run)
@@ -66,8 +68,7 @@ def find_side(results: Path, name: str) -> Side:
     path = Path(name)
     if path.suffix == ".py" or path.is_dir():
         return modules_side(path)
-    of_commit = lookup.of_commit(results, name)
-    if of_commit:
+    if of_commit := lookup.of_commit(results, name):
         return _pooled(name, of_commit)
     try:
         found = lookup.find(results, name)
@@ -98,13 +99,6 @@ def _are_compilers(names: Sequence[str]) -> bool:
         return not others or bool(parse(",".join(others)))
     except UnknownName:
         return False
-
-
-def may_be_compiler(results: Path, name: str) -> bool:
-    """Whether ``name`` is a plain word that names no run. A folder of that name is not asked: a
-    checkout has one called ``harness``."""
-    plain = name.replace("-", "_").isidentifier() and name != lookup.LATEST
-    return plain and not any(p.stem.startswith(name) for p in lookup.runs(results))
 
 
 def _of_commit(results: Path, name: str, unclear: UsageError) -> Side:
@@ -230,8 +224,7 @@ def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
     """A run's regions as one compiler made them, each in a kernel's place."""
     graphs = []
     for graph in run.graphs:
-        regions = [_region(found) for found in graph.regions if found.compiler == compiler]
-        if regions:
+        if regions := [_region(found) for found in graph.regions if found.compiler == compiler]:
             graphs.append(GraphRecord(graph.name, kernels=tuple(regions)))
     if not graphs:
         known = compilers(run) or ["a run made with --against"]
@@ -254,8 +247,7 @@ def pool(newest: Run, older: Sequence[Run]) -> tuple[Run, Pool]:
     same. Processes are numbered on. Nothing else of the older runs is used."""
     merged, runs, starts, left_out = newest, [newest.id], [0], []
     for run in older:
-        why = _unlike(newest, run)
-        if why:
+        if why := _unlike(newest, run):
             left_out.append(f"{run.id} ({why})")
             continue
         start = 1 + max((s.process for k in merged.kernels for s in k.sets), default=-1)

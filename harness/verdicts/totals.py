@@ -121,7 +121,9 @@ def estimates(
     """The effect on each distinct sum that is more than one matched kernel launched as before."""
     sums: dict[Key, Estimate] = {}
     for total in found.values():
-        if total.key in sums or not _is_sum(total, timed):
+        several = len(total.timed) > 1 or any(total.lone)
+        several = several or len(set(timed[total.timed[0]].match.launches)) > 1
+        if total.key in sums or not several:
             continue
         parts = [_part(timed[n]) for n in total.timed]
         gone, new = total.alone(pairing)
@@ -160,11 +162,6 @@ def tuning_rollup(retuned: Sequence[Timed], effect: Effect) -> Rollup:
 def _all_launches(several: Sequence[Timed]) -> list[float]:
     """The milliseconds of all launches of A, and of B."""
     return [sum(one.match.launches[n] * one.ms[n] for one in several) for n in (0, 1)]
-
-
-def _is_sum(total: Total, timed: Mapping[int, Timed]) -> bool:
-    several = len(total.timed) > 1 or any(total.lone)
-    return several or len(set(timed[total.timed[0]].match.launches)) > 1
 
 
 def _part(one: Timed) -> Part:
@@ -252,8 +249,7 @@ def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, b
 def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewer: bool) -> str:
     """Why the sum of the kernels does not say it: work that nobody timed can only add to the side
     that has it."""
-    untimed = [short(kernel.name) for kernel in lone if not kernel.ms]
-    if untimed:
+    if untimed := [short(kernel.name) for kernel in lone if not kernel.ms]:
         return f"not timed: {', '.join(untimed[:_MOST_NAMED])}"
     if (more and verdict is not Verdict.SLOWER) or (fewer and verdict is not Verdict.FASTER):
         return "work went to or came from library calls, which are not timed"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,10 +18,15 @@ from harness.errors import CompileFailed, WorkerDied
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.peers.jobs import Comparable
+from harness.records.run import GraphRecord, KernelRecord
 from harness.session import ahead
+from harness.session.entries import FileEntry, GraphFile, UserEntry
 from harness.session.model import Compiled
+from harness.target import H100, H200
 from tests.measure.fakes import FakeDevice, FakeEntry, FakePeers, compiled, module, session
 from tests.session.test_session import SMALL_A, A, B, finished
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_next_graphs_are_compiled_while_one_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,3 +258,62 @@ def test_a_compiler_that_cannot_start_ends_the_session() -> None:
 
     with pytest.raises(WorkerDied):
         finished(session(FakeEntry("x", compiled(A)), device=Device()))
+
+
+def test_what_is_above_code_generation_is_above_this_layer() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = [
+        one.strip("()").removeprefix("harness.") for one in contracts["contracts"][0]["layers"]
+    ]
+    above = layers[: layers.index("session")]
+    assert sorted(name.removesuffix(".py") for name in ahead.ABOVE) == sorted(above)
+
+
+def test_a_graph_is_known_by_its_text_and_by_what_is_asked_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "g.py"
+    path.write_text("x\n")
+    entry = FileEntry(GraphFile("g", path, None), H100)
+    known = ahead.key(entry)
+    assert known == ahead.key(FileEntry(GraphFile("g", path, None), H100))
+    assert known != ahead.key(replace(entry, target=H200)) != ahead.key(replace(entry, only=("k",)))
+    path.write_text("y\n")
+    assert known != ahead.key(entry)
+    assert not ahead.key(replace(entry, decides=True)), "times decide"
+    assert not ahead.key(UserEntry(path)), "it may import anything"
+    path.unlink()
+    assert not ahead.key(entry)
+
+
+def test_what_a_compiler_made_is_known_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = GraphRecord(
+        "g", kernels=(KernelRecord("k", "poi", 8, origins=("add_0",), module="x"),)
+    )
+    with ahead.kept_graphs(tmp_path, "corpus:kind=scatter") as graphs:
+        graphs["a"] = record
+    with ahead.kept_graphs(tmp_path, "corpus") as graphs:
+        assert graphs["a"] == record
+    with ahead.kept_graphs(tmp_path, "default") as graphs:
+        assert "a" not in graphs
+    monkeypatch.setattr(ahead, "generator", lambda: "another")
+    with ahead.kept_graphs(tmp_path, "corpus") as graphs:
+        assert "a" not in graphs
+    (left,) = tmp_path.glob("generated/corpus-*")
+    assert "another" in left.name, "one compiler's graphs are kept"
+
+
+def test_every_file_that_generates_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("codegen/body.py", "heuristics/learned.json", "report/night.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("1\n")
+    monkeypatch.setattr(ahead.harness, "__path__", [str(tmp_path)])
+    seen = [ahead.generator()]
+    for name in ("codegen/body.py", "heuristics/learned.json"):
+        (tmp_path / name).write_text("2\n")
+        seen.append(ahead.generator())
+    (tmp_path / "codegen/body.py").rename(tmp_path / "codegen/other.py")
+    seen.append(ahead.generator())
+    assert len(set(seen)) == 4
+    (tmp_path / "report/night.py").write_text("2\n")
+    assert ahead.generator() == seen[-1]

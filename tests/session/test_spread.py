@@ -72,6 +72,11 @@ class FakeBoard:
                 self.had.append(event.record.name)
             yield event
 
+    @property
+    def worker(self) -> FakeBoard:
+        """Itself."""
+        return self
+
     def interrupt(self) -> None:
         self.interrupted = True
 

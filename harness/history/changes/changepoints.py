@@ -79,8 +79,7 @@ class _Machine:
     def judge(self) -> list[list[Judged]]:
         """Every row of every block."""
         blocks, shapes, explained, proposed = self._explain({})
-        by_commit = self._scales_by_commit(blocks, explained)
-        if by_commit:
+        if by_commit := self._scales_by_commit(blocks, explained):
             blocks, shapes, explained, proposed = self._explain(by_commit)
         blocks, laws = self._clean(blocks, shapes, explained)
         known = noise.learn_scales(blocks, shapes, explained)

@@ -323,19 +323,15 @@ def _causes(
     """What changed between the points ``before`` and ``after`` of ``series``, and whether what runs
     is the same at both; None where nobody knows."""
     if series.metric.scope is Scope.PEER:
-        return _of_peer(known, int(series.runs[before]), int(series.runs[after])), None
+        # Another compiler changes with its version, not with our commits.
+        runs = (known.runs[int(series.runs[point])] for point in (before, after))
+        found = wording.version_changes(*(fields(run, "torch triton") for run in runs))
+        return tuple(found) or ("same versions of torch and triton",), None
     if series.kernel:
         frame = known.frame
         old, new = int(series.rows[before]), int(series.rows[after])
         return _of_kernel(frame.iloc[old], frame.iloc[new])
     return _of_graph(known, series.graph, int(series.runs[before]), int(series.runs[after]))
-
-
-def _of_peer(known: History, old: int, new: int) -> tuple[str, ...]:
-    """Another compiler changes with its version, not with our commits."""
-    before, after = known.runs[old], known.runs[new]
-    found = wording.version_changes(*(fields(run, "torch triton") for run in (before, after)))
-    return tuple(found) or ("same versions of torch and triton",)
 
 
 def _of_kernel(old: Any, new: Any) -> tuple[tuple[str, ...], bool | None]:

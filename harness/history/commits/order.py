@@ -63,8 +63,7 @@ def order(commits: Collection[str], repository: Path) -> Order:
     found = _on_line(commits, line.commits)
     missing = sorted(set(commits) - set(found))
     known = _existing(missing, repository)
-    unknown = [commit for commit in missing if commit not in known]
-    if unknown:
+    if unknown := [commit for commit in missing if commit not in known]:
         return Order({}, False, notes=(_unknown_note(unknown, repository),))
     if missing and not found:
         note = (

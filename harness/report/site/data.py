@@ -203,8 +203,7 @@ class Model:
         """Why its newest run is no point of its history; empty if it is one."""
         if not all(kernel.run.complete for kernel in self.kernels):
             return "the run was interrupted and may lack kernels"
-        untimed = sum(kernel.total_us is None for kernel in self.kernels)
-        if untimed:
+        if untimed := sum(kernel.total_us is None for kernel in self.kernels):
             return f"{plural(untimed, 'kernel')} without a time"
         if self.points:
             return ""
@@ -376,8 +375,7 @@ def _sum(lines: Sequence[Line]) -> Line:
     segments = []
     for group in zip(*(reversed(line.segments) for line in lines), strict=False):
         known = [dict(zip(segment.x, segment.y, strict=True)) for segment in group]
-        common = sorted(set.intersection(*map(set, known)))
-        if common:
+        if common := sorted(set.intersection(*map(set, known))):
             sums = tuple(sum(values[place] for values in known) for place in common)
             segments.append(Segment(tuple(common), sums))
     return Line(tuple(reversed(segments)), changes, summed=True)

@@ -128,15 +128,13 @@ def _manifest(folder: Path) -> list[str]:
     except (OSError, ValueError, TypeError):
         return []
     try:
-        if any(folder.iterdir()):
+        if folder.exists() and any(folder.iterdir()):
             raise UsageError(
                 "the folder holds files that harness report did not write",
                 where=str(folder),
                 expected="a new or empty folder, or one that harness report wrote",
                 remedy="name another one: -o FOLDER",
             )
-    except FileNotFoundError:
-        pass
     except OSError as error:
         raise RecordError(
             "the folder for the pages cannot be used", str(folder), got=error.strerror or str(error)
@@ -229,7 +227,8 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_visible,
+        # Control characters of what a file says are shown, not obeyed; markup is ours.
+        finalize=lambda v: clean(v) if type(v) is str and not v.isprintable() else v,
         auto_reload=False,
     )
     made.filters |= {"short": short, "change": _change, "ratio": ratio}
@@ -243,11 +242,6 @@ def _environment() -> jinja2.Environment:
         "metric": metrics.named,
     }
     return made
-
-
-def _visible(value: Any) -> Any:
-    """Control characters of what a file says are shown, not obeyed; markup is ours."""
-    return clean(value) if type(value) is str and not value.isprintable() else value
 
 
 def _change(us: float) -> str:

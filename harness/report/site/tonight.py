@@ -220,8 +220,7 @@ def _defaults(site: Site, night: Night) -> Iterator[tuple[Kernel, str]]:
     for kernel in site.kernels:
         if kernel.recoded is not None and kernel.recoded.until in tonight:
             texts = (kernel.recoded.record.module, kernel.record.module)
-            changed = setting_changes(*(modules.facts(text).best for text in texts))
-            if changed:
+            if changed := setting_changes(*(modules.facts(text).best for text in texts)):
                 yield kernel, ", ".join(changed)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness import doctor
-from harness.doctor import Level
+from harness.cli import doctor
+from harness.cli.doctor import Level
 from harness.options import from_environment
 
 
