@@ -119,7 +119,7 @@ def _unary() -> list[Case]:
         "neg", "abs", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt",
         "rsqrt", "reciprocal", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
         "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "sigmoid",
-        "relu", "sign", "floor", "ceil", "round", "trunc",
+        "relu", "sign", "floor", "ceil", "round", "trunc", "frac",
     ]  # fmt: skip
     for name in names:
         low, high = _UNARY_DOMAIN.get(name, (-3.0, 3.0))

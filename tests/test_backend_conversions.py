@@ -189,3 +189,17 @@ def test_the_exponent_of_a_powers_gradient_is_converted(
     less = torch.tensor(exponent - 1).bfloat16().double()
     wanted = (exponent * x.detach().double() ** less).bfloat16()
     torch.testing.assert_close(got, wanted, rtol=1e-3, atol=0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_nothing_is_left_of_large_numbers(compiler: Compiler, dtype: torch.dtype) -> None:
+    """What the kernel has not rounded was 1e26 off the whole number below it."""
+    x = (torch.arange(1, 65) * 37.7).to(dtype)
+    x[5], large = -0.0, 1e30 if dtype != torch.float16 else 10.0
+
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        return (x * large).frac(), (x / 3).frac()
+
+    got = torch.compile(function, backend=compiler, dynamic=False)(x)
+    assert not compiler.reports[-1].library_calls
+    torch.testing.assert_close(got, function(x), rtol=0.0, atol=0.0)

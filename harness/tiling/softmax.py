@@ -114,7 +114,8 @@ def online_softmax(
     made: list[PlanSegment] = []
     for segment in segments:
         own = ir.rewrite_stores(segment.stores, builder, replace=joined)
-        if made and segment.kind is made[-1].kind and all(map(_is_online, own)):
+        again = made and segment.kind is made[-1].kind and all(map(_is_online, own))
+        if again and not _needs(own, made[-1].stores):
             made[-1] = PlanSegment(made[-1].kind, (*made[-1].stores, *own))
         else:
             made.append(PlanSegment(segment.kind, own))
@@ -132,6 +133,14 @@ def _is_online(store: ir.Store) -> bool:
     online = {id(v) for v in ir.values([store]) if _reduces(v, ir.ReduceKind.SOFTMAX)}
     rest = [v for v in ir.walk(ir.store_roots([store]), online) if id(v) not in online]
     return bool(online) and all(isinstance(v, ir.Compute | ir.Constant) for v in rest)
+
+
+def _needs(stores: Iterable[ir.Store], before: Iterable[ir.Store]) -> bool:
+    """Whether a reduction of ``stores`` reads one that the loop of ``before`` finds."""
+    done = {id(v) for v in ir.values(before) if isinstance(v, ir.Reduce)}
+    found = {id(v) for v in ir.walk(ir.store_roots(before), done)} & done
+    read = (arg for v in ir.values(stores) if isinstance(v, ir.Reduce) for arg in v.args)
+    return any(id(v) in found for v in ir.walk(read))
 
 
 def _reduces(value: ir.Value, kind: ir.ReduceKind) -> bool:

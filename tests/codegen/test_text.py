@@ -32,6 +32,33 @@ def test_looped_softmax_takes_two_passes_not_three() -> None:
     assert text.count('eviction_policy="evict_first"') == 1
 
 
+def test_a_softmax_of_a_softmax_waits_for_it() -> None:
+    """Two loops for the maxima and sums, one for the result; what is put together of many pieces
+    has a nest of its own, which all of them compute."""
+    row, one = '"f32[3300]"', '"f32[1]"'
+    graph = f"""# harness graph 1
+def twice(
+    x: "f32[165]",
+):
+    cat: {row} = aten.cat.default([{", ".join("x" * 20)}])
+    most: {one} = aten.amax.default(cat, [0], True)
+    below: {row} = aten.sub.Tensor(cat, most)
+    power: {row} = aten.exp.default(below)
+    total: {one} = aten.sum.dim_IntList(power, [0], True)
+    log: {one} = aten.log.default(total)
+    first: {row} = aten.sub.Tensor(below, log)
+    most_1: {one} = aten.amax.default(first, [0], True)
+    below_1: {row} = aten.sub.Tensor(first, most_1)
+    power_1: {row} = aten.exp.default(below_1)
+    total_1: {one} = aten.sum.dim_IntList(power_1, [0], True)
+    log_1: {one} = aten.log.default(total_1)
+    second: {row} = aten.sub.Tensor(below_1, log_1)
+    return (second,)
+"""
+    (kernel,) = compile_graph(loads(graph), H100).kernels
+    assert kernel.module.text.count("for r0_offset in") == 3
+
+
 @pytest.mark.parametrize(("images", "hint"), [(32, False), (512, True)])
 def test_what_a_later_kernel_finds_in_the_cache_is_not_dropped(images: int, hint: bool) -> None:
     """A batch of 26 MB is there for what follows its norm's sums, one of 411 MB is not."""

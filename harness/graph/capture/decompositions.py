@@ -51,7 +51,9 @@ KEPT = (
     "addmm mm bmm dot vdot mv convolution convolution_backward _convolution "
     "max_pool2d_with_indices max_pool2d_with_indices_backward _fft_c2c "
     # one conversion operator is enough, and a loop's results must not become one
-    "_to_copy detach"
+    "_to_copy detach "
+    # what is left of a number is left of it as it was rounded
+    "frac"
 ).split()
 """Packets of ``aten`` that stay whole even though torch could take them apart."""
 

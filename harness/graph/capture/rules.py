@@ -39,7 +39,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.block_diag.default: block_diag,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
-        _aten.frac.default: lambda x: x - x.trunc(),  # torch before 2.13: of -0.0 it is -0.0
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
         _aten.unbind_copy.int: _copied(_aten.unbind.int),
         _aten._cdist_forward.default: cdist,

@@ -279,6 +279,12 @@ def rounding(op: Op) -> Rule:
     return Rule(lower)
 
 
+def frac(call: Call) -> Lowered:
+    """What is left of the rounded operand, so that nothing is left of a large one."""
+    value = call.decisive(0)
+    return call.result(call.scalar.sub(value, call.scalar.op(Op.TRUNC, value)))
+
+
 def round_decimals(call: Call) -> Lowered:
     """``round(self, decimals)``: half to even."""
     scalar, value = call.scalar, call.operand(0)
@@ -337,6 +343,7 @@ RULES: Rules = {
     **_table(_called("logical_and logical_or logical_xor logical_not"), "default", logical),
     **_table(_called("floor ceil round trunc"), "default", rounding),
     **_table(_called("isnan isinf signbit"), "default", predicate),
+    "aten.frac.default": Rule(frac),
     "aten.special_modified_bessel_i0.default": of(Op.BESSEL_I0),
     "aten.special_modified_bessel_i1.default": of(Op.BESSEL_I1),
     "aten.bitwise_not.default": of(Op.BIT_NOT),
