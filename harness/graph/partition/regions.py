@@ -115,8 +115,8 @@ VIEW_FOR_HOST = "view between a library call and what it reads"
 VIEW_UNSUPPORTED = "view without a lowering"
 LATE_MUTATION = "an input changed in place that something else still reads"
 _LEAST_SAVED = 1 << 20
-"""Bytes for which steps change places: torch's allocator hands out blocks of 2 MiB, and regions that
-stood side by side may share a launch no more."""
+"""Bytes for which steps change places: torch's allocator hands out blocks of 2 MiB, and regions
+that stood side by side may share a launch no more."""
 
 
 def partition(
