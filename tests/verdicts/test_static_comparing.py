@@ -157,5 +157,5 @@ def test_another_default_configuration_is_shown_on_its_own() -> None:
     assert not found.worse, "which is faster, no binary says"
     shown = "\n".join(summary(found))
     assert "default configurations: 1 kernel would run in another one" in shown
-    assert document(found)["kernels"][0]["default_configuration"] == ["XBLOCK 64 → 128"]
+    assert document(found)["kernels"][0]["default_configuration"] == ("XBLOCK 64 → 128",)
     assert compared(a, a).rows[0].change is Change.SAME
