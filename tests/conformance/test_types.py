@@ -306,10 +306,11 @@ def test_a_graph_that_torch_need_not_reject_is_a_fallback(
 ) -> None:
     monkeypatch.setattr(decompositions, "_error", lambda op, *_: f"{op}: none of these")
     compiled = torch.compile(lambda x: torch.frac(x), backend=compiler)
-    x = torch.tensor([0.5, 1.75])
+    # Of six dimensions, as no other test: what is known of an operator is known for the process.
+    x = torch.tensor([0.5, 1.75]).reshape(1, 1, 1, 1, 1, 2)
     with pytest.warns(FallbackWarning, match="whole graph.*frac.*none of these"):
-        assert compiled(x).tolist() == [0.5, 0.75]
-    assert compiled(x).tolist() == [0.5, 0.75]
+        assert compiled(x).flatten().tolist() == [0.5, 0.75]
+    assert compiled(x).flatten().tolist() == [0.5, 0.75]
     assert len(compiler.reports) == 1
 
 
