@@ -40,7 +40,7 @@ from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import narrow_places
 from harness.graph.capture.random import gather_seeds
-from harness.graph.capture.scattering import counted_masks, views_of_inputs, writes
+from harness.graph.capture.scattering import counted_masks, is_view, views_of_inputs, writes
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -439,8 +439,7 @@ def _returned(gm: fx.GraphModule) -> set[fx.Node]:
         at: fx.Node | None = node
         while at is not None and at not in found:
             found.add(at)
-            target: Any = at.target
-            views = target in _SAME_MEMORY or getattr(target, "is_view", False)
+            views = at.target in _SAME_MEMORY or is_view(at)
             at = at.all_input_nodes[0] if views else None
     return found
 

@@ -12,6 +12,8 @@ from torch import Tensor, fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils.weak import WeakIdKeyDictionary
 
+from harness.graph.capture.libraries.calls import value
+
 _aten = torch.ops.aten
 
 MOST_PRODUCTS = 1 << 22
@@ -243,23 +245,21 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
 
     def again(node: fx.Node) -> fx.Node:
         node = written.get(node, node)
-        value = node.meta.get("val")
-        if node.op == "call_function" and isinstance(value, Tensor) and not _is_view(node):
+        kind = node.meta.get("val")
+        if node.op == "call_function" and isinstance(kind, Tensor) and not is_view(node):
             # Only its size is asked for.
-            node = next(n for n in written.values() if n.meta["val"].shape == value.shape)
+            node = next(n for n in written.values() if value(n).shape == kind.shape)
         if node not in made:
             made[node] = graph.node_copy(node, again)
-            if _is_view(node):
+            if is_view(node):
                 view: Any = node.target
-                given: Any = fx.map_arg(
-                    (made[node].args, made[node].kwargs), lambda n: n.meta["val"]
-                )
+                given: Any = fx.map_arg((made[node].args, made[node].kwargs), value)
                 made[node].meta["val"] = view(*given[0], **given[1])
         return made[node]
 
     def view_of(output: Any) -> fx.Node | None:
         root = output
-        while root not in written and isinstance(root, fx.Node) and _is_view(root):
+        while root not in written and isinstance(root, fx.Node) and is_view(root):
             root = root.args[0]
         if root is output or root not in written:
             return None
@@ -267,7 +267,7 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
             found = again(output)
         except (RuntimeError, ValueError, StopIteration):
             return None
-        pairs = zip(output.meta["val"].stride(), found.meta["val"].stride(), strict=True)
+        pairs = zip(value(output).stride(), value(found).stride(), strict=True)
         return None if all(statically_known_true(a == b) for a, b in pairs) else found
 
     for placeholder in gm.graph.find_nodes(op="placeholder") if written else ():
@@ -279,5 +279,6 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
     return fx.GraphModule(gm, graph) if any(views) else None
 
 
-def _is_view(node: fx.Node) -> bool:
+def is_view(node: fx.Node) -> bool:
+    """Whether torch says that the node's operator gives a view."""
     return getattr(node.target, "is_view", False)
