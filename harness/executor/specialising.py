@@ -17,7 +17,7 @@ from harness.errors import GraphError, HarnessError
 from harness.graph.capture import tangents
 from harness.graph.capture.fx import Conversion
 from harness.graph.model import FAMILIAR, Graph, tensors_of
-from harness.graph.replay import check_inputs
+from harness.graph.replay import check_inputs, torch_dtype
 from harness.graph.views import inputs_shared
 from harness.runtime.launch.host import on_device
 
@@ -103,6 +103,18 @@ def _size_key(arg: Any) -> object:
     return (type(arg).__name__, arg)
 
 
+def _check_types(graph: Graph, tensors: Sequence[torch.Tensor]) -> None:
+    """Autograd hands gradients on as eager mode has them, of types that may not be the traced."""
+    for item, tensor in zip(graph.inputs, tensors, strict=False):
+        if item.role != "gradient" and tensor.dtype is not torch_dtype(item.type.dtype):
+            raise GraphError(
+                "a tensor has another type than the graph's input",
+                where=f"{graph.name}, input {item.name}",
+                got=str(tensor.dtype),
+                expected=f"torch.{item.type.dtype.torch_name}",
+            )
+
+
 def boxed(
     converted: Conversion,
     run_graph: Run,
@@ -114,7 +126,7 @@ def boxed(
     """A function of a list of arguments, which it empties, as AOTAutograd calls it; ``launched`` is
     called once it has run. Of inputs that are ``shared`` memory it takes so much (``bases``).
 
-    A user's operator may give other sizes than it said. What ``rescue`` gives runs such a graph, or
+    A user's operator may give other sizes or types than it said, as torch 2.11's ``unique`` does. What ``rescue`` gives runs such a graph, or
     one after it, from the first call on, which holds its inputs to the end for that only if it
     calls such operators; and not if it changes its inputs, which may have happened in part."""
     positions, numbers = converted.positions, tuple(converted.sizes.values())
@@ -128,6 +140,7 @@ def boxed(
         kept, tensors = list(args), taken(args)
         try:
             check(tensors)
+            _check_types(converted.graph, tensors)
             if converted.graph.mutations or not theirs:
                 kept.clear()
             outputs = run_graph(tensors)
