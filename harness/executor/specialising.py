@@ -106,13 +106,10 @@ def _size_key(arg: Any) -> object:
 def _check_types(graph: Graph, tensors: Sequence[torch.Tensor]) -> None:
     """Autograd hands gradients on as eager mode has them, of types that may not be the traced."""
     for item, tensor in zip(graph.inputs, tensors, strict=False):
-        if item.role != "gradient" and tensor.dtype is not torch_dtype(item.type.dtype):
-            raise GraphError(
-                "a tensor has another type than the graph's input",
-                where=f"{graph.name}, input {item.name}",
-                got=str(tensor.dtype),
-                expected=f"torch.{item.type.dtype.torch_name}",
-            )
+        wanted, found = torch_dtype(item.type.dtype), tensor.dtype
+        if item.role != "gradient" and found is not wanted:
+            what = "a tensor has another type than the graph's input"
+            raise GraphError(what, f"{graph.name}, input {item.name}", str(found), str(wanted))
 
 
 def boxed(
@@ -126,9 +123,10 @@ def boxed(
     """A function of a list of arguments, which it empties, as AOTAutograd calls it; ``launched`` is
     called once it has run. Of inputs that are ``shared`` memory it takes so much (``bases``).
 
-    A user's operator may give other sizes or types than it said, as torch 2.11's ``unique`` does. What ``rescue`` gives runs such a graph, or
-    one after it, from the first call on, which holds its inputs to the end for that only if it
-    calls such operators; and not if it changes its inputs, which may have happened in part."""
+    A user's operator may give other sizes than it said, and torch 2.11's ``unique`` other types.
+    What ``rescue`` gives runs such a graph, or one after it, from the first call on, which holds
+    its inputs to the end for that only if it calls such operators; and not if it changes its
+    inputs, which may have happened in part."""
     positions, numbers = converted.positions, tuple(converted.sizes.values())
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)

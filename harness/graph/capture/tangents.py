@@ -92,8 +92,7 @@ class Called:
         for one in (*written, *(getattr(output, "mutated_input", None) for output in described)):
             while hasattr(one, "base_of"):
                 one = one.base_of
-            self._changed.add(getattr(one, "idx", -1))
-        self._changed.discard(-1)
+            self._changed.update([one.idx] if hasattr(one, "idx") else [])
 
     def by(self, run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
         """``run``, which AOTAutograd made for ``inputs``, with what it lacks."""
