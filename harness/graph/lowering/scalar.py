@@ -120,15 +120,15 @@ class Scalar:
             exprs = [_position(a) for a in args]
             if None not in exprs and _is_plain(made := _FOLDED[op](*exprs)):
                 return self.index(made, dtype)
-        return self._folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
+        return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def compare(self, op: Op, *args: Value) -> Value:
         """An operation whose result is bool: comparisons, logic, ``isnan``."""
-        return self._folded(op, args, DType.BOOL) or self.builder.compute(
+        return self.folded(op, args, DType.BOOL) or self.builder.compute(
             op, *args, dtype=DType.BOOL
         )
 
-    def _folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
+    def folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
         """The result of an operation on constants, if it is one of the simple ones."""
         numbers = [a.number for a in args if isinstance(a, Constant)]
         if len(numbers) < len(args) or op not in _FOLDED:
