@@ -33,9 +33,9 @@ IN_ORDER = (
 ).split()
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 
-_UNTAGGED = (
+UNTAGGED = (
     "_prelu_kernel elu_backward floor_divide hardsigmoid_backward hardswish_backward "
-    "hardtanh_backward mish_backward mse_loss smooth_l1_loss softplus_backward"
+    "hardtanh_backward mish_backward mse_loss rsub smooth_l1_loss softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
 
@@ -64,7 +64,7 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         name = op._schema.name.removeprefix("aten::")
         if name in _WAYS:
             rules[op] = functools.partial(_WAYS[name], rule)
-        elif torch.Tag.pointwise in op.tags or name in _UNTAGGED:
+        elif torch.Tag.pointwise in op.tags or name in UNTAGGED:
             rules[op] = functools.partial(_elementwise, op, rule)
     mistraced = [operator.attrgetter(name)(torch.ops.aten) for name in MISTRACED]
     whole = {op: functools.partial(_kernel_stride, op) for op in mistraced}
