@@ -209,8 +209,7 @@ def result_type(operands: list[tuple[DType, int]]) -> DType:
     default type of its category."""
     result: DType | None = None
     for standing in (2, 1, 0):
-        group = [d for d, s in operands if s == standing]
-        if not group:
+        if not (group := [d for d, s in operands if s == standing]):
             continue
         merged = group[0]
         for dtype in group[1:]:

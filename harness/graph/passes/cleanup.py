@@ -70,8 +70,7 @@ def remove_dead(graph: Graph) -> Graph:
     live = set(kept_names(graph))
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        drawn = draws(node) and node.packet != "seeds"
-        if node.name in live or node.type is None or drawn:
+        if node.name in live or node.type is None or (draws(node) and node.packet != "seeds"):
             kept.append(node)
             live.update(node.refs())
     return dataclasses.replace(graph, nodes=tuple(reversed(kept)))
