@@ -390,8 +390,7 @@ class Body:
         parts = [self._address(load.buffer, index, spread), mask]
         if other is not None:
             parts.append(f"other={literal_text(other)}")
-        hint = self._eviction(load, covered)
-        if hint:
+        if hint := self._eviction(load, covered):
             parts.append(f'eviction_policy="{hint}"')
         text = f"tl.load({', '.join(parts)})"
         stored = self.dtypes[load.buffer]
