@@ -187,8 +187,7 @@ class _Tuning:
             if race.best is None:
                 raise
             partial = failure(error)
-        chosen = race.choice(self.loaded.configs, self.settings.earlier)
-        if chosen is None:
+        if (chosen := race.choice(self.loaded.configs, self.settings.earlier)) is None:
             raise self._none_left(race, " when launched", "run the emitted module with --check")
         return replace(self._answer(race, chosen, began, "timed"), partial=partial)
 
