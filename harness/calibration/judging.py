@@ -101,10 +101,9 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
         name = slowed(level)
         if name not in times or base not in times:
             continue
-        pairs = zip(times[name].ms, times[base].ms, cells, strict=True)
         seen = [
             (one - other) / (1e-6 * (c.truth[name].nanoseconds - c.truth[base].nanoseconds))
-            for one, other, c in pairs
+            for one, other, c in zip(times[name].ms, times[base].ms, cells, strict=True)
             if c.truth[name].nanoseconds > c.truth[base].nanoseconds
         ]
         if seen:

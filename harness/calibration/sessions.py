@@ -96,10 +96,9 @@ def _tables(a: Measurement, b: Measurement, rules: Rules) -> Iterator[list[str]]
             for n, key in enumerate(common)
         ]
         found, _ = estimate(pairs, paired=False)
-        effects = judge([found[n] for n in held], rules)
         yield [
             f"{': '.join(common[n][:2])} ({a.id}, {b.id})"
-            for n, effect in zip(held, effects, strict=True)
+            for n, effect in zip(held, judge([found[n] for n in held], rules), strict=True)
             if effect.verdict in (Verdict.SLOWER, Verdict.FASTER)
         ]
 
