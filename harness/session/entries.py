@@ -207,8 +207,7 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
     the corpus that comes with the suites, are names in any suite."""
     if names and all(is_file(name) for name in names):
         return tuple(dict.fromkeys(file for name in names for file in _by_path(Path(name))))
-    corpus = corpus_folder(options, suite)
-    if corpus is not None:
+    if (corpus := corpus_folder(options, suite)) is not None:
         return _corpus_graphs(options, corpus, suite.partition(":")[2], names)
     declared = load_suite(suite, options.suites)
     found: list[GraphFile] = []
@@ -364,8 +363,7 @@ def is_file(name: str) -> bool:
 def _by_path(path: Path) -> list[GraphFile]:
     """The graph file at ``path``, or those in that folder."""
     candidates = [path] if path.is_file() else sorted(path.glob("*.py"))
-    files = [file for file in candidates if is_graph(file)]
-    if not files:
+    if not (files := [file for file in candidates if is_graph(file)]):
         raise UnknownName(
             "the file holds no graph" if path.is_file() else "there is no such graph file",
             got=str(path),

@@ -143,9 +143,7 @@ class Generator:
             ours, theirs = told
             if not ours or not theirs:
                 return ""
-            differ = [
-                key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)
-            ]
+            differ = (key for key in ours | theirs if ours.get(key) != theirs.get(key))
             return min(differ, default=(0, ""))[1]
 
 
@@ -213,8 +211,7 @@ def changes(
         return
     middle = (first + last) / 2
     inside = sorted(range(first + 1, last), key=lambda n: (abs(n - middle), n))
-    between = next((n for n in inside if version_at(n) is not None), None)
-    if between is None:
+    if (between := next((n for n in inside if version_at(n) is not None), None)) is None:
         yield first, last
         return
     yield from changes(first, between, version_at)

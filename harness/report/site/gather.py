@@ -87,8 +87,7 @@ def gather(
     )
     nightly = readable(night.load, reversed(night.nights(results, machine)))
     # The newest night of the newest run: nights at older commits may have been made since.
-    of_night = next((one for one in nightly if one.run == newest.id), None)
-    if of_night is None:
+    if (of_night := next((one for one in nightly if one.run == newest.id), None)) is None:
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
         if found is not None:
