@@ -74,13 +74,12 @@ def rehearsed(results: Path, rules: Rules) -> Sessions:
     for apart in (False, True):
         mine = [(a, b) for a, b in neighbours if (not a.board or a.board != b.board) is apart]
         tables = [list(_tables(a, b, rules)) for a, b in mine]
-        false = [name for each in tables for one in each for name in one]
         found.append(
             Between(
                 apart,
                 share(sum(any(each) for each in tables), len(mine)),
                 share(sum(bool(one) for each in tables for one in each), GROUPS * len(mine)),
-                tuple(false),
+                tuple(name for each in tables for one in each for name in one),
             )
         )
     return Sessions(len(used), len({one.board for one in used.values()}), tuple(found))
