@@ -269,8 +269,7 @@ def first_change(
     ``CommitUnusable`` for an end that cannot be used."""
     good, bad = (generator.at(subjects[end]) for end in (0, -1))
     kernel = Kernel(subjects, generator.at, nodes_named(name, good, bad))
-    found = next(changes(0, len(subjects) - 1, kernel.version), None)
-    if found is None:
+    if (found := next(changes(0, len(subjects) - 1, kernel.version), None)) is None:
         return None
     before, after = (subjects[n] for n in found)
     return after, generator.first_stage(before, after, kernel.nodes)

@@ -214,8 +214,7 @@ def _stated(text: str, name: str) -> str:
 
 def compilers(run: Run) -> list[str]:
     """The compilers that ``run`` has regions of."""
-    found = (region.compiler for graph in run.graphs for region in graph.regions)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(one.compiler for graph in run.graphs for one in graph.regions))
 
 
 def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:
