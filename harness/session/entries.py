@@ -272,13 +272,9 @@ def find_entries(
     """As ``find_graphs``, to be compiled for ``target``; a path may also be that of a file that
     declares kernels (``harness.kernel``). Of these the graphs like ``only``, or, where none is,
     the kernels like that."""
-    found: list[FileEntry | UserEntry] = []
-    rest: list[str] = []
-    for name in names:
-        if is_user_file(name):
-            found.append(UserEntry(Path(name)))
-        else:
-            rest.append(name)
+    files = [name for name in names if is_user_file(name)]
+    found: list[FileEntry | UserEntry] = [UserEntry(Path(name)) for name in files]
+    rest = [name for name in names if name not in files]
     if rest or not names:
         found.extend(FileEntry(file, target) for file in find_graphs(options, suite, rest))
     mine = [entry for entry in found if is_chosen(only, entry.name)]
