@@ -468,9 +468,7 @@ def _key(value: Any) -> Any:
         return tuple(_key(v) for v in value)
     if isinstance(value, dict):
         return tuple((k, _key(v)) for k, v in value.items())
-    if isinstance(value, fx.Node):
-        return value
-    return (type(value).__name__, repr(value))
+    return value if isinstance(value, fx.Node) else (type(value).__name__, repr(value))
 
 
 def _is_impure(node: fx.Node) -> bool:

@@ -55,9 +55,7 @@ def _position(value: Value) -> sympy.Expr | None:
     """The index expression ``value`` is, if it is one and loads nothing."""
     if isinstance(value, IndexValue) and not value.indirect:
         return value.index
-    if isinstance(value, Constant):
-        return sympy.Integer(int(value.number))
-    return None
+    return sympy.Integer(int(value.number)) if isinstance(value, Constant) else None
 
 
 def _is_plain(position: sympy.Expr) -> bool:

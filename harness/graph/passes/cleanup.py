@@ -151,8 +151,7 @@ def remove_no_ops(graph: Graph) -> Graph:
     made: dict[str, Node] = {}
     for node in graph.nodes:
         node = rename_refs(node, renamed)
-        same = _unchanged(node, made)
-        if same is not None and types[same] == node.type:
+        if (same := _unchanged(node, made)) is not None and types[same] == node.type:
             if node.name not in keep:
                 renamed[node.name] = same
                 continue

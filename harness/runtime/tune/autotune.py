@@ -299,8 +299,7 @@ class CachingAutotuner:
         was timed, else the result of ``autotune.tune`` (whose errors are raised), which is
         kept. ``prepare`` compiles for the device (default: for the current one)."""
         compiles = prepare or Compiler(self.loaded, self.target, self.cache, self.pool)
-        found = self.known()
-        if found is not None and self._holds(found, compiles):
+        if (found := self.known()) is not None and self._holds(found, compiles):
             self.tuned = found
             return found
         found = self.tuned = tune(self.loaded, args, timer, compiles, settings=self.settings)

@@ -111,9 +111,7 @@ class Race:
     def noise(self) -> float:
         """The relative difference that two timings of one binary may show: 2.5 deviations, the
         deviation from the median of those seen, which one stray timing does not move."""
-        if not self.nulls:
-            return 0.0
-        return max(_FINE, 2.5 * statistics.median(self.nulls) / 0.6745)
+        return max(_FINE, 2.5 * statistics.median(self.nulls) / 0.6745) if self.nulls else 0.0
 
     @property
     def times(self) -> dict[Config, float]:
