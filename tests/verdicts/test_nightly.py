@@ -190,8 +190,7 @@ def test_a_first_night_of_a_changed_tree_is_no_baseline_and_says_so(world: World
     said = "the tree differs from its commit: tonight's run is no baseline"
     for world.dirty in (True, False):
         night = world.night()
-        assert night.status == 0
-        assert "no earlier run of this machine to compare with" in night.notes
+        assert night.status == 0 and "no earlier run of this machine to compare with" in night.notes
         assert (said in world.said) is world.dirty
         assert (nights.read_baseline(world.results / MACHINE.key) is None) is world.dirty
 
