@@ -101,8 +101,7 @@ def test_the_cause_rests_on_what_the_night_measured(world: World) -> None:
     after = store.load(lookup.find(world.results, found.run))
     recorded = compare(Side("a", before), Side("b", after), Rules())
     assert explain_one(recorded, "k3").label is Label.UNSURE
-    judged = as_judged(recorded, found)
-    one = explain_one(judged, "k3")
+    one = explain_one(as_judged(recorded, found), "k3")
     assert one.label is Label.SOURCE
     assert one.ratio == pytest.approx(1.05, rel=0.01)
     other = replace(found, baseline="another run")

@@ -103,9 +103,8 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
 
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    made = rule(*args, **kwargs)
     return torch.utils._pytree.tree_map_only(
-        Tensor, lambda t: laid_out(t, make_contiguous_strides_for(t.shape)), made
+        Tensor, lambda t: laid_out(t, make_contiguous_strides_for(t.shape)), rule(*args, **kwargs)
     )
 
 

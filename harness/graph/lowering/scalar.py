@@ -55,9 +55,7 @@ def _position(value: Value) -> sympy.Expr | None:
     """The index expression ``value`` is, if it is one and loads nothing."""
     if isinstance(value, IndexValue) and not value.indirect:
         return value.index
-    if isinstance(value, Constant):
-        return sympy.Integer(int(value.number))
-    return None
+    return sympy.Integer(int(value.number)) if isinstance(value, Constant) else None
 
 
 def _is_plain(position: sympy.Expr) -> bool:
@@ -209,8 +207,7 @@ def result_type(operands: list[tuple[DType, int]]) -> DType:
     default type of its category."""
     result: DType | None = None
     for standing in (2, 1, 0):
-        group = [d for d, s in operands if s == standing]
-        if not group:
+        if not (group := [d for d, s in operands if s == standing]):
             continue
         merged = group[0]
         for dtype in group[1:]:
