@@ -124,6 +124,10 @@ def gradient(function: Function, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
 def test_only_what_finds_a_size_stays_on_the_host(function: Function, devices: Devices) -> None:
     """Each count's result is eager mode's; only one without elements is another compilation."""
+    if function is unique and torch.__version__ < "2.13":
+        pytest.skip(
+            "torch says of the positions that they have the input's type, and runs the part"
+        )
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     compiled = torch.compile(function, backend=compiler, fullgraph=True)
     counts = {}

@@ -69,23 +69,28 @@ def test_what_is_not_there_is_neither_given_nor_added(devices: Devices) -> None:
     assert not added and "aten.full.default" not in [node.op for node in graph.nodes]
 
 
-@pytest.mark.parametrize("shape", [(6, 5), (2, 5, 3, 4)])
+@pytest.mark.parametrize("shape", [(5,), (6, 5), (2, 5, 3, 4)])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_gradients_off_the_targets_of_a_loss_are_zeros_without_a_sign(
+def test_zeros_in_the_gradient_of_a_loss_have_the_sign_of_eager_mode(
     devices: Devices, shape: tuple[int, ...], reduction: str
 ) -> None:
-    """Also where the loss is to grow (1802010)."""
+    """None has one off the targets, also where the loss is to grow (1802010); at targets that are
+    not ignored they have, if the loss's own gradient is 0 (2603014)."""
 
     def function(x: torch.Tensor) -> torch.Tensor:
-        return -nn.functional.nll_loss(x, x.argmax(1), reduction=reduction)
+        targets = x.argmax(min(len(shape) - 1, 1))
+        return nn.functional.nll_loss(x, targets, reduction=reduction, ignore_index=2)
 
     x, found = torch.randn(shape), []
+    x.movedim(min(len(shape) - 1, 1), 0)[1:2][..., :1] = 9  # a target that is not ignored
     for run in (function, torch.compile(function, backend=Compiler(devices=devices))):
         leaf = x.clone().requires_grad_()
-        run(leaf).sum().backward()
-        found.append(leaf.grad)
+        loss = run(leaf)
+        slopes = [torch.full_like(loss, slope) for slope in (1, -1, 0.0, -0.0)]
+        found.append([torch.autograd.grad(loss, leaf, s, retain_graph=True)[0] for s in slopes])
     torch.testing.assert_close(*found)
-    assert not any(torch.signbit(one[one == 0]).any() for one in found)
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(torch.signbit(one), torch.signbit(other))
 
 
 def test_inductor_is_not_imported_for_equal_calls(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from harness.backend import Compiler
+from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
 from harness.errors import FallbackWarning
 
@@ -200,3 +200,85 @@ def test_views_of_unknown_sizes_are_of_the_input_that_changed(
     for n in (8, 6):
         x = torch.arange(n**3).reshape(n, n, n).transpose(0, -1)
         assert differences(function, [x], compiler, dynamic=True) == []
+
+
+def one_after_the_other(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    y.sin_()
+    x.clamp_min_(0.5)
+    return y.exp()
+
+
+def a_product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x.mul_(2)
+    return x * y
+
+
+def apart(like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return like[:3], like.clone()[:3]
+
+
+def disjoint(like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return like[:3], like[3:6]
+
+
+def overlapping(like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return like[:3], like[1:4]
+
+
+def overlapping_elsewhere(like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return like[2:5], like[3:6]
+
+
+def of_other_memory(like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return overlapping(like.repeat(2))
+
+
+def same_memory(like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two tensors of which neither is a view of the other: AOTAutograd refuses them."""
+    return like.detach()[:3], like.detach()[:3]
+
+
+MADE = (apart, disjoint, overlapping, overlapping_elsewhere, of_other_memory, same_memory)
+
+
+@pytest.mark.filterwarnings("ignore::harness.errors.FallbackWarning")
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", [one_after_the_other, a_product])
+@pytest.mark.parametrize("first", [apart, disjoint, overlapping], ids=lambda f: f.__name__)
+def test_inputs_overlap_otherwise_at_another_call(
+    devices: Devices, first: Function, function: Function, dynamic: bool, gradient: bool
+) -> None:
+    """Torch guards against it only where sizes are symbols: ``aot_eager`` and Inductor write what
+    one input had into the other (3050205)."""
+    compiled = torch.compile(function, backend=Compiler(devices=devices), dynamic=dynamic)
+    for make in (first, *MADE, first):
+        whole = torch.linspace(-1, 1, 6).requires_grad_(gradient)
+        ours, theirs = make(whole * 1), make(whole * 1)
+        found, wanted = compiled(*ours), function(*theirs)
+        torch.testing.assert_close((found, *ours), (wanted, *theirs))
+
+
+def test_torch_runs_a_call_whose_inputs_overlap_otherwise(devices: Devices) -> None:
+    compiler = Compiler(devices=devices)
+    compiled = torch.compile(a_product, backend=compiler)
+    compiled(*apart(torch.ones(6)))
+    assert not any(report.eager for report in compiler.reports)
+    with pytest.warns(FallbackWarning, match="inputs that overlap"):
+        compiled(*overlapping(torch.ones(6)))
+
+
+@pytest.mark.filterwarnings("ignore::harness.errors.FallbackWarning")
+def test_memory_that_inputs_share_is_longer_or_shorter_at_another_call(devices: Devices) -> None:
+    """AOTAutograd hands in all of it, which a kernel takes for as long as it was."""
+    compiler = Compiler(devices=devices)
+    compiled = torch.compile(a_product, backend=compiler, dynamic=False)
+
+    def of(length: int) -> list[torch.Tensor]:
+        memory = torch.arange(float(length)).untyped_storage()
+        return [torch.empty(0).set_(memory, n, (3,)) for n in (0, 1)]  # type: ignore[call-overload]
+
+    for length, warned in ((9, False), (12, False), (9, False), (5, True)):
+        ours, theirs = of(length), of(length)
+        torch.testing.assert_close((compiled(*ours), *ours), (a_product(*theirs), *theirs))
+        assert any(report.eager for report in compiler.reports) is warned

@@ -66,3 +66,13 @@ def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:
     rescued: list[HarnessError] = []
     run = run_by(lambda _: pytest.fail("kernels of other sizes"), "", rescued)
     assert run([torch.ones(5)])[0].tolist() == [2] * 5 and len(rescued) == 1
+
+
+def test_torch_runs_a_graph_that_is_given_other_types() -> None:
+    """Torch 2.11 says of the positions that ``unique`` gives that they have its input's type."""
+    rescued: list[HarnessError] = []
+    run = run_by(lambda _: pytest.fail("kernels of other types"), "", rescued)
+    for _ in range(2):
+        assert run([torch.ones(3, dtype=torch.int64)])[0].tolist() == [2] * 3
+    (error,) = rescued
+    assert "torch.int64" in str(error)

@@ -17,7 +17,7 @@ from harness.errors import GraphError, HarnessError
 from harness.graph.capture import tangents
 from harness.graph.capture.fx import Conversion
 from harness.graph.model import FAMILIAR, Graph, tensors_of
-from harness.graph.replay import check_inputs
+from harness.graph.replay import check_inputs, torch_dtype
 from harness.graph.views import inputs_shared
 from harness.runtime.launch.host import on_device
 
@@ -102,6 +102,15 @@ def _size_key(arg: Any) -> object:
     return (type(arg).__name__, arg)
 
 
+def _check_types(graph: Graph, tensors: Sequence[torch.Tensor]) -> None:
+    """Autograd hands gradients on as eager mode has them, of types that may not be the traced."""
+    for item, tensor in zip(graph.inputs, tensors, strict=False):
+        wanted, found = torch_dtype(item.type.dtype), tensor.dtype
+        if item.role != "gradient" and found is not wanted:
+            what = "a tensor has another type than the graph's input"
+            raise GraphError(what, f"{graph.name}, input {item.name}", str(found), str(wanted))
+
+
 def boxed(
     converted: Conversion,
     run_graph: Run,
@@ -113,9 +122,10 @@ def boxed(
     """A function of a list of arguments, which it empties, as AOTAutograd calls it; ``launched`` is
     called once it has run. Of inputs that are ``shared`` memory it takes so much (``bases``).
 
-    A user's operator may give other sizes than it said. What ``rescue`` gives runs such a graph, or
-    one after it, from the first call on, which holds its inputs to the end for that only if it
-    calls such operators; and not if it changes its inputs, which may have happened in part."""
+    A user's operator may give other sizes than it said, and torch 2.11's ``unique`` other types.
+    What ``rescue`` gives runs such a graph, or one after it, from the first call on, which holds
+    its inputs to the end for that only if it calls such operators; and not if it changes its
+    inputs, which may have happened in part."""
     positions, numbers = converted.positions, tuple(converted.sizes.values())
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
@@ -127,6 +137,7 @@ def boxed(
         kept, tensors = list(args), taken(args)
         try:
             check(tensors)
+            _check_types(converted.graph, tensors)
             if converted.graph.mutations or not theirs:
                 kept.clear()
             outputs = run_graph(tensors)

@@ -236,12 +236,12 @@ def compile_joint(
         cut[0].meta[KEPT_OUTPUTS] = differentiable
         return cut
 
-    def part(compile_part: Callable[..., Any], *, whole: bool = False) -> Callable[..., Any]:
+    def part(compile_part: Callable[..., Any], *changes: Callable[..., None]) -> Callable[..., Any]:
         def compiled_part(graph: fx.GraphModule, graph_inputs: Sequence[Any]) -> Callable[..., Any]:
             plain_effects(graph)
-            if whole:
-                relaid(graph)
-            views = views_of_inputs(graph) if whole else None
+            for change in changes:
+                change(graph)
+            views = views_of_inputs(graph) if changes else None
             return tangents.viewed(views, compile_part(graph, graph_inputs))
 
         return compiled_part
@@ -249,7 +249,7 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
-        inference_compiler=part(inference, whole=True),
+        inference_compiler=part(inference, called.note_changed, relaid),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,

@@ -66,10 +66,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             op: functools.partial(_linspace, rule)
             for op, rule in get_decompositions([_aten.linspace]).items()
         },
-        **{  # torch's multiply zeros by a gradient that may be negative: eager mode has no -0.0
-            op: functools.partial(lambda rule, *args: rule(*args) + 0.0, rule)
-            for op, rule in losses.items()
-        },
+        **{op: functools.partial(_loss_backward, rule) for op, rule in losses.items()},
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
@@ -104,6 +101,15 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules[_aten.native_layer_norm.default] = native_layer_norm
     norms = [op for op in rules if "norm" in op.name() and "backward" not in op.name()]
     return rules | {op: functools.partial(_norm_of_device, rules[op]) for op in norms}
+
+
+def _loss_backward(rule: Any, grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tensor:
+    """Torch's ``rule`` for an ``nll_loss``, which multiplies zeros by ``grad``: in eager mode only
+    those at targets that are not ignored (``args[2]``) may be -0.0."""
+    found = rule(grad, x, target, *args)
+    place = target[0] if x.dim() < target.dim() + 1 else target
+    zero = torch.where(place == args[2], 0.0, torch.copysign(torch.zeros_like(grad), -grad))
+    return found + zero.unsqueeze(min(x.dim() - 1, 1))
 
 
 def _var_mean(x: Tensor, *args: Any, **options: Any) -> Any:

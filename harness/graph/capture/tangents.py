@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import config as dynamo_config
 from torch._functorch import config as functorch_config
 from torch.autograd import forward_ad
@@ -33,10 +34,12 @@ _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
+OVERLAPPING = "inputs that overlap, one of which changes, otherwise than when it was compiled"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 _hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
 _unpacked: Callable[..., Any] = forward_ad.unpack_dual
+_overlapping: Callable[..., Any] = compute_overlapping_tensors
 
 
 @dataclass(eq=False, slots=True)
@@ -45,7 +48,8 @@ class Called:
 
     The backward graph gets None for gradients that do not exist, if all sizes are known. What it
     cannot give torch computes from ``gm``, and ``tell`` is told once: derivatives in forward mode,
-    and gradients that are to be differentiated, for which ``gm`` runs again.
+    gradients that are to be differentiated, for which ``gm`` runs again, and calls whose inputs
+    overlap otherwise than those it was compiled for, if it changes them.
     """
 
     gm: fx.GraphModule
@@ -57,18 +61,19 @@ class Called:
     _kind: Any = ()  # of the nodes that calls make
     _places: dict[int, tuple[int, bool]] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
+    _changed: set[int] = field(default_factory=set)  # inputs
 
     def look_at(self, joint: fx.GraphModule, kept: int) -> list[bool]:
         """Note what calls need to know. Answers which of the ``kept`` outputs have a gradient."""
         self._fixed = fixed(joint)
+        self.note_changed(joint)
         nodes: list[Any] = list(joint.graph.nodes)
         read = {nodes[-1]}
         for node in reversed(nodes):
             read.update(node.all_input_nodes if node in read else ())
         given = (node for node in nodes if node.op == "placeholder")
         self._unread = {n for n, node in enumerate(given) if node not in read}
-        changed = any(hasattr(one, "mutated_input") for one in nodes[-1].meta["desc"])
-        changed |= any(n.target is _aten.copy_.default and n.args[0] in read for n in nodes)
+        changed = not self._changed <= self._unread
         tags = {tag for node in nodes for tag in getattr(node.target, "tags", ())}
         calls = (node.target for node in self.gm.graph.nodes)
         if any(isinstance(call, torch._ops.HigherOrderOperator) for call in calls):
@@ -79,16 +84,31 @@ class Called:
         self._autocast = [(kind, *(ask(kind) for ask in asked)) for kind in ("cpu", "cuda")]
         return note_gradients(joint, kept)
 
+    def note_changed(self, graph: fx.GraphModule) -> None:
+        """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
+        copies = graph.graph.find_nodes(op="call_function", target=_aten.copy_.default)
+        written: list[Any] = [getattr(node.args[0], "meta", {}).get("desc") for node in copies]
+        described = graph.graph.output_node().meta["desc"]
+        for one in (*written, *(getattr(output, "mutated_input", None) for output in described)):
+            while hasattr(one, "base_of"):
+                one = one.base_of
+            self._changed.update([one.idx] if hasattr(one, "idx") else [])
+
     def by(self, run: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
         """``run``, which AOTAutograd made for ``inputs``, with what it lacks."""
         kinds = {type(one) for one in inputs if isinstance(one, torch.Tensor)}
         if kinds - {torch.Tensor, torch.nn.Parameter} and hasattr(functorch_config, _CHECK):
             run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
+        changed = frozenset(self._changed)
+        seen = overlaps(inputs, changed) if changed else []
 
         def call(*args: Any) -> Any:
             tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
             if forward_ad._current_level >= 0 and any(_unpacked(t)[1] is not None for t in tensors):
                 self._say("derivatives in forward mode")
+                return self.gm(*args)
+            if changed and not _lie_as(overlaps(args, changed), seen):
+                self._say(OVERLAPPING)
                 return self.gm(*args)
             outputs = run(*args)
             # compiled autograd reads backward graphs itself
@@ -174,6 +194,35 @@ class Called:
             calls = [node for node in self.gm.graph.nodes if node.op.startswith("call")][::-1]
             where = next(filter(None, [*map(source_of, calls), *map(str, calls)]), "")
             self.tell(HarnessError(what, where))
+
+
+def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ...]]:
+    """Where those of ``args`` lie that overlap, with one of them ``changed``, and in how many
+    bytes; AOTAutograd takes all tensors in such memory for views of one, whose layout it does not
+    guard, nor, unless sizes are symbols, that others do not overlap."""
+    within: dict[int, list[int]] = {}
+    for n, arg in enumerate(args):
+        if isinstance(arg, torch.Tensor):
+            within.setdefault(arg.untyped_storage()._cdata, []).append(n)
+    found: list[tuple[Any, ...]] = []
+    for numbers in within.values():
+        if len(numbers) > 1 and not changed.isdisjoint(numbers):
+            tensors = [args[n] for n in numbers]
+            places = [(*_place(x), *_place(x._base)) for x in tensors]
+            known = all(isinstance(n, int) for place in places for n in place)
+            if known and len(_overlapping(tensors, symbolic=False)) > 1:
+                found.append((numbers, places, tensors[0].untyped_storage().nbytes()))
+    return found
+
+
+def _lie_as(found: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether tensors overlap as those ``seen``, in as much memory at least."""
+    pairs = itertools.zip_longest(found, seen, fillvalue=((), (), 0))
+    return all(one[:2] == other[:2] and one[2] >= other[2] for one, other in pairs)
+
+
+def _place(x: Any) -> tuple[Any, ...]:
+    return () if x is None else (*x.shape, *x.stride(), x.storage_offset())
 
 
 def _whole(output: Any) -> Any:
