@@ -32,7 +32,7 @@ class NoKernels(Devices):
 
 
 def empty(gm: torch.fx.GraphModule, _inputs: list[Any]) -> Run:
-    """A graph that runs in torch at the first call, and returns that call's results from then on."""
+    """A graph that runs in torch at the first call, and gives its results from then on."""
     from functorch.compile import make_boxed_func
 
     kept: list[Any] = []
