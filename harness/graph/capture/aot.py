@@ -306,19 +306,19 @@ def plain_effects(gm: fx.GraphModule) -> None:
     gm.recompile()
 
 
+@functools.cache
 def _list_rules() -> dict[Any, Callable[..., Any]]:
-    """Operators on lists of tensors (optimizers use them) as the same operator on each: torch
-    has that as its slow way, which is the right one for a compiler that fuses."""
+    """Operators on lists of tensors (optimizers use them) as the same operator on each: slow in
+    torch, but to be fused. (``dir(torch.ops.aten)`` has only those that were asked for before.)"""
     key = torch._C.DispatchKey.CompositeExplicitAutograd
     rules: dict[Any, Callable[..., Any]] = {}
-    for name in dir(_aten):
-        if not name.startswith("_foreach_") or name.endswith("_"):
-            continue
-        packet = getattr(_aten, name)
-        for overload in packet.overloads():
-            op = getattr(packet, overload)
+    for qualified in sorted(torch._C._dispatch_get_all_op_names()):
+        if qualified.startswith("aten::_foreach_"):
+            name, _, overload = qualified.removeprefix("aten::").partition(".")
+            op = getattr(getattr(_aten, name), overload or "default")
             if not op._schema.is_mutable and op.has_kernel_for_dispatch_key(key):
                 rules[op] = functools.partial(op._op_dk, key)
+    rules[_aten._foreach_zero.default] = lambda xs: [*map(torch.zeros_like, xs)]  # torch: in place
     return rules
 
 
