@@ -97,8 +97,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
         if out.node.op == "getitem" and (access := accesses.get(next(out.node.refs()))):
             access(out)
         elif (reduction := reductions[out.node.name]) is not None:
-            strips = wanted.get(out.node.name, (0, 1))
-            chunks = _decide(reduction, target, choose, strips, stored)
+            chunks = _decide(reduction, target, choose, wanted.get(out.node.name, (0, 1)), stored)
             if chunks is not None:
                 _rewrite(reduction, chunks, out, accesses)
 
