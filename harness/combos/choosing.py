@@ -3,7 +3,8 @@
 Regions that stand side by side in a graph's order and do not depend on each other (an optimizer's
 parameters, say) are a bundle; so is a region alone. Launches of a bundle that wait for the same
 number of others and are of one kind share a combo: pointwise kernels, or reductions of any length.
-Memory that a bundle allocates lives until its end, so regions that allocate much stay alone.
+Memory that a bundle allocates lives until its end, so regions that allocate much stay alone, unless
+each of their launches moves so little that launching it takes longer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ MOST_ARGUMENTS = 480
 MOST_KERNELS = 16
 """Distinct kernels in a combo: each is in its text once, and its registers are all programs'."""
 MOST_ALLOCATED = 1 << 20
-"""Bytes that a region of a bundle may allocate."""
+"""Bytes that a region of a bundle may allocate, if one of its launches moves more than this:"""
+MOST_MOVED = 4 << 20
+"""Bytes of a launch, which an H100 moves in 1.25 µs; an empty kernel takes 1.05."""
 
 _Place = tuple[str, int]
 _Found = dict[_Place, Launch]
@@ -75,7 +78,7 @@ def _side_by_side(
     written: set[str] = set()
     for step in compiled.partition.steps:
         region = by_name.get(step.name) if isinstance(step, Region) else None
-        fits = region is not None and region.complete and _allocated(region) <= MOST_ALLOCATED
+        fits = region is not None and region.complete and _is_small(region)
         graph = region.region.graph if region is not None else None
         uses = {root_name(item.name, nodes) for item in graph.inputs} if graph else set()
         changed = [*graph.outputs, *(m.input for m in graph.mutations)] if graph else []
@@ -89,6 +92,13 @@ def _side_by_side(
             written |= changes
     if found:
         yield found
+
+
+def _is_small(region: CompiledRegion) -> bool:
+    """Whether a region's launches may become part of others: it allocates little, or they are bound
+    by their launching."""
+    moved = (launch.plan.bytes_moved for launch in region.launches)
+    return _allocated(region) <= MOST_ALLOCATED or max(moved, default=0) <= MOST_MOVED
 
 
 def _allocated(region: CompiledRegion) -> int:

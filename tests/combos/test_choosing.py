@@ -122,6 +122,12 @@ def test_memory_in_quantity_keeps_a_region_alone() -> None:
     assert max(len(bundle.regions) for bundle in many.bundles) == 3
 
 
+def test_a_launch_that_moves_little_is_combined_whatever_is_allocated() -> None:
+    compiled, seen = run_both(states([(4, 3)] * 3, allocates=3 << 17))  # 1.5 MiB, 3 MiB moved
+    assert max(len(bundle.regions) for bundle in compiled.bundles) == 4
+    assert len(seen) == 1
+
+
 def norms(sizes: Sizes) -> Graph:
     """Gradients divided by the norm of them all: a region whose launches depend on each other."""
     b = GraphBuilder()

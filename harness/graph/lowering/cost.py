@@ -55,10 +55,12 @@ def few(found: Profile, numel: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """How a value is used: by how many users, and how often they evaluate an element in
-    all (a user that broadcasts it evaluates each element many times)."""
+    """How a value is used: by how many users, in how many places these end (pointwise users that
+    all lead to one value do in one kernel), and how often they evaluate an element in all (a user
+    that broadcasts it evaluates each element many times)."""
 
     users: int
+    ends: int
     evaluations: int
 
 
@@ -72,7 +74,7 @@ def worth_storing(
     nearly free). Values made from nothing are recomputed unless that takes long. Special
     functions of a broadcast value count once per user: kernels keep it unbroadcast.
     """
-    users = demand.users
+    users = demand.ends
     if numel <= 1 or not (found.loads or found.long):
         return False
     if users <= 1 and (not found.long or demand.evaluations < 8):

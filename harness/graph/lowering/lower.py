@@ -12,6 +12,7 @@ from harness.graph.bounds import index_bounds
 from harness.graph.lowering.context import Context
 from harness.graph.lowering.cost import MOST_LOADS, MOST_OPS, Demand, few, profile, worth_storing
 from harness.graph.lowering.nests import NestMaker, layout_of
+from harness.graph.lowering.operators import pointwise
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
@@ -45,6 +46,17 @@ _DIVIDING = (
 MOST_TERMS = 8  # of a reduction that is written out
 
 
+def _end(
+    node: Node, kept: Collection[str], ends: dict[str, int], numel: int, own: int
+) -> dict[str, int]:
+    """Where the use by ``node`` of a value of ``numel`` elements ends, with points: where those of
+    its own value do, if it is pointwise and these are few and of not many more points."""
+    if node.op not in pointwise.RULES or node.name in kept or own != numel:
+        return {node.name: own}
+    most = max(ends.values())
+    return ends if len(ends) < 8 and most < 8 * numel else {node.name: most}
+
+
 def analyse(graph: Graph, rules: Rules) -> Uses:
     """Walk the graph backwards from its outputs and mutations."""
     points = {
@@ -53,7 +65,9 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
     }
     needed = {name for name in graph.outputs if name is not None}
     needed.update(m.value for m in graph.mutations)
+    kept = frozenset(needed)
     users = dict.fromkeys(needed, 1)
+    ends = {name: {name: points.get(name, 1)} for name in needed}
     evaluated = {name: points.get(name, 1) for name in needed}
     reread: set[str] = set()
     live: list[Node] = []
@@ -72,6 +86,11 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         for name in names:
             needed.add(name)
             users[name] = users.get(name, 0) + (users[node.name] if see_through else 1)
+            ends.setdefault(name, {}).update(
+                {f"{node.name} {end}": size for end, size in ends[node.name].items()}
+                if see_through
+                else _end(node, kept, ends[node.name], points[name], own)
+            )
             times = evaluated[node.name] if see_through else own
             evaluated[name] = evaluated.get(name, 0) + times
             if (see_through and node.name in reread) or (rule is not None and rule.rereads):
@@ -81,7 +100,9 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
             assert isinstance(source, Ref)
             parts[source.name, int(position)] = node.name  # type: ignore[arg-type]
     demand = {
-        name: Demand(count, max(count, evaluated[name] // max(1, points[name])))
+        name: Demand(
+            count, min(count, len(ends[name])), max(count, evaluated[name] // max(1, points[name]))
+        )
         for name, count in users.items()
     }
     return Uses(tuple(live[::-1]), points, demand, frozenset(reread), parts, frozenset(divided))

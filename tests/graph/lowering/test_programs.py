@@ -47,6 +47,23 @@ def test_a_reused_long_computation_is_stored_and_a_short_one_is_not() -> None:
     assert ("short",) not in stored(program)
 
 
+def test_users_that_end_in_one_kernel_count_as_one() -> None:
+    b = GraphBuilder()
+    x, g = b.input("x", (64, 64)), b.input("g", (64, 64))
+    y = b.call("aten.sigmoid.default", b.call("aten.mul.Tensor", x, g), name="y")
+    factors = [b.call(f"aten.{op}.Tensor", y, g) for op in ("mul", "add", "sub", "div")]
+    factors += [b.call(f"aten.{op}.default", y, g) for op in ("maximum", "minimum")]
+    for one in factors[1:]:
+        factors[0] = b.call("aten.mul.Tensor", factors[0], one)
+    outputs = [b.call("aten.cat.default", (factors[0], g), name="z")]
+    assert stored(check(b.graph(*outputs))) == [("z",)]
+    # Several results are several places, and so is one that computes each element 8 times.
+    outputs += [b.call("aten.sum.dim_IntList", one, (1,)) for one in factors[1:]]
+    assert ("y",) in stored(check(b.graph(*outputs)))
+    wide = b.call("aten.mul.Tensor", factors[0], b.input("w", (9, 64, 64)))
+    assert ("y",) in stored(check(b.graph(wide)))
+
+
 def test_softmax_of_long_rows_is_one_pass_and_of_short_rows_two() -> None:
     def kinds(columns: int) -> list[set[ReduceKind]]:
         b = GraphBuilder()
