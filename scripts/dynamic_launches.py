@@ -1,14 +1,18 @@
 """Launches of one call whose sizes only a call knows, with combos and with every kernel by itself.
 
 ``TRITON_INTERPRET=1 python scripts/dynamic_launches.py`` prints a table. It needs no GPU and times
-nothing; results at two sizes are compared with eager mode.
+nothing; results at two sizes are compared with eager mode. ``--times`` on a GPU prints what a step
+takes, the host included, and its kernels by themselves, beside eager mode and Inductor.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import Any
+import statistics
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import torch
 from torch.nn import functional
@@ -115,9 +119,96 @@ def launches(case: tuple[Any, ...], devices: Devices, combos: bool) -> int:
     return compiler.reports[0].launches
 
 
+Shapes = Sequence[tuple[int, int]]
+SIX: Shapes = [(1024 + 8 * i, 1024) for i in range(6)]
+MANY: Shapes = [(512 + 8 * i, 256) for i in range(24)]
+
+
+def timed_cases() -> Iterator[tuple[str, Callable[..., Any], Callable[[], tuple[Any, ...]]]]:
+    """What is timed: a name, the function, its arguments on the GPU."""
+
+    def on_gpu(count: int, shapes: Shapes) -> Callable[[], tuple[Any, ...]]:
+        return lambda: tuple(
+            [torch.rand(n, k, device="cuda") for n, k in shapes] for _ in range(count)
+        )
+
+    def with_rows(made: Callable[[int], tuple[Any, ...]], n: int) -> Callable[[], tuple[Any, ...]]:
+        return lambda: tuple(one.cuda() for one in made(n))
+
+    yield "SGD, 6 of 1 Mi", sgd, on_gpu(3, SIX)
+    yield "Adam, 6 of 1 Mi", adam, on_gpu(4, SIX)
+    yield "SGD, 24 of 128 Ki", sgd, on_gpu(3, MANY)
+    yield "Adam, 24 of 128 Ki", adam, on_gpu(4, MANY)
+    yield "clipping, 24 of 128 Ki", clip, on_gpu(1, MANY)
+    yield "softmax, row sums and layer norm, 100,000 rows", reductions, with_rows(table, 100_000)
+    yield "features, 100,000 rows", features, with_rows(rows, 100_000)
+
+
+def ways(devices: Devices) -> dict[str, Callable[[Any], Any]]:
+    """How a function is run, by name; sizes are marked by who calls."""
+
+    def ours(**options: Any) -> Callable[[Any], Any]:
+        compiler = Compiler(devices=devices, fail_on_fallback=True, **options)
+        return lambda function: torch.compile(function, backend=compiler)
+
+    return {
+        "eager": lambda function: function,
+        "one size": ours(),
+        "any size, alone": ours(combo_kernels=False),
+        "any size, combos": ours(),
+        "any size, timed combos": ours(timed_combos=True),
+        "Inductor, any size": torch.compile,
+    }
+
+
+def step_us(run: Callable[..., Any], given: tuple[Any, ...]) -> float:
+    """Microseconds of a step, steps back to back, the host's work included."""
+    found, event = [], cast(Any, torch.cuda.Event)
+    for _ in range(11):
+        begin, end = event(enable_timing=True), event(enable_timing=True)
+        begin.record()
+        for _ in range(20):
+            run(*given)
+        end.record()
+        torch.cuda.synchronize()
+        found.append(begin.elapsed_time(end) / 20 * 1000)
+    return statistics.median(found[2:])
+
+
+def kernels_us(run: Callable[..., Any], given: tuple[Any, ...]) -> tuple[float, float]:
+    """Microseconds of a step's kernels, and how many they are, by torch's profiler."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(20):
+            run(*given)
+        torch.cuda.synchronize()
+    on_gpu = [e for e in profile.events() if e.device_type.name == "CUDA"]
+    return sum(e.device_time_total for e in on_gpu) / 20, len(on_gpu) / 20
+
+
+def times(devices: Devices) -> None:
+    """Print a row for each case and way."""
+    warnings.simplefilter("ignore")
+    for name, function, made in timed_cases():
+        for way, compiled in ways(devices).items():
+            torch.compiler.reset()
+            given = made()
+            if "any size" in way:
+                for one in torch.utils._pytree.tree_leaves(given):
+                    torch._dynamo.mark_dynamic(one, 0)
+            run = compiled(function)
+            with torch.no_grad():
+                run(*given)
+                step, (kernels, count) = step_us(run, given), kernels_us(run, given)
+            print(f"| {name} | {way} | {step:.1f} | {kernels:.1f} | {count:g} |", flush=True)
+
+
 def main() -> None:
     """Print the table's rows."""
     devices = Devices()
+    if "--times" in sys.argv:
+        times(devices)
+        devices.close()
+        return
     for case in cases():
         found = [launches(case, devices, combos) for combos in (False, True)]
         print(f"| {case[0]} | {found[0]} | {found[1]} |", flush=True)

@@ -4,12 +4,14 @@ made from, and may begin before it."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from harness.backend import Compiler, Devices
+from harness.executor import prepare_graph
 from harness.graph.capture.libraries import products
 
 READING: dict[str, Callable[[Tensor], object]] = {
@@ -143,3 +145,22 @@ def test_logits_over_an_odd_vocabulary_are_in_memory_once(
     (report,) = compiler.reports
     assert report.kernels == (2 if bias else 0)  # the operands, eight columns deeper
     assert [name for name, _, _ in report.library_calls] == ["harness.interleaved_mm.default"]
+
+
+def test_a_loop_after_the_one_that_writes_has_of_a_finished_maximum_its_result(
+    compiler: Compiler,
+) -> None:
+    """Capped logits, whose loss is found beside them, overwrite the product that they are made
+    of: the second loop reads them, and of what the first one reduced nothing but the maximum."""
+
+    def function(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        capped = ((x @ w) / 30).tanh() * 30
+        return capped, capped.float().log_softmax(1)[:, 0]
+
+    x, w = torch.randn(8, 8).bfloat16(), torch.randn(8, 20000).bfloat16()
+    capped, losses = torch.compile(function, backend=compiler)(x, w)
+    torch.testing.assert_close(capped, function(x, w)[0])
+    torch.testing.assert_close(losses, capped.float().log_softmax(1)[:, 0])
+    (compiled,) = compiler.compiled
+    run: Any = prepare_graph(compiled, lambda _: lambda _given: None, "cpu")
+    assert "empty((8, 20000), (20000, 1), bfloat16)" not in run.text

@@ -85,7 +85,7 @@ def find_baseline(
             run = store.load(path)
             if run.complete and not run.dirty:
                 return run, "no run was accepted yet: compared with the newest"
-    return Run("", "", machine, target), "no earlier run of this machine: tonight starts one"
+    return Run("", "", machine, target), "no earlier run of this machine to compare with"
 
 
 @contextlib.contextmanager

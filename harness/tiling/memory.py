@@ -13,6 +13,7 @@ from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.nodes import Axis, IndexValue, Indirect, Load, loads, walk
 from harness.ir.program import Program, Role
 from harness.ir.traffic import Access, distinct_elements
+from harness.tiling.passes import loaded_by_segment
 from harness.tiling.plan import Argument, ArgumentKind, PlanSegment, Tile
 
 
@@ -23,7 +24,6 @@ class _Uses:
 
     read: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
-    last_read: dict[str, int] = field(default_factory=dict)
     old: set[str] = field(default_factory=set)
 
 
@@ -56,7 +56,6 @@ def _uses(segments: Sequence[PlanSegment]) -> _Uses:
         for store in segment.stores:
             for load in loads([store]):
                 uses.read.setdefault(load.buffer, number)
-                uses.last_read[load.buffer] = number
                 if load.buffer not in uses.written:
                     uses.old.add(load.buffer)
             uses.written.setdefault(store.buffer, number)
@@ -67,13 +66,15 @@ def shared_pairs(
     pairs: Sequence[tuple[str, str]], segments: Sequence[PlanSegment]
 ) -> tuple[tuple[str, str], ...]:
     """The (output, input) pairs whose memory can really be shared: no later loop reads the
-    input again after an earlier one has written the output."""
-    uses = _uses(segments)
+    input again after an earlier one has written the output. (What a later loop has of a finished
+    reduction is its result.)"""
+    uses, loaded = _uses(segments), enumerate(loaded_by_segment(segments))
+    last_read = {buffer: number for number, places in loaded for buffer, _ in places}
     return tuple(
         (output, reused)
         for output, reused in pairs
         if output in uses.written
-        and uses.last_read.get(reused, -1) <= uses.written[output]
+        and last_read.get(reused, -1) <= uses.written[output]
         and reused in uses.read
     )
 

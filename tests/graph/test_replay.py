@@ -152,3 +152,19 @@ def test_bits_are_those_of_the_recorded_type_when_wide() -> None:
     found, same = replay(graph, [x], "cpu", float64=True)
     assert found is not None and torch.equal(found, (x * 2).view(torch.int32))
     assert same is not None and same.dtype is torch.float64 and torch.equal(same, x.double())
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_pooling_backward_looks_only_at_sizes_and_layout(rank: int) -> None:
+    last = torch.channels_last if rank == 2 else torch.channels_last_3d
+    x = torch.randn(2, 3, *[8] * rank).to(memory_format=last)
+    pool = getattr(torch.ops.aten, f"max_pool{rank}d_with_indices")
+    backward = getattr(torch.ops.aten, f"max_pool{rank}d_with_indices_backward")
+    window: Any = [3] * rank, [2] * rank, [1] * rank, [1] * rank, False
+    made, places = pool(x, *window)
+    grad = torch.randn_like(made)
+    found = torch.ops.harness.max_pool_backward(
+        grad, places.short(), list(x.shape), list(x.stride()), *window
+    )
+    wanted = backward(grad, x, *window, places)
+    assert torch.equal(found, wanted) and found.stride() == wanted.stride()

@@ -189,7 +189,8 @@ def test_a_machine_without_history_starts_one(world: World) -> None:
 def test_a_first_night_of_a_changed_tree_is_no_baseline_and_says_so(world: World) -> None:
     said = "the tree differs from its commit: tonight's run is no baseline"
     for world.dirty in (True, False):
-        assert world.night().status == 0
+        night = world.night()
+        assert night.status == 0 and "no earlier run of this machine to compare with" in night.notes
         assert (said in world.said) is world.dirty
         assert (nights.read_baseline(world.results / MACHINE.key) is None) is world.dirty
 

@@ -12,6 +12,10 @@ import torch
 from torch import Tensor, fx
 
 _aten = torch.ops.aten
+_OF_MAXIMA: dict[Any, int] = {
+    _aten.max_pool2d_with_indices_backward.default: 2,
+    _aten.max_pool3d_with_indices_backward.default: 3,
+}
 
 
 def pooling_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -28,28 +32,28 @@ def pooling_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     }
 
 
-def narrow_places(joint: fx.GraphModule) -> None:
-    """Have a backward graph read where the maxima of pooling stood from as few bits as a place in a
-    plane needs: only it reads them, and they are kept for it (64 bits beside values of 16)."""
-    for rank, op in (
-        (2, _aten.max_pool2d_with_indices_backward),
-        (3, _aten.max_pool3d_with_indices_backward),
-    ):
-        for node in joint.graph.find_nodes(op="call_function", target=op.default):
-            image, places = node.args[1].meta["val"], node.args[-1]
-            sizes = image.shape[-rank:]
-            if not _are_known(*sizes) or len(places.users) > 1:
-                continue
-            few = torch.int16 if math.prod(sizes) <= 1 << 15 else torch.int32
-            given = places
-            for dtype in (few, torch.int64):
-                with joint.graph.inserting_after(given):
-                    cast = joint.graph.call_function(
-                        _aten._to_copy.default, (given,), {"dtype": dtype}
-                    )
-                cast.meta = {**places.meta, "val": given.meta["val"].to(dtype)}
-                given = cast
-            node.replace_input_with(places, given)
+def keep_places(joint: fx.GraphModule) -> None:
+    """Have a backward graph need of pooling by maxima only where they stood, and the sizes. It
+    reads places that nobody else does from as few bits as one in a plane needs: they are kept for
+    it (64 bits beside values of 16)."""
+    for node in list(joint.graph.nodes):
+        if node.target not in _OF_MAXIMA:
+            continue
+        rank, (grad, given, kernel, *windows, places) = _OF_MAXIMA[node.target], node.args
+        image = given.meta["val"]
+        if not _are_known(*image.shape):
+            continue
+        if len(places.users) == 1:
+            dtype = torch.int16 if math.prod(image.shape[-rank:]) <= 1 << 15 else torch.int32
+            with joint.graph.inserting_after(places):
+                kept = joint.graph.call_function(
+                    _aten._to_copy.default, (places,), {"dtype": dtype}
+                )
+            kept.meta = {**places.meta, "val": places.meta["val"].to(dtype)}
+            places = kept
+        sizes = list(image.shape), list(image.stride()), [*kernel] * (rank // len(kernel))
+        node.target = torch.ops.harness.max_pool_backward.default
+        node.args = (grad, places, *sizes, *windows)
 
 
 @dataclass(frozen=True)
