@@ -79,7 +79,7 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         sizes = ((_PART, 8), (_PART, 16), (_PART // 2, 4), (_PART // 2, 8))
         return [Proposal((("r0_", n),), w, max_warps=16, grow=False) for n, w in sizes]
     row = next_power_of_two(facts.reduced)
-    each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))
+    each = min(_PER_MULTIPROCESSOR, cdiv(facts.size("y"), target.multiprocessors))
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
     w = max(1, row // 256 if row <= 2048 else row // 1024)
     wanted = [(x, w, 3), (x, 2 * w, 3)]
