@@ -79,8 +79,7 @@ class Declaration:
                 raise _wrong(f"{name} is not a function", got, "a function")
         if not (self.outputs or self.mutates):
             raise _wrong("a kernel writes nothing", "no outputs, no mutates", "names of arguments")
-        twice = set(self.outputs) & set(self.mutates)
-        if twice:
+        if twice := set(self.outputs) & set(self.mutates):
             got = ", ".join(sorted(twice))
             raise _wrong("an argument is written only, or read too", got, "one")
         if set(self.small or {}) - set(self.sizes):

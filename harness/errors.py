@@ -50,15 +50,9 @@ class HarnessError(Exception):
     step: str = ""
 
     def __str__(self) -> str:
-        lines = [f"{self.where}: {self.what}" if self.where else self.what]
-        for label, text in (
-            ("got", self.got),
-            ("expected", self.expected),
-            ("what to do", self.remedy),
-        ):
-            if text:
-                lines.append(f"  {label}: {text}")
-        return "\n".join(lines)
+        more = {"got": self.got, "expected": self.expected, "what to do": self.remedy}
+        lines = [f"  {label}: {text}" for label, text in more.items() if text]
+        return "\n".join([f"{self.where}: {self.what}" if self.where else self.what, *lines])
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), astuple(self)

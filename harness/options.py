@@ -185,8 +185,7 @@ def declared(directory: Path) -> dict[str, str]:
     ``UsageError`` for a file that is not TOML, and for a key or a value that makes no sense."""
     for folder in (directory, *directory.parents):
         for name in ("harness.toml", "pyproject.toml"):
-            table = _table(folder / name)
-            if table is not None:
+            if (table := _table(folder / name)) is not None:
                 return {
                     f"HARNESS_{key.upper().replace('-', '_')}": _text(folder / name, key, value)
                     for key, value in table.items()
@@ -218,8 +217,7 @@ def _table(path: Path) -> dict[str, Any] | None:
 
 def _text(path: Path, key: str, value: Any) -> str:
     """A declared value as the variable would have it."""
-    kind = _KEYS.get(key)
-    if kind is None:
+    if (kind := _KEYS.get(key)) is None:
         remedy = "name one of these, or remove the line"
         raise unknown("there is no such default", key, sorted(_KEYS), str(path), remedy, most=None)
     wrong = type(value).__name__ != kind.__name__  # True is an int

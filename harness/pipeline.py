@@ -88,8 +88,7 @@ def compile_graph(
 
 def _compile_region(region: Region, state: _State) -> CompiledRegion:
     state.begin(region)
-    graph = state.run(SPLIT, region.graph, state.target, state.choose_split)
-    if graph is None:
+    if (graph := state.run(SPLIT, region.graph, state.target, state.choose_split)) is None:
         return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
     key = (structure_key(graph), state.decisions.about(n.name for n in graph.nodes))
     if (twin := state.regions.get(key)) is not None:
@@ -138,15 +137,12 @@ def _compile_kernel(
     graph: Graph, program: Program, group: FusedGroup, state: _State
 ) -> Launch | None:
     state.group, state.origins = group.name, group.origins
-    planned = state.run(PLAN, program, group, state.target, state.decisions)
-    if planned is None:
+    if (planned := state.run(PLAN, program, group, state.target, state.decisions)) is None:
         return None
-    source = state.run(RENDER, planned, len(state.kernels))
-    if source is None:
+    if (source := state.run(RENDER, planned, len(state.kernels))) is None:
         return None
     if (kernel := state.kernels.get(kernel_identity(source))) is None:
-        module = state.run(EMIT, source, graph, state.target)
-        if module is None:
+        if (module := state.run(EMIT, source, graph, state.target)) is None:
             return None
         kernel = state.kernels[kernel_identity(source)] = Kernel(source, module)
     return Launch(group, planned, kernel, buffer_names(planned))

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from harness.backend import Compiler, Devices
+from tests.graph.capture.test_decompositions import DTYPES, FORMS, accepted, operand
 from tests.test_backend import Block, gradients
 
 pytestmark = [
@@ -42,6 +44,46 @@ def test_forward_and_backward(compiler: Compiler) -> None:
     for a, b in zip(got, wanted, strict=True):
         close(a, b)
     assert not any(report.failures for report in compiler.reports)
+
+
+@pytest.mark.parametrize("place", ["cpu", "cuda"])
+@pytest.mark.parametrize("number", [0.1, 1.7])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_beside_16_bits(
+    compiler: Compiler, form: str, dtype: torch.dtype, number: float, place: str
+) -> None:
+    """Equal; functions that differ from torch's in the last bit of float32 may be rounded apart."""
+    x, z = operand(dtype, "cuda"), torch.tensor(number, device=place)
+    functions = accepted(form, x, z)
+    assert len(functions) >= 9
+    run = torch.compile(lambda x, z: [f(x, z) for f in functions.values()], backend=compiler)
+    functions_of_math = "atan2 hypot logaddexp logaddexp2 pow xlog1py xlogy".split()
+    for name, got in zip(functions, run(x, z), strict=True):
+        apart = int((got != functions[name](x, z)).sum())
+        assert apart <= (2 if name in functions_of_math else 0), name
+
+
+@pytest.mark.parametrize("number", [0.1, 1.7])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parameters_beside_16_bits(compiler: Compiler, dtype: torch.dtype, number: float) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> list[torch.Tensor]:
+        losses = (
+            functional.huber_loss(x, y, reduction="none", delta=number),
+            functional.smooth_l1_loss(x, y, reduction="none", beta=number),
+        )
+        jumps = functional.threshold(x, number, 0.3), functional.softshrink(x, number)
+        powers = torch.ldexp(x, z), torch.ldexp(z, x), torch.ldexp(x, x)
+        return [*losses, *jumps, *powers, x.lerp(y, number), x.add(y, alpha=number)]
+
+    x, z = operand(dtype, "cuda"), torch.tensor(number)
+    y = x.flip(0) * 1.1
+    for place in ("cpu", "cuda"):
+        args = x, y, z.to(place)
+        for got, wanted in zip(
+            torch.compile(function, backend=compiler)(*args), function(*args), strict=True
+        ):
+            assert int((got != wanted).sum()) <= 2
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])

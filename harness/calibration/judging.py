@@ -11,7 +11,7 @@ changes among many kernels that are the same.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +20,7 @@ from scipy import special
 
 from harness.calibration import record
 from harness.calibration.record import AGAIN, PLAIN, Calibration, Cell, Mode, Share, Subject, slowed
+from harness.ir.reach import grouped
 from harness.measure.noise.controls import Session
 from harness.measure.noise.estimate import Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
@@ -49,8 +50,7 @@ def judged(
 ) -> Calibration:
     """``start`` with both ways of comparing, what can be told of each kernel, and the noise found.
     Kernels that no two processes have measured are left out."""
-    kernels = _kernels(subjects, cells)
-    if not kernels:
+    if not (kernels := _kernels(subjects, cells)):
         return start
     turns, _ = _table(IN_TURNS, kernels, {}, rules)
     apart, noise = _table(TWO_RUNS, kernels, {}, rules)
@@ -72,17 +72,12 @@ def judged(
 
 
 def _kernels(subjects: Sequence[Subject], cells: Iterable[Cell]) -> list[_Kernel]:
-    by_kernel: dict[str, dict[int, Cell]] = defaultdict(dict)
-    broken: set[str] = set()
-    for cell in cells:
-        if cell.reason:
-            broken.add(cell.kernel)
-        else:
-            by_kernel[cell.kernel][cell.process] = cell
+    by_kernel = grouped(cells, lambda cell: cell.kernel)
     found = []
     for subject in subjects:
-        own = by_kernel.get(subject.key, {})
-        if subject.key in broken or len(own) < 2 or subject.ms is None:
+        every = by_kernel.get(subject.key, [])
+        own = {cell.process: cell for cell in every}
+        if any(cell.reason for cell in every) or len(own) < 2 or subject.ms is None:
             continue
         taken = [own[process] for process in sorted(own)]
         names = set.intersection(*(set(cell.samples) for cell in taken))
@@ -101,10 +96,9 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
         name = slowed(level)
         if name not in times or base not in times:
             continue
-        pairs = zip(times[name].ms, times[base].ms, cells, strict=True)
         seen = [
             (one - other) / (1e-6 * (c.truth[name].nanoseconds - c.truth[base].nanoseconds))
-            for one, other, c in pairs
+            for one, other, c in zip(times[name].ms, times[base].ms, cells, strict=True)
             if c.truth[name].nanoseconds > c.truth[base].nanoseconds
         ]
         if seen:

@@ -219,8 +219,7 @@ def kept(folder: Path, resume: bool) -> Kept[Cell]:
     of the last one that was interrupted. Raises ``UsageError`` if there is none."""
     if not resume:
         return Kept(folder / f"{PREFIX}{dt.datetime.now(dt.UTC):%Y%m%d-%H%M%S}{JOURNAL}", Cell)
-    found = sorted(folder.glob(f"{PREFIX}*{JOURNAL}"))
-    if not found:
+    if not (found := sorted(folder.glob(f"{PREFIX}*{JOURNAL}"))):
         raise UsageError(
             "there is no interrupted calibration of this machine",
             where=str(folder),

@@ -74,13 +74,12 @@ def rehearsed(results: Path, rules: Rules) -> Sessions:
     for apart in (False, True):
         mine = [(a, b) for a, b in neighbours if (not a.board or a.board != b.board) is apart]
         tables = [list(_tables(a, b, rules)) for a, b in mine]
-        false = [name for each in tables for one in each for name in one]
         found.append(
             Between(
                 apart,
                 share(sum(any(each) for each in tables), len(mine)),
                 share(sum(bool(one) for each in tables for one in each), GROUPS * len(mine)),
-                tuple(false),
+                tuple(name for each in tables for one in each for name in one),
             )
         )
     return Sessions(len(used), len({one.board for one in used.values()}), tuple(found))
@@ -96,10 +95,9 @@ def _tables(a: Measurement, b: Measurement, rules: Rules) -> Iterator[list[str]]
             for n, key in enumerate(common)
         ]
         found, _ = estimate(pairs, paired=False)
-        effects = judge([found[n] for n in held], rules)
         yield [
             f"{': '.join(common[n][:2])} ({a.id}, {b.id})"
-            for n, effect in zip(held, effects, strict=True)
+            for n, effect in zip(held, judge([found[n] for n in held], rules), strict=True)
             if effect.verdict in (Verdict.SLOWER, Verdict.FASTER)
         ]
 

@@ -65,8 +65,7 @@ class _Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, whole."""
         wanted = _FIRST_NAMES.get(args[0], args[0])
-        place = {name: place for name, place, _ in COMMANDS}.get(wanted)
-        if place is None:
+        if (place := {name: place for name, place, _ in COMMANDS}.get(wanted)) is None:
             return super().resolve_command(ctx, args)
         module, _, function = place.partition(":")
         found = getattr(importlib.import_module(f"harness.cli.{module}"), function or module)

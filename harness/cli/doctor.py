@@ -32,7 +32,9 @@ class Level(enum.Enum):
 
     FINE = "ok"
     LIMITED = "limited"
+    """Something is missing without which the rest works."""
     BROKEN = "broken"
+    """Nothing works, or what is said is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +79,6 @@ _COLUMNS = (
 )
 
 
-def limited(found: str, effect: str, remedy: str) -> Finding:
-    """Something is missing without which the rest works."""
-    return Finding(found, Level.LIMITED, effect, remedy)
-
-
-def broken(found: str, effect: str, remedy: str) -> Finding:
-    """Nothing works, or what is said is wrong."""
-    return Finding(found, Level.BROKEN, effect, remedy)
-
-
 def examine(options: Options, follow: Callable[[str, int, int], None]) -> Iterator[Finding]:
     """Every finding, in the order a reader wants them; ``follow`` hears what is looked at."""
     looks: tuple[tuple[str, Callable[[], Finding]], ...] = (
@@ -116,7 +108,7 @@ def python() -> Finding:
     """The interpreter this command runs in."""
     text = f"{sys.version.split()[0]} at {sys.executable}"
     if sys.version_info < _OLDEST_PYTHON:
-        return broken(text, "too old", "make PYTHON=/path/to/python3.11")
+        return Finding(text, Level.BROKEN, "too old", "make PYTHON=/path/to/python3.11")
     return Finding(text)
 
 
@@ -126,10 +118,10 @@ def package(name: str) -> Finding:
     try:
         found = version(name)
     except PackageNotFoundError:
-        return broken("not installed", "nothing works without it", remedy)
+        return Finding("not installed", Level.BROKEN, "nothing works without it", remedy)
     oldest = _OLDEST[name]
     if tuple(int(part) for part in found.split(".")[:2]) < oldest:
-        return broken(found, f"older than {'.'.join(map(str, oldest))}", remedy)
+        return Finding(found, Level.BROKEN, f"older than {'.'.join(map(str, oldest))}", remedy)
     return Finding(found)
 
 
@@ -143,8 +135,9 @@ def gpu() -> Finding:
     if found is None:
         built = torch.version.cuda
         why = "this torch is built without CUDA" if built is None else f"torch for CUDA {built}"
-        return limited(
+        return Finding(
             f"none ({why})",
+            Level.LIMITED,
             "kernels are compiled and checked, not timed; columns for time say `no GPU`",
             "run on a machine with an NVIDIA GPU, its driver, and a torch built for CUDA",
         )
@@ -177,7 +170,7 @@ def timer() -> Finding:
     said, failure = _python("-c", f"import sys; sys.path.insert(0, {root!r})\n{_TIMER}")
     if failure:
         remedy = "end what else runs on the GPU (nvidia-smi lists it) and try again"
-        return broken(failure, "nothing can be timed", remedy)
+        return Finding(failure, Level.BROKEN, "nothing can be timed", remedy)
     return timer_finding(*json.loads(said.splitlines()[-1]))
 
 
@@ -192,10 +185,10 @@ def timer_finding(
     )
     if not cold:
         effect = "kernels seem faster than they are: their data comes from the cache"
-        return broken(text, effect, "report this, with this line")
+        return Finding(text, Level.BROKEN, effect, "report this, with this line")
     if not telling:
         effect = "reading from the cache is hardly faster here: the check of cold data says little"
-        return limited(text, effect, "nothing: times are still taken cold")
+        return Finding(text, Level.LIMITED, effect, "nothing: times are still taken cold")
     return Finding(text)
 
 
@@ -207,7 +200,7 @@ def launcher(cache: Path) -> Finding:
         launching(cache if cache.is_dir() else None)
     except CompileFailed as error:
         effect = "no kernel runs on a GPU; without one everything works"
-        return limited(f"none: {error.got}", effect, error.remedy)
+        return Finding(f"none: {error.got}", Level.LIMITED, effect, error.remedy)
     return Finding("compiled (runtime/launch.c)")
 
 
@@ -235,8 +228,9 @@ def interpreter() -> Finding:
         _, failure = _python(str(script))
     if not failure:
         return Finding("runs a kernel correctly")
-    return limited(
+    return Finding(
         failure,
+        Level.LIMITED,
         "kernels cannot be checked without a GPU",
         "install numpy and triton again (make clean, then make)",
     )
@@ -253,8 +247,9 @@ def disassembler() -> Finding:
     missing = [path for path in paths if not os.access(path, os.X_OK)]
     if len(paths) == 3 and not missing:
         return Finding(str(Path(paths[1]).parent))
-    return limited(
+    return Finding(
         f"missing: {', '.join(missing) or 'ptxas, cuobjdump, nvdisasm'}",
+        Level.LIMITED,
         "no static metrics (registers, spills, instructions)",
         "install triton again: its wheel ships them",
     )
@@ -284,8 +279,9 @@ def capture_libraries() -> Finding:
     text = ", ".join(found) or "none"
     if not missing:
         return Finding(text)
-    return limited(
+    return Finding(
         f"{text}; not installed: {', '.join(missing)}",
+        Level.LIMITED,
         "no capture from those; graphs already captured need none of them",
         "pip install -c constraints.txt -e '.[capture]' (torchvision and timm must match torch)",
     )
@@ -303,8 +299,9 @@ def folder(path: Path, variable: str) -> Finding:
     except OSError as error:
         reason = error.strerror or str(error)
     if reason:
-        return limited(
+        return Finding(
             f"{path}: {reason}",
+            Level.LIMITED,
             "nothing can be kept there",
             f"set {variable} to a folder that may be written",
         )
@@ -317,8 +314,9 @@ def commit(options: Options) -> Finding:
 
     found = commit_of(Path(harness.__path__[0]).parent, options.commit)
     if not found.name:
-        return limited(
+        return Finding(
             "not a git checkout",
+            Level.LIMITED,
             "runs cannot be told apart by commit",
             "work in a clone, or name it: harness run --commit SHA, or HARNESS_COMMIT",
         )

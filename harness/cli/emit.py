@@ -109,8 +109,7 @@ def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
     full = compile_graph(file.load(), target)
     if not small:
         return combined(full, target)
-    graph = file.load_small()
-    if graph is None:
+    if (graph := file.load_small()) is None:
         raise HarnessError(
             "the graph has no small capture",
             where=str(file.path),

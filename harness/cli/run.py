@@ -113,8 +113,7 @@ def _within(
     from harness.runtime.device import boards
     from harness.session.entries import corpus_folder
 
-    folder = corpus_folder(options, suite)
-    if folder is None:
+    if (folder := corpus_folder(options, suite)) is None:
         raise UsageError(
             "only a corpus knows which patterns tell most",
             where=f"--minutes with suite {suite}",
@@ -251,8 +250,7 @@ def detecting(
     ``results`` that fits the run's machine and method, and by its runs of other days and boards;
     without a calibration as they are."""
     with contextlib.closing(events):
-        found = calibrations.newest(results, run.machine.key, run.method)
-        if found is None:
+        if (found := calibrations.newest(results, run.machine.key, run.method)) is None:
             yield from events
             return
         from harness.calibration.judging import Detector

@@ -349,9 +349,7 @@ class Body:
         """An index that was loaded, in the kernel's index type: it is within range, so
         nothing is lost, and the address arithmetic stays narrow."""
         known = var.dtype is self.frame.plan.index_dtype and not self.frame.plan.extents
-        if var.literal or known:
-            return var.text
-        return f"{var.text}.to({self.frame.index_type})"
+        return var.text if var.literal or known else f"{var.text}.to({self.frame.index_type})"
 
     def _mask_text(self, tiles: frozenset[str], context: Context) -> tuple[str, frozenset[str]]:
         """All masks of an access over ``tiles`` joined, and the tiles they vary over."""
@@ -390,8 +388,7 @@ class Body:
         parts = [self._address(load.buffer, index, spread), mask]
         if other is not None:
             parts.append(f"other={literal_text(other)}")
-        hint = self._eviction(load, covered)
-        if hint:
+        if hint := self._eviction(load, covered):
             parts.append(f'eviction_policy="{hint}"')
         text = f"tl.load({', '.join(parts)})"
         stored = self.dtypes[load.buffer]

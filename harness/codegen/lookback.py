@@ -89,10 +89,9 @@ class LookBack:
         self, flags: int, size: int, place: str, values: Sequence[str], where: str = ""
     ) -> None:
         """Values first, then the flag that says they are there."""
-        pairs = enumerate(zip(values, self.parts, strict=True), start=1)
         lines = [
             f"tl.store(row + {flags + n * size} + {place}, {_word(value, dtype)})"
-            for n, (value, (dtype, _)) in pairs
+            for n, (value, (dtype, _)) in enumerate(zip(values, self.parts, strict=True), start=1)
         ]
         lines.append("tl.debug_barrier()")
         lines.append(f'tl.atomic_xchg(row + {flags} + {place}, 1, sem="release")')

@@ -110,8 +110,7 @@ def _summary(source: KernelSource, graph: Graph) -> str:
     lines = [f"{source.name}: {plan.category.name.lower()} kernel over {space}."]
     nodes = {n.name: n for n in graph.nodes}
     found = [nodes[o].source for o in plan.origins if o in nodes and nodes[o].source]
-    sources = list(dict.fromkeys(found))
-    if sources:
+    if sources := list(dict.fromkeys(found)):
         lines.append("")
         lines += [f"    {s}" for s in sources[:_MOST_SOURCE_LINES]]
         if len(sources) > _MOST_SOURCE_LINES:

@@ -111,12 +111,11 @@ def torchs_own(
     own: list[str] = []
     refused: list[str] = []
     known: tuple[str, ...] = ()
-    aot_eager = torch._dynamo.lookup_backend("aot_eager")
     for backend, counts in (
         ("aot_eager", ""),
         ("eager", ""),
         ("aot_eager_decomp_partition", "; compiled: "),
-        (functools.partial(_or_torch, aot_eager, refused), ""),
+        (functools.partial(_or_torch, torch._dynamo.lookup_backend("aot_eager"), refused), ""),
         (functools.partial(_or_torch, _counting_masks, []), _CHANGED),
     ):
         own += [line for line in differences(function, args, backend, **how) if counts in line]

@@ -110,8 +110,7 @@ def try_operator(case: Case, samples: int, devices: Devices, device: str = "cpu"
     tried, end = 0, time.monotonic() + _SECONDS
     worst = ("no sample", "")
     torch.manual_seed(0)
-    inputs = op.sample_inputs(device, getattr(torch, case.dtype), requires_grad=case.backward)
-    for sample in inputs:
+    for sample in op.sample_inputs(device, getattr(torch, case.dtype), requires_grad=case.backward):
         if samples and tried == samples or time.monotonic() > end:
             break
         tried += 1
@@ -162,8 +161,7 @@ def _try_sample(
             found = _try_sample(op, sample, devices, eager_random=True)
             return found if found[0] in ("wrong", "error") else ("random", "")
         torchs = torchs_own(function, args, lines, signed_zeros=False)
-    left = [line for line in lines if line not in torchs]
-    if left:
+    if left := [line for line in lines if line not in torchs]:
         return ("error" if _raised(left) else "wrong"), "; ".join(left)[:300]
     reports = compiler.reports
     eager = [text for r in reports for text in (*r.failures, r.eager) if text]
@@ -172,8 +170,7 @@ def _try_sample(
     if torchs:
         return "torch's own", "; ".join(torchs)[:300]
     calls = sorted({name for r in reports for name, _, _ in r.library_calls})
-    calls = [name for name in calls if not name.startswith("harness.")]
-    if calls:
+    if calls := [name for name in calls if not name.startswith("harness.")]:
         return "library", ", ".join(calls)
     return ("generated" if any(r.kernels for r in reports) else "views only"), ""
 
@@ -205,5 +202,4 @@ def run(
 
 def answer(context: Context, job: OperatorJob) -> Row:
     """The handler of ``OperatorJob``."""
-    devices = context.once(devices_of)
-    return last_if_lost(try_operator(job.case, job.samples, devices, job.device))
+    return last_if_lost(try_operator(job.case, job.samples, context.once(devices_of), job.device))

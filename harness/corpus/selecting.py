@@ -88,8 +88,7 @@ def select(corpus: Corpus, query: str) -> tuple[Pattern, ...]:
     pick = {t.key: _natural(t) for t in terms if t.key in _PICKS}
     terms = [term for term in terms if term.key not in _PICKS]
     known = {capture.name: capture for capture in corpus.captures}
-    found = [p for p in corpus.patterns if _fits(p, terms, known)]
-    if not found:
+    if not (found := [p for p in corpus.patterns if _fits(p, terms, known)]):
         raise _nothing(corpus, terms, known)
     count, draw = pick.get(_SAMPLE), random.Random(pick.get(_SEED, 0))
     if _WEIGHTED in pick:
@@ -201,8 +200,7 @@ def _nothing(corpus: Corpus, terms: Sequence[_Term], known: Mapping[str, Capture
     near: list[str] = []
     for term in terms:
         rest = [t for t in terms if t is not term]
-        left = [p for p in corpus.patterns if _fits(p, rest, known)]
-        if not left:
+        if not (left := [p for p in corpus.patterns if _fits(p, rest, known)]):
             continue
         there = f"{len(left)} patterns without {term.text}"
         if term.key in _WORDS:

@@ -40,8 +40,7 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start ``worker.main`` with what is ``given`` it, in a session of its own, so that Ctrl-C
     reaches only the parent, which ends it."""
-    root = str(Path(harness.__path__[0]).parent)
-    code = _CODE.format(root=root, parent=os.getpid(), **given)
+    code = _CODE.format(root=str(Path(harness.__path__[0]).parent), parent=os.getpid(), **given)
     pipes = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
     command = [sys.executable, "-P", "-c", code]
     return subprocess.Popen(command, bufsize=0, start_new_session=True, **pipes)

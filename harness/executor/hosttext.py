@@ -71,8 +71,7 @@ class HostText:
     def bind(self, thing: Hashable, wanted: str) -> str:
         """The name by which the function knows ``thing``; equal things have one."""
         key = (type(thing), thing)
-        known = self._bound.get(key)
-        if known is None:
+        if (known := self._bound.get(key)) is None:
             known = self._bound[key] = self.fresh(wanted)
             self.names[known] = thing
         return known
@@ -93,8 +92,7 @@ class HostText:
         """The text of a size; what takes arithmetic is computed once, into a variable."""
         if isinstance(size, int) or size.is_Integer:
             return str(int(size))
-        found = self._sizes.get(size)
-        if found is None:
+        if (found := self._sizes.get(size)) is None:
             if not size.free_symbols <= self._sizes.keys():
                 raise GraphError(
                     "a size does not follow from the inputs",
@@ -136,8 +134,7 @@ class HostText:
     def drop(self, names: Iterable[str]) -> None:
         """Forget variables, once, in one line; sizes stay."""
         gone = {*self._sizes.values()} | self._gone
-        found = [name for name in dict.fromkeys(names) if name not in gone]
-        if found:
+        if found := [name for name in dict.fromkeys(names) if name not in gone]:
             self._gone.update(found)
             self.add(f"del {', '.join(found)}")
 

@@ -90,8 +90,7 @@ def _within(output: torch.Tensor, given: list[Any]) -> tuple[int, Callable[..., 
     for at in (n for n, tensor in enumerate(given) if tensor is output):
         return at, operator.itemgetter(at)
     tensors = [(n, t) for n, t in enumerate(given) if isinstance(t, torch.Tensor)]
-    holding = [n for n, t in tensors if t.untyped_storage().data_ptr() == storage]
-    if not holding:
+    if not (holding := [n for n, t in tensors if t.untyped_storage().data_ptr() == storage]):
         return None
     at, shape, stride = holding[0], output.shape, output.stride()
     offset = output.storage_offset() - given[at].storage_offset()

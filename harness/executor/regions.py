@@ -108,8 +108,7 @@ class RegionWriter:
         found = []
         # As the plan (not the fused group) says: of the pairs that could share memory,
         # planning drops those whose old contents are read again.
-        pairs = zip(launch.plan.arguments, launch.arguments, strict=True)
-        for argument, names in pairs:
+        for argument, names in zip(launch.plan.arguments, launch.arguments, strict=True):
             if argument.kind is ArgumentKind.SIZE:
                 found.append(self.text.size(symbols[names[0]]))
             elif argument.kind is ArgumentKind.WORKSPACE:
@@ -164,8 +163,7 @@ class RegionWriter:
 
     def _tensor(self, name: str) -> str:
         """The variable of a buffer, allocated if it has none yet."""
-        found = self._variables.get(name)
-        if found is None:
+        if (found := self._variables.get(name)) is None:
             layout = self._buffer_layout(name)
             found = self._variables[name] = self.text.fresh(name)
             empty, dtype = self.text.bind(self.host.empty, "empty"), self.text.dtype(layout.dtype)
@@ -174,8 +172,7 @@ class RegionWriter:
         return found
 
     def _buffer_layout(self, name: str) -> Layout:
-        layout = self._layouts.get(name)
-        if layout is None:
+        if (layout := self._layouts.get(name)) is None:
             raise GraphError("a kernel names a buffer that does not exist", got=name)
         return layout
 

@@ -85,8 +85,7 @@ def require_sizes(graph: Graph) -> None:
     is known of sizes is not known of it."""
     for kind in tensors_of(*graph.types().values()):
         symbols = (s for n in (*kind.shape, *kind.stride) for s in n.free_symbols)
-        odd = sorted(str(s) for s in symbols if not s.is_positive)
-        if odd:
+        if odd := sorted(str(s) for s in symbols if not s.is_positive):
             raise NotForEverySize(f"{odd[0]}, which may be any number, is part of a size")
 
 

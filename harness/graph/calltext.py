@@ -124,8 +124,7 @@ def node_text(node: Node) -> str:
         return f"{local_name(node.name)} = {_text(node.args[0])}[{_text(node.args[1])}]"
     if node.op == "harness.random_bits.default":
         return _bits_text(node)
-    function = combine_of(node)
-    if function is not None:
+    if (function := combine_of(node)) is not None:
         return _scan_text(node, function)
     parts = [_text(arg) for arg in node.args]
     if node.op == "harness.xor_sum.default":  # which this package alone registers

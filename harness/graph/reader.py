@@ -101,8 +101,7 @@ class _Reader:
         )
 
     def _version(self) -> None:
-        match = _HEADER.match(self.lines[0].rstrip("\r"))
-        if match is None:
+        if (match := _HEADER.match(self.lines[0].rstrip("\r"))) is None:
             raise self.damaged(1, "not a graph file", "# harness graph 1")
         if int(match[1]) > FORMAT:
             raise self.damaged(
@@ -289,8 +288,7 @@ class _Reader:
         try:
             return complex(text)
         except ValueError:
-            what = "not a complex number"
-            raise self.damaged(at, what, 'such as "(1+2j)"', repr(text)) from None
+            raise self.damaged(at, "not a complex number", 'such as "(1+2j)"', repr(text)) from None
 
     def _mutation(
         self, statement: ast.Assign, inputs: tuple[Input, ...], earlier: list[Mutation]

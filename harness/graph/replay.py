@@ -344,8 +344,7 @@ def _random_tensor(
     item: Input, device: torch.device | str, generator: torch.Generator
 ) -> torch.Tensor:
     shape, stride = _integers(item.type.shape, item), _integers(item.type.stride, item)
-    last = sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-    extent = 0 if 0 in shape else 1 + last
+    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     return _random_storage(item, extent, device, generator).as_strided(shape, stride)
 
 
@@ -360,8 +359,7 @@ def _random_storage(
         return torch.randint(0, bound, (extent,), generator=generator, device=device).to(dtype)
     normal = torch.randn(extent, generator=generator, device=device)
     rank = item.type.rank
-    narrow = rank < 2 or item.type.shape[-1] == 1
-    if item.role == "buffer" or (item.role == "saved" and narrow):
+    if item.role == "buffer" or (item.role == "saved" and (rank < 2 or item.type.shape[-1] == 1)):
         normal = normal.abs() * 0.5 + 0.5
     elif item.role == "parameter":
         normal = normal * 0.1 + 1.0 if rank < 2 else normal * 0.05

@@ -87,8 +87,7 @@ def shrunk(graph: Graph) -> tuple[Graph | None, str]:
     reason = "no small sizes meet what its views and slices demand"
     larger: list[tuple[int, Graph]] = []
     for way in _DOMAINS:
-        sizes = _Extents(graph).solved(*way)
-        if sizes is None:
+        if (sizes := _Extents(graph).solved(*way)) is None:
             continue
         try:
             made = _Rebuilt(sizes).graph(graph)
@@ -231,8 +230,7 @@ def _search(
     due: dict[int, list[_Demand]] = {}
     last = {n: position for position, n in enumerate(order)}
     for demand in demands:
-        open_ = [n for n in demand.sizes if n in last]
-        if open_:
+        if open_ := [n for n in demand.sizes if n in last]:
             due.setdefault(max(open_, key=last.__getitem__), []).append(demand)
     places = {n: place for place, n in enumerate(sizes)}
     steps = itertools.count()

@@ -61,8 +61,7 @@ def print_types(kind: ValueType, quote: str = "") -> str:
 
 def parse_type(text: str) -> TensorType:
     """Inverse of ``print_type``; ``GraphError`` says what is wrong with the text."""
-    match = _TYPE.match(text)
-    if match is None:
+    if (match := _TYPE.match(text)) is None:
         raise GraphError(
             "not a tensor type",
             got=repr(text),

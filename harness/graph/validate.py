@@ -92,8 +92,7 @@ def _compare(node: Node, result: Any, where: str) -> None:
     for kind, value in zip(recorded, results, strict=False):
         if not isinstance(kind, TensorType) or not isinstance(value, torch.Tensor):
             continue
-        same = list(value.shape) == list(kind.shape) and value.dtype == torch_dtype(kind.dtype)
-        if not same:
+        if list(value.shape) != list(kind.shape) or value.dtype != torch_dtype(kind.dtype):
             raise DamagedGraph(
                 f"the type of {node.name} is not what {node.op} gives",
                 where,

@@ -99,8 +99,7 @@ def load_kernels(path: Path) -> UserFile:
     file that cannot be executed, or declares nothing."""
     remedy = "check the file's name and permissions"
     text = read_text(path, UsageError, "a file of kernels", "Python text in UTF-8", remedy)
-    texts = cut(text, str(path))
-    if not texts:
+    if not (texts := cut(text, str(path))):
         raise UsageError(
             "a file declares no kernels",
             where=str(path),
@@ -148,8 +147,7 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     configs = list(declaration.configs)
     while not inspect.isfunction(getattr(value, "fn", None)):
         configs = configs or list(getattr(value, "configs", ()))
-        value = getattr(value, "fn", None)
-        if value is None:
+        if (value := getattr(value, "fn", None)) is None:
             raise _wrong(where, "it is not a Triton kernel", "a function", "@triton.jit below it")
     parameters = inspect.signature(value.fn).parameters
     arguments = tuple(n for n, p in parameters.items() if not _is_constexpr(p))
@@ -232,8 +230,7 @@ def _require_constants(
     constants: Mapping[str, Any],
 ) -> None:
     for config in configs:
-        missing = [n for n in constexprs if n not in config and n not in constants]
-        if missing:
+        if missing := [n for n in constexprs if n not in config and n not in constants]:
             got = f"{', '.join(missing)} in {dict(config)}"
             expected = "a value in every candidate, in constants, or as its default"
             raise _wrong(where, "a constexpr parameter has no value", got, expected)

@@ -60,7 +60,6 @@ def traits(facts: Facts, target: Target) -> dict[str, float]:
     """What sorts of kernels are told apart by. Sizes are logarithms to base 2, relative to the
     device where its size matters."""
     points = facts.parallel * facts.reduced
-    each = facts.bytes / points
     return {
         "loads": facts.loads,
         "stores": facts.stores,
@@ -69,7 +68,7 @@ def traits(facts: Facts, target: Target) -> dict[str, float]:
         "reduced": math.log2(facts.reduced),
         "parallel per multiprocessor": math.log2(facts.parallel / target.multiprocessors),
         "points per multiprocessor": math.log2(points / target.multiprocessors),
-        "bytes per point": math.log2(max(0.125, each)),
+        "bytes per point": math.log2(max(0.125, facts.bytes / points)),
     }
 
 

@@ -281,10 +281,9 @@ def _kinds() -> dict[str, pa.DataType]:
     """The columns that are taken from run files, static metrics among them."""
     import pyarrow as pa
 
-    counts = (*_COUNTS, *(metric.column for metric in metrics.static()))
     return {
         **dict.fromkeys(_TEXTS, pa.dictionary(pa.int32(), pa.string())),
-        **dict.fromkeys(counts, pa.int64()),
+        **dict.fromkeys((*_COUNTS, *(metric.column for metric in metrics.static())), pa.int64()),
         **dict.fromkeys(_FIGURES, pa.float64()),
     }
 

@@ -30,8 +30,7 @@ def find(results: Path, name: str = LATEST) -> Path:
         path = Path(name)
         if path.is_file():
             return path
-    known = runs(results)
-    if not known:
+    if not (known := runs(results)):
         raise no_runs(results)
     if name == LATEST:
         return ([path for path in known if not is_imported(path)] or known)[-1]

@@ -72,8 +72,7 @@ def find_baseline(
         return store.load(lookup.find(results, given)), ""
     others = sorted(path.parent for path in results.glob(f"*/{BASELINE}"))
     for folder in dict.fromkeys([results / machine.key, *others]):
-        known = read_baseline(folder)
-        if known is not None:
+        if (known := read_baseline(folder)) is not None:
             run = store.load(folder / f"{known.run}{store.SUFFIX}")
             alike = run.machine.gpu == machine.gpu if machine.gpu else run.target == target
             if folder.name == machine.key:

@@ -56,17 +56,15 @@ def survey(
     known = index.refresh(results)
     for run in known.unreadable:
         found.append(_finding(results, run, "cannot be read", "perhaps it can be restored"))
-    candidates = _candidates(known.readable, rules, now)
-    if not candidates:
+    if not (candidates := _candidates(known.readable, rules, now)):
         return found
     held = _in_version_control(results, [run for run, _ in candidates])
     # An unreadable file accepts nothing.
     baselines = readable(read_baseline, (at.parent for at in results.glob(f"*/{BASELINE}")))
     accepted = {one.run for one in baselines if one is not None}
     for run, reason in candidates:
-        keep = _why_kept(run, held, waived)
-        keep = "nights are compared with it" if run.id in accepted else keep
-        found.append(_finding(results, run, reason, keep))
+        night = "nights are compared with it" if run.id in accepted else ""
+        found.append(_finding(results, run, reason, night or _why_kept(run, held, waived)))
     return found
 
 

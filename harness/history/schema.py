@@ -134,8 +134,7 @@ def _converted(kind: Any, row: dict[str, Any], convert: Callable[[Any], Any]) ->
     from kernel to kernel."""
     found = dict(row)
     for name, item in _nested(kind).items():
-        value = found.get(name)
-        if value is not None and item is None:
+        if (value := found.get(name)) is not None and item is None:
             found[name] = convert(value)
         elif value is not None:
             found[name] = [_converted(item, each, convert) for each in value]

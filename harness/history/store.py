@@ -86,8 +86,7 @@ def load(path: str | os.PathLike[str]) -> Run:
         raise unreadable(path, error) from error
     metadata: dict[bytes, bytes] = dict(table.schema.metadata or {})
     run = from_json(Run, run_metadata(metadata, path), str(path))
-    version = int(metadata[VERSION_KEY])
-    return replace(run, graphs=_with_kernels(run, rows, str(path), version))
+    return replace(run, graphs=_with_kernels(run, rows, str(path), int(metadata[VERSION_KEY])))
 
 
 def unreadable(path: Path, error: Exception) -> RecordError:

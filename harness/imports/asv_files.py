@@ -61,9 +61,8 @@ def run_of(path: Path, document: dict[str, Any], left_out: Counter[str]) -> Run:
     try:
         moment = datetime.fromtimestamp(when / 1e3 if isinstance(when, int | float) else 0, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        got = repr(when)[:80]
         what = "a result file of asv's has a date that is none"
-        raise RecordError(what, str(path), got=got) from error
+        raise RecordError(what, str(path), got=repr(when)[:80]) from error
     # asv compares no two environments, and no more do we.
     method = "/".join(filter(None, (METHOD, plain(document.get("env_name")))))
     return values.run(moment, document["commit_hash"], method, _machine(path, document), kernels)

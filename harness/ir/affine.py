@@ -91,8 +91,7 @@ def affine(expr: sympy.Expr, position: Positions) -> Affine:
     offset: list[sympy.Expr] = []
     rest: list[sympy.Expr] = []
     for term in sympy.Add.make_args(expr):
-        found = _term(term, position)
-        if found is None:
+        if (found := _term(term, position)) is None:
             rest.append(term)
         elif found[0] < 0:
             offset.append(term)

@@ -51,9 +51,7 @@ class FloorDiv(sympy.Function):
             return sympy.S.Zero
         if base.is_Integer and divisor.is_Integer:
             return sympy.Integer(int(base) // int(divisor))
-        if base == divisor:
-            return sympy.S.One
-        return None
+        return sympy.S.One if base == divisor else None
 
     def _eval_is_nonnegative(self) -> bool | None:
         base, divisor = self.args

@@ -67,8 +67,7 @@ def scale(interval: Interval, factor: int) -> Interval:
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """Product of two intervals: of non-negative ones, or of numeric ones."""
-    ends = (*a, *b)
-    if all(isinstance(e, int) for e in ends):
+    if all(isinstance(e, int) for e in (*a, *b)):
         products = [x * y for x in a for y in b]  # type: ignore[operator]
         return min(products), max(products)
     if is_nonnegative(a[0]) and is_nonnegative(b[0]):

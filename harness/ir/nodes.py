@@ -366,8 +366,7 @@ class Builder:
 
     def rounded(self, value: Value, dtype: DType) -> Value:
         """``value`` as it comes back from memory of ``dtype``."""
-        narrow = self.compute(Op.CAST, value, dtype=dtype)
-        return self.compute(Op.CAST, narrow, dtype=dtype.compute)
+        return self.compute(Op.CAST, self.compute(Op.CAST, value, dtype=dtype), dtype=dtype.compute)
 
     def masked(self, mask: Value, body: Value, other: Constant) -> Value:
         """A masked value; see ``Masked``."""

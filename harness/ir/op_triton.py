@@ -215,9 +215,7 @@ def _count_fits(text: str, dtype: DType) -> bool:
 
 def _in_range(count: str, dtype: DType) -> str:
     upper = f"({count} < {8 * dtype.itemsize})"
-    if dtype.kind is Kind.UNSIGNED:
-        return upper
-    return f"({count} >= 0) & {upper}"
+    return upper if dtype.kind is Kind.UNSIGNED else f"({count} >= 0) & {upper}"
 
 
 def bit_not(call: Call) -> str:
@@ -251,9 +249,7 @@ def cast(call: Call) -> str:
     if source.is_float and target is DType.U8:
         # Conversion of a negative float straight to unsigned is undefined.
         return f"{a}.to(tl.int32).to(tl.uint8)"
-    if target is DType.F8E5M2:
-        return float8_text(a, target)
-    return f"{a}.to({triton_type(target)})"
+    return float8_text(a, target) if target is DType.F8E5M2 else f"{a}.to({triton_type(target)})"
 
 
 def widened(value: str, narrow: DType) -> str:

@@ -262,8 +262,7 @@ class Simplifier:
         self, expr: sympy.Expr, mapping: Mapping[sympy.Symbol, sympy.Expr]
     ) -> sympy.Expr:
         """``expr`` with all of ``mapping`` replaced at once, simplified in these ranges."""
-        used = [v for v in mapping if v in self.free_symbols(expr)]
-        if not used:
+        if not (used := [v for v in mapping if v in self.free_symbols(expr)]):
             return self.simplify(expr)
         key = (expr, *used, *(mapping[v] for v in used))
         if (known := self._substituted.get(key)) is None:

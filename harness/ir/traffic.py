@@ -126,13 +126,12 @@ def _independent(
 ) -> list[tuple[tuple[sympy.Symbol, ...], sympy.Expr]]:
     """The terms of ``index`` in groups that share no variable."""
     parts = [(t, simplifier.free_symbols(t)) for t in sympy.Add.make_args(index)]
-    groups = joined([v for v in variables if v in used] for _, used in parts)
     return [
         (
             tuple(v for v in variables if v in group),
             sympy.Add(*(term for term, used in parts if not used.isdisjoint(group))),
         )
-        for group in groups
+        for group in joined([v for v in variables if v in used] for _, used in parts)
     ]
 
 

@@ -63,8 +63,7 @@ def _check_buffers(program: Program) -> None:
         ("buffers", [b.name for b in program.buffers]),
         ("nests", [n.name for n in program.nests]),
     ):
-        twice = [n for n, count in Counter(names).items() if count > 1]
-        if twice:
+        if twice := [n for n, count in Counter(names).items() if count > 1]:
             _fail(f"two {kind} have one name", program.name, twice, "names used once")
     for buffer in program.buffers:
         where = f"{program.name}: {buffer.name}"
@@ -176,8 +175,7 @@ class _NestChecker:
             self._fail(what, got, "both or neither")
 
     def _check_axes(self) -> None:
-        twice = [v.name for v, n in Counter(a.var for a in self.axes).items() if n > 1]
-        if twice:
+        if twice := [v.name for v, n in Counter(a.var for a in self.axes).items() if n > 1]:
             self._fail("two axes share a variable", twice, "one axis each")
         for axis in self.axes:
             if not all(s.is_positive for s in sympy.sympify(axis.size).free_symbols):

@@ -61,16 +61,14 @@ def current_uuid() -> str | None:
     """The current CUDA device as the driver's management library names it."""
     import torch
 
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    uuid = getattr(properties, "uuid", None)
+    uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", None)
     return None if uuid is None else f"GPU-{uuid}"
 
 
 def _with_driver(known: Machine, under_load: Callable[[], None] | None) -> Machine:
     """``known`` with what the management library says; itself where that is missing. Clocks are
     those of the moment."""
-    found = nvml.open_device(known.gpu_uuid)
-    if found is None:
+    if (found := nvml.open_device(known.gpu_uuid)) is None:
         return known
     with found as device:
         if under_load is not None:

@@ -70,8 +70,7 @@ def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterat
         for change in report.changes
     ]
     for title, verdict, worse in _SECTIONS:
-        mine = [r for r in rows if r["verdict"] == verdict and worse in (None, r["suspected"])]
-        if mine:
+        if mine := [r for r in rows if r["verdict"] == verdict and worse in (None, r["suspected"])]:
             yield from (Table(_COLUMNS, mine, title), Text())
     for title, sentences in (("Broken", report.broken), ("Not usable", report.problems)):
         if sentences:

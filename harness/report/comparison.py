@@ -90,10 +90,9 @@ def chosen_kernels(found: Comparison | StaticComparison, only: Sequence[str]) ->
         (m.graph, m.region, *(k.name for k in m.kernels)) for m in (r.match for r in found.rows)
     ]
     rows = (row for row, own in zip(found.rows, names, strict=True) if is_chosen(only, *own))
-    lone = {"vanished": found.vanished, "appeared": found.appeared}
     return {"rows": tuple(rows)} | {
         side: tuple(one for one in kernels if is_chosen(only, one[0], one[1].name))
-        for side, kernels in lone.items()
+        for side, kernels in {"vanished": found.vanished, "appeared": found.appeared}.items()
     }
 
 
@@ -133,8 +132,7 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
         for row, document in zip(found.rows, rows, strict=True)
         if row.verdict is Verdict.UNSURE
     ]
-    odd = [document for seems, document in unsure if seems]
-    if odd:
+    if odd := [document for seems, document in unsure if seems]:
         chance = max(1, round((1 - found.rules.level) * len(unsure)))
         title = (
             f"Worth a look: {len(odd)} of the {len(unsure)} unresolved moved by more than noise "
@@ -243,8 +241,7 @@ def _interval(row: Row) -> str:
 
 
 def _change(row: Row) -> str:
-    change = row["change_us"]
-    if change is None:
+    if (change := row["change_us"]) is None:
         return table.NOTHING
     return f"{change:+.1f}" if abs(change) >= 10 else f"{change:+.2f}"
 

@@ -215,8 +215,7 @@ _REGIONS = (
 def _regions(graph: GraphRecord) -> list[Block]:
     """The regions of a graph, one row per compiler, and the graph's means; nothing without
     other compilers."""
-    groups = by_region(graph.regions)
-    if not groups:
+    if not (groups := by_region(graph.regions)):
         return []
     known = ratios([graph])
     rows = []
@@ -284,8 +283,7 @@ def _conditions(run: Run) -> list[str]:
     lines = [f"this device, measured: {', '.join(parts)}"] if parts else []
     if any(kernel.sets for kernel in run.kernels):
         lines.append(_precision(run))
-    state = run.state
-    if state is not None and state.sm_mhz_median is not None:
+    if (state := run.state) is not None and state.sm_mhz_median is not None:
         slowed = ", ".join(f"{name} in {n}" for name, n in state.throttled.items())
         lines.append(
             f"state in {state.samples} readings: SM clock {_span(state)} MHz, up to "

@@ -89,10 +89,9 @@ def _blocks(night: Night) -> Iterator[Block]:
     waived = [f"{f.graph}/{f.label}: {f.waived}" for f in night.findings if f.waived]
     # Those whose own interval leaves out 1 stand in the comparison's table.
     rest = [f for f in night.unjudged if (f.low or 0) <= 1 <= (f.high or 2)]
-    undecided = [f"{f.graph}/{short(f.kernel)}: {f.cause or f.reason}" for f in rest]
     for title, sentences in (
         ("broken", night.broken),
-        ("undecided", undecided),
+        ("undecided", [f"{f.graph}/{short(f.kernel)}: {f.cause or f.reason}" for f in rest]),
         ("not measured", night.not_measured),
         ("timed in their default configuration, not checked", night.unexamined),
         ("waived", waived),
@@ -133,8 +132,7 @@ def openmetrics(night: Night) -> str:
     known, own = CollectorRegistry(), (night.machine, night.suite)
 
     def gauge(name: str, what: str, values: Mapping[str, float | None], *labels: str) -> None:
-        every = ("machine", "suite", *labels)
-        made = Gauge(f"harness_night_{name}", what, every, registry=known)
+        made = Gauge(f"harness_night_{name}", what, ("machine", "suite", *labels), registry=known)
         for key, value in values.items():
             if value is not None:
                 made.labels(*own, *key.split("/", len(labels) - 1)[: len(labels)]).set(value)

@@ -45,8 +45,7 @@ def _blocks(found: StaticComparison, everything: bool) -> Iterator[Block]:
         Column("differences", lambda row: _why(row, everything), fit=Fit.BELOW),
     )
     yield from by_graph(columns, [_row_document(row) for row in shown], headed=False)
-    graphs = [g for g in found.graphs if everything or g.change is not Change.SAME]
-    if graphs:
+    if graphs := [g for g in found.graphs if everything or g.change is not Change.SAME]:
         yield Text()
     yield from paragraphs([_sum(graph) for graph in graphs])
     for title, kernels in (("only in A", found.vanished), ("only in B", found.appeared)):

@@ -18,11 +18,10 @@ _DIFF = 60
 
 def why_report(found: Sequence[Why], *, everything: bool) -> Report:
     """The cause of each kernel: label, evidence, where it came from, commands, the code's diff."""
-
-    def blocks() -> list[Block]:
-        return [block for why in found for block in _why(why, everything)]
-
-    return Report(blocks, lambda: {"why": [to_json(why) for why in found]})
+    return Report(
+        lambda: [block for why in found for block in _why(why, everything)],
+        lambda: {"why": [to_json(why) for why in found]},
+    )
 
 
 def _why(why: Why, everything: bool) -> Iterator[Block]:
@@ -72,13 +71,11 @@ def _bisected(found: Bisected, causes: Sequence[Why], about: dict[str, Any]) -> 
         if s.merge and one
     )
     yield Text(f"last good: {found.last_good}", wrapped=True)
-    chance = "not timed"
-    if found.measured:
-        chance = f"wrong with at most {100 * about['error']:g} % chance"
+    sure = f"wrong with at most {100 * about['error']:g} % chance"
     yield Text(
         f"{about['graph']}, {short(about['kernel'])}: {found.subjects} subjects, "
         f"{found.generated} generated, text differs in {len(found.changed)}, {len(found.steps)} "
-        f"measured; {chance}",
+        f"measured; {sure if found.measured else 'not timed'}",
         wrapped=True,
     )
     if found.steps:

@@ -23,10 +23,9 @@ def is_available() -> bool:
 def require() -> torch.device:
     """The current CUDA device. Raises ``NoDevice`` with the reason when there is none."""
     if not is_available():
-        why = "torch was built without CUDA" if torch.version.cuda is None else "no device found"
         raise NoDevice(
             "a GPU is needed and none can be used",
-            got=why,
+            got="torch was built without CUDA" if torch.version.cuda is None else "no device found",
             expected="a CUDA device that torch can see",
             remedy="run on a machine with an NVIDIA GPU",
         )
@@ -70,8 +69,7 @@ def current_target(device: torch.device | None = None) -> Target:
 
 def device_of(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> torch.device:
     """Where a graph works: on the device of its inputs, or of what it makes of numbers."""
-    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-    if not tensors:
+    if not (tensors := [value for value in inputs if isinstance(value, torch.Tensor)]):
         made = [node.meta.get("val") for node in gm.graph.nodes]
         tensors = [value for value in made if isinstance(value, torch.Tensor)]
     # A CUDA graph may read single numbers that live on the CPU.

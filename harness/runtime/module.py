@@ -156,8 +156,7 @@ class LoadedModule:
         if not self.unknown_sizes:
             return config
         full = self.only_sizes(self.unknown_sizes) if args is None else args
-        names = list(self.signature)[-len(self.unknown_sizes) :]
-        sizes = zip(names, self.sizes(full), strict=True)
+        sizes = zip(list(self.signature)[-len(self.unknown_sizes) :], self.sizes(full), strict=True)
         known = {n: math.gcd(size, 16) for n, size in sizes if n in self.divisible_by_16}
         if self.category == COMBO:  # what divides all: every combination would be compiled else
             known = dict.fromkeys(known, min(known.values(), default=1))

@@ -62,8 +62,7 @@ def _remove_dead(program: Program) -> Program:
     needed |= {*program.outputs, *program.mutated}
     kept: list[ir.Nest] = []
     for nest in reversed(program.nests):
-        stores = tuple(s for s in nest.stores if s.buffer in needed)
-        if not stores:
+        if not (stores := tuple(s for s in nest.stores if s.buffer in needed)):
             continue
         if len(stores) < len(nest.stores):
             nest = replace(nest, stores=stores)
@@ -78,7 +77,6 @@ def _remove_dead(program: Program) -> Program:
 def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGroup:
     arranged = arrange(kernel.candidate)
     nests = write(arranged)
-    origins = sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)
     return FusedGroup(
         "",
         axes_of(arranged, False),
@@ -88,7 +86,7 @@ def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGrou
         ),
         internal(arranged, facts),
         (),
-        tuple(origins),
+        tuple(sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)),
         frozenset(
             s.buffer for n in bits(kernel.last_joined) for s in facts.program.nests[n].stores
         ),

@@ -61,8 +61,7 @@ def _lines(schedule: Schedule, group: FusedGroup) -> Iterator[str]:
     yield f"  segments  {_segments(group)}"
     yield f"  reads     {', '.join(touched.reads) or '-'}"
     yield f"  writes    {', '.join(touched.writes) or '-'}"
-    inside = [b.name for b in schedule.program.buffers if b.name in group.internal]
-    if inside:
+    if inside := [b.name for b in schedule.program.buffers if b.name in group.internal]:
         saved = 2 * sum(sizes[name] for name in inside)
         yield f"  inside    {', '.join(inside)} ({saved} bytes not moved)"
     if group.in_place:

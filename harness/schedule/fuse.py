@@ -354,8 +354,7 @@ def mixed(
 ) -> Candidate | Rejection | None:
     """One kernel for two reductions of the same points, one along and one across memory; ``None``
     if the two are something else. ``decided``: whatever it saves."""
-    sides = _sides(first, second)
-    if sides is None:
+    if (sides := _sides(first, second)) is None:
         return None
     found = _unfit(sides.second) or too_much(first, second, facts)
     matching = None if found else matched(sides)

@@ -53,8 +53,7 @@ def _walk(first: Sequence[_Part], second: Sequence[_Part]) -> list[Common] | Non
             return None
         rest_a, rest_b = divide(a[i].size, done_a), divide(b[j].size, done_b)
         assert rest_a is not None and rest_b is not None
-        size = _smaller(rest_a, rest_b)
-        if size is None:
+        if (size := _smaller(rest_a, rest_b)) is None:
             return None
         found.append(Common(a[i].dimension, done_a, b[j].dimension, done_b, size))
         done_a, done_b = done_a * size, done_b * size

@@ -47,8 +47,7 @@ def _residents(
     touched: Sequence[Traffic], facts: Facts, reused: Sequence[Mapping[str, str]] | None = None
 ) -> Residents:
     """Temporaries and outputs in memory while kernels run."""
-    buffers = facts.buffers.items()
-    sizes = {n: size_hint(b.nbytes) for n, b in buffers if b.role is not Role.INPUT}
+    sizes = {n: size_hint(b.nbytes) for n, b in facts.buffers.items() if b.role is not Role.INPUT}
     return Residents(touched, sizes, facts.needed, reused)
 
 
@@ -121,5 +120,4 @@ def peak_bytes(schedule: Schedule) -> int:
     """An estimate of what temporaries and outputs need at most at once."""
     touched = [traffic(g.nests, g.internal) for g in schedule.groups]
     reused = [dict(group.in_place) for group in schedule.groups]
-    residents = _residents(touched, gather(schedule.program), reused)
-    return residents.peak_of(range(len(touched)))
+    return _residents(touched, gather(schedule.program), reused).peak_of(range(len(touched)))

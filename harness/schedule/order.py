@@ -58,8 +58,7 @@ def _minimum(first: Level, at: int, second: Level, hazard: Hazard) -> int:
         return at + 1 if looped else at
     if not looped:
         return at + 1
-    finished = first is Level.REDUCE and hazard is Hazard.READ_AFTER_WRITE
-    return at + 2 if finished else at
+    return at + 2 if first is Level.REDUCE and hazard is Hazard.READ_AFTER_WRITE else at
 
 
 def _levels(candidate: Candidate, facts: Facts) -> dict[int, int]:

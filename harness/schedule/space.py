@@ -275,8 +275,7 @@ class _Reader:
                     pass
         for store in self.nest.stores:
             use = Use.ATOMIC if store.mode.is_atomic else Use.STORE
-            apart = bool(store.indirect) or store.mask is not None
-            self.add(use, store.buffer, store.index, apart)
+            self.add(use, store.buffer, store.index, bool(store.indirect) or store.mask is not None)
         for var in self.unmerged:  # nothing it consists of may be merged away
             strides = tuple(d.weight if d.var == var else 0 for d in self.dimensions)
             axis = AffineAccess(Use.AXIS, var.name, sympy.S.Zero, strides)
@@ -303,8 +302,7 @@ class _Reader:
         key = (use, name, index)
         if key in self.accesses:
             return
-        form = linear(self.simple.get(index, index), self.position)
-        if form is None:
+        if (form := linear(self.simple.get(index, index), self.position)) is None:
             self.accesses[key] = self.opaque(use, name, index, not indirect)
         else:
             steps = form.strides  # of loops

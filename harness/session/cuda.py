@@ -76,10 +76,7 @@ class CudaDevice(Closing):
     def facts(self) -> DeviceFacts:
         """The device as the first process found it, or as it was ``seen`` before there is one."""
         found = self.worker.found
-        if not found and self._seen is not None:
-            return self._seen
-        facts: DeviceFacts = found[0]
-        return facts
+        return cast(DeviceFacts, found[0] if found or self._seen is None else self._seen)
 
     @property
     def name(self) -> str:

@@ -207,8 +207,7 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
     the corpus that comes with the suites, are names in any suite."""
     if names and all(is_file(name) for name in names):
         return tuple(dict.fromkeys(file for name in names for file in _by_path(Path(name))))
-    corpus = corpus_folder(options, suite)
-    if corpus is not None:
+    if (corpus := corpus_folder(options, suite)) is not None:
         return _corpus_graphs(options, corpus, suite.partition(":")[2], names)
     declared = load_suite(suite, options.suites)
     found: list[GraphFile] = []
@@ -273,13 +272,9 @@ def find_entries(
     """As ``find_graphs``, to be compiled for ``target``; a path may also be that of a file that
     declares kernels (``harness.kernel``). Of these the graphs like ``only``, or, where none is,
     the kernels like that."""
-    found: list[FileEntry | UserEntry] = []
-    rest: list[str] = []
-    for name in names:
-        if is_user_file(name):
-            found.append(UserEntry(Path(name)))
-        else:
-            rest.append(name)
+    files = [name for name in names if is_user_file(name)]
+    found: list[FileEntry | UserEntry] = [UserEntry(Path(name)) for name in files]
+    rest = [name for name in names if name not in files]
     if rest or not names:
         found.extend(FileEntry(file, target) for file in find_graphs(options, suite, rest))
     mine = [entry for entry in found if is_chosen(only, entry.name)]
@@ -364,8 +359,7 @@ def is_file(name: str) -> bool:
 def _by_path(path: Path) -> list[GraphFile]:
     """The graph file at ``path``, or those in that folder."""
     candidates = [path] if path.is_file() else sorted(path.glob("*.py"))
-    files = [file for file in candidates if is_graph(file)]
-    if not files:
+    if not (files := [file for file in candidates if is_graph(file)]):
         raise UnknownName(
             "the file holds no graph" if path.is_file() else "there is no such graph file",
             got=str(path),

@@ -115,8 +115,7 @@ def open_session(
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
         follow("looking for a GPU, and taking it")
-        device = open_device(replace(options, cache=cache), request, how.jobs)
-        if device is not None:
+        if (device := open_device(replace(options, cache=cache), request, how.jobs)) is not None:
             stack.enter_context(device)
         target = named if device is None else device.target
         modules: dict[str, EmittedModule] = {}

@@ -114,8 +114,7 @@ class Worker:
 
         if not self._known():
             raise _lost(self.name, "gone")
-        scheduler = get_address_host(self.client.scheduler.address)
-        here: str = get_ip(scheduler)  # type: ignore[no-untyped-call]
+        here: str = get_ip(get_address_host(self.client.scheduler.address))  # type: ignore[no-untyped-call]
         secret, end = secrets.token_bytes(_SECRET_BYTES), time.monotonic() + START_SECONDS
         with socket.create_server((here, 0)) as server:
             server.settimeout(_LOOK_SECONDS)

@@ -98,8 +98,7 @@ def _runs(
     rows: dict[tuple[object, ...], dict[int, ir.Value]] = {}
     inside = {id(v.body) for v in values if isinstance(v, ir.Masked)}
     for value in values:
-        load = _load(value)
-        if load is not None and id(value) not in inside:
+        if (load := _load(value)) is not None and id(value) not in inside:
             under = (value.mask, value.other) if isinstance(value, ir.Masked) else ()
             offset, rest = load.index.as_coeff_Add()
             rows.setdefault((rest, load.buffer, *map(id, under)), {})[int(offset)] = value

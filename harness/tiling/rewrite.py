@@ -116,8 +116,7 @@ def _moved(
     def viewed(value: ir.Value, made: ir.Made) -> ir.Value:
         new = ir.rebuild(value, made, builder, ir.same_address)
         new = copies.get(id(_narrowed(new, dtype)), new)
-        copy = _copy(new, dtype, dtypes, copies, builder)
-        if copy is not None:
+        if (copy := _copy(new, dtype, dtypes, copies, builder)) is not None:
             copies[id(new)] = copy
         return new
 

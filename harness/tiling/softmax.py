@@ -54,8 +54,7 @@ def side_by_side(
     """How many elements that ``reduces`` take a thread owns side by side: what 16 bytes of the
     widest tensor hold, fewer where rows are not ``aligned`` and do not start at a multiple of that,
     1 if they lie across memory, 0 if there is no reduction."""
-    found = [r.args[0] for r in reduces]
-    if not found:
+    if not (found := [r.args[0] for r in reduces]):
         return 0
     if hint not in (Hint.INNER, Hint.DEFAULT):
         return 1

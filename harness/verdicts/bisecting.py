@@ -140,8 +140,7 @@ def _text_changes(kernel: Kernel) -> list[tuple[int, int]]:
                 expected="two ends whose compiler writes the kernel",
                 remedy="take a later GOOD or an earlier BAD",
             )
-    found = list(changes(0, last, kernel.version))
-    if not found:
+    if not (found := list(changes(0, last, kernel.version))):
         raise UsageError(
             "both ends generate the same kernel",
             where=f"{kernel.subjects[0]}, {kernel.subjects[last]}",

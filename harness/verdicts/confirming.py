@@ -231,8 +231,7 @@ def time_kernels(
 def _measured(outcomes: Sequence[PairSamples]) -> Measured:
     """The processes' medians; processes that were throttled, or launched at another interval, most
     of the time are left out."""
-    kept = _undisturbed(outcomes)
-    if not kept:
+    if not (kept := _undisturbed(outcomes)):
         return "throttled, or at another launch interval, most of the time in every process"
     return Pair(Times.of([o.a.ms for o in kept]), Times.of([o.b.ms for o in kept]))
 

@@ -143,9 +143,7 @@ class Generator:
             ours, theirs = told
             if not ours or not theirs:
                 return ""
-            differ = [
-                key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)
-            ]
+            differ = (key for key in ours | theirs if ours.get(key) != theirs.get(key))
             return min(differ, default=(0, ""))[1]
 
 
@@ -213,8 +211,7 @@ def changes(
         return
     middle = (first + last) / 2
     inside = sorted(range(first + 1, last), key=lambda n: (abs(n - middle), n))
-    between = next((n for n in inside if version_at(n) is not None), None)
-    if between is None:
+    if (between := next((n for n in inside if version_at(n) is not None), None)) is None:
         yield first, last
         return
     yield from changes(first, between, version_at)
@@ -272,8 +269,7 @@ def first_change(
     ``CommitUnusable`` for an end that cannot be used."""
     good, bad = (generator.at(subjects[end]) for end in (0, -1))
     kernel = Kernel(subjects, generator.at, nodes_named(name, good, bad))
-    found = next(changes(0, len(subjects) - 1, kernel.version), None)
-    if found is None:
+    if (found := next(changes(0, len(subjects) - 1, kernel.version), None)) is None:
         return None
     before, after = (subjects[n] for n in found)
     return after, generator.first_stage(before, after, kernel.nodes)

@@ -392,11 +392,9 @@ class _Night:
         if self.trouble:
             return UNUSABLE
         if night.static:
-            changed = any(one.change is not Change.ENDED for one in night.findings)
-            return STATIC if changed else FINE
+            return STATIC if any(one.change is not Change.ENDED for one in night.findings) else FINE
         decided = found is not None and any(r.effect and not r.identical for r in found.rows)
-        waiting = night.unjudged or night.not_measured
-        return NOTHING_JUDGED if waiting and not decided else FINE
+        return NOTHING_JUDGED if (night.unjudged or night.not_measured) and not decided else FINE
 
     def _waived(self, found: Sequence[Finding], commits: Sequence[str]) -> Iterator[Finding]:
         today = dt.datetime.now(dt.UTC).date()
@@ -436,8 +434,7 @@ def _sides(sorting: Sorting) -> tuple[Side, Side]:
 
 def _untimed(match: Match, change: Change | None, timed: bool) -> str:
     """Why there is no time of a match tonight."""
-    failed = next((k for k in match.b if k.failed), None)
-    if failed is not None:
+    if (failed := next((k for k in match.b if k.failed), None)) is not None:
         return failed.reason or "fails its check"
     if change is Change.NEW:
         return "the baseline has no time of it"

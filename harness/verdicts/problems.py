@@ -80,8 +80,7 @@ def broken_in(a: Side, b: Side, matches: Sequence[Match]) -> tuple[str, ...]:
             found.append(f"{graph.name} does not compile in B: {graph.reason}")
     for match in matches:
         was = _failure(match.a)
-        now = _failure(match.b)
-        if now and not was:
+        if (now := _failure(match.b)) and not was:
             found.append(f"{match.graph}: {match.b[0].name} {now} in B")
     return tuple(found)
 

@@ -117,8 +117,7 @@ def _of_commit(results: Path, name: str, unclear: UsageError) -> Side:
             remedy=f"{where_commits_are(Path.cwd())}list runs: harness list --runs; compilers: "
             "harness compare harness inductor",
         ) from unclear
-    found = lookup.of_commit(results, commit)
-    if not found:
+    if not (found := lookup.of_commit(results, commit)):
         raise UnknownName(
             "no run of this commit is recorded here",
             where=str(results),
@@ -208,16 +207,14 @@ def _kernel(file: Path) -> KernelRecord:
 
 
 def _stated(text: str, name: str) -> str:
-    found = modules.stated(text, name)
-    if found is None:
+    if (found := modules.stated(text, name)) is None:
         raise ValueError(f"no {name}")
     return str(found)
 
 
 def compilers(run: Run) -> list[str]:
     """The compilers that ``run`` has regions of."""
-    found = (region.compiler for graph in run.graphs for region in graph.regions)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(one.compiler for graph in run.graphs for one in graph.regions))
 
 
 def compiler_side(run: Run, compiler: str, origin: str = "") -> Side:

@@ -231,8 +231,7 @@ def with_figures(
 def _row(match: Match, target: Target, defaults: Sequence[str]) -> StaticRow:
     change, decided = _decided(match, target)
     differences = [*causes.static_differences(match.a, match.b), *causes.configuration(match)]
-    diff = causes.code_diff(match)
-    if diff:
+    if diff := causes.code_diff(match):
         differences.append("code")
     if change is Change.SAME and (differences or defaults):
         change = Change.CHANGED

@@ -273,7 +273,8 @@ def test_one_kernel_walks_strips_and_one_adds_them_up(
 ) -> None:
     made = compiled(text(rows, ("weight", "after"), (96, 40), "bf16"))
     first, second = made.kernels
-    assert first.module.category == "mix" and second.module.category in ("red", "per")
+    # so few strips as here are added up without a loop
+    assert first.module.category == "mix" and second.module.category == "poi"
     # Each tensor is read once, beside the weight; strips store their sums.
     strips = int(first.source.plan.tiles[0].numel)
     assert strips >= 3 and 96 % strips == 0

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.codegen.tail import functions_called
+from harness.codegen import tail
 from harness.dtypes import DType
 from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype, triton_text
 from harness.runtime.interpret import standins
@@ -68,7 +68,7 @@ def source(dtype: DType, nonnegative: bool = False) -> str:
         suffix = ".to(tl.int8)" if target is DType.BOOL else ""
         lines.append(f"    tl.store(out{number} + where, ({text}){suffix})")
     kernel = "\n".join(lines)
-    return "\n\n".join((*functions_called(kernel).values(), kernel)) + "\n"
+    return "\n\n".join((*tail.functions_called(kernel).values(), kernel)) + "\n"
 
 
 def load_kernel(dtype: DType, folder: Path) -> ModuleType:
@@ -80,6 +80,13 @@ def load_kernel(dtype: DType, folder: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _options(module: ModuleType) -> dict[str, bool]:
+    """What a module with this kernel is compiled with: ``nextafter`` of 0 is below 2**-126."""
+    text = Path(str(module.__file__)).read_text().removeprefix(HEADER)
+    keeps = "COMPILE_OPTIONS" in tail.arguments("kernel", False, "", text)
+    return {"enable_reflect_ftz": False} if keeps else {}
 
 
 def run(inputs: Path, outputs: Path, interpreted: bool) -> None:
@@ -100,7 +107,7 @@ def run(inputs: Path, outputs: Path, interpreted: bool) -> None:
             held = getattr(torch, kind.torch_name)
             made.append(torch.full((POINTS,), 77, dtype=held, device=device))
         with np.errstate(all="ignore"):
-            module.kernel[(1,)](given, *made, N=POINTS)
+            module.kernel[(1,)](given, *made, N=POINTS, **_options(module))
         for (name, _, _), tensor in zip(cases(dtype), made, strict=True):
             results[f"{dtype.short}/{name}"] = tensor.cpu().numpy()
     np.savez(outputs, **results)

@@ -325,8 +325,7 @@ def _list_rules() -> dict[Any, Callable[..., Any]]:
 def _run_backward(result: Any) -> None:
     """Provoke the backward compilation where it is put off until it is needed."""
     outputs = [t for t in torch.utils._pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
-    outputs = [t for t in outputs if t.requires_grad]
-    if not outputs:
+    if not (outputs := [t for t in outputs if t.requires_grad]):
         raise CaptureFailed(
             "nothing to train: no output depends on a parameter",
             expected="an output that requires a gradient",
@@ -368,8 +367,7 @@ def _cut_at(
     joint: fx.GraphModule, saved: Sequence[str], names: dict[str, str], num_fwd_outputs: int
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
     by_name = {names.get(n.name, n.name): n for n in joint.graph.nodes}
-    missing = [name for name in saved if name not in by_name]
-    if missing:
+    if missing := [name for name in saved if name not in by_name]:
         raise CaptureFailed(
             "the value to be kept for the backward graph does not exist in this capture",
             got=", ".join(missing[:5]),
@@ -439,8 +437,7 @@ def _returned(gm: fx.GraphModule) -> set[fx.Node]:
         at: fx.Node | None = node
         while at is not None and at not in found:
             found.add(at)
-            views = at.target in _SAME_MEMORY or is_view(at)
-            at = at.all_input_nodes[0] if views else None
+            at = at.all_input_nodes[0] if at.target in _SAME_MEMORY or is_view(at) else None
     return found
 
 
@@ -471,9 +468,7 @@ def _key(value: Any) -> Any:
         return tuple(_key(v) for v in value)
     if isinstance(value, dict):
         return tuple((k, _key(v)) for k, v in value.items())
-    if isinstance(value, fx.Node):
-        return value
-    return (type(value).__name__, repr(value))
+    return value if isinstance(value, fx.Node) else (type(value).__name__, repr(value))
 
 
 def _is_impure(node: fx.Node) -> bool:

@@ -34,8 +34,7 @@ def lift_functions(gm: fx.GraphModule) -> None:
             function, xs, given = node.args
             with gm.graph.inserting_before(node), value(xs[0]).fake_mode:
                 inner, captured = _hoisted(getattr(gm, function.target), node, given)
-            text = _text(inner, 2 * len(xs) + len(captured))
-            if text is not None:
+            if (text := _text(inner, 2 * len(xs) + len(captured))) is not None:
                 node.target = operator_function(SCAN_BY_FUNCTION)
                 node.args = (list(xs), text, captured)
 

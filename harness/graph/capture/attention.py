@@ -160,8 +160,7 @@ def _link(gm: fx.GraphModule, node: fx.Node, out: int, seeds: tuple[int, int], f
 def _to_plain(gm: fx.GraphModule, node: fx.Node) -> None:
     args: tuple[Any, ...] = node.args
     query, key, value = args[:3]
-    is_flash = node.target is _FLASH
-    mask, rest = (None, args[3:]) if is_flash else (args[3], args[5:])
+    mask, rest = (None, args[3:]) if node.target is _FLASH else (args[3], args[5:])
     dropout_p = rest[0] if rest else 0.0
     is_causal = rest[1] if len(rest) > 1 else False
     options: dict[str, Any] = {

@@ -257,8 +257,7 @@ def _names(flat: _Flat, traced: aot.Traced) -> dict[str, str]:
     taken = set(table.values())
     numbered = _numbered()
     for fx_name, operator in traced.joint_names:
-        names = map(numbered, repeat(operator))
-        table[fx_name] = next(name for name in names if name not in taken)
+        table[fx_name] = next(name for name in map(numbered, repeat(operator)) if name not in taken)
         taken.add(table[fx_name])
     return table
 
@@ -277,8 +276,7 @@ def _optimizer_step(example: Example, target: Target) -> Example:
         raise UsageError(
             "an optimizer step needs a module with parameters", got=target.text, expected="a module"
         )
-    parameters = {n: torch.empty_like(p.detach()) for n, p in module.named_parameters()}
-    if not parameters:
+    if not (parameters := {n: torch.empty_like(p.detach()) for n, p in module.named_parameters()}):
         raise UsageError("the module has no parameters to optimise", got=target.text)
 
     def like(dtype: torch.dtype | None = None) -> dict[str, torch.Tensor]:

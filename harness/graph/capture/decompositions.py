@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, fx
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._higher_order_ops import effects
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.nn import functional
@@ -32,7 +33,7 @@ from harness.graph.capture.random import random_rules
 from harness.graph.capture.rules import own_rules, rules_of_device, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
-from harness.graph.capture.strides import layout_rules
+from harness.graph.capture.strides import UNTAGGED, layout_rules
 from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
@@ -65,7 +66,20 @@ RANDOM = (
 
 _convert, _to_copy = torch.ops.prims.convert_element_type.default, torch.ops.aten._to_copy.default
 _NARROW = (torch.float16, torch.bfloat16)
-_WRITTEN = {f"aten::{name}" for name in ("_to_copy", "copy", "_foreach_copy")}
+_WRITTEN = {f"aten::{name}" for name in ("_to_copy", "copy", "_foreach_copy", "renorm")}
+_OPERANDS = "exponent other self weight"
+_OF_DEVICE = {
+    "cpu": {"add rsub sub": "alpha other self", "div floor_divide mul": "self"},
+    "cuda": {
+        "add mul rsub sub": "",
+        "div floor_divide": "self",
+        "softshrink": "lambd",
+        "threshold threshold_backward": "threshold value",
+    },
+}
+"""Which numbers eager mode rounds to the 16 bits of what they are combined with, if it is not just
+the ``_OPERANDS``: others stay in float32. A tensor without dimensions on the CPU is such a number;
+one on the GPU is always rounded."""
 _TYPED = {f"aten::{name}" for name in ("sum", "mean", "prod", "cumsum", "cumprod")}
 _LIMITS = (8, 64, 1 << 62)
 """Eager mode is asked with sizes up to the first, and where it raises, with larger ones."""
@@ -125,23 +139,100 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
     table = {op: r for op, r in table.items() if getattr(op, "overloadpacket", op) not in kept}
-    table |= layout_rules(table)
-    if on_device:
-        table = _asking(table | rules_of_device())
+    table[torch.ops.aten.ldexp.Tensor] = functools.partial(_ldexp, on_device)
+    for loss in (torch.ops.aten.huber_loss.default, torch.ops.aten.smooth_l1_loss.default):
+        table[loss] = functools.partial(_loss, on_device, table[loss])
+    table |= layout_rules(table) | (rules_of_device() if on_device else {})
+    table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
 
-def _asking(table: dict[Any, Any]) -> dict[Any, Callable[..., Any]]:
-    """``table``, and rules for operators that kernels compute whole, which ask eager mode first.
-    (Views take every type; asking must not draw random numbers.)"""
+def _as_called(table: dict[Any, Any], on_device: bool) -> dict[Any, Callable[..., Any]]:
+    """``table``, and rules for operators that kernels compute whole: operands have the types that
+    eager mode gives them, and ``on_device`` that is asked first. (Views take every type; asking
+    must not draw random numbers.)"""
     names = (name.split(".")[1:] for name in RULES)
     whole = {getattr(getattr(torch.ops.aten, n, None), of, None): None for n, of in names}
     rules, known = dict(table), dict[str, str]()
     for op in whole | table:
-        own = isinstance(op, torch._ops.OpOverload) and op.namespace == "aten" and not op.is_view
-        if own and torch.Tag.nondeterministic_seeded not in op.tags:
-            rules[op] = functools.partial(_asked, op, table.get(op), op in whole, known)
+        if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten":
+            continue
+        several = len(op._schema.arguments) > 1 and op is not torch.ops.aten.ldexp.Tensor
+        if several and (torch.Tag.pointwise in op.tags or _packet(op)[6:] in UNTAGGED):
+            rules[op] = functools.partial(_in_common_type, on_device, op, table.get(op))
+        if on_device and not op.is_view and torch.Tag.nondeterministic_seeded not in op.tags:
+            rules[op] = functools.partial(_asked, op, rules.get(op), op in whole, known)
     return rules
+
+
+def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:
+    """``rule`` if there is one. In a call of the program that computes with 16 bits, operands of
+    other types are rounded to these as in eager mode. (Calls inside of rules are our own.)"""
+    mode, changed = get_proxy_mode(), False
+    tensors = [one for one in (*args, *options.values()) if isinstance(one, Tensor)]
+    if mode and mode.decomp_layers == 1 and any(one.dtype in _NARROW for one in tensors):
+        of_numbers = ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
+        kind = elementwise_dtypes(*tensors, type_promotion_kind=of_numbers)[1]
+        of_device, packet = _OF_DEVICE[_device(on_device, *tensors)], _packet(op)[6:]
+        names = next((of_device[k] for k in of_device if packet in k.split()), _OPERANDS)
+        if changed := kind in _NARROW:
+            rounded = functools.partial(_rounded, on_device, kind, names.split())
+            args = tuple(map(rounded, (one.name for one in op._schema.arguments), args))
+            options = {name: rounded(name, value) for name, value in options.items()}
+    made = rule(*args, **options) if rule else NotImplemented
+    return op(*args, **options) if changed and made is NotImplemented else made
+
+
+def _rounded(on_device: bool, kind: torch.dtype, names: list[str], name: str, value: Any) -> Any:
+    """An argument of an operator that computes with this ``kind`` of 16 bits, which has every
+    number of 8. The weight of ``lerp`` is subtracted from one in float32."""
+    if isinstance(value, Tensor):
+        number = on_device and not value.dim() and value.device.type == "cpu"
+        stays = number and name in _OPERANDS.split() and name not in names
+        return value if stays or value.itemsize == 1 else _written(value, kind)
+    if name not in names or type(value) not in (int, float):
+        return value
+    with _disable_current_modes():
+        nearest = torch.tensor(value, dtype=torch.float32 if name == "weight" else kind).item()
+    return value if nearest == value else nearest
+
+
+def _device(on_device: bool, *tensors: Tensor) -> str:
+    return "cpu" if on_device and all(one.device.type == "cpu" for one in tensors) else "cuda"
+
+
+def _written(x: Tensor, kind: torch.dtype) -> Tensor:
+    """``x`` converted as by the program itself: rounded."""
+    if x.dtype is kind:
+        return x
+    meta = fx.traceback.current_meta
+    origin, meta["original_aten"] = meta.get("original_aten"), _to_copy
+    made: Tensor = _to_copy(x, dtype=kind)
+    meta["original_aten"] = origin
+    return made
+
+
+def _ldexp(on_device: bool, x: Tensor, exponent: Tensor) -> Any:
+    """``x * 2 ** exponent``, a power that eager mode rounds to 16 bits: one of a single exponent
+    too, but on a CPU. Of integers torch's shape function takes it for one of float32."""
+    if not x.is_floating_point():
+        return x * torch.pow(2.0, exponent)
+    kind = torch.result_type(x, exponent)
+    if kind not in _NARROW or not exponent.is_floating_point():
+        return NotImplemented
+    power = torch.pow(2.0, exponent.float())
+    if exponent.dtype in _NARROW or _device(on_device, x) == "cuda":
+        power = _written(power, kind)
+    return _in_common_type(on_device, torch.ops.aten.mul.Tensor, None, x, power)
+
+
+def _loss(on_device: bool, rule: Any, x: Tensor, y: Tensor, how: int = 1, turn: float = 1) -> Any:
+    """A loss that is linear from ``turn`` on. Eager mode on a GPU rounds that, and the difference,
+    to 16 bits."""
+    if x.dtype in _NARROW and y.dtype is x.dtype and _device(on_device, x) == "cuda":
+        turn = _rounded(on_device, x.dtype, ["turn"], "turn", turn)
+        x, y = _written(x.float() - y.float(), x.dtype), torch.zeros_like(x)
+    return rule(x, y, how, turn)
 
 
 def _packet(op: object) -> str:

@@ -180,14 +180,13 @@ def _user_module(name: str) -> ModuleType:
 
 def _require_all(target: Target, parameters: Mapping[str, inspect.Parameter]) -> None:
     given = dict(target.options)
-    missing = [
+    if missing := [
         name
         for name, parameter in parameters.items()
         if parameter.default is parameter.empty
         and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         and name not in given
-    ]
-    if missing:
+    ]:
         raise UsageError(
             f"{target.provider}:{target.name} needs more options",
             got=", ".join(given) or "none",
@@ -329,8 +328,7 @@ def _model_inputs(
 def _sound(config: Any, seq: int) -> tuple[int, ...]:
     """The shape of a piece of sound: a spectrogram where the model takes one, else samples, ten
     milliseconds at 16 kHz for every step of ``seq``."""
-    width = getattr(config, "feature_projection_input_dim", None)
-    if width:
+    if width := getattr(config, "feature_projection_input_dim", None):
         return seq, width
     bins = getattr(config, "num_mel_bins", None)
     if hasattr(config, "max_source_positions") and bins:

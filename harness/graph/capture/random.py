@@ -71,8 +71,7 @@ def _uniform(size: Sequence[int], dtype: torch.dtype, device: torch.device) -> T
     if digits > 32:
         high, low = _words(size, device)
         shifted = torch.bitwise_right_shift
-        whole = shifted(high, 5).to(dtype) * 2.0**26 + shifted(low, 6).to(dtype)
-        return whole * 2.0**-digits
+        return (shifted(high, 5).to(dtype) * 2.0**26 + shifted(low, 6).to(dtype)) * 2.0**-digits
     bits = torch.bitwise_right_shift(_bits(size, device), 32 - digits) & ((1 << digits) - 1)
     return (bits.to(torch.float32) * 2.0**-digits).to(dtype)
 

@@ -62,7 +62,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             if accumulate
             else NotImplemented
         ),
-        _aten.ldexp.Tensor: ldexp,
         **{
             op: functools.partial(_linspace, rule)
             for op, rule in get_decompositions([_aten.linspace]).items()
@@ -181,12 +180,6 @@ def block_diag(parts: Sequence[Tensor]) -> Tensor:
     rule = get_decompositions([_aten.block_diag])[_aten.block_diag.default]
     made: Tensor = rule([part.to(dtype) for part in parts])
     return made
-
-
-def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
-    """Of integers as eager mode computes it; torch's shape function takes the power for one of
-    float32, whatever the exponent's type is."""
-    return NotImplemented if x.is_floating_point() else x * torch.pow(2.0, exponent)
 
 
 def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:

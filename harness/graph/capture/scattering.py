@@ -134,8 +134,7 @@ def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """``index_copy``: whole slices, which is a ``scatter`` of an expanded index. torch's own rule
     makes an ``index_put`` of it, where negative indices count from the end."""
-    known = index.dtype is torch.int64 and x.dtype is source.dtype
-    if not (known and x.dim() and index.dim()):
+    if not (index.dtype is torch.int64 and x.dtype is source.dtype and x.dim() and index.dim()):
         return NotImplemented
     return _aten.scatter.src(x, dim, _places(x, dim, index, source), source)
 

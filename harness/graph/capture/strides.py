@@ -33,9 +33,9 @@ IN_ORDER = (
 ).split()
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 
-_UNTAGGED = (
+UNTAGGED = (
     "_prelu_kernel elu_backward floor_divide hardsigmoid_backward hardswish_backward "
-    "hardtanh_backward mish_backward mse_loss smooth_l1_loss softplus_backward"
+    "hardtanh_backward mish_backward mse_loss rsub smooth_l1_loss softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
 
@@ -64,7 +64,7 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         name = op._schema.name.removeprefix("aten::")
         if name in _WAYS:
             rules[op] = functools.partial(_WAYS[name], rule)
-        elif torch.Tag.pointwise in op.tags or name in _UNTAGGED:
+        elif torch.Tag.pointwise in op.tags or name in UNTAGGED:
             rules[op] = functools.partial(_elementwise, op, rule)
     mistraced = [operator.attrgetter(name)(torch.ops.aten) for name in MISTRACED]
     whole = {op: functools.partial(_kernel_stride, op) for op in mistraced}
@@ -103,9 +103,8 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
 
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    made = rule(*args, **kwargs)
     return torch.utils._pytree.tree_map_only(
-        Tensor, lambda t: laid_out(t, make_contiguous_strides_for(t.shape)), made
+        Tensor, lambda t: laid_out(t, make_contiguous_strides_for(t.shape)), rule(*args, **kwargs)
     )
 
 

@@ -256,8 +256,7 @@ def viewed(
         return run
 
     def call(args: list[Any]) -> list[Any]:
-        known = views(*args)
-        return [v if v is not None else one for v, one in zip(known, run(args), strict=True)]
+        return [v if v is not None else one for v, one in zip(views(*args), run(args), strict=True)]
 
     return boxed(call)
 

@@ -19,7 +19,7 @@ from harness.graph.lowering.tensor import (
     outer_variable,
     ranges_of,
 )
-from harness.graph.model import CHECKED
+from harness.graph.model import CHECKED, Node
 from harness.ir import nodes as ir
 from harness.ir.index import flat_index, indirect_symbol
 from harness.ir.ops import Op
@@ -34,13 +34,14 @@ class Context:
     """Shared by the rules of one program; not shared between programs. ``facts``: the graph's,
     which say what kernels assert. ``given``: the program's inputs, which are in memory whatever is
     fused, as its ``outputs`` will be. ``crossed``: nodes behind reductions across memory, with
-    which no reduction along it shares a kernel."""
+    which no reduction along it shares a kernel. ``apart``: reductions to be written out."""
 
     builder: ir.Builder = field(default_factory=ir.Builder)
     facts: Collection[tuple[str, str]] = ()
     given: frozenset[str] = frozenset()
     outputs: frozenset[str] = frozenset()
     crossed: Callable[[], Collection[str]] = tuple
+    apart: Callable[[Node], bool] = lambda _: False
     _indirect: dict[sympy.Symbol, ir.Value] = field(default_factory=dict)
     _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
     _reads: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)
@@ -137,7 +138,11 @@ class Context:
                     return self.masked(made[id(value.mask)], made[id(value.body)], value.other)
                 case ir.Reduce():
                     raise AssertionError("a reduction is read only after it has a buffer")
-                case ir.Constant() | ir.Compute() | ir.Scan() | ir.Sort():
+                case ir.Compute(op=op):
+                    args = tuple(made[id(a)] for a in value.args)
+                    chosen = self.scalar.where(*args) if op is Op.WHERE else None
+                    return chosen or self.scalar.folded(op, args, value.dtype)
+                case ir.Constant() | ir.Scan() | ir.Sort():
                     return None
 
         self._reads[key] = ir.rewrite([root], self.builder, replace=replace)[id(root)]

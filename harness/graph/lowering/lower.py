@@ -26,12 +26,13 @@ from harness.ir.reach import reached
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """``live``: nodes something needs, in order. ``demand``: how every value is used,
-    views not counted but their users. ``reread``: values that some user reads several
+    """``live``: nodes something needs, in order. ``points``: elements of values. ``demand``: how
+    each is used, views not counted but their users. ``reread``: values that some user reads several
     times per element. ``parts``: the live ``getitem`` nodes by (node, position). ``divided``: what
     a remainder, quotient or exponent is made of, which jumps where other uses must be the same."""
 
     live: tuple[Node, ...]
+    points: dict[str, int]
     demand: dict[str, Demand]
     reread: frozenset[str]
     parts: dict[tuple[str, int], str]
@@ -41,6 +42,7 @@ class Uses:
 _DIVIDING = (
     "aten.div.Tensor_mode", "aten.floor_divide", "aten.fmod", "aten.frexp", "aten.remainder",
 )  # fmt: skip
+MOST_TERMS = 8  # of a reduction that is written out
 
 
 def analyse(graph: Graph, rules: Rules) -> Uses:
@@ -82,7 +84,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         name: Demand(count, max(count, evaluated[name] // max(1, points[name])))
         for name, count in users.items()
     }
-    return Uses(tuple(reversed(live)), demand, frozenset(reread), parts, frozenset(divided))
+    return Uses(tuple(live[::-1]), points, demand, frozenset(reread), parts, frozenset(divided))
 
 
 def _crossed(graph: Graph) -> Collection[str]:
@@ -122,6 +124,7 @@ class Lowering:
         self.context.given = frozenset(given.name for given in self.graph.inputs)
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
         self.context.crossed = functools.cache(functools.partial(_crossed, self.graph))
+        self.context.apart = self._is_apart
 
     def run(self) -> Program:
         """Lower everything."""
@@ -181,6 +184,22 @@ class Lowering:
             self.origins[node.name] = frozenset()
         else:
             self._settle(node, node.type, part, None)
+
+    def _is_apart(self, node: Node) -> bool:
+        """Whether to write out a reduction of few elements: it would leave lanes idle or a later
+        one joins it, and nothing else of its operand's size shares a kernel with it."""
+        (source, *_), sizes, demand = node.refs(), self.uses.points, self.uses.demand
+        own, whole, used = sizes[node.name], sizes[source], demand[node.name]
+        if isinstance(node.type, tuple) or not own < whole <= MOST_TERMS * own:
+            return False
+        before, after, joins = {source}, {node.name}, whole // own not in (2, 4, 8)
+        for one in reversed(self.uses.live):
+            before.update(n for n in one.refs() if one.name in before and sizes[n] == whole)
+        for one in (n for n in self.uses.live if not after.isdisjoint(n.refs())):
+            joins = joins or sizes[one.name] < own
+            after.update([one.name] if sizes[one.name] == own else ())
+        alone = used.evaluations <= used.users and all(demand[n].users == 1 for n in before)
+        return joins and alone
 
     def _settle_several(self, node: Node, parts: tuple[Result | None, ...]) -> None:
         self.several[node.name] = parts

@@ -64,8 +64,7 @@ class Call:
 
     def raw(self, position: int, name: str, default: object = MISSING) -> Arg:
         """An argument as the graph has it, by position or by name."""
-        found = self.node.argument(position, name, default)
-        if found is MISSING:
+        if (found := self.node.argument(position, name, default)) is MISSING:
             raise self.reject(f"argument {name!r} is missing")
         return found
 

@@ -55,9 +55,7 @@ def _position(value: Value) -> sympy.Expr | None:
     """The index expression ``value`` is, if it is one and loads nothing."""
     if isinstance(value, IndexValue) and not value.indirect:
         return value.index
-    if isinstance(value, Constant):
-        return sympy.Integer(int(value.number))
-    return None
+    return sympy.Integer(int(value.number)) if isinstance(value, Constant) else None
 
 
 def _is_plain(position: sympy.Expr) -> bool:
@@ -120,15 +118,15 @@ class Scalar:
             exprs = [_position(a) for a in args]
             if None not in exprs and _is_plain(made := _FOLDED[op](*exprs)):
                 return self.index(made, dtype)
-        return self._folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
+        return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def compare(self, op: Op, *args: Value) -> Value:
         """An operation whose result is bool: comparisons, logic, ``isnan``."""
-        return self._folded(op, args, DType.BOOL) or self.builder.compute(
+        return self.folded(op, args, DType.BOOL) or self.builder.compute(
             op, *args, dtype=DType.BOOL
         )
 
-    def _folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
+    def folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
         """The result of an operation on constants, if it is one of the simple ones."""
         numbers = [a.number for a in args if isinstance(a, Constant)]
         if len(numbers) < len(args) or op not in _FOLDED:
@@ -209,8 +207,7 @@ def result_type(operands: list[tuple[DType, int]]) -> DType:
     default type of its category."""
     result: DType | None = None
     for standing in (2, 1, 0):
-        group = [d for d, s in operands if s == standing]
-        if not group:
+        if not (group := [d for d, s in operands if s == standing]):
             continue
         merged = group[0]
         for dtype in group[1:]:

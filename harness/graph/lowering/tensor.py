@@ -38,7 +38,7 @@ class Tensor:
 @dataclass(frozen=True, slots=True)
 class Reduced:
     """The result of a reduction: like ``Tensor``, but ``value`` contains ``Reduce`` nodes
-    over ``r0`` …, whose sizes are ``rsizes``. It always becomes a buffer."""
+    over ``r0`` …, whose sizes are ``rsizes``, or is written out. It always becomes a buffer."""
 
     shape: Shape
     dtype: DType

@@ -176,8 +176,7 @@ class _Plan:
         self.after = [set() for _ in range(start + len(self.host))]
         for number in range(len(self.after)):
             for name in self.reads(number):
-                source = self.producer.get(name)
-                if source is not None and source != number:
+                if (source := self.producer.get(name)) is not None and source != number:
                     self.after[source].add(number)
         # Random numbers come out of one stream: the graph's order decides who gets which.
         calls = enumerate(map(self.layout.nodes.__getitem__, self.host), start)

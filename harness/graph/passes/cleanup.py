@@ -70,8 +70,7 @@ def remove_dead(graph: Graph) -> Graph:
     live = set(kept_names(graph))
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        drawn = draws(node) and node.packet != "seeds"
-        if node.name in live or node.type is None or drawn:
+        if node.name in live or node.type is None or (draws(node) and node.packet != "seeds"):
             kept.append(node)
             live.update(node.refs())
     return dataclasses.replace(graph, nodes=tuple(reversed(kept)))
@@ -152,8 +151,7 @@ def remove_no_ops(graph: Graph) -> Graph:
     made: dict[str, Node] = {}
     for node in graph.nodes:
         node = rename_refs(node, renamed)
-        same = _unchanged(node, made)
-        if same is not None and types[same] == node.type:
+        if (same := _unchanged(node, made)) is not None and types[same] == node.type:
             if node.name not in keep:
                 renamed[node.name] = same
                 continue

@@ -178,7 +178,6 @@ def _dims(arg: Arg, rank: int, op: str) -> tuple[int, ...]:
 
 def _widen(op: str, result: DType) -> DType | None:
     """float32 for sums and statistics of 16-bit floats; order statistics need nothing."""
-    additive = op in TAKES_DTYPE or op in STATISTICS
-    if additive and result.is_float and result.compute is not result:
+    if (op in TAKES_DTYPE or op in STATISTICS) and result.is_float and result.compute is not result:
         return result.compute
     return None

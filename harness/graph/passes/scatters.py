@@ -45,8 +45,7 @@ def copy_scatters(graph: Graph, choose: ChooseCopies | None = None) -> Graph:
     """
 
     def copied(out: Emitter) -> None:
-        found = _parse(out.node, out.types)
-        if found is not None:
+        if (found := _parse(out.node, out.types)) is not None:
             copies = _default(found) if choose is None else choose(out.node.name, _default(found))
             copies = math.gcd(copies, max(found.points))
             if copies > 1:

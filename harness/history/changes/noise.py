@@ -58,8 +58,7 @@ def without_outliers(
     before, after = block - padded[:, :-2], block - padded[:, 2:]
     agree = (np.sign(before) == np.sign(after)) & (np.abs(padded[:, :-2] - padded[:, 2:]) <= limit)
     outlier = agree & (np.abs(before) > limit) & (np.abs(after) > limit)
-    neighbours = (padded[:, :-2] + padded[:, 2:]) / 2
-    return np.where(outlier, neighbours, block), outlier
+    return np.where(outlier, (padded[:, :-2] + padded[:, 2:]) / 2, block), outlier
 
 
 def correlation(block: Block) -> float:
@@ -153,9 +152,8 @@ def learn_scales(
     found = []
     for level, shape, rows, mine, left in zip(levels, shapes, explained, own, freedom, strict=True):
         usual, limits, df = _usual(prior, level, left)
-        known = []
-        for row, one, limit in zip(rows, usual.tolist(), limits.tolist(), strict=True):
-            known.append(Noise(shape, *row.credible(), one, limit, df))
+        each = zip(rows, usual.tolist(), limits.tolist(), strict=True)
+        known = [Noise(shape, *row.credible(), one, limit, df) for row, one, limit in each]
         variances = [
             float(one.moderated(np.array(v), float(d))[0]) * one.spread
             for one, v, d in zip(known, mine, left, strict=True)

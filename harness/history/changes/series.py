@@ -113,9 +113,7 @@ def _reason_to_leave_out(run: IndexedRun) -> str:
         return "runs in the folder of another machine"
     if run.dirty:
         return "runs of a tree with uncommitted changes"
-    if run.throttled > MOSTLY:
-        return "runs in which the GPU was throttling"
-    return ""
+    return "runs in which the GPU was throttling" if run.throttled > MOSTLY else ""
 
 
 def _placed(
@@ -290,9 +288,8 @@ def _environments(known: History, metric: Metric) -> tuple[list[Environment], ND
     for i, run in enumerate(known.runs):
         if metric.exact:
             environment = Environment("", "", run.triton, run.target)
-        elif metric.scope is Scope.PEER:
-            environment = Environment(run.machine, run.method, "")
         else:
-            environment = Environment(run.machine, run.method, run.triton)
+            triton = "" if metric.scope is Scope.PEER else run.triton
+            environment = Environment(run.machine, run.method, triton)
         codes[i] = places.setdefault(environment, len(places))
     return list(places), codes

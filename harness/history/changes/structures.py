@@ -138,8 +138,7 @@ class Shape:
                 own = sums.row(j - start)
                 for some in _nested(block[j], cuts):
                     some = own.placed(some)
-                    loss = own.losses(some)[0]
-                    for n, one in zip(mine, loss.tolist(), strict=True):
+                    for n, one in zip(mine, own.losses(some)[0].tolist(), strict=True):
                         if one < losses[j, n]:
                             losses[j, n], likely[j][n] = one, some
         return losses, likely

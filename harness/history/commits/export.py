@@ -131,10 +131,9 @@ def _launched(compiled: Any, target: Any) -> list[tuple[str, Any, str, Any, int]
     if hasattr(compiled, "launched"):
         from harness.combos.choosing import combined
 
-        launched = combined(compiled, target).launched()
         return [
             (module.name, module, region, nodes[0], len(nodes))
-            for module, region, nodes in launched
+            for module, region, nodes in combined(compiled, target).launched()
         ]
     origins: dict[str, Any] = {}
     for launch in compiled.launches:

@@ -82,8 +82,7 @@ def intervals(x: Array, level: float = LEVEL) -> tuple[Array, Array, Array]:
     inflation = _inflation(x, ordered, batches, length)
     half = _t(level, batches, length) * np.sqrt(inflation / n) / 2
     low = _at(ordered, (n + 1) * 0.5 - half * n)
-    high = _at(ordered, (n + 1) * 0.5 + half * n)
-    return low, high, inflation
+    return low, _at(ordered, (n + 1) * 0.5 + half * n), inflation
 
 
 def looks(most: int) -> list[int]:

@@ -229,8 +229,7 @@ def student(weights: Floats, errors: Floats, df: Floats, rare: float) -> tuple[F
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         at.append(np.sqrt(low * high))
     ratios = special.stdtrit(_FREEDOMS, 1 - rare / 2) / special.stdtrit(_FREEDOMS, 1 - usual / 2)
-    logs = np.interp(at[1] / at[0], ratios[::-1], np.log(_FREEDOMS)[::-1])
-    freedom = np.exp(logs)
+    freedom = np.exp(np.interp(at[1] / at[0], ratios[::-1], np.log(_FREEDOMS)[::-1]))
     return at[0] / special.stdtrit(freedom, 1 - usual / 2), freedom
 
 

@@ -34,8 +34,7 @@ def parse(text: str, backends: Sequence[str] | None = None) -> tuple[str, ...]:
             expected="names with commas between them, such as inductor,eager",
             remedy="name at least one, or leave the option out",
         )
-    others = [name for name in names if name not in BUILT_IN]
-    if not others:
+    if not (others := [name for name in names if name not in BUILT_IN]):
         return names
     if backends is None:
         import torch

@@ -104,8 +104,7 @@ class PeerPool(Closing):
         lost: dict[str, RegionRecord] = {}
         while left := [name for name in names if name not in lost]:
             job = CompareJob(one.work, tuple(left), dict(configs), seconds=self._seconds)
-            found = tried(worker.run, job)
-            if not isinstance(found, HarnessError):
+            if not isinstance(found := tried(worker.run, job), HarnessError):
                 return {**found, **lost}
             lost.update(_blamed(left, found))
         return lost

@@ -103,8 +103,7 @@ def _roll_up(
     found: list[Ratio] = []
     missing: Counter[str] = Counter()
     for group in groups:
-        other = next((row for row in group if row.compiler == name), None)
-        if other is None:
+        if (other := next((row for row in group if row.compiler == name), None)) is None:
             continue
         why = _left_out(group[0], other)
         one = None if why else known.get((other.region, name))

@@ -57,10 +57,9 @@ class Coldness:
 
 def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) -> Coldness:
     """Time ``read`` four ways on ``device``, whose cache holds ``l2_bytes``."""
-    words = torch.randint(
+    places = torch.randint(
         -(1 << 31), 1 << 31, (_READS * (l2_bytes // _PART // 8),), dtype=torch.int64, device=device
-    )
-    places = words.chunk(_READS)
+    ).chunk(_READS)
     small = places[0]
     plain = timer.measure(lambda: read(small), _BUDGET_MS)
     copied = timer.measure(Work(lambda args: read(args[0]), (small,)), _BUDGET_MS)

@@ -67,8 +67,7 @@ def copy(args: Sequence[Any], count: int) -> Copies:
 
 def _moved(arg: Any, buffer: torch.Tensor, places: dict[int, int]) -> Sequence[Any]:
     """``arg`` in every set, taken apart by one call: up to a thousand are."""
-    tensor = isinstance(arg, torch.Tensor)
-    place = places.get(arg.untyped_storage().data_ptr()) if tensor else None
+    place = places.get(arg.untyped_storage().data_ptr()) if isinstance(arg, torch.Tensor) else None
     if place is None:
         return (arg,) * len(buffer)
     step = buffer.shape[1] * buffer.element_size() // arg.element_size()

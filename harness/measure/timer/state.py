@@ -136,8 +136,7 @@ class Monitor(Closing):
 
 def summary(readings: Iterable[Reading]) -> StateSummary | None:
     """What a run keeps of its readings; None without any."""
-    known = list({r.at: r for r in readings}.values())
-    if not known:
+    if not (known := list({r.at: r for r in readings}.values())):
         return None
     sm, memory, heat, power = (
         [value for r in known if (value := getattr(r, name)) is not None]
@@ -157,8 +156,7 @@ def summary(readings: Iterable[Reading]) -> StateSummary | None:
 
 def monitor(uuid: str | None) -> Monitor | None:
     """A monitor of the device that is running, or None where there is no way to ask."""
-    device = open_device(uuid)
-    if device is None:
+    if (device := open_device(uuid)) is None:
         return None
     made = Monitor(functools.partial(reading, device))
     made.start()

@@ -262,8 +262,7 @@ def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
     """The machine whose name holds ``wanted`` and was measured last, and for each of its graphs the
     newest run that has it. Raises ``UnknownName`` if no run is of such a machine."""
     readable = [n for n, run in enumerate(known.runs) if not run.unreadable]
-    mine = [n for n in readable if wanted.lower() in known.runs[n].machine]
-    if not mine:
+    if not (mine := [n for n in readable if wanted.lower() in known.runs[n].machine]):
         raise UnknownName(
             "no run is of such a machine",
             got=wanted,

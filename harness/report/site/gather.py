@@ -87,8 +87,7 @@ def gather(
     )
     nightly = readable(night.load, reversed(night.nights(results, machine)))
     # The newest night of the newest run: nights at older commits may have been made since.
-    of_night = next((one for one in nightly if one.run == newest.id), None)
-    if of_night is None:
+    if (of_night := next((one for one in nightly if one.run == newest.id), None)) is None:
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
         if found is not None:
@@ -124,11 +123,9 @@ def _month_ago(known: History, machine: str) -> int:
 def commits_called(repository: Path, names: Sequence[str]) -> tuple[NightCommit, ...]:
     """The commits of these names, with what git says of those that it knows."""
     asked = "".join(f"{name}\n" for name in names if len(name) >= 40)
-    said = ""
-    if asked:
-        form = "--format=%H%x1f%s%x1f%an%x1f%as"
-        options = ("--no-walk=unsorted", "--ignore-missing", "--stdin")
-        said, _ = git.ask(repository, "log", form, *options, given=asked)
+    form = "--format=%H%x1f%s%x1f%an%x1f%as"
+    options = ("--no-walk=unsorted", "--ignore-missing", "--stdin")
+    said = git.ask(repository, "log", form, *options, given=asked)[0] if asked else ""
     known = {line.split("\x1f")[0]: line.split("\x1f") for line in said.splitlines()}
     return tuple(NightCommit(*known.get(name, [name])) for name in names)
 

@@ -304,8 +304,7 @@ def record(kernel: Kernel, others: Sequence[Kernel], site: Site, changes: str) -
 def _tiles(kernel: Kernel, k: KernelRecord) -> Iterator[tuple[Any, ...]]:
     """Figure, unit, what is said below it, and whether it is bad."""
     text = {name: metrics.named(name).text for name in ("fraction", "gbps", "bytes")}
-    known = k.low and k.high
-    between = f"95 %: {microseconds(k.low)} to {microseconds(k.high)}" if known else ""
+    between = f"95 %: {microseconds(k.low)} to {microseconds(k.high)}" if k.low and k.high else ""
     yield microseconds(k.ms), "µs", between
     yield text["fraction"](k.fraction), "of peak", f"bound by {_ROOFS.get(k.roof, k.roof)}"
     yield text["gbps"](k.gbps), "GB/s", f"{text['bytes'](k.bytes)} bytes a launch"

@@ -97,8 +97,7 @@ def _actions(site: Site, night: Night | None) -> tuple[tuple[Action, ...], tuple
     }
     found = [] if night is None else [_broken(sentence) for sentence in night.broken]
     for finding in night.findings if night else ():
-        kind = _kind(finding)
-        if kind and night is not None:
+        if (kind := _kind(finding)) and night is not None:
             known = stands.pop((finding.graph, finding.series), None)
             found.append(_tonights(site, night, finding, kind, known and known[0]))
     found += [_standing(site, change, kernel) for change, kernel in stands.values()]

@@ -182,8 +182,7 @@ def _require_plain(name: str, facts: Any, signature: tuple[tuple[str, str], ...]
             kind for _, kind in signature if not kind.startswith("*") and kind not in _SCALARS
         ],
     }
-    needs = [what for what, found in asked.items() if found]
-    if needs:
+    if needs := [what for what, found in asked.items() if found]:
         raise CompileFailed(
             "a kernel cannot be launched without Triton's own launcher",
             where=name,

@@ -39,8 +39,7 @@ def usable(folder: Path | None) -> Iterator[tuple[Path, str]]:
 
 def trusted(folder: Path) -> Path:
     """As ``usable`` for as long as the process runs; a warning says why, once."""
-    reason = refusal(folder)
-    if not reason:
+    if not (reason := refusal(folder)):
         return folder
     note = f"the cache {folder} cannot be used ({reason}); nothing is cached for this run"
     warnings.warn(note, RuntimeWarning, stacklevel=2)
@@ -50,8 +49,7 @@ def trusted(folder: Path) -> Path:
 def refusal(folder: Path) -> str:
     """Why nothing may be kept below ``folder``, which is made if it is missing; empty if
     something may."""
-    odd = [c for c in str(folder) if c in '"\\' or not c.isprintable()]
-    if odd:
+    if odd := [c for c in str(folder) if c in '"\\' or not c.isprintable()]:
         return f"NVIDIA's assembler reads no path with {odd[0]!r} in it"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

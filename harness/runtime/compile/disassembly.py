@@ -213,8 +213,7 @@ def width(modifiers: Iterable[str]) -> int:
     """Bytes one thread moves, from a memory opcode's modifiers; 4 where none says."""
     bits = 32
     for modifier in modifiers:
-        found = _WIDTH.match(modifier)
-        if found:
+        if found := _WIDTH.match(modifier):
             bits = int(found.group(1))
     return bits // 8
 
@@ -277,8 +276,7 @@ def sections(cubin: bytes) -> list[tuple[str, bytes]]:
 def code(cubin: bytes) -> bytes:
     """The machine code: its sections ``.text…`` one after the other. Raises ``ValueError`` where
     there is none."""
-    pieces = [stored for name, stored in sections(cubin) if name.startswith(CODE)]
-    if not pieces:
+    if not (pieces := [stored for name, stored in sections(cubin) if name.startswith(CODE)]):
         raise ValueError("no section with code")
     return b"".join(pieces)
 

@@ -253,8 +253,7 @@ def _constants(loaded: modules.LoadedModule, blocks: Mapping[str, int]) -> dict[
     """The value of every parameter that is none of the arguments."""
     values = {**blocks, **loaded.constants}
     wanted = [n for n in loaded.kernel.arg_names if n not in loaded.signature]
-    missing = [n for n in wanted if n not in values]
-    if missing:
+    if missing := [n for n in wanted if n not in values]:
         raise CompileFailed(
             "a configuration lacks block sizes that the kernel needs",
             where=loaded.name,

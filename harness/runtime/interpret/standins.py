@@ -37,8 +37,7 @@ def _cbrt(x: Tensor) -> Tensor:
 def _tgamma(x: Tensor) -> Tensor:
     """Γ(x) by the reflection of log Γ; the sign alternates between negative integers."""
     size = torch.exp(torch.lgamma(x))
-    negative = (x < 0) & (torch.floor(x).remainder(2) != 0)
-    return torch.where(negative, -size, size)
+    return torch.where((x < 0) & (torch.floor(x).remainder(2) != 0), -size, size)
 
 
 # What torch has no function of that name for, or one that does something else.

@@ -63,9 +63,8 @@ class LoadedBinaries:
                 expected="a launch through the kernel's module, which computes it",
                 remedy="call the module, or a Launcher, with the arguments",
             )
-        loaded = self.load(binary, device)
         kernel.bind(
-            function=loaded.function,
+            function=self.load(binary, device).function,
             launch=self.driver.address(binary.cooperative),
             grid=grid or binary.grid,
             threads=binary.threads,

@@ -187,8 +187,7 @@ class _Tuning:
             if race.best is None:
                 raise
             partial = failure(error)
-        chosen = race.choice(self.loaded.configs, self.settings.earlier)
-        if chosen is None:
+        if (chosen := race.choice(self.loaded.configs, self.settings.earlier)) is None:
             raise self._none_left(race, " when launched", "run the emitted module with --check")
         return replace(self._answer(race, chosen, began, "timed"), partial=partial)
 
@@ -300,8 +299,7 @@ class CachingAutotuner:
         was timed, else the result of ``autotune.tune`` (whose errors are raised), which is
         kept. ``prepare`` compiles for the device (default: for the current one)."""
         compiles = prepare or Compiler(self.loaded, self.target, self.cache, self.pool)
-        found = self.known()
-        if found is not None and self._holds(found, compiles):
+        if (found := self.known()) is not None and self._holds(found, compiles):
             self.tuned = found
             return found
         found = self.tuned = tune(self.loaded, args, timer, compiles, settings=self.settings)

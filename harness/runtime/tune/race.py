@@ -111,9 +111,7 @@ class Race:
     def noise(self) -> float:
         """The relative difference that two timings of one binary may show: 2.5 deviations, the
         deviation from the median of those seen, which one stray timing does not move."""
-        if not self.nulls:
-            return 0.0
-        return max(_FINE, 2.5 * statistics.median(self.nulls) / 0.6745)
+        return max(_FINE, 2.5 * statistics.median(self.nulls) / 0.6745) if self.nulls else 0.0
 
     @property
     def times(self) -> dict[Config, float]:
@@ -178,8 +176,7 @@ class Race:
         """The fastest; what is not in ``earlier`` (the previous best) has to be faster than that by
         more than the noise, and what is not in ``given`` (the candidates) than those. None if
         nothing was timed."""
-        close = self._close()
-        if not close:
+        if not (close := self._close()):
             return None
         front = close[0]
         equal = [c for c in close if c == front or not self.improves(front, c)]
@@ -309,8 +306,7 @@ class _Batch:
             if statistics.median(self.shares[config]) > 0.8 * statistics.median(shares):
                 self.samples[config] = samples + self.samples[config]
                 self.shares[config] = shares + self.shares[config]
-        again = [c for c in far if statistics.median(self.shares[c]) <= _SUSPECT * front]
-        if again:
+        if again := [c for c in far if statistics.median(self.shares[c]) <= _SUSPECT * front]:
             self._take(again, sum(_STAGES[1:3]))
 
     def close(self) -> None:
@@ -324,11 +320,10 @@ class _Batch:
         for config, taken in self.samples.items():
             trial = race.trials[config]
             shares = tuple(self.shares.get(config, ()))
-            level = statistics.median(shares) * unit if shares else unit
             race.trials[config] = replace(
                 trial,
                 samples_ms=(*trial.samples_ms, *taken),
-                level=level,
+                level=statistics.median(shares) * unit if shares else unit,
                 error=_finite(standard_error(shares)) * unit,
             )
         front = min((*self.group, baseline), key=lambda c: race.trials[c].time or math.inf)

@@ -167,8 +167,7 @@ def search_named(name: str) -> Search:
 
 
 def _untried(options: list[Config], view: View) -> Iterator[list[Config]]:
-    batch = [c for c in options if not view.tried(c)]
-    if batch:
+    if batch := [c for c in options if not view.tried(c)]:
         yield batch
 
 

@@ -187,8 +187,7 @@ def scaled(
         reduced = [
             (size, name) for name, size in config.blocks if name in space.free and name[0] == "R"
         ]
-        blocks = math.prod(loaded.grid(config, args))
-        if not reduced or not crowded(config, needs, target, blocks):
+        if not reduced or not crowded(config, needs, target, math.prod(loaded.grid(config, args))):
             continue
         size, name = max(reduced)
         smaller = with_value(config, name, max(1, size // 2))

@@ -217,8 +217,7 @@ class LookupTable:
     def get(self, loaded: modules.LoadedModule) -> Config | None:
         """The configuration for ``loaded``; None if the table has none. Raises ``RecordError`` for
         one with other fields than the kernel's."""
-        values = self.entries.get(loaded.launch_hash)
-        if values is None:
+        if (values := self.entries.get(loaded.launch_hash)) is None:
             return None
         names = list(modules.config_dict(loaded.configs[0]))
         if sorted(values) != sorted(names):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from harness.graph.capture.decompositions import decompositions
+from harness.graph.capture.decompositions import _in_common_type, decompositions
 from harness.graph.capture.strides import MISTRACED
 from harness.graph.lowering.operators import RULES
 from harness.graph.replay import operator_function
@@ -39,7 +39,12 @@ NEWER = {"prims.fma.default"}
 
 
 def test_every_rule_is_of_an_operator_that_a_captured_graph_may_hold() -> None:
-    table = decompositions(False)
+    # A rule that only rounds operands leaves the operator as it is.
+    table = {
+        op: rule
+        for op, rule in decompositions(False).items()
+        if getattr(rule, "func", None) is not _in_common_type or rule.args[2] is not None
+    }
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
     # These stay, in another layout.
     relaid = {"aten.index.Tensor", *(f"aten.{name}" for name in MISTRACED)}

@@ -299,8 +299,7 @@ class _Relaid:
         if key not in self.copies:
             order = sorted(range(len(stride)), key=lambda d: -stride[d])
             nbytes = value(node).nbytes
-            small = nbytes <= min(_EARLY_EACH, _EARLY - self.early)
-            early = small and node.op == "placeholder"
+            early = nbytes <= min(_EARLY_EACH, _EARLY - self.early) and node.op == "placeholder"
             self.early += nbytes if early else 0
             with self.graph.inserting_before(self.first if early else before):
                 made = self._view(node, node, order)

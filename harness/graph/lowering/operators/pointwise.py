@@ -124,17 +124,7 @@ def logical(op: Op) -> Rule:
 
 def power(call: Call) -> Lowered:
     """``pow``; small constant exponents become products and roots."""
-    return call.result(_power(call, _converted(call, 0, "self"), _converted(call, 1, "exponent")))
-
-
-def _converted(call: Call, position: int, name: str) -> Value:
-    """An operand. One of another type is rounded to the result's, as in eager mode: 0.3 beside
-    bfloat16 is 0.30078125. Whole numbers up to 256 are in every type that has powers."""
-    value = call.operand(position, name)
-    exact = isinstance(value, Constant) and value.number % 1 == 0 and abs(value.number) <= 256
-    if exact or call.tensor(position, name).dtype is call.dtype:
-        return value
-    return call.rounded(value, call.dtype)
+    return call.result(_power(call, call.operand(0), call.operand(1)))
 
 
 def _power(call: Call, base: Value, exponent: Value) -> Value:

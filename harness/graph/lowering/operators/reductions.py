@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.lowering.cost import MOST_LOADS, MOST_OPS, profile
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.single import single_sum
 from harness.graph.lowering.tensor import (
@@ -20,10 +23,20 @@ from harness.graph.lowering.tensor import (
     canonical,
     inner_variable,
     is_one,
+    ranges_of,
     reduction_index,
 )
+from harness.ir.affine import affine, positions, size_hint
 from harness.ir.nodes import Axis, Reduce, ReduceKind, Value, walk
 from harness.ir.ops import Op
+
+APART = 16
+"""By how many elements terms that are written out lie apart at least: 16-bit ones fill a sector."""
+
+_STEPS = {
+    ReduceKind.SUM: Op.ADD, ReduceKind.PROD: Op.MUL, ReduceKind.MAX: Op.MAXIMUM,
+    ReduceKind.MIN: Op.MINIMUM, ReduceKind.ANY: Op.LOGICAL_OR, ReduceKind.XOR: Op.BIT_XOR,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,8 @@ class Operand:
         """One component of the reduction."""
         if all(map(is_one, self.rsizes)):  # one element: there is no loop
             return self._single(kind, component)
+        if (written := self._written_out(kind)) is not None:
+            return written
         builder, found = self.call.context.builder, None
         if kind is ReduceKind.SUM and self.call.node.name in self.call.context.crossed():
             axes = [Axis(inner_variable(k), n) for k, n in enumerate(self.rsizes)]
@@ -67,13 +82,34 @@ class Operand:
             return scalar.add(self.value, scalar.like(0, self.value))  # so that -0.0 comes to 0.0
         return self.value
 
+    def _written_out(self, kind: ReduceKind) -> Value | None:
+        """The reduction as an expression of its elements, in their order, if they are few loads
+        and operations, and in sectors of their own."""
+        context, inner = self.call.context, ranges_of((), self.rsizes)
+        if kind not in _STEPS or not self.count.is_Integer or not context.apart(self.call.node):
+            return None
+        made, outer = profile(self.value), ranges_of(self.call.shape)
+        own = [v for v in made.loads if v.indirect or outer.keys() <= v.index.free_symbols]
+        for found in (affine(load.index, positions(inner)) for load in own):
+            if found.rest or any(0 < abs(size_hint(step)) < APART for step in found.strides):
+                return None
+        if len(own) * self.count > MOST_LOADS or made.ops * self.count > MOST_OPS:
+            return None
+        places = itertools.product(*(map(sympy.Integer, range(n)) for n in inner.values()))
+        moves = (dict(zip(inner, place, strict=True)) for place in places)
+        simplifier = context.simplifier(self.call.shape)
+        terms = (context.substitute(self.value, move, simplifier) for move in moves)
+        whole = functools.reduce(functools.partial(context.scalar.op, _STEPS[kind]), terms)
+        return Operand(self.call, whole, ()).reduce(kind, whole.dtype)
+
     def finish(self, value: Value, position: int = 0) -> Result:
         """The node's result number ``position``."""
         kind = self.call.result_type(position)
         converted = self.call.scalar.cast(value, kind.dtype)
-        if not any(isinstance(v, Reduce) for v in walk([converted])):
+        looped = any(isinstance(v, Reduce) for v in walk([converted]))
+        if not looped and not self.call.context.apart(self.call.node):
             return Tensor(kind.shape, kind.dtype, converted)
-        return Reduced(kind.shape, kind.dtype, converted, self.rsizes)
+        return Reduced(kind.shape, kind.dtype, converted, self.rsizes if looped else ())
 
 
 def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
