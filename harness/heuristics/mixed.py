@@ -5,7 +5,8 @@ with others (``Family.SPREAD``), which all run at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.heuristics.cooperative import RSPLIT
@@ -56,12 +57,16 @@ def fills(strips: int, target: Target, each: int) -> bool:
     return strips * each >= _LEAST_FILLED * most and (each == 1 or strips * each <= most)
 
 
-def strips(saved: int, stored: int, target: Target, each: int) -> int:
-    """The number of strips of ``each`` programs wanted where ``saved`` bytes are not read again and
-    every strip stores ``stored`` bytes (and another kernel reads them); 0 if it is not worth it."""
+def strips(counts: Iterable[int], saved: int, stored: int, target: Target, each: int) -> int:
+    """The best of ``counts`` of strips of ``each`` programs where ``saved`` bytes are not read
+    again and each strip stores ``stored`` bytes (and another kernel reads them): the nearest to the
+    one wanted of those that keep the device busy; 0 if none is worth it."""
     programs = (_PER_MULTIPROCESSOR if each == 1 else _SHARING) * target.multiprocessors
-    wanted = min(programs // each, saved // (2 * stored * _WORKSPACE))
-    return wanted if fills(wanted, target, each) else 0
+    most = saved // (2 * stored * _WORKSPACE)
+    wanted = min(programs // each, most)
+    fit = [n for n in counts if n <= 2 * most and fills(n, target, each)]
+    near = min(fit, key=lambda n: (abs(math.log(n / wanted)), n), default=0)
+    return near if fills(wanted, target, each) else 0
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
@@ -74,7 +79,7 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         sizes = ((_PART, 8), (_PART, 16), (_PART // 2, 4), (_PART // 2, 8))
         return [Proposal((("r0_", n),), w, max_warps=16, grow=False) for n, w in sizes]
     row = next_power_of_two(facts.reduced)
-    each = max(1, min(_PER_MULTIPROCESSOR, round(facts.size("y") / target.multiprocessors)))
+    each = min(_PER_MULTIPROCESSOR, cdiv(facts.size("y"), target.multiprocessors))
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
     w = max(1, row // 256 if row <= 2048 else row // 1024)
     wanted = [(x, w, 3), (x, 2 * w, 3)]

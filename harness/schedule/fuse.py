@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
 
 from harness.decisions import Decisions
@@ -324,10 +324,11 @@ class Fuser:
         self._push_all(first)
 
 
-def _traffic(candidate: Candidate, facts: Facts) -> int:
-    names: Iterable[str] = dict.fromkeys(
+def _traffic(candidate: Candidate, facts: Facts, names: Collection[str] = ()) -> int:
+    """Bytes of the buffers ``names``, or of all, that the candidate moves at most."""
+    names = names or {
         r.name for v in candidate.views for r in v.accesses if r.name in facts.buffers
-    )
+    }
     points = size_hint(math.prod(candidate.sizes))
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
@@ -440,5 +441,5 @@ def _early(joined: Candidate, facts: Facts) -> str:
 
 def _worth(sides: Sides, joined: Candidate, facts: Facts) -> str:
     worth = saved(sides.first, joined, facts)
-    moved = sum(facts.nbytes(b) for b in {b for v in sides.second.views for b in v.reads})
+    moved = _traffic(sides.second, facts, {b for v in sides.second.views for b in v.reads})
     return "" if worth * _WORTHWHILE >= moved else f"it saves {worth} bytes of {moved}"

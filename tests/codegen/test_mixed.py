@@ -317,6 +317,14 @@ def test_a_result_needed_before_the_end_is_not_joined() -> None:
     assert "mix" not in categories(made) and not made.splits  # nor cut in vain
 
 
+def test_a_part_of_a_large_tensor_counts_as_the_part() -> None:
+    source = text("norm", ("weight",), (96, 40))
+    part = '    dy: "f32[96, 40]" = aten.slice.Tensor(large, 0, 96, 192)\n    xf: '
+    source = source.replace("    xf: ", part, 1).replace("    dy: ", "    large: ", 1)
+    made = compiled(source.replace('large: "f32[96, 40]"', 'large: "f32[9600, 40]"'))
+    assert categories(made)[0] == "mix"
+
+
 @pytest.mark.parametrize("columns", ["weight", "after"])
 def test_columns_see_what_an_input_held_before(interpreter: InterpreterPool, columns: str) -> None:
     source = text("norm", (columns,), (96, 40))

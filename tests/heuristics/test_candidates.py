@@ -457,6 +457,7 @@ def test_a_loss_and_its_gradient_have_two_programs_of_long_rows_on_a_multiproces
         (256, 256, 2048, (2, 8)),
         (512, 32, 8192, (1, 8)),
         (512, 32, 768, (2, 4)),
+        (197, 64, 768, (4, 4)),  # not timed: two on a multiprocessor, all at once
         (512, 16, 8, (16, 1)),  # no more rows than there are
         (256, 392, 96, (32, 1)),
         (224, 112, 192, (16, 1)),

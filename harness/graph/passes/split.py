@@ -5,15 +5,15 @@ it). With few results most multiprocessors idle. Such a reduction is rewritten a
 reduced elements are cut into equal chunks, each chunk is reduced on its own, then the
 chunks' results are. Both halves are ATen calls, so the graph stays executable by torch.
 
-A reduction across rows of tensors that others reduce along is cut whether or not it has too few
-results: into a chunk for each strip of rows that one kernel's programs walk (``schedule.fuse``).
+Reductions across rows of tensors that others reduce along are cut whether or not they have too few
+results, all alike: into a chunk for each strip of rows that one kernel's programs walk.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
@@ -22,7 +22,7 @@ from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
 from harness.graph.passes.reductions import Reduction, parse_reduction
 from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type, rewritten
 from harness.graph.sizes import contiguous_strides
-from harness.heuristics.mixed import fills, sharers, strips
+from harness.heuristics.mixed import sharers, strips
 from harness.ir.reach import reached
 from harness.target import Target
 
@@ -63,12 +63,15 @@ LEAST_SPLIT = 4
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """How the reduced dimensions are cut into ``count`` chunks: the dimensions ``whole`` are
-    left to the second step; ``dim``, if any, of size n becomes (``factor``, n / ``factor``)."""
+    left to the second step; ``dim``, if any, of size n becomes (``factor``, n / ``factor``).
+    With ``rows``, the reduced dimensions, all leading ones, become these sizes instead, each left
+    to the second step or not, and the chunks stand in ``dim``."""
 
     count: int
     whole: tuple[int, ...]
     dim: int | None = None
     factor: int = 1
+    rows: tuple[tuple[int, bool], ...] = ()
 
 
 def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = None) -> Graph:
@@ -82,22 +85,24 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     is possible the reduction stays. New nodes are called ``<old>_partial`` …; the last one
     keeps the old name and type. 16-bit sums stay in float32 between the steps.
 
-    A reduction across rows beside one along the same rows is split for one kernel to do both,
-    into about as many strips as programs should walk.
+    Reductions across rows beside one along the same rows are split for one kernel to do all of
+    them, into about as many strips as programs should walk.
 
     ``choose`` overrides the count: it is taken to the nearest possible one, without the
     least sizes; 1 means not to split.
     """
     types, nodes = graph.types(), {node.name: node for node in graph.nodes}
     reductions = {name: parse_reduction(node, types, nodes) for name, node in nodes.items()}
-    wanted, stored = _strips_wanted(reductions, types, nodes, target), _stored(graph, nodes)
+    stored = _stored(graph, nodes)
+    alike = _cut_alike(reductions, types, nodes, target, stored)
     accesses: dict[str, Callable[[Emitter], None]] = {}  # to one of several results
 
     def split(out: Emitter) -> None:
         if out.node.op == "getitem" and (access := accesses.get(next(out.node.refs()))):
             access(out)
         elif (reduction := reductions[out.node.name]) is not None:
-            chunks = _decide(reduction, target, choose, wanted.get(out.node.name, (0, 1)), stored)
+            cuts = alike.get(out.node.name, (None, ()))
+            chunks = _decide(reduction, target, choose, cuts, stored)
             if chunks is not None:
                 _rewrite(reduction, chunks, out, accesses)
 
@@ -108,20 +113,19 @@ def _decide(
     reduction: Reduction,
     target: Target,
     choose: ChooseSplit | None,
-    strips: tuple[int, int],
+    cuts: tuple[Chunks | None, Sequence[Chunks]],
     stored: Collection[str | None],
 ) -> Chunks | None:
     ideal, least_chunk = _ideal(reduction, target, reduction.source.name in stored)
-    count, each = strips
-    found = _nearest(reduction, count, 1, LEAST_SPLIT, each > 1) if count else None
-    if found is None or not fills(found.count, target, each):
-        found = _nearest(reduction, ideal, least_chunk, LEAST_SPLIT) if ideal > 1 else None
+    found, alike = cuts
+    if found is None and ideal > 1:
+        found = _nearest(_possible(reduction, LEAST_SPLIT, least_chunk), ideal)
     if choose is None:
         return found
     wanted = choose(reduction.node.name, 1 if found is None else found.count)
     if found is not None and wanted == found.count:
         return found
-    return _nearest(reduction, wanted, 1, 2) if wanted > 1 else None
+    return _nearest(alike or _possible(reduction, 2), wanted) if wanted > 1 else None
 
 
 def _stored(graph: Graph, nodes: Mapping[str, Node]) -> Collection[str | None]:
@@ -147,32 +151,24 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
     return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many), least
 
 
-def _nearest(
-    reduction: Reduction, ideal: float, least_chunk: int, least: int, below: bool = False
-) -> Chunks | None:
-    """The possible cut whose count is nearest to ``ideal`` by ratio, of those ``below`` or equal to
-    it if so; the smaller of two."""
-    fitting = (
-        chunks
-        for chunks in _possible(reduction)
-        if chunks.count >= least and reduction.reduced // chunks.count >= least_chunk
-        if not (below and chunks.count > ideal)
-    )
-    return min(fitting, key=lambda c: (abs(math.log(c.count / ideal)), c.count), default=None)
+def _nearest(cuts: Iterable[Chunks], ideal: float) -> Chunks | None:
+    """The cut whose count is nearest to ``ideal`` by ratio; the smaller, then the first of two."""
+    return min(cuts, key=lambda c: (abs(math.log(c.count / ideal)), c.count), default=None)
 
 
-def _possible(reduction: Reduction) -> Iterator[Chunks]:
-    """Every cut into equal chunks that needs no copy: dimensions outermost in memory first."""
+def _possible(reduction: Reduction, least: int, least_chunk: int = 1) -> Iterator[Chunks]:
+    """Every cut into ``least`` equal chunks or more that needs no copy, each of ``least_chunk``
+    elements or more: dimensions outermost in memory first."""
     whole: tuple[int, ...] = ()
-    count = 1
+    count, most = 1, reduction.reduced // least_chunk
     for dim in reduction.by_stride:
         size = reduction.shape[dim]
         for factor in sympy.divisors(size):
-            if 1 < factor < size:
+            if 1 < factor < size and least <= count * factor <= most:
                 yield Chunks(count * factor, whole, dim, factor)
         count *= size
         whole = (*whole, dim)
-        if size > 1 and count < reduction.reduced:
+        if size > 1 and count < reduction.reduced and least <= count <= most:
             yield Chunks(count, whole)
 
 
@@ -202,10 +198,14 @@ def _open(
     reduction: Reduction, chunks: Chunks, emitter: Emitter, source: Ref
 ) -> tuple[Ref, tuple[int, ...]]:
     """``source`` with the cut dimension in two, and the dimensions to reduce first."""
-    at = chunks.dim
+    at, value = chunks.dim, emitter.type(source)
+    if chunks.rows:
+        sizes = (*(size for size, _ in chunks.rows), *value.shape[len(reduction.dims) :])
+        kind = contiguous(value.dtype, sizes)
+        opened = source if kind == value else emitter.view(source, kind, "chunks")
+        return opened, tuple(d for d, (_, kept) in enumerate(chunks.rows) if not kept)
     if at is None:
         return source, tuple(d for d in reduction.dims if d not in chunks.whole)
-    value = emitter.type(source)
     rest = value.shape[at] / chunks.factor
     shape = (*value.shape[:at], sympy.Integer(chunks.factor), rest, *value.shape[at + 1 :])
     stride = (*value.stride[:at], value.stride[at] * rest, *value.stride[at:])
@@ -216,15 +216,10 @@ def _open(
 
 def _close(reduction: Reduction, chunks: Chunks, emitter: Emitter, partial: Ref) -> Ref:
     """The first step's results with the original number of dimensions."""
-    value = emitter.type(partial)
-    shape: list[sympy.Expr] = []
-    for dim, size in enumerate(reduction.shape):
-        if dim == chunks.dim:
-            shape.append(sympy.Integer(chunks.factor))
-        elif dim not in reduction.dims or dim in chunks.whole:
-            shape.append(sympy.Integer(size))
-        else:
-            shape.append(sympy.S.One)
+    value, gone = emitter.type(partial), set(reduction.dims) - set(chunks.whole)
+    shape = [1 if dim in gone else size for dim, size in enumerate(reduction.shape)]
+    if chunks.dim is not None:
+        shape[chunks.dim] = chunks.factor
     if len(shape) == value.rank:
         return partial
     return emitter.view(partial, contiguous(value.dtype, shape), "results")
@@ -277,14 +272,15 @@ def _var_mean(
     return both, variance, emitter.call(f"{label}_mean", "getitem", kind, both, 1)
 
 
-def _strips_wanted(
+def _cut_alike(
     reductions: Mapping[str, Reduction | None],
     types: Mapping[str, ValueType],
     nodes: Mapping[str, Node],
     target: Target,
-) -> dict[str, tuple[int, int]]:
-    """Into how many strips a reduction across rows should be cut, and how many programs share their
-    rows, by its node's name; without those that are better left to a kernel of their own."""
+    stored: Collection[str | None],
+) -> dict[str, tuple[Chunks | None, Sequence[Chunks]]]:
+    """How reductions across rows are cut for one kernel to do them and those along the rows, and
+    how they can be, by their nodes' names; without those that share no tensor with these."""
     along: dict[tuple[int, int], set[str]] = {}
     across: dict[tuple[int, int], list[Reduction]] = {}
     for name, found in reductions.items():
@@ -295,9 +291,10 @@ def _strips_wanted(
             along.setdefault((found.kept, found.reduced), set()).add(name)
         elif found.op in _ACROSS and found.dims == tuple(range(count)):
             across.setdefault((found.reduced, found.kept), []).append(found)
-    wanted: dict[str, tuple[int, int]] = {}
+    made: dict[str, tuple[Chunks | None, Sequence[Chunks]]] = {}
     known = {n: t for n, t in types.items() if across and isinstance(t, TensorType) and t.layout}
     points = {name: math.prod(map(int, t.shape)) for name, t in known.items()}
+    last = [r for others in across.values() for r in others if r.node.name in stored]
     for (rows, columns), others in across.items():
         full = {name: known[name] for name, n in points.items() if n == rows * columns}
         behind = {r.node.name: _behind([r.source.name], full, nodes) for r in others}
@@ -306,18 +303,46 @@ def _strips_wanted(
         read = _behind(sources | _after(beside, nodes, behind), full, nodes)
         near = read.union(*(names for names in behind.values() if read & names))
         together = [r for r in others if near & behind[r.node.name]]
-        own = near.union(*(behind[r.node.name] for r in together))
+        held = near.union(*(behind[r.node.name] for r in together))
+        seen = held.union(r.source.name for r in together)
         needed = full.keys() & _after(behind, nodes)  # at every point, by what comes later
-        if needed or any(full[n].stride != contiguous_strides(full[n].shape) for n in own):
+        if needed or any(full[n].stride != contiguous_strides(full[n].shape) for n in seen):
             continue
         again = read.intersection(itertools.chain(*behind.values()))
         saved = sum(rows * columns * full[name].dtype.itemsize for name in again)
-        stored = columns * sum(r.result.dtype.compute.itemsize for r in together)
-        each = sharers(columns, [full[name].dtype.itemsize for name in own], len(together), target)
-        count = strips(saved, stored, target, each) if saved and each else 0
-        if count and (each == 1 or _alone(beside, nodes)):
-            wanted.update((r.node.name, (count, each)) for r in together)
-    return wanted
+        results = columns * sum(r.result.dtype.compute.itemsize for r in together)
+        sizes, sums = [full[name].dtype.itemsize for name in held], len(together)
+        each = sharers(columns, sizes, sums, target)
+        if not saved or not each or (each > 1 and not _alone(beside, nodes)):
+            continue
+        fits = sharers(columns, sizes, sums + 1, target) > 0
+        kept = {r.kept for r in last if fits and near & _behind([r.source.name], full, nodes)}
+        apart = {cut.count: cut for cut in _apart([r.shape[: len(r.dims)] for r in together])}
+        given = {count: cut for count, cut in apart.items() if count * columns in kept}
+        own = [{cut.count: cut for cut in _possible(r, 2)} for r in together]
+        alike = sorted(set.intersection(*map(set, own)))
+        ways = (strips(way, saved, results, target, each) for way in (given, alike, apart))
+        best = next(filter(None, ways), 0)
+        for reduction, mine in zip(together, own, strict=True):
+            cuts = apart | {count: mine[count] for count in alike} | given
+            made[reduction.node.name] = cuts.get(best), [*cuts.values()]
+    return made
+
+
+def _apart(shapes: Sequence[tuple[int, ...]]) -> list[Chunks]:
+    """Strips of rows, which have all these ``shapes``, with rows of all the others in between."""
+    steps = {math.prod(shape[at:]) for shape in shapes for at in range(len(shape) + 1)}
+    pairs = list(itertools.pairwise(sorted(steps, reverse=True)))
+    sizes = [outer // inner for outer, inner in pairs]
+    made: list[Chunks] = []
+    for at, size in enumerate(sizes):
+        for factor in sympy.divisors(size)[:-1]:
+            first, second = [(n, False) for n in sizes[:at]], [(n, True) for n in sizes[at + 1 :]]
+            parts = (*first, (factor, True), (size // factor, False), *second)
+            rows = tuple((n, left) for n, left in parts if n > 1)
+            count = math.prod(n for n, left in rows if left)
+            made += [Chunks(count, (), 0, count, rows)] if count > 1 else []
+    return [] if any(a % b for a, b in pairs) else made
 
 
 def _alone(names: Collection[str], nodes: Mapping[str, Node]) -> bool:
