@@ -40,6 +40,7 @@ from harness.executor.specialising import (
     boxed,
     counted,
     is_dynamic,
+    read_by_kernels,
     require_sizes,
     specialised,
 )
@@ -413,7 +414,8 @@ class Compiler:
         kept = None if kind == "inference" else len(gm.meta.get(KEPT_OUTPUTS, ()))
         if self.reduce_overhead and not (asserted or part):
             run = self._recorded(compiled, kept, run)
-        return boxed(converted, run, device, rescue, shared, launched)
+        read = read_by_kernels(compiled.partition)
+        return boxed(converted, read, run, device, rescue, shared, launched)
 
     def _guarded(
         self, graph: Graph, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule
