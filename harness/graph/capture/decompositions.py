@@ -33,7 +33,7 @@ from harness.graph.capture.random import random_rules
 from harness.graph.capture.rules import own_rules, rules_of_device, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
-from harness.graph.capture.strides import UNTAGGED, layout_rules
+from harness.graph.capture.strides import UNTAGGED, Whole, kernel_stride, layout_rules
 from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
@@ -139,7 +139,9 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
     table = {op: r for op, r in table.items() if getattr(op, "overloadpacket", op) not in kept}
-    table[torch.ops.aten.ldexp.Tensor] = functools.partial(_ldexp, on_device)
+    ldexp = torch.ops.aten.ldexp.Tensor
+    laid_out = Whole(ldexp, functools.partial(kernel_stride, ldexp))
+    table[ldexp] = functools.partial(_ldexp, on_device, laid_out)
     for loss in (torch.ops.aten.huber_loss.default, torch.ops.aten.smooth_l1_loss.default):
         table[loss] = functools.partial(_loss, on_device, table[loss])
     table |= layout_rules(table) | (rules_of_device() if on_device else {})
@@ -212,14 +214,15 @@ def _written(x: Tensor, kind: torch.dtype) -> Tensor:
     return made
 
 
-def _ldexp(on_device: bool, x: Tensor, exponent: Tensor) -> Any:
+def _ldexp(on_device: bool, whole: Whole, x: Tensor, exponent: Tensor) -> Any:
     """``x * 2 ** exponent``, a power that eager mode rounds to 16 bits: one of a single exponent
-    too, but on a CPU. Of integers torch's shape function takes it for one of float32."""
+    too, but on a CPU. Of integers torch's shape function takes it for one of float32. What has
+    other types stays ``whole``."""
     if not x.is_floating_point():
         return x * torch.pow(2.0, exponent)
     kind = torch.result_type(x, exponent)
     if kind not in _NARROW or not exponent.is_floating_point():
-        return NotImplemented
+        return whole(x, exponent)
     power = torch.pow(2.0, exponent.float())
     if exponent.dtype in _NARROW or _device(on_device, x) == "cuda":
         power = _written(power, kind)
