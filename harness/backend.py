@@ -40,7 +40,6 @@ from harness.executor.specialising import (
     boxed,
     counted,
     is_dynamic,
-    read_by_kernels,
     require_sizes,
     specialised,
 )
@@ -414,8 +413,7 @@ class Compiler:
         kept = None if kind == "inference" else len(gm.meta.get(KEPT_OUTPUTS, ()))
         if self.reduce_overhead and not (asserted or part):
             run = self._recorded(compiled, kept, run)
-        read = read_by_kernels(compiled.partition)
-        return boxed(converted, read, run, device, rescue, shared, launched)
+        return boxed(converted, compiled.partition, run, device, rescue, shared, launched)
 
     def _guarded(
         self, graph: Graph, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule

@@ -4,7 +4,7 @@ once, and where an operator gives others than it said."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -102,18 +102,14 @@ def _size_key(arg: Any) -> object:
     return (type(arg).__name__, arg)
 
 
-def read_by_kernels(partition: Partition) -> set[str]:
-    """Names of the values that kernels read, and of those that these are views of."""
-    names = {item.name for region in partition.regions for item in region.graph.inputs}
+def _check_types(partition: Partition, tensors: Sequence[torch.Tensor]) -> None:
+    """Kernels read what was traced, themselves or through views. Autograd hands gradients on as
+    eager mode has them, and torch mistakes types that its own operators alone read."""
+    read = {item.name for region in partition.regions for item in region.graph.inputs}
     for step in reversed(partition.steps):
-        if isinstance(step, HostCall) and step.is_view and step.node.name in names:
-            names.update(step.node.refs())
-    return names
-
-
-def _check_types(graph: Graph, read: Collection[str], tensors: Sequence[torch.Tensor]) -> None:
-    """Autograd hands gradients on as eager mode has them, of types that may not be the traced. So
-    may be what library calls alone read: torch traces statistics of attention in float64 wrongly."""
+        if isinstance(step, HostCall) and step.is_view and step.node.name in read:
+            read.update(step.node.refs())
+    graph = partition.graph
     for item, tensor in zip(graph.inputs, tensors, strict=False):
         wanted, found = torch_dtype(item.type.dtype), tensor.dtype
         if item.name in read and item.role != "gradient" and found is not wanted:
@@ -123,7 +119,7 @@ def _check_types(graph: Graph, read: Collection[str], tensors: Sequence[torch.Te
 
 def boxed(
     converted: Conversion,
-    read: Collection[str],
+    partition: Partition,
     run_graph: Run,
     device: torch.device,
     rescue: Callable[[HarnessError], Run],
@@ -132,7 +128,6 @@ def boxed(
 ) -> Run:
     """A function of a list of arguments, which it empties, as AOTAutograd calls it; ``launched`` is
     called once it has run. Of inputs that are ``shared`` memory it takes so much (``bases``).
-    Those that kernels ``read`` have the traced types.
 
     A user's operator may give other sizes than it said, and torch 2.11's ``unique`` other types.
     What ``rescue`` gives runs such a graph, or one after it, from the first call on, which holds
@@ -149,7 +144,7 @@ def boxed(
         kept, tensors = list(args), taken(args)
         try:
             check(tensors)
-            _check_types(converted.graph, read, tensors)
+            _check_types(partition, tensors)
             if converted.graph.mutations or not theirs:
                 kept.clear()
             outputs = run_graph(tensors)
