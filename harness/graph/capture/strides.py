@@ -80,6 +80,7 @@ class Whole:
         self.op, self.stride, self.inside = op, stride, False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The call laid out; ``NotImplemented`` where tracing lays it out right."""
         leaves = torch.utils._pytree.tree_leaves(args)
         if self.inside or _are_in_order(one for one in leaves if isinstance(one, Tensor)):
             return NotImplemented
@@ -268,19 +269,14 @@ def _operands(
                 found.append(value)
             elif name in ("self", "other") and isinstance(value, int | float):
                 found.append(torch.empty((), device="meta"))
-    if target is torch.ops.aten.pow.Scalar or _has_power_of_number(target, found):
-        # A number to the power of a tensor is in order, whatever the tensor's strides are.
+    powers = target is torch.ops.aten.pow.Scalar
+    if target is torch.ops.aten.ldexp.Tensor:  # of other types it takes a tensor to that power
+        x, exponent = found
+        floats = x.dtype is torch.float32 and exponent.is_floating_point()
+        powers = floats or not x.is_floating_point()
+    if powers:  # of a number: in order, whatever the tensor's strides are
         found[-1:] = [found[-1].new_empty(found[-1].shape)] * 2
     return found
-
-
-def _has_power_of_number(target: torch._ops.OpOverload, operands: Sequence[Tensor]) -> bool:
-    """``ldexp`` takes a number to a power for these types, a tensor for others."""
-    if target is not torch.ops.aten.ldexp.Tensor:
-        return False
-    x, exponent = operands
-    floats = x.dtype is torch.float32 and exponent.is_floating_point()
-    return floats or not (x.is_floating_point() or x.is_complex())
 
 
 def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> None:
@@ -307,6 +303,7 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
 
 
 def kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:
+    """The strides that eager mode gives ``value``, made by the elementwise ``op`` of ``args``."""
     return _wanted(value, _operands(op, args, {})) or value.stride()
 
 
