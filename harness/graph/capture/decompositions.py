@@ -23,7 +23,7 @@ from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._higher_order_ops import effects
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
@@ -234,7 +234,8 @@ def _ldexp(on_device: bool, whole: Whole, x: Tensor, exponent: Tensor) -> Any:
 def _truncated(on_device: bool, whole: Any, x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
     """Eager mode truncates a quotient of 16 bits that it has rounded, unless the divisor is a
     number (on a CPU a tensor of one element)."""
-    number = not isinstance(y, Tensor) or (on_device and y.device.type == "cpu" and y.numel() == 1)
+    single = isinstance(y, Tensor) and statically_known_true(y.numel() == 1)
+    number = not isinstance(y, Tensor) or (single and _device(on_device, y) == "cpu")
     if number or rounding_mode != "trunc" or (kind := torch.result_type(x, y)) not in _NARROW:
         return whole(x, y, rounding_mode=rounding_mode)
     x = x.float() if isinstance(x, Tensor) else x
