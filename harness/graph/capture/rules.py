@@ -31,7 +31,6 @@ _LIKE_CONVOLUTIONS = (
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
-    losses = get_decompositions([_aten.nll_loss_backward, _aten.nll_loss2d_backward])
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
         _aten._conj.default: _aten._conj_physical,  # kernels read memory, which holds the others
         _aten._neg_view.default: _aten.neg,
@@ -66,7 +65,8 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             op: functools.partial(_linspace, rule)
             for op, rule in get_decompositions([_aten.linspace]).items()
         },
-        **{op: functools.partial(_loss_backward, rule) for op, rule in losses.items()},
+        _aten.nll_loss_backward.default: _loss_backward,
+        _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
@@ -103,13 +103,28 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     return rules | {op: functools.partial(_norm_of_device, rules[op]) for op in norms}
 
 
-def _loss_backward(rule: Any, grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tensor:
-    """Torch's ``rule`` for an ``nll_loss``, which multiplies zeros by ``grad``: in eager mode only
-    those at targets that are not ignored (``args[2]``) may be -0.0."""
-    found = rule(grad, x, target, *args)
-    place = target[0] if x.dim() < target.dim() + 1 else target
-    zero = torch.where(place == args[2], 0.0, torch.copysign(torch.zeros_like(grad), -grad))
-    return found + zero.unsqueeze(min(x.dim() - 1, 1))
+def _loss_backward(
+    grad: Tensor,
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignored: int,
+    total: Tensor,
+) -> Tensor:
+    """The gradient of ``nll_loss``, 0.0 but at targets. Torch's rule multiplies zeros by ``grad``,
+    which gives NaN and zeros of the other sign there."""
+    axis = min(x.dim() - 1, 1)
+    place = (target.reshape(()) if x.dim() == 1 else target).unsqueeze(axis)
+    classes = torch.arange(x.shape[axis], device=x.device)
+    classes = classes.view(-1, *[1] * (x.dim() - 1 - axis))
+    if reduction == 1:  # the mean
+        grad = grad / total
+    elif grad.dim():
+        grad = grad.unsqueeze(axis)
+    if weight is not None:
+        grad = grad * weight.view(classes.shape)
+    return torch.where((place == classes) & (place != ignored), -grad, 0.0)
 
 
 def _var_mean(x: Tensor, *args: Any, **options: Any) -> Any:
