@@ -96,6 +96,22 @@ def test_zeros_in_the_gradient_of_a_loss_have_the_sign_of_eager_mode(
         assert torch.equal(torch.signbit(one.nan_to_num()), torch.signbit(other.nan_to_num()))
 
 
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_no_gradient_of_reflected_padding_is_a_negative_zero(devices: Devices, dims: int) -> None:
+    """Eager mode adds to zeros what reaches an element, once or more often (3100278)."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.pad(x, (1, 1, 0, 1, 0, 0)[: 2 * dims], mode="reflect")
+
+    x = torch.randn(2, *[3] * dims, requires_grad=True)
+    padded = torch.compile(function, backend=Compiler(devices=devices, fail_on_fallback=True))(x)
+    grad = torch.full_like(padded, -0.0)
+    grad.flatten()[1] = 2
+    (ours,) = torch.autograd.grad(padded, x, grad)
+    (eager,) = torch.autograd.grad(function(x), x, grad)
+    assert torch.equal(ours, eager) and not ours.signbit().any() and not eager.signbit().any()
+
+
 def test_inductor_is_not_imported_for_equal_calls(
     devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

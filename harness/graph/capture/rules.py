@@ -65,6 +65,12 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             op: functools.partial(_linspace, rule)
             for op, rule in get_decompositions([_aten.linspace]).items()
         },
+        **{
+            op: functools.partial(_reflection_pad_backward, rule)
+            for op, rule in get_decompositions(
+                getattr(_aten, f"reflection_pad{n}d_backward") for n in (1, 2, 3)
+            ).items()
+        },
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
@@ -101,6 +107,11 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules[_aten.native_layer_norm.default] = native_layer_norm
     norms = [op for op in rules if "norm" in op.name() and "backward" not in op.name()]
     return rules | {op: functools.partial(_norm_of_device, rules[op]) for op in norms}
+
+
+def _reflection_pad_backward(rule: Callable[..., Tensor], *args: Any) -> Tensor:
+    """Eager mode adds to zeros: no sum is -0.0."""
+    return rule(*args) + 0.0
 
 
 def _loss_backward(
