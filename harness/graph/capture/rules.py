@@ -52,6 +52,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         },
         _aten.clamp.default: functools.partial(_by_tensors, _aten.clamp.Tensor),
         _aten.pow.Tensor_Scalar: functools.partial(_by_tensors, _aten.pow.Tensor_Tensor),
+        _aten.cumsum.default: _cumsum,
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
@@ -107,6 +108,15 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules[_aten.native_layer_norm.default] = native_layer_norm
     norms = [op for op in rules if "norm" in op.name() and "backward" not in op.name()]
     return rules | {op: functools.partial(_norm_of_device, rules[op]) for op in norms}
+
+
+def _cumsum(x: Tensor, dim: int, **options: Any) -> Any:
+    """Eager mode adds to 0.0, so no sum is -0.0, unless one row is all there is on a GPU."""
+    mode = get_proxy_mode()
+    alone = x.device.type != "cpu" and sum(type(n) is not int or n != 1 for n in x.shape) <= 1
+    if mode is None or mode.decomp_layers > 1 or alone or not x.is_floating_point():
+        return NotImplemented
+    return _aten.cumsum(x + 0.0, dim, **options)
 
 
 def _reflection_pad_backward(rule: Callable[..., Tensor], *args: Any) -> Tensor:
