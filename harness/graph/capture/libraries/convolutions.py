@@ -6,8 +6,7 @@
   anything else it copies operands and results around every call. So a graph is traced again with
   operands of convolutions laid out so, and what is made from them follows; what the caller gets
   keeps its strides. (On an H200 16 of 21 sizes were faster forward and 17 backward in bfloat16, in
-  the median by 1.3 and 1.7 times, and so is HuBERT's first, of one channel, by 1.5 and 1.2:
-  docs/measurements/memory.md. Convolutions over groups are left alone in float32, which goes
+  the median by 1.3 and 1.7 times. Convolutions over groups are left alone in float32, which goes
   through TF32 and can be twice as slow, and, but for those over single channels, where they are
   trained, whose gradients are slower by half: docs/measurements/limit.md.)
 * Rows over groups, with long filters, go through products: windows that the filters see, side by
@@ -235,8 +234,8 @@ def _wants(node: fx.Node, rank: int = 4) -> bool:
 
 def _one_channel(node: fx.Node) -> bool:
     """Whether it reads rows of one channel in 16 bits. They lie both ways, and the library goes by
-    their strides: channels last pays if neighbours lie so. (Images of one channel and float32,
-    which nobody has measured, are left alone.)"""
+    their strides: channels last pays if neighbours lie so (docs/measurements/memory.md). Images of
+    one channel and float32, which nobody has measured, are left alone."""
     x = value(node.args[_OPERANDS[node.target][-2]])
     return x.dtype in _SIXTEEN_BIT and x.shape[1] == x.shape[2] == 1
 
