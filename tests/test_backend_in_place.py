@@ -259,6 +259,16 @@ def test_inputs_overlap_otherwise_at_another_call(
         torch.testing.assert_close((found, *ours), (wanted, *theirs))
 
 
+@pytest.mark.filterwarnings("ignore::harness.errors.FallbackWarning")
+def test_inputs_that_begin_where_they_did_and_are_longer_overlap(devices: Devices) -> None:
+    compiled = torch.compile(a_product, backend=Compiler(devices=devices), dynamic=True)
+    whole = torch.linspace(-1, 1, 8)
+    for n in (2, 3, 2, 4, 2):
+        wanted = whole.clone()
+        result = a_product(wanted[:n], wanted[3 : 3 + n])
+        torch.testing.assert_close((compiled(whole[:n], whole[3 : 3 + n]), whole), (result, wanted))
+
+
 def test_torch_runs_a_call_whose_inputs_overlap_otherwise(devices: Devices) -> None:
     compiler = Compiler(devices=devices)
     compiled = torch.compile(a_product, backend=compiler)

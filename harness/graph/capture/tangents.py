@@ -101,13 +101,22 @@ class Called:
             run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
         changed = frozenset(self._changed)
         seen = overlaps(inputs, changed) if changed else []
+        apart: list[Any] = []  # where the inputs of the latest call lay that did not overlap
+
+        def lie_as_seen(args: Sequence[Any]) -> bool:
+            nonlocal apart
+            if (places := _addresses(args)) and places == apart:
+                return True
+            found = overlaps(args, changed)
+            apart = apart if found or seen else places
+            return _lie_as(found, seen)
 
         def call(*args: Any) -> Any:
             tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
             if forward_ad._current_level >= 0 and any(_unpacked(t)[1] is not None for t in tensors):
                 self._say("derivatives in forward mode")
                 return self.gm(*args)
-            if changed and not _lie_as(overlaps(args, changed), seen):
+            if changed and not lie_as_seen(args):
                 self._say(OVERLAPPING)
                 return self.gm(*args)
             outputs = run(*args)
@@ -213,6 +222,14 @@ def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ..
             if known and len(_overlapping(tensors, symbolic=False)) > 1:
                 found.append((numbers, places, tensors[0].untyped_storage().nbytes()))
     return found
+
+
+def _addresses(args: Sequence[Any]) -> list[Any]:
+    """Where tensors begin, and sizes; nothing if some tensor has no address."""
+    try:
+        return [arg if type(arg) is int else arg.data_ptr() for arg in args]
+    except (AttributeError, RuntimeError):
+        return []
 
 
 def _lie_as(found: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> bool:
