@@ -159,11 +159,12 @@ def test_sizes_that_change_get_zeros(devices: Devices) -> None:
         torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-6)
 
 
-def test_compiled_autograd_gets_zeros(devices: Devices) -> None:
+@pytest.mark.parametrize("configured", [True, False])
+def test_compiled_autograd_gets_zeros(devices: Devices, configured: bool) -> None:
     """It takes backward graphs apart."""
     model, compiler = Model(), Compiler(devices=devices)
     given = (torch.randn(6, 8), torch.randint(0, 40, (6,)))
-    with torch._dynamo.config.patch(compiled_autograd=True):
+    with torch._dynamo.config.patch(compiled_autograd=configured):
         run = torch.compile(model, backend=compiler)
         model.zero_grad()
         with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
