@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,8 +75,9 @@ def test_what_is_not_there_is_neither_given_nor_added(devices: Devices) -> None:
 def test_zeros_in_the_gradient_of_a_loss_have_the_sign_of_eager_mode(
     devices: Devices, shape: tuple[int, ...], reduction: str
 ) -> None:
-    """None has one off the targets, also where the loss is to grow (1802010); at targets that are
-    not ignored they have, if the loss's own gradient is 0 (2603014)."""
+    """None has one off the targets, also where the loss is to grow (1802010) or its own gradient
+    is NaN (3100365); at targets that are not ignored they have, if the loss's own gradient is 0
+    (2603014)."""
 
     def function(x: torch.Tensor) -> torch.Tensor:
         targets = x.argmax(min(len(shape) - 1, 1))
@@ -86,11 +88,28 @@ def test_zeros_in_the_gradient_of_a_loss_have_the_sign_of_eager_mode(
     for run in (function, torch.compile(function, backend=Compiler(devices=devices))):
         leaf = x.clone().requires_grad_()
         loss = run(leaf)
-        slopes = [torch.full_like(loss, slope) for slope in (1, -1, 0.0, -0.0)]
+        slopes = [torch.full_like(loss, slope) for slope in (1, -1, 0.0, -0.0, math.nan)]
         found.append([torch.autograd.grad(loss, leaf, s, retain_graph=True)[0] for s in slopes])
-    torch.testing.assert_close(*found)
+    torch.testing.assert_close(*found, equal_nan=True)
     for one, other in zip(*found, strict=True):
-        assert torch.equal(torch.signbit(one), torch.signbit(other))
+        assert one.stride() == other.stride()
+        assert torch.equal(torch.signbit(one.nan_to_num()), torch.signbit(other.nan_to_num()))
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_no_gradient_of_reflected_padding_is_a_negative_zero(devices: Devices, dims: int) -> None:
+    """Eager mode adds to zeros what reaches an element, once or more often (3100278)."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.pad(x, (1, 1, 0, 1, 0, 0)[: 2 * dims], mode="reflect")
+
+    x = torch.randn(2, *[3] * dims, requires_grad=True)
+    padded = torch.compile(function, backend=Compiler(devices=devices, fail_on_fallback=True))(x)
+    grad = torch.full_like(padded, -0.0)
+    grad.flatten()[1] = 2
+    (ours,) = torch.autograd.grad(padded, x, grad)
+    (eager,) = torch.autograd.grad(function(x), x, grad)
+    assert torch.equal(ours, eager) and not ours.signbit().any() and not eager.signbit().any()
 
 
 def test_inductor_is_not_imported_for_equal_calls(
@@ -140,11 +159,12 @@ def test_sizes_that_change_get_zeros(devices: Devices) -> None:
         torch.testing.assert_close(ours, eager, rtol=1e-4, atol=1e-6)
 
 
-def test_compiled_autograd_gets_zeros(devices: Devices) -> None:
+@pytest.mark.parametrize("configured", [True, False])
+def test_compiled_autograd_gets_zeros(devices: Devices, configured: bool) -> None:
     """It takes backward graphs apart."""
     model, compiler = Model(), Compiler(devices=devices)
     given = (torch.randn(6, 8), torch.randint(0, 40, (6,)))
-    with torch._dynamo.config.patch(compiled_autograd=True):
+    with torch._dynamo.config.patch(compiled_autograd=configured):
         run = torch.compile(model, backend=compiler)
         model.zero_grad()
         with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):

@@ -39,6 +39,12 @@ def fractions(x: Tensor) -> Tensor:
     return torch.frac(x * 0)
 
 
+def summed_up(x: Tensor) -> Tensor:
+    """Eager mode begins with 0.0 (3104027)."""
+    zeros = -(x * 0).abs()
+    return zeros.cumsum(0) + zeros.flatten().cumsum(0).view(x.shape) + zeros
+
+
 def _minuses(node: ast.AST) -> Iterator[str]:
     """Unary minuses of anything but a number, and numbers that are -0.0."""
     for each in ast.walk(node):
@@ -48,7 +54,9 @@ def _minuses(node: ast.AST) -> Iterator[str]:
                 yield ast.unparse(each)
 
 
-@pytest.mark.parametrize("function", [negated, chosen, added, sorted_rows, filled, fractions])
+@pytest.mark.parametrize(
+    "function", [negated, chosen, added, sorted_rows, filled, fractions, summed_up]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
 def test_zeros_keep_their_sign(compiler: Compiler, function, dtype: torch.dtype) -> None:
     x = torch.randn(6, 8).to(dtype)

@@ -31,7 +31,6 @@ _LIKE_CONVOLUTIONS = (
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
-    losses = get_decompositions([_aten.nll_loss_backward, _aten.nll_loss2d_backward])
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
         _aten._conj.default: _aten._conj_physical,  # kernels read memory, which holds the others
         _aten._neg_view.default: _aten.neg,
@@ -42,10 +41,8 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.narrow_copy.default: _copied(_aten.narrow.default),
         _aten.unbind_copy.int: _copied(_aten.unbind.int),
         _aten._cdist_forward.default: cdist,
-        **{
-            op: functools.partial(_filled, op)
-            for op in (_aten.full.default, _aten.full_like.default)
-        },
+        _aten.full.default: functools.partial(_filled, _aten.full.default),
+        _aten.full_like.default: functools.partial(_filled, _aten.full_like.default),
         **{op: functools.partial(_scaled, op) for op in (_aten.add.Tensor, _aten.sub.Tensor)},
         **{
             packet.Scalar: functools.partial(_by_tensors, packet.Tensor)
@@ -53,6 +50,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         },
         _aten.clamp.default: functools.partial(_by_tensors, _aten.clamp.Tensor),
         _aten.pow.Tensor_Scalar: functools.partial(_by_tensors, _aten.pow.Tensor_Tensor),
+        _aten.cumsum.default: _cumsum,
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
@@ -62,11 +60,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             if accumulate
             else NotImplemented
         ),
-        **{
-            op: functools.partial(_linspace, rule)
-            for op, rule in get_decompositions([_aten.linspace]).items()
-        },
-        **{op: functools.partial(_loss_backward, rule) for op, rule in losses.items()},
+        **_around(_linspace, "linspace"),
+        **_around(_added_to_zeros, *(f"reflection_pad{n}d_backward" for n in (1, 2, 3))),
+        _aten.nll_loss_backward.default: _loss_backward,
+        _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.split.Tensor: split,
@@ -85,11 +82,7 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     eager mode on a CPU rounds the statistics of a norm to its weight's type, and lays out the
     result of a batch norm, a roll and a shuffle of channels as it does that of a convolution."""
     log_sigmoid = _aten.log_sigmoid_forward.default
-    packets = [getattr(_aten, name) for name in _LIKE_CONVOLUTIONS if hasattr(_aten, name)]
-    rules: dict[Any, Callable[..., Any]] = {
-        op: functools.partial(_like_a_convolution, rule)
-        for op, rule in get_decompositions(packets).items()
-    }
+    rules = _around(_like_a_convolution, *_LIKE_CONVOLUTIONS)
     rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
     of_floats = get_decompositions([log_sigmoid])[log_sigmoid]
     rules[log_sigmoid] = lambda x: of_floats(x.contiguous() if x.device.type == "cpu" else x)
@@ -103,13 +96,40 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     return rules | {op: functools.partial(_norm_of_device, rules[op]) for op in norms}
 
 
-def _loss_backward(rule: Any, grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tensor:
-    """Torch's ``rule`` for an ``nll_loss``, which multiplies zeros by ``grad``: in eager mode only
-    those at targets that are not ignored (``args[2]``) may be -0.0."""
-    found = rule(grad, x, target, *args)
-    place = target[0] if x.dim() < target.dim() + 1 else target
-    zero = torch.where(place == args[2], 0.0, torch.copysign(torch.zeros_like(grad), -grad))
-    return found + zero.unsqueeze(min(x.dim() - 1, 1))
+def _cumsum(x: Tensor, dim: int, **options: Any) -> Any:
+    """Eager mode adds to 0.0, so no sum is -0.0, unless one row is all there is on a GPU."""
+    mode = get_proxy_mode()
+    alone = x.device.type != "cpu" and sum(type(n) is not int or n != 1 for n in x.shape) <= 1
+    if mode is None or mode.decomp_layers > 1 or alone or not x.is_floating_point():
+        return NotImplemented
+    return _aten.cumsum(x + 0.0, dim, **options)
+
+
+def _around(own: Callable[..., Any], *names: str) -> dict[Any, Callable[..., Any]]:
+    """``own``, whose first argument is torch's rule, for operators that this torch has."""
+    found = get_decompositions([getattr(_aten, n) for n in names if hasattr(_aten, n)])
+    return {op: functools.partial(own, rule) for op, rule in found.items()}
+
+
+def _added_to_zeros(rule: Callable[..., Tensor], *args: Any) -> Tensor:
+    """So in eager mode: no sum is -0.0."""
+    return rule(*args) + 0.0
+
+
+def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tensor:
+    """The gradient of ``nll_loss``, 0.0 but at targets. Torch's rule multiplies zeros by ``grad``,
+    which gives NaN and zeros of the other sign there."""
+    weight, reduction, ignored, total = args
+    axis = min(x.dim() - 1, 1)
+    place = (target.reshape(()) if x.dim() == 1 else target).unsqueeze(axis)
+    classes = torch.arange(x.shape[axis], device=x.device).view(-1, *[1] * (x.dim() - 2))
+    if reduction == 1:  # the mean
+        grad = grad / total
+    elif grad.dim():
+        grad = grad.unsqueeze(axis)
+    if weight is not None:
+        grad = grad * weight.view(classes.shape)
+    return torch.where((place == classes) & (place != ignored), -grad, 0.0)
 
 
 def _var_mean(x: Tensor, *args: Any, **options: Any) -> Any:
@@ -293,17 +313,11 @@ def native_layer_norm(
 
 
 def native_group_norm(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    batch: int,
-    channels: int,
-    inner: int,
-    groups: int,
-    eps: float,
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Group norm as (x - mean) · rstd · weight + bias, as on a GPU. torch's rule, traced on a CPU,
     folds weight and deviation into one factor per channel through ``as_strided``."""
+    batch, channels, inner, groups, eps = args
     grouped = _wide(x).reshape(batch, groups, channels // groups, inner)
     variance, mean = torch.var_mean(grouped, [2, 3], correction=0, keepdim=True)
     rstd = torch.rsqrt(variance + eps)

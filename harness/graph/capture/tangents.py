@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch._C._dynamo.guards import compute_overlapping_tensors
-from torch._dynamo import config as dynamo_config
+from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch.autograd import forward_ad
 
@@ -120,8 +120,8 @@ class Called:
                 self._say(OVERLAPPING)
                 return self.gm(*args)
             outputs = run(*args)
-            # compiled autograd reads backward graphs itself
-            if self._autocast and not dynamo_config.compiled_autograd and torch.is_grad_enabled():
+            read = compiled_autograd.compiled_autograd_enabled  # it reads backward graphs itself
+            if self._autocast and not read and torch.is_grad_enabled():
                 self._keep(args, outputs)
             return outputs
 

@@ -182,6 +182,40 @@ def test_rows_are_images_of_one_row() -> None:
     assert layouts(made, aten.convolution_backward.default) == {True}
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype", "others", "last"),
+    [
+        ((2, 1, 40), torch.bfloat16, True, True),
+        ((2, 1, 40), torch.bfloat16, False, False),
+        ((2, 1, 40), torch.float32, True, False),
+        ((2, 1, 10, 10), torch.bfloat16, True, False),
+    ],
+)
+def test_rows_of_one_channel_lie_as_their_neighbours(
+    shape: tuple[int, ...], dtype: torch.dtype, others: bool, last: bool
+) -> None:
+    """A row of one channel lies both ways: nothing is copied, its strides say so."""
+
+    def step(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> Any:
+        with torch.enable_grad():
+            x, v, w = (one.detach().requires_grad_() for one in (x, v, w))
+            y = torch.tanh(convolve(x, v))
+            loss = (convolve(y, w) if others else y).float().square().sum()
+            return torch.autograd.grad(loss, (x, v, w) if others else (x, v))
+
+    convolve = functional.conv1d if len(shape) == 3 else functional.conv2d
+    given = [shape, (8, 1, *[3] * (len(shape) - 2)), (8, 8, *[3] * (len(shape) - 2))]
+    made = same(step, *(torch.rand(one).to(dtype) for one in given))
+    first = next(n for n in made.graph.nodes if n.target is aten.convolution.default)
+    assert (first.meta["val"].stride(1) == 1) is last
+    calls = made.graph.find_nodes(op="call_function", target=aten.convolution_backward.default)
+    x, v = calls[-1].args[1:3]
+    strides = [one.meta["val"].stride()[1] == 1 for one in (x, v)]
+    assert strides == [last, last]
+    copied = made.graph.find_nodes(op="call_function", target=aten.clone.default)
+    assert not {x, v} & {node for one in copied for node in one.all_input_nodes}
+
+
 def test_a_whole_network() -> None:
     model = nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1),

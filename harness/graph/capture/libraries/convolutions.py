@@ -232,6 +232,14 @@ def _wants(node: fx.Node, rank: int = 4) -> bool:
     return bool(images and fast and not (slow_backward and trained))
 
 
+def _one_channel(node: fx.Node) -> bool:
+    """Whether it reads rows of one channel in 16 bits. They lie both ways, and the library goes by
+    their strides: channels last pays if neighbours lie so (docs/measurements/memory.md). Images of
+    one channel and float32, which nobody has measured, are left alone."""
+    x = value(node.args[_OPERANDS[node.target][-2]])
+    return x.dtype in _SIXTEEN_BIT and x.shape[1] == x.shape[2] == 1
+
+
 class _Gaps(Exception):
     """A layout that a copy does not give back."""
 
@@ -246,6 +254,7 @@ class _Relaid:
         self.copies: dict[tuple[fx.Node, tuple[int, ...]], fx.Node] = {}
         self.first = next(node for node in graph.nodes if node.op != "placeholder")
         self.early = 0
+        self.among_others = any(_wants(node) and not _one_channel(node) for node in graph.nodes)
 
     def run(self) -> None:
         """Rewrite the graph; raises ``_Gaps``."""
@@ -264,7 +273,13 @@ class _Relaid:
         operand: Any = node.args[place]
         if not value(operand).is_contiguous(memory_format=torch.channels_last):
             _, c, h, w = value(operand).shape
-            node.update_arg(place, self._copy(node, operand, (h * w * c, 1, w * c, c)))
+            operand = self._copy(node, operand, (h * w * c, 1, w * c, c))
+        if self.among_others and _one_channel(node) and value(operand).shape[1] == 1:
+            with self.graph.inserting_before(node):  # the same memory, with strides that say so
+                apart = called(self.graph, node, _aten.squeeze.dim, operand, 1)
+                apart = called(self.graph, node, _aten.unsqueeze.default, apart, 3)
+                operand = called(self.graph, node, _aten.permute.default, apart, [0, 3, 1, 2])
+        node.update_arg(place, operand)
 
     def _again(self, node: fx.Node) -> None:
         """Trace ``node`` with operands as they lie now."""
