@@ -413,7 +413,7 @@ class Compiler:
         kept = None if kind == "inference" else len(gm.meta.get(KEPT_OUTPUTS, ()))
         if self.reduce_overhead and not (asserted or part):
             run = self._recorded(compiled, kept, run)
-        return boxed(converted, run, device, rescue, shared, launched)
+        return boxed(converted, compiled.partition, run, device, rescue, shared, launched)
 
     def _guarded(
         self, graph: Graph, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule

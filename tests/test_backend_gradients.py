@@ -282,3 +282,15 @@ def test_norms_of_16_bits_with_weights_of_32(
     found = torch.autograd.grad(torch.compile(norm, backend=compiler)(x), given, tangent)
     torch.testing.assert_close(found, wanted, rtol=2e-2, atol=2e-2)
     assert len(compiler.compiled) == 2 and not compiler.eager
+
+
+def test_statistics_of_attention_that_torch_traces_as_another_type(devices: Devices) -> None:
+    """They are float64, read by a library call alone."""
+    x, compiler = torch.randn(4, 3, 3, 2).double(), Compiler(devices=devices, fail_on_fallback=True)
+    attention = nn.functional.scaled_dot_product_attention
+    found = []
+    for run in (attention, torch.compile(attention, backend=compiler)):
+        given = x.clone().requires_grad_()
+        run(given, given, given).sum().backward()
+        found.append(given.grad)
+    torch.testing.assert_close(*found)

@@ -14,6 +14,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from harness.errors import GraphError, HarnessError
 from harness.executor.specialising import boxed
 from harness.graph.capture.fx import Conversion, convert
+from harness.graph.model import Partition
+from harness.graph.partition.regions import partition
 
 CPU = torch.device("cpu")
 
@@ -26,12 +28,16 @@ def conversion(op: str = "") -> Conversion:
     return replace(made, graph=replace(made.graph, nodes=(replace(node, op=op or node.op),)))
 
 
-def run_by(kernels: Callable[[list[Any]], Any], op: str, rescued: list[HarnessError]) -> Any:
+def run_by(
+    kernels: Callable[[list[Any]], Any], op: str, rescued: list[HarnessError], read: bool = False
+) -> Any:
     def rescue(error: HarnessError) -> Callable[[list[Any]], Any]:
         rescued.append(error)
         return lambda args: [args[0] * 2]
 
-    return boxed(conversion(op), kernels, CPU, rescue, (), lambda: None)
+    made = conversion(op)
+    regions = partition(conversion().graph) if read else Partition(made.graph, ())
+    return boxed(made, regions, kernels, CPU, rescue, (), lambda: None)
 
 
 @pytest.mark.parametrize("op", ["", "mine.twice.default"])
@@ -71,8 +77,32 @@ def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:
 def test_torch_runs_a_graph_that_is_given_other_types() -> None:
     """Torch 2.11 says of the positions that ``unique`` gives that they have its input's type."""
     rescued: list[HarnessError] = []
-    run = run_by(lambda _: pytest.fail("kernels of other types"), "", rescued)
+    run = run_by(lambda _: pytest.fail("kernels of other types"), "", rescued, True)
     for _ in range(2):
         assert run([torch.ones(3, dtype=torch.int64)])[0].tolist() == [2] * 3
     (error,) = rescued
     assert "torch.int64" in str(error)
+
+
+def test_types_of_what_only_library_calls_read_need_not_be_the_traced() -> None:
+    rescued: list[HarnessError] = []
+    assert run_by(lambda given: given, "", rescued)([torch.ones(3, dtype=torch.int64)])
+    assert not rescued
+
+
+def test_types_of_what_kernels_read_views_of_are_checked() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.t()[1:].sin() + y.t().matmul(y)
+
+    given = [torch.ones(4, 5), torch.ones(4, 4)]
+    made, rescued = convert(make_fx(function, tracing_mode="fake")(*given), given, "graph0"), []
+
+    def rescue(error: HarnessError) -> Callable[[list[Any]], Any]:
+        rescued.append(error)
+        return lambda args: [args[0]]
+
+    for number in (1, 0):
+        others = [one.double() if n == number else one for n, one in enumerate(given)]
+        run = boxed(made, partition(made.graph), lambda a: a, CPU, rescue, (), lambda: None)
+        run(others)
+        assert len(rescued) == (number == 0)

@@ -16,7 +16,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from harness.errors import GraphError, HarnessError
 from harness.graph.capture import tangents
 from harness.graph.capture.fx import Conversion
-from harness.graph.model import FAMILIAR, Graph, tensors_of
+from harness.graph.model import FAMILIAR, Graph, HostCall, Partition, tensors_of
 from harness.graph.replay import check_inputs, torch_dtype
 from harness.graph.views import inputs_shared
 from harness.runtime.launch.host import on_device
@@ -102,17 +102,24 @@ def _size_key(arg: Any) -> object:
     return (type(arg).__name__, arg)
 
 
-def _check_types(graph: Graph, tensors: Sequence[torch.Tensor]) -> None:
-    """Autograd hands gradients on as eager mode has them, of types that may not be the traced."""
+def _check_types(partition: Partition, tensors: Sequence[torch.Tensor]) -> None:
+    """Kernels read what was traced, themselves or through views. Autograd hands gradients on as
+    eager mode has them, and torch mistakes types that its own operators alone read."""
+    read = {item.name for region in partition.regions for item in region.graph.inputs}
+    for step in reversed(partition.steps):
+        if isinstance(step, HostCall) and step.is_view and step.node.name in read:
+            read.update(step.node.refs())
+    graph = partition.graph
     for item, tensor in zip(graph.inputs, tensors, strict=False):
         wanted, found = torch_dtype(item.type.dtype), tensor.dtype
-        if item.role != "gradient" and found is not wanted:
+        if item.name in read and item.role != "gradient" and found is not wanted:
             what = "a tensor has another type than the graph's input"
             raise GraphError(what, f"{graph.name}, input {item.name}", str(found), str(wanted))
 
 
 def boxed(
     converted: Conversion,
+    partition: Partition,
     run_graph: Run,
     device: torch.device,
     rescue: Callable[[HarnessError], Run],
@@ -137,7 +144,7 @@ def boxed(
         kept, tensors = list(args), taken(args)
         try:
             check(tensors)
-            _check_types(converted.graph, tensors)
+            _check_types(partition, tensors)
             if converted.graph.mutations or not theirs:
                 kept.clear()
             outputs = run_graph(tensors)

@@ -69,8 +69,9 @@ def current_target(device: torch.device | None = None) -> Target:
 
 def device_of(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> torch.device:
     """Where a graph works: on the device of its inputs, or of what it makes of numbers."""
-    if not (tensors := [value for value in inputs if isinstance(value, torch.Tensor)]):
-        made = [node.meta.get("val") for node in gm.graph.nodes]
-        tensors = [value for value in made if isinstance(value, torch.Tensor)]
-    # A CUDA graph may read single numbers that live on the CPU.
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if not any(value.dim() for value in tensors):
+        # A CUDA graph may read single numbers that live on the CPU.
+        made = (node.meta.get("val", node.meta.get("example_value")) for node in gm.graph.nodes)
+        tensors.extend(value for value in made if isinstance(value, torch.Tensor))
     return next((t.device for t in tensors if t.device.type != "cpu"), None) or torch.device("cpu")

@@ -23,7 +23,7 @@ from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._higher_order_ops import effects
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
@@ -33,7 +33,7 @@ from harness.graph.capture.random import random_rules
 from harness.graph.capture.rules import own_rules, rules_of_device, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
-from harness.graph.capture.strides import UNTAGGED, layout_rules
+from harness.graph.capture.strides import UNTAGGED, Whole, kernel_stride, laid_out, layout_rules
 from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
@@ -65,6 +65,7 @@ RANDOM = (
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 _convert, _to_copy = torch.ops.prims.convert_element_type.default, torch.ops.aten._to_copy.default
+_DIV = torch.ops.aten.div.Tensor_mode
 _NARROW = (torch.float16, torch.bfloat16)
 _WRITTEN = {f"aten::{name}" for name in ("_to_copy", "copy", "_foreach_copy", "renorm")}
 _OPERANDS = "exponent other self weight"
@@ -139,10 +140,13 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
     table = {op: r for op, r in table.items() if getattr(op, "overloadpacket", op) not in kept}
-    table[torch.ops.aten.ldexp.Tensor] = functools.partial(_ldexp, on_device)
+    ldexp = torch.ops.aten.ldexp.Tensor
+    whole = Whole(ldexp, functools.partial(kernel_stride, ldexp))
+    table[ldexp] = functools.partial(_ldexp, on_device, whole)
     for loss in (torch.ops.aten.huber_loss.default, torch.ops.aten.smooth_l1_loss.default):
         table[loss] = functools.partial(_loss, on_device, table[loss])
     table |= layout_rules(table) | (rules_of_device() if on_device else {})
+    table[_DIV] = functools.partial(_truncated, on_device, table[_DIV])
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -212,18 +216,31 @@ def _written(x: Tensor, kind: torch.dtype) -> Tensor:
     return made
 
 
-def _ldexp(on_device: bool, x: Tensor, exponent: Tensor) -> Any:
+def _ldexp(on_device: bool, whole: Whole, x: Tensor, exponent: Tensor) -> Any:
     """``x * 2 ** exponent``, a power that eager mode rounds to 16 bits: one of a single exponent
-    too, but on a CPU. Of integers torch's shape function takes it for one of float32."""
+    too, but on a CPU. Of integers torch's shape function takes it for one of float32. What has
+    other types stays ``whole``."""
     if not x.is_floating_point():
         return x * torch.pow(2.0, exponent)
     kind = torch.result_type(x, exponent)
     if kind not in _NARROW or not exponent.is_floating_point():
-        return NotImplemented
+        return whole(x, exponent)
     power = torch.pow(2.0, exponent.float())
     if exponent.dtype in _NARROW or _device(on_device, x) == "cuda":
         power = _written(power, kind)
     return _in_common_type(on_device, torch.ops.aten.mul.Tensor, None, x, power)
+
+
+def _truncated(on_device: bool, whole: Any, x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
+    """Eager mode truncates a quotient of 16 bits that it has rounded, unless the divisor is a
+    number (on a CPU a tensor of one element)."""
+    single = isinstance(y, Tensor) and statically_known_true(y.numel() == 1)
+    number = not isinstance(y, Tensor) or (single and _device(on_device, y) == "cpu")
+    if number or rounding_mode != "trunc" or (kind := torch.result_type(x, y)) not in _NARROW:
+        return whole(x, y, rounding_mode=rounding_mode)
+    x = x.float() if isinstance(x, Tensor) else x
+    made = torch.trunc(_written(x / y.float(), kind))
+    return laid_out(made, kernel_stride(_DIV, made, x, y))
 
 
 def _loss(on_device: bool, rule: Any, x: Tensor, y: Tensor, how: int = 1, turn: float = 1) -> Any:
@@ -294,12 +311,26 @@ def _may_not_fit(x: Tensor, *given: Any) -> bool:
 
 def ask_early(gm: fx.GraphModule) -> None:
     """Raise ``Rejected`` for calls in a graph from ``torch.compile`` that eager mode raises for and
-    torch takes apart before an operator is traced."""
+    torch takes apart before an operator is traced. ``softshrink`` of 16 bits is taken apart here:
+    what torch makes of it jumps elsewhere."""
     for target in _TAKEN_APART:
         for node in gm.graph.find_nodes(op="call_function", target=target):
             given: Any = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["example_value"])
             if error := _error(target, False, *given):
                 raise Rejected(error)
+            x = node.all_input_nodes[0].meta["example_value"]
+            if target is functional.softshrink and x.dtype in _NARROW:
+                node.target = _softshrink
+    gm.recompile()
+
+
+def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as torch calls it
+    """``torch.nn.functional.softshrink`` of 16 bits. Eager mode rounds ``lambd`` to them for the
+    gradient, and on a GPU for the result."""
+    x, near = input.float(), _rounded(True, input.dtype, ["lambd"], "lambd", lambd)
+    lambd = near if input.device.type == "cuda" else lambd
+    x = torch.where(x.abs() > near, x, x.detach())
+    return torch.where(x.abs() > lambd, x - x.sign() * lambd, x * 0).to(input.dtype)
 
 
 def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:

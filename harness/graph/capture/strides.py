@@ -44,7 +44,8 @@ _OF_IMAGES = (
 ).split()
 
 MISTRACED = (
-    "copysign.Tensor div.Tensor_mode logical_and.default logical_or.default logical_xor.default"
+    "copysign.Tensor div.Tensor_mode logical_and.default logical_or.default logical_xor.default "
+    "pow.Scalar"
 ).split()
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
 
@@ -67,11 +68,11 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         elif torch.Tag.pointwise in op.tags or name in UNTAGGED:
             rules[op] = functools.partial(_elementwise, op, rule)
     mistraced = [operator.attrgetter(name)(torch.ops.aten) for name in MISTRACED]
-    whole = {op: functools.partial(_kernel_stride, op) for op in mistraced}
-    return rules | {op: _Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
+    whole = {op: functools.partial(kernel_stride, op) for op in mistraced}
+    return rules | {op: Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
 
 
-class _Whole:
+class Whole:
     """An operator that stays whole, then laid out by the ``stride`` that eager mode gives it: a
     rule made from it here may rely on that. (Tracing asks the rule again for the call inside.)"""
 
@@ -79,6 +80,7 @@ class _Whole:
         self.op, self.stride, self.inside = op, stride, False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The call laid out; ``NotImplemented`` where tracing lays it out right."""
         leaves = torch.utils._pytree.tree_leaves(args)
         if self.inside or _are_in_order(one for one in leaves if isinstance(one, Tensor)):
             return NotImplemented
@@ -248,11 +250,6 @@ def _like_the_first(node: fx.Node, changed: set[fx.Node]) -> None:
 
 def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Node]) -> None:
     tensors = _operands(target, node.args, node.kwargs)
-    ldexp = target is torch.ops.aten.ldexp.Tensor and tensors[0].dtype is torch.float32
-    if target is torch.ops.aten.pow.Scalar or (ldexp and tensors[1].is_floating_point()):
-        # A number to the power of a tensor is in order, whatever the tensor's strides are; ldexp
-        # of other types takes a tensor to that power.
-        tensors[-1:] = [tensors[-1].new_empty(tensors[-1].shape)] * 2
     stride = _wanted(node.meta["val"], tensors, target is torch.ops.aten.where.self)
     if stride is not None:
         _lay_out(node, stride, changed)
@@ -272,6 +269,13 @@ def _operands(
                 found.append(value)
             elif name in ("self", "other") and isinstance(value, int | float):
                 found.append(torch.empty((), device="meta"))
+    powers = target is torch.ops.aten.pow.Scalar
+    if target is torch.ops.aten.ldexp.Tensor:  # of other types it takes a tensor to that power
+        x, exponent = found
+        floats = x.dtype is torch.float32 and exponent.is_floating_point()
+        powers = floats or not x.is_floating_point()
+    if powers:  # of a number: in order, whatever the tensor's strides are
+        found[-1:] = [found[-1].new_empty(found[-1].shape)] * 2
     return found
 
 
@@ -298,7 +302,8 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
         _lay_out(node, into.stride(), changed)
 
 
-def _kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:
+def kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:
+    """The strides that eager mode gives ``value``, made by the elementwise ``op`` of ``args``."""
     return _wanted(value, _operands(op, args, {})) or value.stride()
 
 

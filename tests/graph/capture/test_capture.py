@@ -12,7 +12,7 @@ from harness.graph.capture.aot import compile_joint
 from harness.graph.capture.capture import CaptureOptions, capture
 from harness.graph.capture.decompositions import DECOMPOSED, KEPT, decompositions
 from harness.graph.capture.fx import convert
-from harness.graph.capture.strides import _Whole
+from harness.graph.capture.strides import Whole
 from harness.graph.replay import replay
 from harness.graph.text import dumps, loads
 
@@ -312,7 +312,7 @@ def test_decomposition_table_names_exist():
     for name in (*DECOMPOSED, *KEPT):
         assert hasattr(torch.ops.aten, name), name
     kept = {f"aten::{name}" for name in KEPT}
-    apart = [op for op, rule in table.items() if not isinstance(rule, _Whole)]
+    apart = [op for op, rule in table.items() if not isinstance(rule, Whole)]
     assert not [op for op in apart if getattr(getattr(op, "_schema", None), "name", "") in kept]
     assert torch.ops.aten.native_layer_norm.default in table
     assert torch.ops.aten.addmm.default not in table

@@ -13,7 +13,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from harness.backend import Compiler, Devices
-from harness.graph.capture.decompositions import decompositions, spell_conversions
+from harness.graph.capture.decompositions import ask_early, decompositions, spell_conversions
 
 Function = Callable[[Any, Any], Tensor]
 DTYPES = (torch.bfloat16, torch.float16)
@@ -199,6 +199,53 @@ def test_where_activations_of_a_gpu_jump_is_rounded(call: Callable[..., Tensor])
     more = (0.0,) if call is functional.threshold else ()
     assert rounded(traced(lambda x, _: call(x, 0.1, *more), "cuda", "cpu"), 0.1)
     assert not rounded(traced(lambda x, _: call(x, 0.1, *more), "cpu", "cpu"), 0.1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_softshrink_jumps_where_eager_mode_does(devices: Devices, dtype: torch.dtype) -> None:
+    """In a graph from ``torch.compile``, which torch takes apart before it is traced."""
+
+    def shrunk(x: Tensor) -> tuple[Tensor, ...]:
+        return functional.softshrink(x, 0.1), functional.softshrink(input=x, lambd=1.7)
+
+    x = torch.cat((operand(dtype), -operand(dtype))).requires_grad_()
+    run = torch.compile(shrunk, backend=Compiler(devices=devices))
+    for got, wanted in zip(run(x), shrunk(x), strict=True):
+        assert torch.equal(got, wanted)
+        slopes = (torch.autograd.grad(one.sum(), x, retain_graph=True)[0] for one in (got, wanted))
+        assert torch.equal(*slopes)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_softshrink_is_rounded_before_torch_takes_it_apart(device: str) -> None:
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    with FakeTensorMode():
+        x.meta["example_value"] = torch.empty(8, dtype=DTYPES[0], device=device)
+    graph.output(graph.call_function(functional.softshrink, (x, 0.1)))
+    gm = fx.GraphModule({}, graph)
+    ask_early(gm)
+    made = traced(lambda x, _: gm(x), device, "cpu").graph
+    (product,) = made.find_nodes(op="call_function", target=torch.ops.aten.mul.Tensor)[:1]
+    assert (product.args[1] != 0.1) is (device == "cuda")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_truncated_quotients_are_rounded_first_unless_by_a_number(
+    devices: Devices, dtype: torch.dtype
+) -> None:
+    def quotients(x: Tensor, y: Tensor, z: Tensor) -> list[Tensor]:
+        pairs = ((x, y), (z, y), (x[:1], y), (x, z), (x, y[:1]), (x, 0.1), (y.t(), x.t()))
+        return [torch.div(a, b, rounding_mode="trunc") for a, b in pairs]
+
+    x = (torch.rand(200, 20) * 4).to(dtype)
+    given = x, (torch.rand(200, 20) / 3 + 0.05).to(dtype), torch.tensor(1.7)
+    run = torch.compile(quotients, backend=Compiler(devices=devices))
+    for got, wanted in zip(run(*given), quotients(*given), strict=True):
+        assert torch.equal(got, wanted) and got.stride() == wanted.stride()
+    for place, rounds in (("cuda", 2), ("cpu", 0)):  # the operand, and the quotient
+        gm = traced(lambda x, z: torch.div(x, z, rounding_mode="trunc"), "cuda", place)
+        assert sum(n.kwargs.get("dtype") is DTYPES[0] for n in gm.graph.nodes) == rounds
 
 
 def test_the_threshold_of_softplus_and_alpha_of_elu_stay_in_float32() -> None:

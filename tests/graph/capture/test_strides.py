@@ -337,12 +337,26 @@ def test_pixels_of_nothing_are_shuffled(devices: Devices) -> None:
 
 
 @pytest.mark.parametrize("exponent", [torch.float32, torch.float64, torch.int32])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32])
 def test_ldexp_lies_as_eager_mode_lays_it_out(
     devices: Devices, dtype: torch.dtype, exponent: torch.dtype
 ) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        return torch.ldexp(x, y), torch.ldexp(x[0], y)
+
     x, y = torch.ones(2, dtype=dtype), torch.ones(2, 5).t().to(exponent)
-    assert differences(torch.ldexp, [x, y], Compiler(devices=devices)) == []
+    assert differences(function, [x, y], Compiler(devices=devices)) == []
+
+
+def test_a_power_of_a_number_is_laid_out_before_it_is_read(devices: Devices) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor, n: torch.Tensor) -> Any:
+        powers = 0**x, (-1) ** y, torch.ldexp(n.float(), x), torch.ldexp(n, x)
+        first, rows = torch.tensor([0, 1]), torch.tensor([2, 0, -1])
+        return *(p.put(first, p.flatten()[:2] * 2) for p in powers), *(p[rows] for p in powers)
+
+    x, y = torch.randn(2, 8, 3).transpose(0, -1), torch.arange(30, dtype=torch.uint8)
+    given = [x, y.reshape(2, 5, 3).transpose(0, -1), torch.tensor(3)]
+    assert differences(function, given, Compiler(devices=devices)) == []
 
 
 def test_gradients_of_a_logarithm_of_softmax_lie_in_order(devices: Devices) -> None:
