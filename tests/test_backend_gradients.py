@@ -294,3 +294,33 @@ def test_statistics_of_attention_that_torch_traces_as_another_type(devices: Devi
         run(given, given, given).sum().backward()
         found.append(given.grad)
     torch.testing.assert_close(*found)
+
+
+SHARING: dict[str, Callable[[torch.Tensor], Any]] = {
+    "a view and all of it": lambda v: (v.reshape(2, -1), v.detach()),
+    "all of it and a view": lambda v: (v.detach(), v.reshape(2, -1)),
+    "itself": lambda v: (v, v.detach()),
+    "what is saved": lambda v: (v.detach(), v.sin(), v),
+    "two views": lambda v: (v.reshape(2, -1), v.detach().reshape(3, 2)),
+    "equal views": lambda v: (v.reshape(2, -1), v.detach().reshape(2, -1), v.detach()),
+}
+
+
+@pytest.mark.parametrize("shared", SHARING.values(), ids=list(SHARING))
+def test_what_is_returned_without_its_gradient_as_well_has_one(
+    compiler: Compiler, shared: Callable[[torch.Tensor], Any]
+) -> None:
+    """Autograd is told of tensors, not of places, that they have no gradient (3208653)."""
+
+    def function(x: torch.Tensor) -> Any:
+        return shared(x.exp())
+
+    ours, theirs = (torch.linspace(-1, 1, 6, requires_grad=True) for _ in range(2))
+    found, wanted = torch.compile(function, backend=compiler)(ours), function(theirs)
+    assert [one.requires_grad for one in found] == [one.requires_grad for one in wanted]
+    assert len({one.untyped_storage().data_ptr() for one in found}) == len(
+        {one.untyped_storage().data_ptr() for one in wanted}
+    )
+    for results in (found, wanted):
+        sum((one * 2).sum() for one in results if one.requires_grad).backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)

@@ -200,6 +200,13 @@ class GraphWriter:
         ]
         for place, number in self.sizes.returned.items():
             outputs[place] = self.text.number(number)
+        # Autograd notes of a tensor, wherever it is returned, that it has no gradient.
+        having = {
+            int(n): outputs[int(n)] for n in dict(graph.facts).get(DIFFERENTIABLE, "").split()
+        }
+        for place, text in enumerate(outputs):
+            if place not in having and text in having.values():
+                outputs[place] = f"{text}.detach()"
         self.text.add(f"return {listing(outputs)}")
 
     def _inputs(self, inputs: Sequence[Input]) -> None:

@@ -276,7 +276,7 @@ def _operands(
         powers = floats or not x.is_floating_point()
     if powers:  # of a number: in order, whatever the tensor's strides are
         found[-1:] = [found[-1].new_empty(found[-1].shape)] * 2
-    return found
+    return found[::-1] if target._schema.name == "aten::rsub" else found
 
 
 def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> None:

@@ -359,6 +359,16 @@ def test_a_power_of_a_number_is_laid_out_before_it_is_read(devices: Devices) -> 
     assert differences(function, given, Compiler(devices=devices)) == []
 
 
+def test_of_a_difference_the_other_way_round_the_second_operand_comes_first(
+    devices: Devices,
+) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        return torch.rsub(x, y), torch.rsub(y, x), torch.rsub(y.int(), x), torch.rsub(y, 2)
+
+    given = [torch.randn(3, 5), torch.randn(5, 3).t()]
+    assert differences(function, given, Compiler(devices=devices)) == []
+
+
 def test_gradients_of_a_logarithm_of_softmax_lie_in_order(devices: Devices) -> None:
     x = torch.randn(3, 4, 5).to(torch.bfloat16).requires_grad_()
 
