@@ -200,10 +200,10 @@ class GraphWriter:
         ]
         for place, number in self.sizes.returned.items():
             outputs[place] = self.text.number(number)
-        # Autograd notes of a tensor, wherever it is returned, that it has no gradient.
-        having = {
-            int(n): outputs[int(n)] for n in dict(graph.facts).get(DIFFERENTIABLE, "").split()
-        }
+        # Autograd notes of a tensor, wherever it is returned, that it has no gradient. (Places count
+        # tokens of effects, which the graph lacks.)
+        named = map(int, dict(graph.facts).get(DIFFERENTIABLE, "").split())
+        having = {n: outputs[n] for n in named if n < len(outputs)}
         for place, text in enumerate(outputs):
             if place not in having and text in having.values():
                 outputs[place] = f"{text}.detach()"
