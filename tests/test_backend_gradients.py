@@ -306,13 +306,16 @@ SHARING: dict[str, Callable[[torch.Tensor], Any]] = {
 }
 
 
+@pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("shared", SHARING.values(), ids=list(SHARING))
 def test_what_is_returned_without_its_gradient_as_well_has_one(
-    compiler: Compiler, shared: Callable[[torch.Tensor], Any]
+    compiler: Compiler, shared: Callable[[torch.Tensor], Any], checked: bool
 ) -> None:
     """Autograd is told of tensors, not of places, that they have no gradient (3208653)."""
 
     def function(x: torch.Tensor) -> Any:
+        if checked:  # a token stands before the results in what is traced
+            torch.linalg.lu_factor(torch.eye(2) + x[0])
         return shared(x.exp())
 
     ours, theirs = (torch.linspace(-1, 1, 6, requires_grad=True) for _ in range(2))

@@ -201,9 +201,8 @@ class GraphWriter:
         for place, number in self.sizes.returned.items():
             outputs[place] = self.text.number(number)
         # Autograd notes of a tensor, wherever it is returned, that it has no gradient.
-        # (Places count tokens of effects, which the graph lacks.)
-        named = map(int, dict(graph.facts).get(DIFFERENTIABLE, "").split())
-        having = {n: outputs[n] for n in named if n < len(outputs)}
+        places = map(int, dict(graph.facts).get(DIFFERENTIABLE, "").split())
+        having = {place: outputs[place] for place in places}
         for place, text in enumerate(outputs):
             if place not in having and text in having.values():
                 outputs[place] = f"{text}.detach()"

@@ -21,6 +21,7 @@ from torch import fx
 from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
+from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput
 from torch.autograd import forward_ad
 
 from harness.errors import HarnessError
@@ -264,7 +265,7 @@ def _versions(values: Sequence[Any]) -> list[float]:
 
 def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
-    gradients. Answers which of the outputs have a tangent."""
+    gradients. Answers which of the outputs have a tangent, without tokens, which no part has."""
     returned: Any = joint.graph.output_node()
     described, reads = returned.meta["desc"], dict[Any, int]()
     bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
@@ -276,7 +277,7 @@ def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
         node.meta[_GRADIENTS] = reads.get(outputs.get(output), 0)
-    return [output in tangents for output in described[:kept]]
+    return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
 
 
 def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
