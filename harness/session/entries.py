@@ -173,8 +173,7 @@ class UserEntry:
     def modules(self, small: bool = False) -> tuple[list[EmittedModule], list[KernelRecord]]:
         """The kernels' modules, and rows for those that have none. With ``small`` only kernels
         that have small sizes, or whose own are small."""
-        from harness.handwritten.kernels import load_kernels
-        from harness.handwritten.modules import emit
+        from harness.handwritten.kernels import emit, load_kernels
 
         file = load_kernels(self.path)
         failures = dict(file.failures)
