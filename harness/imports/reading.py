@@ -9,10 +9,12 @@ decides where anything is written: names of folders and files are made of plain 
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import re
 import statistics
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +23,8 @@ from typing import Any
 from harness.errors import RecordError, UsageError
 from harness.files import slug
 from harness.history import store
-from harness.imports import values
-from harness.imports.values import figure, mapping, plain, quantity, unused
-from harness.records.run import KernelRecord, Machine, Run, from_json
+from harness.records.run import GraphRecord, KernelRecord, Machine, Run, from_json
+from harness.records.timing import Samples
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ def read(paths: list[Path], follow: Callable[[str, int, int], None] = lambda *_:
 def _add(file: Path, found: Imported) -> None:
     """Add what ``file`` holds, or why it cannot be read; nothing if it is not for us."""
     try:
-        document = values.read_json(file, "a file to import")
+        document = read_json(file, "a file to import")
         if document.keys() >= {"commit_hash", "results"}:  # of whatever version
             found.runs.append((file, _of_asv(file, document, found.left_out)))
         elif document.keys() >= {"benchmarks", "machine_info"}:
@@ -92,6 +93,109 @@ def save(results: Path, run: Run) -> Path | None:
     except RecordError as error:
         error.remedy = error.remedy.removesuffix(store.UNRECORDED)  # it helps only who measures
         raise
+
+
+_TO_MS = {
+    **dict.fromkeys(("s", "second", "seconds"), 1e3),
+    **dict.fromkeys(("ms", "milliseconds"), 1.0),
+    **dict.fromkeys(("us", "µs", "microseconds"), 1e-3),
+    **dict.fromkeys(("ns", "nanoseconds"), 1e-6),
+}
+"""Milliseconds in a unit of time."""
+_GBPS = ("gb/s", "gbps")
+
+
+def quantity(value: float, unit: str) -> tuple[float | None, float | None] | None:
+    """``value`` as (milliseconds, GB/s), one of them None; None for any other unit."""
+    name = unit.strip().lower()
+    if name in _TO_MS:
+        return value * _TO_MS[name], None
+    return (None, value) if name in _GBPS else None
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """The JSON object in the file at ``path``; ``RecordError`` if it is torn or something else."""
+    try:
+        document = json.loads(path.read_bytes())
+        if isinstance(document, dict):
+            return document
+        got = type(document).__name__
+    except (OSError, ValueError, RecursionError) as error:
+        got = str(error)
+    raise RecordError(
+        f"{what} is no whole JSON document",
+        str(path),
+        got=got,
+        expected="a JSON object in UTF-8, as asv or pytest-benchmark writes it",
+        remedy="it may be half-written: make it again, or restore it",
+    )
+
+
+def _run(
+    moment: datetime, commit: Any, method: str, machine: Machine, kernels: Any, dirty: bool = False
+) -> Run:
+    """A run that was imported, which its identifier says. ``kernels`` by name and graph: nothing
+    launches them together, so without a number of launches the history adds up no total."""
+    made_of = str(commit or "")
+    if not re.fullmatch(r"[0-9a-f]{4,64}", made_of):  # it becomes part of a file's name
+        made_of = ""
+    return Run(
+        id="-".join(filter(None, (f"{moment:%Y%m%d-%H%M%S}", "imported", made_of[:12]))),
+        created=moment.isoformat(timespec="seconds"),
+        machine=machine,
+        target="",
+        suite=method.partition("/")[0],
+        commit=made_of,
+        dirty=dirty,
+        method=method,
+        graphs=tuple(
+            GraphRecord(name, kernels=tuple(replace(k, launches=0) for k in found.values()))
+            for name, found in sorted(kernels.items())
+        ),
+    )
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """``value`` if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def plain(value: Any) -> str:
+    """``value`` as text that can be stored and shown, empty for None: half a surrogate pair cannot
+    be stored, and control characters would be orders to a terminal."""
+    text = "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
+
+
+def figure(value: Any, where: str) -> float:
+    """``value`` as a finite number; ``RecordError`` for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of hundreds of digits
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    raise RecordError("a figure to import is no number", where, got=repr(value)[:80])
+
+
+def samples(values: Any, where: str) -> list[float]:
+    """Samples that a tool kept; none where it kept none."""
+    if values is not None and not isinstance(values, list):
+        raise RecordError("a sample to import is no number", where, got=repr(values)[:80])
+    return [figure(each, where) for each in values or ()]
+
+
+def sample_sets(ms: Iterable[float], launches: int = 1) -> tuple[Samples, ...]:
+    """The samples of the one process that took them, if there are any."""
+    kept = tuple(ms)
+    return (Samples(kept, launches=launches),) if kept else ()
+
+
+def unused(name: str, taken: Mapping[str, Any]) -> str:
+    """``name``, with a number behind it if it is taken: no figure may displace another."""
+    numbered = (f"{name} ({number})" for number in itertools.count(2))
+    return next(each for each in itertools.chain((name,), numbered) if each not in taken)
 
 
 _ASV_VERSION = 2
@@ -138,9 +242,7 @@ def _of_asv(path: Path, document: dict[str, Any], left_out: Counter[str]) -> Run
         raise RecordError(what, str(path), got=repr(when)[:80]) from error
     # asv compares no two environments, and no more do we.
     method = "/".join(filter(None, (ASV, plain(document.get("env_name")))))
-    return values.run(
-        moment, document["commit_hash"], method, _asv_machine(path, document), kernels
-    )
+    return _run(moment, document["commit_hash"], method, _asv_machine(path, document), kernels)
 
 
 def _asv_machine(path: Path, document: dict[str, Any]) -> Machine:
@@ -165,7 +267,7 @@ def _asv_machine(path: Path, document: dict[str, Any]) -> Machine:
 def _beside(path: Path, name: str, what: str, levels: int) -> dict[str, Any]:
     """The document called ``name`` in the folder of ``path`` or above it; empty without one."""
     files = (folder / name for folder in path.parents[:levels])
-    return next((values.read_json(file, what) for file in files if file.is_file()), {})
+    return next((read_json(file, what) for file in files if file.is_file()), {})
 
 
 def _asv_kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, KernelRecord]:
@@ -204,10 +306,10 @@ def _asv_kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, Ker
 
 def _asv_kernel(name: str, value: Any, taken: Any, unit: str, where: str) -> KernelRecord:
     ms, gbps = quantity(figure(value, where), unit) or (None, None)
-    drawn = [quantity(each, unit) for each in values.samples(taken, where)]
+    drawn = [quantity(each, unit) for each in samples(taken, where)]
     kept = [found[0] for found in drawn if found and found[0] is not None]
     ms = statistics.median(kept) if kept else ms
-    return KernelRecord(name, ASV, 0, ms=ms, gbps=gbps, sets=values.sample_sets(kept))
+    return KernelRecord(name, ASV, 0, ms=ms, gbps=gbps, sets=sample_sets(kept))
 
 
 PYTEST = "pytest-benchmark"
@@ -241,7 +343,7 @@ def _of_pytest(path: Path, document: dict[str, Any]) -> Run:
         what = "a file of pytest-benchmark's does not say when it was made"
         raise RecordError(what, str(path), got=when) from error
     machine, dirty = _pytest_machine(document["machine_info"], path), bool(commit.get("dirty"))
-    return values.run(moment, commit.get("id"), PYTEST, machine, kernels, dirty)
+    return _run(moment, commit.get("id"), PYTEST, machine, kernels, dirty)
 
 
 def _pytest_machine(info: Any, path: Path) -> Machine:
@@ -266,7 +368,7 @@ def _pytest_machine(info: Any, path: Path) -> Machine:
 def _pytest_kernel(name: str, entry: dict[str, Any], where: str) -> KernelRecord:
     stats, extra = entry["stats"], mapping(entry.get("extra_info"))
     data = stats.get("data")
-    kept = [1e3 * each for each in values.samples(data if isinstance(data, list) else None, where)]
+    kept = [1e3 * each for each in samples(data if isinstance(data, list) else None, where)]
     ms = statistics.median(kept) if kept else 1e3 * figure(stats.get("median"), where)
     facts = {
         key: figure(extra[key], f"{where}.extra_info.{key}")
@@ -284,5 +386,5 @@ def _pytest_kernel(name: str, entry: dict[str, Any], where: str) -> KernelRecord
         gbps=facts.get("gbps"),
         fraction=facts.get("share_of_roof"),
         roof=plain(extra.get("roof")),
-        sets=values.sample_sets(kept, launches if isinstance(launches, int) else 1),
+        sets=sample_sets(kept, launches if isinstance(launches, int) else 1),
     )
