@@ -96,9 +96,6 @@ later, or the later one earlier, stays in memory for that long."""
 WORTHWHILE = 32
 """Kernels that only share reads are fused if that saves at least 1/32 of the smaller one's traffic,
 a launch of pointwise ones included: else longer code buys nothing."""
-SMALL_BYTES = 512 << 10
-"""Traffic below which a kernel's time is its launch: half a mebibyte takes about 0.2 µs
-at the bandwidth of current boards, a launch about 2 µs."""
 SIBLINGS = 8
 """Earlier small kernels of the same size that a small kernel is offered to."""
 
@@ -196,7 +193,7 @@ class Fuser:
         for number in sorted(self.kernels):
             candidate = self.kernels[number].candidate
             row = candidate.numel == 1 and candidate.rnumel != 1
-            if row or _traffic(candidate, self.facts) > SMALL_BYTES:
+            if row or _traffic(candidate, self.facts) > LAUNCH // 4:
                 continue
             earlier = by_size.setdefault((str(candidate.numel), str(candidate.rnumel)), [])
             for base in earlier[-SIBLINGS:]:
