@@ -16,7 +16,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -294,7 +294,7 @@ def why(error: Exception) -> str:
 def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
     """The handler of ``CompareJob``."""
     warnings.filterwarnings("ignore")
-    return Comparer(context, context.once(Gpu).timer).compare(job)
+    return compared(job, context, context.once(Gpu).timer, torch.device("cuda"))
 
 
 def warm(_: Context, job: WarmJob) -> str:
@@ -311,54 +311,49 @@ def warm(_: Context, job: WarmJob) -> str:
     return ""
 
 
-@dataclass(eq=False, slots=True)
-class Comparer:
-    """Compares all compilers on a region, on ``device``."""
+def compared(
+    job: CompareJob, context: Context, timer: Timer, device: torch.device
+) -> dict[str, RegionRecord]:
+    """All compilers on one region. Raises ``Unusable`` when the device's context is lost."""
+    work, given = job.work, (context.cache, device)
+    parts = (
+        _of_kernel(job, work, *given) if isinstance(work, str) else _of_region(job, work, *given)
+    )
+    task, ours, other = parts
+    makers = {name: ours if name in SUBJECTS else other(name) for name in job.names}
+    try:
+        return compare(task, makers, timer, job.budget_ms, job.width, step=context.step)
+    except (RuntimeError, HarnessError) as error:
+        _require_device(error)
+        raise
+    finally:
+        torch.compiler.reset()
+        release(str(device))
 
-    context: Context
-    timer: Timer
-    device: torch.device = field(default_factory=lambda: torch.device("cuda"))
 
-    def compare(self, job: CompareJob) -> dict[str, RegionRecord]:
-        """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
-        task, makers = self._prepared(job)
-        try:
-            limits = job.budget_ms, job.width
-            return compare(task, makers, self.timer, *limits, step=self.context.step)
-        except (RuntimeError, HarnessError) as error:
-            _require_device(error)
-            raise
-        finally:
-            torch.compiler.reset()
-            release(str(self.device))
+def _of_region(
+    job: CompareJob, region: CompiledRegion, cache: Path | None, device: torch.device
+) -> tuple[Task, Make, Callable[[str], Make]]:
+    def ours(_: Sequence[Any]) -> Provider:
+        target = current_target()
+        kernels = compiled_kernels(target, job.configs, cache)
+        return region_provider(region, kernels, device, target)
 
-    def _prepared(self, job: CompareJob) -> tuple[Task, dict[str, Make]]:
-        if isinstance(job.work, str):
-            return self._kernel(job, job.work)
-        region, graph = job.work, job.work.region.graph
+    graph = region.region.graph
+    return (region_task(graph, device, job.seed), ours, lambda n: providers.maker(n, graph, device))
 
-        def ours(_: Sequence[Any]) -> Provider:
-            target = current_target()
-            kernels = compiled_kernels(target, job.configs, self.context.cache)
-            return region_provider(region, kernels, self.device, target)
 
-        return region_task(graph, self.device, job.seed), {
-            name: ours if name in SUBJECTS else providers.maker(name, graph, self.device)
-            for name in job.names
-        }
+def _of_kernel(
+    job: CompareJob, text: str, cache: Path | None, device: torch.device
+) -> tuple[Task, Make, Callable[[str], Make]]:
+    loaded = modules.load(text, cache)
+    config = job.configs.get(text, loaded.configs[0])
 
-    def _kernel(self, job: CompareJob, text: str) -> tuple[Task, dict[str, Make]]:
-        loaded = modules.load(text, self.context.cache)
-        config = job.configs.get(text, loaded.configs[0])
+    def ours(_: Sequence[Any]) -> Provider:
+        return kernel_provider(loaded, Launcher(loaded, config, current_target(), cache))
 
-        def ours(inputs: Sequence[Any]) -> Provider:
-            launcher = Launcher(loaded, config, current_target(), self.context.cache)
-            return kernel_maker(loaded, launcher)(inputs)
-
-        return kernel_task(loaded, self.device, job.seed), {
-            name: ours if name in SUBJECTS else providers.function_maker(name, loaded.raw.expected)
-            for name in job.names
-        }
+    task = kernel_task(loaded, device, job.seed)
+    return task, ours, lambda n: providers.function_maker(n, loaded.raw.expected)
 
 
 def compiled_kernels(
@@ -407,11 +402,13 @@ def kernel_task(loaded: modules.LoadedModule, device: torch.device, seed: int = 
     )
 
 
-def kernel_maker(loaded: modules.LoadedModule, launch: Callable[[Sequence[Any]], None]) -> Make:
+def kernel_provider(
+    loaded: modules.LoadedModule, launch: Callable[[Sequence[Any]], None]
+) -> Provider:
     """The kernel itself, through ``launch``."""
 
     def run(args: Sequence[Any]) -> list[torch.Tensor | None]:
         launch(args)
         return [args[position] for position in loaded.outputs]
 
-    return lambda _: run
+    return run

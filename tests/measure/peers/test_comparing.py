@@ -21,11 +21,11 @@ from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
+from harness.measure.peers import worker
 from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
 from harness.measure.peers.worker import (
-    Comparer,
     Task,
     compare,
     distance,
@@ -268,10 +268,9 @@ def test_each_provider_is_announced_before_it_runs(graph: Graph) -> None:
 def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> None:
     (work,) = comparables(compile_graph(graph, H100).regions)
     timer = FakeTimer()
-    comparer = Comparer(Context(), timer, CPU)
-    comparer.compare(CompareJob(work.work, ("eager",), {}))
+    worker.compared(CompareJob(work.work, ("eager",), {}), Context(), timer, CPU)
     assert timer.width == 2 * WIDTH
-    comparer.compare(CompareJob(work.work, ("eager",), {}, width=0.03))
+    worker.compared(CompareJob(work.work, ("eager",), {}, width=0.03), Context(), timer, CPU)
     assert timer.width == 0.03
 
 
