@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from harness.codegen.reference import inexact
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, CompiledRegion
@@ -58,6 +59,7 @@ _TOLERANCE = {
 _AS_GOOD = 2.0
 """How many times further from float64 than the nearest other compiler is still right, and how many
 times as far as rounding moves an element."""
+_WIDE = (torch.float32, torch.float64)
 _REPEATS = 16
 """Of a task in its own types, to see what rounding moves."""
 HOST = "no CUDA graph of it can be recorded: its host's time is included"
@@ -147,10 +149,11 @@ def compare(
 
 def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """How far rounding moves each element: the farthest from float64 that the task comes in its own
-    types, its inputs off by up to two units of their last place (16-bit ones are what they are)."""
+    types, its inputs and inexact functions off by up to two units of their last place (16-bit
+    inputs are what they are)."""
     most = [torch.zeros_like(w, dtype=torch.float64) for w in want]
     for seed in range(_REPEATS):
-        given = [_moved(value, seed, (torch.float32, torch.float64)) for value in inputs]
+        given = [_moved(value, seed, _WIDE) for value in inputs]
         with _Elsewhere(seed):
             made = task.wanted(given, False)
         for far, one, w in zip(most, made, want, strict=True):
@@ -159,7 +162,8 @@ def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> 
 
 
 class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not."""
+    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not.
+    Functions that are not correctly rounded are off by up to two, as another library's."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -169,7 +173,8 @@ class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made, self.seed = func(*args, **(kwargs or {})), self.seed + _REPEATS
         rounds = func is torch.ops.aten._to_copy.default or torch.Tag.pointwise in func.tags
         rounds &= func is not torch.ops.aten.clone.default
-        return _moved(made, self.seed, (torch.bfloat16, torch.float16)) if rounds else made
+        made = _moved(made, self.seed, (torch.bfloat16, torch.float16)) if rounds else made
+        return _moved(made, self.seed, _WIDE) if inexact(str(func), args) else made
 
 
 def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
