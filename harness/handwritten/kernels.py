@@ -14,7 +14,7 @@ import re
 import textwrap
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,17 +96,9 @@ class UserKernel:
         return _signature(self, _made(self, sizes), sizes)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class UserFile:
-    """The kernels of a file, and what is wrong with the others, by name."""
-
-    kernels: tuple[UserKernel, ...] = ()
-    failures: Mapping[str, HarnessError] = field(default_factory=dict)
-
-
-def load_kernels(path: Path) -> UserFile:
-    """Execute the file at ``path`` and take in its declared kernels. Raises ``UsageError`` for a
-    file that cannot be executed, or declares nothing."""
+def load_kernels(path: Path) -> tuple[list[UserKernel], dict[str, HarnessError]]:
+    """Execute the file at ``path`` and take in its declared kernels; what is wrong with the others,
+    by name. Raises ``UsageError`` for a file that cannot be executed, or declares nothing."""
     remedy = "check the file's name and permissions"
     text = read_text(path, UsageError, "a file of kernels", "Python text in UTF-8", remedy)
     if not (texts := cut(text, str(path))):
@@ -125,7 +117,7 @@ def load_kernels(path: Path) -> UserFile:
             kernels.append(_kernel(module, path.name, cut_out))
         except UsageError as error:
             failures[name] = error
-    return UserFile(tuple(kernels), failures)
+    return kernels, failures
 
 
 def _executed(path: Path) -> ModuleType:

@@ -175,10 +175,9 @@ class UserEntry:
         that have small sizes, or whose own are small."""
         from harness.handwritten.kernels import emit, load_kernels
 
-        file = load_kernels(self.path)
-        failures = dict(file.failures)
+        kernels, failures = load_kernels(self.path)
         modules: list[EmittedModule] = []
-        for kernel in file.kernels:
+        for kernel in kernels:
             derived = small and kernel.declaration.small is None
             if derived and emit(kernel).bytes_moved > _SMALL_BYTES:
                 continue
