@@ -81,33 +81,42 @@ class FileEntry:
         """The graph's name."""
         return self.file.name
 
-    def compile(self) -> Compiled:
-        """At full size. Raises ``HarnessError``."""
+    def full(self) -> CompiledGraph:
+        """The graph with its combos, compiled once. Raises ``HarnessError``."""
         from harness.combos.choosing import combined
         from harness.measure.deciding import decided
         from harness.pipeline import compile_graph
 
-        graph, asked = self.file.load(), (self.decides, self.decides)
-        decisions, choices = decided(graph, self.target, self.choose, *asked)
-        made = replace(compile_graph(graph, self.target, decisions), choices=choices)
-        self._full = combined(made, self.target)
-        return _chosen(summarise(self._full), self.only)
+        if self._full is None:
+            graph, asked = self.file.load(), (self.decides, self.decides)
+            decisions, choices = decided(graph, self.target, self.choose, *asked)
+            made = replace(compile_graph(graph, self.target, decisions), choices=choices)
+            self._full = combined(made, self.target)
+        return self._full
 
-    def compile_small(self) -> Compiled | None:
-        """At small sizes, with the decisions made at full size. A graph that is small itself stands
-        for its own small capture; for others without one, sizes are derived. Every kernel may be a
-        part of a wanted one. Raises ``HarnessError``."""
+    def small(self) -> CompiledGraph | None:
+        """The small capture, with the decisions made at full size; None where there is none. Raises
+        ``HarnessError``."""
         from harness.combos.choosing import combined
         from harness.pipeline import compile_graph
 
-        if self._full is None:  # another process made it: what it decided is not known here
-            self.compile()
-        full, graph = self._full, self.file.load_small()
-        assert full is not None, "it compiles"
-        if graph is None:
+        full, graph = self.full(), self.file.load_small()
+        made = None if graph is None else compile_graph(graph, self.target, full.decisions)
+        return made and combined(made, self.target)
+
+    def compile(self) -> Compiled:
+        """At full size. Raises ``HarnessError``."""
+        return _chosen(summarise(self.full()), self.only)
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes. A graph that is small itself stands for its own small capture; for others
+        without one, sizes are derived. Every kernel may be a part of a wanted one. Raises
+        ``HarnessError``."""
+        small, full = self.small(), self.full()
+        if small is None:
             moved = max((kernel.module.bytes_moved for kernel in full.kernels), default=0)
             return summarise(full) if moved <= _SMALL_BYTES else _derived(full, self.target)
-        return summarise(combined(compile_graph(graph, self.target, full.decisions), self.target))
+        return summarise(small)
 
 
 def _derived(full: CompiledGraph, target: Target) -> Compiled:
@@ -164,13 +173,11 @@ class UserEntry:
     def modules(self, small: bool = False) -> tuple[list[EmittedModule], list[KernelRecord]]:
         """The kernels' modules, and rows for those that have none. With ``small`` only kernels
         that have small sizes, or whose own are small."""
-        from harness.handwritten.kernels import load_kernels
-        from harness.handwritten.modules import emit
+        from harness.handwritten.kernels import emit, load_kernels
 
-        file = load_kernels(self.path)
-        failures = dict(file.failures)
+        kernels, failures = load_kernels(self.path)
         modules: list[EmittedModule] = []
-        for kernel in file.kernels:
+        for kernel in kernels:
             derived = small and kernel.declaration.small is None
             if derived and emit(kernel).bytes_moved > _SMALL_BYTES:
                 continue

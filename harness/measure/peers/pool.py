@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.compiled import CompiledRegion
@@ -131,9 +131,12 @@ def _joined(row: RegionRecord, one: Comparable, process: int, found: RegionRecor
         return row
     sets = (*row.sets, *(samples.recorded(process, METHOD) for samples in found.sets))
     errors = [e for e in (row.max_error, found.max_error) if e is not None]
+    ms, low, high = combined(sets) if sets else (row.ms, row.low, row.high)
     return replace(
         row,
-        **(asdict(combined(sets)) if sets else {}),
+        ms=ms,
+        low=low,
+        high=high,
         kernels=one.kernels if row.compiler in SUBJECTS else None,
         sets=sets,
         check=Check.FAILED if row.check is Check.FAILED else found.check,
