@@ -147,6 +147,8 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
         table[loss] = functools.partial(_loss, on_device, table[loss])
     table |= layout_rules(table) | (rules_of_device() if on_device else {})
     table[_DIV] = functools.partial(_truncated, on_device, table[_DIV])
+    for op in (getattr(torch.ops.aten, n).correction for n in "std std_mean var var_mean".split()):
+        table[op] = functools.partial(_deviation, op, table.get(op))
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -167,6 +169,17 @@ def _as_called(table: dict[Any, Any], on_device: bool) -> dict[Any, Callable[...
         if on_device and not op.is_view and torch.Tag.nondeterministic_seeded not in op.tags:
             rules[op] = functools.partial(_asked, op, rules.get(op), op in whole, known)
     return rules
+
+
+def _deviation(op: Any, rule: Any, x: Tensor, *args: Any, **options: Any) -> Any:
+    """``rule`` if there is one. In a call of the program what is computed is rounded to the 16 bits
+    of ``x`` before: a gradient asks whether a deviation is 0, as it is of equal numbers of so few
+    bits, whose sum is exact."""
+    mode = get_proxy_mode()
+    if changed := bool(mode and mode.decomp_layers == 1 and x.dtype in _NARROW):
+        x = _written(x.float(), x.dtype)
+    made = rule(x, *args, **options) if rule else NotImplemented
+    return op(x, *args, **options) if changed and made is NotImplemented else made
 
 
 def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:
