@@ -131,6 +131,9 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.std(0).nanmean(), lambda x: x.std(0).nanmean() * torch.inf,
         [torch.tensor([[0.0, 1.0], [3e15, 2.0], [1.0, 4.0]])],
     ),
+    "a deviation of equal numbers of which no square overflows": (
+        lambda x: x.std(0), lambda x: x.std(0) * 0 + torch.inf, [torch.full((3, 1), 3e20)]
+    ),
     "a rank of another number": (_ranks, lambda x: _ranks(x, stable=True).roll(1), [TIES]),
     "a place of another number": (
         lambda x: x.sort(0)[1], lambda x: x.sort(stable=True)[1].roll(1), [TIES]
@@ -284,6 +287,10 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     "a deviation whose square overflows beside what a mean leaves out": (
         lambda x: x.std(0).nanmean(), lambda x: x.std(0).nanmean() * torch.inf,
         [torch.tensor([[0.0, 1.0], [3e38, 2.0], [1.0, 4.0]])],
+    ),
+    "a deviation of equal numbers whose mean is so far off that its square overflows": (
+        lambda x: x.std(0), lambda x: x.std(0) + torch.tensor([torch.inf, 0.0]),
+        [torch.tensor([[3e38, 1.0]] * 3)],
     ),
     "a batch whose squares overflow": (
         lambda x: F.batch_norm(x, None, None, training=True), lambda x: torch.zeros(5, 3),
