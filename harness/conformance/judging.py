@@ -402,12 +402,10 @@ def _in_steps(func: Any, args: Any, kwargs: Any) -> Any:
     return rule(*args, **kwargs) if rule and fits else None
 
 
-def _move_bits(
-    func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor, seed: int
-) -> None:
+def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor, seed: int) -> None:
     """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
     in one order may be anything in another, sums too (on a CPU ``cumsum`` has its parts in float64)
-    and deviations whose squares nearly are, the rounding of their mean (as in ``near``) included."""
+    and deviations whose squares nearly are, with what rounds their mean (as in ``near``)."""
     x: Any = given[0][0] if given[0] else None
     name = func._overloadpacket.__name__
     if isinstance(x, Tensor) and name.rstrip("_").endswith(("prod", "sum")):

@@ -30,20 +30,17 @@ from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
-from harness.graph.capture.rules import own_rules, rules_of_device, vector_norm
+from harness.graph.capture.rules import BATCH_NORMS, own_rules, rules_of_device, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import UNTAGGED, Whole, kernel_stride, laid_out, layout_rules
 from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
-    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-    "_native_batch_norm_legit_no_training _batch_norm_with_update "
-    "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
-    "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
-    "std_mean logsumexp grid_sampler_2d"
+    "_softmax _log_softmax gelu elu leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d "
+    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d"
 ).split()
-"""Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
+"""Packets of ``aten`` every overload of which is taken apart, besides batch norms and torch's core table."""
 
 KEPT = (
     # a library runs these better
@@ -135,7 +132,8 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     core: Any = core_aten_decompositions()  # which takes torch a third of a second
     table = dict(core.items())
     # an older torch lacks some of them; it does not trace them either
-    packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
+    names = [n for n in (*BATCH_NORMS, *DECOMPOSED) if hasattr(torch.ops.aten, n)]
+    packets = [getattr(torch.ops.aten, n) for n in names]
     table |= get_decompositions(packets) | own_rules() | get_decompositions([_NORM])
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
@@ -172,14 +170,12 @@ def _as_called(table: dict[Any, Any], on_device: bool) -> dict[Any, Callable[...
 
 
 def _deviation(op: Any, rule: Any, x: Tensor, *args: Any, **options: Any) -> Any:
-    """``rule`` if there is one. In a call of the program what is computed is rounded to the 16 bits
-    of ``x`` before: a gradient asks whether a deviation is 0, as it is of equal numbers of so few
-    bits, whose sum is exact."""
+    """``rule`` if there is one. In a call of the program computed 16 bits are rounded before: a
+    gradient asks whether a deviation is 0, as that of equal numbers is if so few bits add up."""
     mode = get_proxy_mode()
-    if changed := bool(mode and mode.decomp_layers == 1 and x.dtype in _NARROW):
-        x = _written(x.float(), x.dtype)
-    made = rule(x, *args, **options) if rule else NotImplemented
-    return op(x, *args, **options) if changed and made is NotImplemented else made
+    if mode and mode.decomp_layers == 1 and x.dtype in _NARROW:
+        return (rule or op)(_written(x.float(), x.dtype), *args, **options)
+    return rule(x, *args, **options) if rule else NotImplemented
 
 
 def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:
