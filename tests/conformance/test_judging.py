@@ -24,7 +24,7 @@ LARGE = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
 EQUAL = torch.full((9, 7), 0.1, dtype=torch.float64)
 TIES = torch.arange(128, dtype=torch.float64) * 37 % 20
 WIDE = torch.linspace(-5, 5, 401)
-FAR = torch.full((3, 1), 3e38)
+FAR = torch.full((3, 2), 3e38)
 ORDERS = torch.full((401,), 11.0)
 
 

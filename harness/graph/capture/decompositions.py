@@ -40,7 +40,8 @@ DECOMPOSED = (
     "_softmax _log_softmax gelu elu leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d "
     "linalg_vector_norm std std_mean logsumexp grid_sampler_2d"
 ).split()
-"""Packets of ``aten`` every overload of which is taken apart, besides batch norms and torch's core table."""
+"""Packets of ``aten`` every overload of which is taken apart, besides batch norms and torch's
+core table."""
 
 KEPT = (
     # a library runs these better
