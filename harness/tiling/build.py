@@ -321,15 +321,14 @@ def _facts(
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
-        strided=_strided(read, space.tiles()) if category is Category.POINTWISE else 0,
+        strided=_strided(read, space.tiles()) if family in (Family.POINTWISE, Family.SCAN) else 0,
         shared=space.shared,
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
         longest=longest,
     )
     shared = shared_rows(segments, space.tiles(), made)
-    apart = not shared_pairs(group.in_place, segments)
-    chunked = apart and shared is not None and shared.columns
+    chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))
     return dataclasses.replace(made, fixed_blocks=made.pinned, chunked=chunked)
 
 
