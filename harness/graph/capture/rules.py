@@ -15,21 +15,17 @@ from torch._decomp import get_decompositions
 from torch._prims_common import (
     ELEMENTWISE_TYPE_PROMOTION_KIND,
     elementwise_dtypes,
-    make_channels_last_strides_for,
-    make_contiguous_strides_for,
     suggest_memory_format,
 )
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from harness.graph.capture.strides import laid_out
-
 _aten = torch.ops.aten
 LARGE_TABLE = 64 << 20
 """Bytes, moved in some 15 µs, that two more launches have to save."""
-_BATCH_NORMS = (
+BATCH_NORMS = (
     "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-    "_native_batch_norm_legit_no_training _batch_norm_with_update "
-    "_batch_norm_with_update_functional"
+    "_native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward "
+    "_batch_norm_with_update_functional native_batch_norm_backward"
 ).split()
 
 
@@ -65,7 +61,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             else NotImplemented
         ),
         **_around(_linspace, "linspace"),
-        **_around(_added_to_zeros, *(f"reflection_pad{n}d_backward" for n in (1, 2, 3))),
+        **_around(
+            lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
+            *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
+        ),
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
@@ -86,8 +85,7 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     eager mode on a CPU rounds the statistics of a norm to its weight's type, and lays out the
     result of a roll and a shuffle of channels as it does that of a convolution."""
     log_sigmoid = _aten.log_sigmoid_forward.default
-    rules = _around(_like_a_convolution, "roll") | _around(_batch_norm, *_BATCH_NORMS)
-    rules |= _around(_batch_norm_backward, "batch_norm_backward", "native_batch_norm_backward")
+    rules = _around(_like_a_convolution, "roll") | _around(_batch_norm, *BATCH_NORMS)
     rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
     of_floats = get_decompositions([log_sigmoid])[log_sigmoid]
     rules[log_sigmoid] = lambda x: of_floats(x.contiguous() if x.device.type == "cpu" else x)
@@ -114,11 +112,6 @@ def _around(own: Callable[..., Any], *names: str) -> dict[Any, Callable[..., Any
     """``own``, whose first argument is torch's rule, for operators that this torch has."""
     found = get_decompositions([getattr(_aten, n) for n in names if hasattr(_aten, n)])
     return {op: functools.partial(own, rule) for op, rule in found.items()}
-
-
-def _added_to_zeros(rule: Callable[..., Tensor], *args: Any) -> Tensor:
-    """So in eager mode: no sum is -0.0."""
-    return rule(*args) + 0.0
 
 
 def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tensor:
@@ -167,31 +160,22 @@ def _with_lost_infinities(
 
 
 def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    made = rule(x, *args)
-    return (
-        made if x.device.type != "cpu" else made.contiguous(memory_format=suggest_memory_format(x))
-    )
+    made, on_cpu = rule(x, *args), x.device.type == "cpu"
+    return made.contiguous(memory_format=suggest_memory_format(x)) if on_cpu else made
 
 
-def _batch_norm(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    dense = all(one.is_contiguous() for one in args if isinstance(one, Tensor))
-    return _of_images(rule(x, *args), x, dense)
-
-
-def _batch_norm_backward(rule: Callable[..., Any], grad: Tensor, x: Tensor, *args: Any) -> Any:
-    alike = suggest_memory_format(grad) == suggest_memory_format(x)
-    return _of_images(rule(grad, x, *args), x, alike and _dense_format(grad) is not None)
-
-
-def _of_images(made: tuple[Any, ...], x: Tensor, dense: bool) -> tuple[Any, ...]:
-    """What a batch norm of ``x`` has ``made``, laid out as on a CPU: as ``x`` lies in memory
-    without gaps if all else is ``dense``, where dimensions of one element count for nothing."""
+def _batch_norm(rule: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
+    """On a CPU the images ``x`` are followed in memory, whatever strides dimensions of one element
+    have, if they and all else have no gaps (and a gradient is in the same order)."""
+    (out, *rest), backward = rule(*args), isinstance(args[1], Tensor) and args[1].dim() > 1
+    x, others = args[backward], args[:1] if backward else args[1:]
     if x.device.type != "cpu":
-        return made
-    order = (dense and _dense_format(x)) or suggest_memory_format(x)
-    last = order is not torch.contiguous_format
-    stride = (make_channels_last_strides_for if last else make_contiguous_strides_for)(x.shape)
-    return laid_out(made[0].contiguous(memory_format=order), stride), *made[1:]
+        return out, *rest
+    order = suggest_memory_format(x)
+    alike = not backward or suggest_memory_format(others[0]) == order
+    if alike and all(_dense_format(one) for one in others if isinstance(one, Tensor)):
+        order = _dense_format(x) or order
+    return out.clone(memory_format=order), *rest
 
 
 def _dense_format(x: Tensor) -> torch.memory_format | None:
