@@ -80,6 +80,19 @@ def test_an_input_whose_memory_holds_its_negative_is_read_as_it_is(devices: Devi
     assert torch.equal(found, Z.imag * -2)
 
 
+def test_a_conjugate_is_copied_in_either_order(devices: Devices) -> None:
+    """(``differences`` copies its arguments, and a copy of a conjugate is none.)"""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+
+    def copies(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.clone(memory_format=torch.contiguous_format), x.clone()
+
+    x = Z.repeat(2, 1).t().conj()
+    found, wanted = torch.compile(copies, backend=compiler)(x), copies(x)
+    assert list(map(torch.equal, found, wanted)) == [True, True]
+    assert [one.stride() for one in found] == [one.stride() for one in wanted]
+
+
 @pytest.mark.parametrize("name", IN_PART)
 def test_what_kernels_have_no_arithmetic_for_are_library_calls(devices: Devices, name: str) -> None:
     function, x = IN_PART[name]

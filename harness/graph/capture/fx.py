@@ -197,7 +197,7 @@ class _Reader:
             return torch.ops.aten.zeros.default
         copied = node.all_input_nodes if node.target is torch.ops.aten.clone.default else ()
         if any(one.meta["val"].is_conj() for one in copied):
-            return torch.ops.aten.resolve_conj.default
+            return torch.ops.aten._to_copy.default
         numbers = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.SymFloat)]
         return _OF_NUMBERS.get(node.target, node.target) if numbers else node.target
 
