@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import fx
 
 
@@ -27,3 +28,9 @@ def traced(node: fx.Node) -> Any:
 def value(node: Any) -> Any:
     """The fake value of a node."""
     return node.meta["val"]
+
+
+def fixed(found: Any) -> Any:
+    """A fake value, or the number that torch has made it (and asks for in a guard)."""
+    number = found.node.maybe_as_float() if isinstance(found, torch.SymFloat) else None
+    return found if number is None else number
