@@ -24,8 +24,7 @@ from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
-from harness.graph.capture.libraries.calls import fixed
-from harness.graph.capture.scattering import WRITES
+from harness.graph.capture.libraries.calls import WRITES, fixed
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symbol
 

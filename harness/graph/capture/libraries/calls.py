@@ -8,6 +8,11 @@ from typing import Any
 import torch
 from torch import fx
 
+GIVES_MEMORY = torch.ops.aten.set_.source_Tensor
+"""Of ``x.data = y``: from then on, x is what lies in y's memory."""
+WRITES = (torch.ops.aten.copy_.default, GIVES_MEMORY)
+"""What a traced graph does to its inputs, at its end."""
+
 
 def called(graph: fx.Graph, like: fx.Node, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
     """A new call, traced, with the source line of ``like``."""
