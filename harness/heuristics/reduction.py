@@ -140,8 +140,9 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         return _long(facts, target)
     first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]
     if facts.parallel < 2 * target.multiprocessors:
-        # Few rows: each one must keep a whole multiprocessor busy by itself.
-        return [*first, _proposal(1, 1024, 16), _proposal(1, 4096, 8)]
+        # Few rows: each one must keep a whole multiprocessor busy by itself, in few turns.
+        long = [_proposal(1, 8192, 32, _MOST_WARPS)] * (reach(facts) > MAX_REDUCTION_BLOCK)
+        return [first[0], *long, first[1], _proposal(1, 1024, 16), _proposal(1, 4096, 8)]
     if facts.reduced <= 512:
         return [_proposal(4, 512, 8), _proposal(1, 512, 2), _proposal(1, 512, 4)]
     if facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES:

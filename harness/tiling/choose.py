@@ -31,6 +31,10 @@ PERSISTENT_AGAIN = 16384
 """The same where a loop would read one tensor again and nothing else along the parallel dimension,
 if rows are few, have exponentials or are no whole blocks (softmax of 11008: 132, not 140 us)."""
 
+ALONE = 4
+"""Tensors of a row of that length that a block holds where no multiprocessor has two rows, so that
+nothing hides what each turn of a loop waits for; of 19 loads it spilled."""
+
 PERSISTENT_REGISTERS = 2
 """A persistent block's full-size loads may fill one ``PERSISTENT_REGISTERS``-th of a
 multiprocessor's registers (32768 elements on Hopper): the rest is for what is computed
