@@ -56,7 +56,8 @@ elements that a thread owns side by side follow the narrow one, so that the wide
 warp are 128 bytes apart; in a loop of 4 elements a thread they are not."""
 
 MIXED = 4
-"""A direction counts if it has at least one ``MIXED``-th of the other one's bytes."""
+"""A direction counts if it has at least one ``MIXED``-th of the other one's bytes; that across rows
+half of it, since each of its elements takes a sector where rows are read one by one."""
 
 LONG_STRIP = 256
 """Columns from which on a program has columns of a single strip of rows."""
@@ -195,7 +196,7 @@ def reduction_hint(
             outer += weight
     if inner == outer == 0:
         return Hint.DEFAULT
-    if MIXED * min(inner, outer) >= max(inner, outer):
+    if MIXED * inner >= outer and 2 * MIXED * outer >= inner:
         return Hint.MIXED
     return Hint.INNER if inner >= outer else Hint.OUTER
 
