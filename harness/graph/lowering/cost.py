@@ -72,8 +72,8 @@ def worth_storing(
     ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
     choice is the one that costs less if no two users share a kernel (if they do, both are
     nearly free). Values made from nothing are recomputed unless that takes long. Special
-    functions of a broadcast value count once per user: kernels keep it unbroadcast. One that takes
-    long and is ``given`` (by inputs alone, so no other kernel can store it) costs a launch.
+    functions of a broadcast value count once per user: kernels keep it unbroadcast. To store what
+    is long and ``given`` (by inputs alone, so no kernel before could do it) costs a launch, too.
     """
     users = demand.ends
     if numel <= 1 or not (found.loads or found.long):
@@ -81,7 +81,7 @@ def worth_storing(
     if users <= 1 and (not found.long or demand.evaluations < 8):
         return False
     once = read_bytes + (found.short + found.long) * numel
-    if found.long and given and demand.evaluations > demand.users:
+    if found.long and given:
         once += LAUNCH
     again = users * (read_bytes + found.short * numel)
     again += demand.evaluations * found.long * numel

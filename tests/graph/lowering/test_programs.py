@@ -34,7 +34,7 @@ def test_a_chain_of_single_uses_is_one_nest() -> None:
 
 def test_a_reused_long_computation_is_stored_and_a_short_one_is_not() -> None:
     b = GraphBuilder()
-    x = b.input("x", (64, 64))
+    x = b.input("x", (1024, 512))
     long = b.call("aten.erf.default", x, name="long")
     short = b.call("aten.exp.default", x, name="short")
     outs = []
@@ -59,6 +59,15 @@ def test_a_table_is_a_launch_of_its_own_unless_a_kernel_before_it_can_store_it()
     assert made(16, summed=False) == [("z",)]
     assert made(512, summed=False) == [("table",), ("z",)]
     assert ("table",) in made(16, summed=True)
+
+
+def test_halves_of_a_table_that_is_computed_again_do_not_store_it() -> None:
+    b = GraphBuilder()
+    power = b.call("aten.pow.Scalar", 10000.0, b.input("exponents", (32,)))
+    angles = b.call("aten.div.Tensor", b.call("aten.erf.default", b.input("x", (28, 1))), power)
+    halves = [b.call("aten.slice.Tensor", angles, 1, n, 32, 2) for n in (0, 1)]
+    made = [b.call(f"aten.{f}.default", x) for f, x in zip(("sin", "cos"), halves, strict=True)]
+    assert stored(check(b.graph(b.call("aten.cat.default", tuple(made), 1, name="z")))) == [("z",)]
 
 
 def test_users_that_end_in_one_kernel_count_as_one() -> None:
