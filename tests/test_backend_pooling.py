@@ -109,6 +109,56 @@ def test_of_maxima_their_places_are_kept_in_few_bits(
     assert kept in {item.type.dtype.value for item in backward.inputs}
 
 
+_PADDED = "replication_pad2d_backward"
+
+
+class _Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return x.sum(1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return torch.zeros_like(x) + gradient[:, None]
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["contiguous", "channels_last"])
+@pytest.mark.parametrize(
+    ("run", "library"),
+    [
+        (lambda x: functional.avg_pool2d(x, 2), []),
+        (lambda x: functional.avg_pool2d(x, 3, 2, 1, ceil_mode=True), ["avg_pool2d_backward"]),
+        (lambda x: functional.adaptive_avg_pool2d(x, (4, 5)), []),
+        (lambda x: functional.pad(x[0], (1, 2, 1, 0), mode="replicate"), [_PADDED]),
+        (lambda x: functional.conv2d(x, torch.ones(4, 3, 3, 3)), ["convolution_backward"]),
+        (lambda x: _Summed.apply(x.cumsum(1)), []),
+    ],
+)  # fmt: skip
+def test_what_a_gradient_reads_the_sizes_of_is_not_kept(
+    compiler: Any, run: Callable[..., torch.Tensor], library: list[str], last: bool
+) -> None:
+    x = torch.randn(2, 3, 8, 10)
+    x = x.to(memory_format=torch.channels_last) if last else x
+
+    def whole(x: torch.Tensor) -> torch.Tensor:
+        return run(x * 2) * 3
+
+    wanted = _gradients(whole, x)
+    torch.compiler.reset()
+    found = _gradients(torch.compile(whole, backend=compiler, dynamic=False), x)
+    torch.testing.assert_close(found, wanted)
+    assert found[1].stride() == wanted[1].stride()
+    forward, backward = (made.partition for made in compiler.compiled[-2:])
+    kept = [forward.graph.types()[name] for name in forward.graph.outputs]
+    assert x.shape not in {kind.shape for kind in kept if kind.shape != found[0].shape}
+    assert [call.node.packet for call in backward.library_calls] == library
+
+
 @pytest.mark.parametrize(
     ("run", "loads"),
     [

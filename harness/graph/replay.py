@@ -150,17 +150,17 @@ def xor_sum(x: torch.Tensor, dim: Sequence[int], keepdim: bool) -> torch.Tensor:
     return torch.hash_tensor(x, tuple(dim), keepdim=keepdim).view(torch.int64)
 
 
-def max_pool_backward(
-    grad: torch.Tensor, places: torch.Tensor, size: Sequence[int], layout: Sequence[int], *how: Any
-) -> Any:
-    """The gradient of what ``max_pool2d`` or ``3d`` was given, of which torch looks at ``size`` and
-    ``layout`` (strides) alone; ``places`` of any integer type."""
-    op = getattr(torch.ops.aten, f"max_pool{len(how[0])}d_with_indices_backward")
-    return op(grad, grad.new_empty_strided(size, layout), *how, places.long())
+def max_pool_backward(grad: torch.Tensor, *given: Any) -> Any:
+    """``max_pool2d_with_indices_backward`` or ``3d``, with places of any integer type."""
+    *how, places, rank = given
+    op = getattr(torch.ops.aten, f"max_pool{rank}d_with_indices_backward")
+    return op(grad, *how, places.long())
 
 
-_POOLED = "int[] size, int[] layout, int[] kernel, int[] stride, int[] padding, int[] dilation"
-LIBRARY.define(f"max_pool_backward(Tensor grad, Tensor places, {_POOLED}, bool ceil) -> Tensor")
+_WINDOWS = "int[] kernel, int[] stride, int[] padding, int[] dilation, bool ceil"
+LIBRARY.define(
+    f"max_pool_backward(Tensor grad, Tensor self, {_WINDOWS}, Tensor at, int rank) -> Tensor"
+)
 LIBRARY.impl("max_pool_backward", max_pool_backward, "CompositeExplicitAutograd")
 torch.library.register_fake("harness::max_pool_backward", max_pool_backward, lib=LIBRARY)
 LIBRARY.define("xor_sum(Tensor self, int[] dim, bool keepdim) -> Tensor")
