@@ -168,6 +168,10 @@ def test_what_a_gradient_reads_the_sizes_of_is_not_kept(
         (lambda x: functional.avg_pool2d(x, 3, 2, 1).relu(), (9, 6)),
         (lambda x: functional.avg_pool2d(x, 3, 2, 1, False, False) * x[:, :, ::2, ::2], (9, 6)),
         (lambda x: functional.max_pool1d(x[0], 4, 4) + 1, (4, 2)),
+        (lambda x: functional.max_pool2d(x - 5, 3, 2, 1), (9, 6)),
+        (lambda x: functional.max_pool2d(x.relu(), 2), (4, 2)),
+        (lambda x: functional.avg_pool2d(x.relu() + x[:, :, :1, :1], 3, 2, 1), (10, 7)),
+        (lambda x: functional.avg_pool2d(x.tanh(), 2), (4, 2)),
         (lambda x: x[..., 1::4] + x[..., ::4] * x[..., 3::4].abs() - x[..., 2::4], (4, 2)),
     ],
 )  # fmt: skip
@@ -181,6 +185,14 @@ def test_windows_are_read_as_vectors(
         _generated(compiler, run, x)
         (kernel,) = compiler.compiled[-1].kernels
         assert kernel.source.plan.runs and kernel.source.text.count("tl.load(") == count
+
+
+def test_places_are_of_values_as_they_are_stored(compiler: Any) -> None:
+    def run(x: torch.Tensor) -> Any:
+        return functional.max_pool2d(x * 1.3 + 50, 3, 2, 1, return_indices=True)
+
+    _generated(compiler, run, torch.randn(2, 3, 9, 11).bfloat16())
+    assert len(compiler.compiled[-1].kernels) == 1
 
 
 def test_a_window_of_which_a_kernel_makes_more_is_not_stored(compiler: Any) -> None:
