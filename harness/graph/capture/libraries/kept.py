@@ -9,17 +9,13 @@ import torch
 from torch import fx
 
 _aten = torch.ops.aten
-_OF_MAXIMA: dict[Any, int] = {
-    _aten.max_pool2d_with_indices_backward.default: 2,
-    _aten.max_pool3d_with_indices_backward.default: 3,
-}
 _OF_SIZES = (
     "_adaptive_avg_pool2d _adaptive_avg_pool3d avg_pool2d avg_pool3d convolution "
-    "fractional_max_pool2d fractional_max_pool3d replication_pad1d replication_pad2d "
-    "replication_pad3d"
+    "fractional_max_pool2d fractional_max_pool3d max_pool2d_with_indices max_pool3d_with_indices "
+    "replication_pad1d replication_pad2d replication_pad3d"
 ).split()
 _UNREAD: dict[Any, int] = {getattr(_aten, f"{name}_backward").default: 1 for name in _OF_SIZES}
-_UNREAD |= {**dict.fromkeys(_OF_MAXIMA, 1), _aten.full_like.default: 0}
+_UNREAD[_aten.full_like.default] = 0
 """By operator the position of an operand of which it reads sizes and strides alone."""
 
 
@@ -29,6 +25,7 @@ def keep_little(joint: fx.GraphModule) -> None:
     Of an operand whose sizes alone are read nothing is kept: memory that nobody has written stands
     for it, which kernels do without and only a library call has allocated. Places of maxima that
     nobody else reads are kept in as few bits as one in a plane needs, not 64."""
+    call = joint.graph.call_function
     for node in list(joint.graph.nodes):
         args: Any = node.args
         filters = node.target is _aten.convolution_backward.default and args[-1][1]
@@ -40,19 +37,16 @@ def keep_little(joint: fx.GraphModule) -> None:
             continue
         options = {"dtype": value.dtype, "device": value.device}
         with joint.graph.inserting_before(node):
-            made = joint.graph.call_function(_aten.empty_strided.default, layout, options)
-        made.meta = {**node.meta, "val": value}
-        node.update_arg(_UNREAD[node.target], made)
-        if node.target in _OF_MAXIMA and len(args[-1].users) == 1:
-            _narrow(node, value.shape[-_OF_MAXIMA[node.target] :])
-
-
-def _narrow(node: fx.Node, plane: torch.Size) -> None:
-    given: tuple[Any, ...] = node.args
-    places = given[-1]
-    dtype = torch.int16 if math.prod(plane) <= 1 << 15 else torch.int32
-    with node.graph.inserting_after(places):
-        kept = node.graph.call_function(_aten._to_copy.default, (places,), {"dtype": dtype})
-    kept.meta = {**places.meta, "val": places.meta["val"].to(dtype)}
-    node.target = torch.ops.harness.max_pool_backward.default
-    node.args = (*given[:-1], kept, len(plane))
+            made = call(_aten.empty_strided.default, layout, options)
+            made.meta = {**node.meta, "val": value}
+            node.update_arg(_UNREAD[node.target], made)
+            name = str(node.target)
+            if "with_indices" not in name or len(args[-1].users) > 1:
+                continue
+            few = math.prod(value.shape[-3 if "3d" in name else -2 :]) <= 1 << 15
+            dtype, places = torch.int16 if few else torch.int32, args[-1].meta["val"]
+            kept = call(_aten._to_copy.default, (args[-1],), {"dtype": dtype})
+            kept.meta = {**args[-1].meta, "val": places.to(dtype)}
+            wide = call(torch.ops.harness.wide.default, (kept,))
+            wide.meta = {**node.meta, "val": places}
+            node.update_arg(len(args) - 1, wide)

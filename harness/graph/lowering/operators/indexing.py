@@ -14,7 +14,6 @@ from harness.graph.sizes import broadcast
 from harness.ir.nodes import Value
 from harness.ir.ops import Op
 
-MOST_HALVINGS = 32
 ONE: Shape = (sympy.S.One,)
 """What a tensor without dimensions is indexed as."""
 
@@ -91,7 +90,7 @@ def searching(boundaries: int, values: int) -> Rule:
         leading = canonical(call.shape)[: rows.rank - 1]
         return call.result(_before(call, rows, leading, value, int(count), right))
 
-    return Rule(lower, reads=lambda _: MOST_HALVINGS, partial=True)
+    return Rule(lower, reads=lambda _: 32, partial=True)
 
 
 def _before(

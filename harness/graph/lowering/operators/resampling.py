@@ -102,12 +102,7 @@ def max_pool(rank: int, call: Call) -> Lowered:
     best: Value | None = None
     where: Value | None = None
     lowest = -float("inf") if kind.dtype.is_float else kind.dtype.least
-
-    def ranked(value: Value) -> Value:
-        """As it would be stored: of equal ones the first counts."""
-        stored = isinstance(window.tensor.value, Load)
-        return value if stored else call.rounded(value, kind.dtype)
-
+    stored = isinstance(window.tensor.value, Load)
     for mask, _, index in window.elements():
         value = window.read(index, mask, lowest)
         if best is None or where is None:
@@ -115,7 +110,9 @@ def max_pool(rank: int, call: Call) -> Lowered:
             best, where = value, _flat(call, [sympy.Max(i, 0) for i in index[-rank:]], window)
             continue
         flat = _flat(call, index[-rank:], window)
-        better = scalar.compare(Op.GT, ranked(value), ranked(best))
+        # Of equal ones the first counts: as they would be stored.
+        ranked = [v if stored else call.rounded(v, kind.dtype) for v in (value, best)]
+        better = scalar.compare(Op.GT, *ranked)
         if kind.dtype.is_float:
             better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
         # The value apart from its position: one instruction instead of four where only it is used.
