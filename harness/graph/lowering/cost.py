@@ -13,11 +13,9 @@ from harness.ir.ops import Cost, Op
 MOST_LOADS = 16
 MOST_OPS = 64
 FEW_ELEMENTS, FEW_OPS = 1 << 16, 4
-NEAR = 8
-"""Ordinary operations, and bytes out of a cache, in the time of a byte of traffic: 128 of each a
-clock and multiprocessor, beside 15."""
-LAUNCH = 4 << 20
-"""Bytes moved in the time of a launch more, 1.3 µs."""
+NEAR, LAUNCH = 8, 4 << 20
+"""Ordinary operations, and bytes out of a cache, in the time of a byte of traffic (128 of each a
+clock and multiprocessor, beside 15); bytes of it in that of a launch, 1.3 µs."""
 
 
 @dataclass(frozen=True, slots=True)

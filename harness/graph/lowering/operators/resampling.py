@@ -99,25 +99,22 @@ def max_pool(rank: int, call: Call) -> Lowered:
     """``max_pool2d_with_indices`` and ``3d``: values, and flat positions within a plane."""
     window = _window(call, rank, 4)
     scalar, kind = call.scalar, call.result_type(0)
-    best: Value | None = None
-    where: Value | None = None
-    lowest = -float("inf") if kind.dtype.is_float else kind.dtype.least
     stored = isinstance(window.tensor.value, Load)
-    for mask, _, index in window.elements():
-        value = window.read(index, mask, lowest)
-        if best is None or where is None:
-            # A window that holds nothing larger than -inf reports its first element.
-            best, where = value, _flat(call, [sympy.Max(i, 0) for i in index[-rank:]], window)
-            continue
-        flat = _flat(call, index[-rank:], window)
+    lowest = -float("inf") if kind.dtype.is_float else kind.dtype.least
+    (best, first), *others = (
+        (window.read(index, mask, lowest), index[-rank:]) for mask, _, index in window.elements()
+    )
+    # A window that holds nothing larger than -inf reports its first element.
+    where = _flat(call, [sympy.Max(i, 0) for i in first], window)
+    for value, index in others:
         # Of equal ones the first counts: as they would be stored.
         ranked = [v if stored else call.rounded(v, kind.dtype) for v in (value, best)]
         better = scalar.compare(Op.GT, *ranked)
         if kind.dtype.is_float:
             better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
         # The value apart from its position: one instruction instead of four where only it is used.
-        best, where = scalar.op(Op.MAXIMUM, best, value), scalar.where(better, flat, where)
-    assert best is not None and where is not None
+        best = scalar.op(Op.MAXIMUM, best, value)
+        where = scalar.where(better, _flat(call, index, window), where)
     return Tensor(kind.shape, kind.dtype, best), Tensor(kind.shape, DType.I64, where)
 
 
