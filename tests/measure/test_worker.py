@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import sys
 import weakref
 
 import pytest
 import torch
+from triton.runtime.cache import triton_key
 
 from harness.errors import CheckFailed, HarnessError, OutOfMemory
 from harness.measure import worker
+from harness.measure.jobs import gpu
 
 
 class Held:
@@ -56,3 +60,14 @@ def test_a_kernel_for_whose_timing_memory_lacks_is_told_from_others(
     monkeypatch.setattr(worker, "is_lost", lambda: False)
     assert type(failing(torch.OutOfMemoryError("CUDA out of memory."))) is OutOfMemory
     assert type(failing(RuntimeError("CUDA error: an illegal instruction"))) is HarnessError
+
+
+def test_a_process_reads_all_of_triton_before_it_takes_its_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first kernel of a process needs Triton's digest of itself, a third of a second."""
+    monkeypatch.delitem(sys.modules, "harness.measure.timer.probes", raising=False)
+    triton_key.cache_clear()
+    for name in gpu().imports:
+        importlib.import_module(name)
+    assert triton_key.cache_info().currsize == 1
