@@ -31,6 +31,10 @@ class Job:
     seconds: float | None = None
     kind: str | None = None
 
+    def again(self, found: Any) -> Job:  # noqa: ARG002 - what was found is another job's concern
+        """What takes a device in a further process, once this job has answered ``found``."""
+        return self
+
 
 Host: TypeAlias = Callable[[Mapping[str, object]], Any]
 """Another machine: does there what ``process.spawn`` does here, with a cache folder of its own;

@@ -34,10 +34,11 @@ class CudaDevice(Closing):
     ahead of what is timed; their results, and everything else worth keeping, go below ``cache``.
 
     One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or after
-    which the device's context is gone, costs its own row: the worker is replaced and measures its
-    copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also when it cannot be
-    any more. A device that was ``seen`` without being taken is taken by its first job; with others
-    ``meanwhile`` is called while their process imports; ``started`` is that, where there is one."""
+    which the device's context is gone, costs its own row: the worker is replaced. What the device
+    can do is measured once, by the first process. Raises ``NoDevice`` where the GPU cannot be used,
+    also when it cannot be any more. A device that was ``seen`` without being taken is taken by its
+    first job; with others ``meanwhile`` is called while their process imports; ``started`` is that,
+    where there is one."""
 
     def __init__(
         self,

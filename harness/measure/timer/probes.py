@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.runtime.cache import triton_key
 
-triton_key()  # Triton's digest of itself takes a third of a second and is kept: not with a GPU in hand
+triton_key()  # Triton's digest of itself, which it keeps: a third of a second
 
 STAMP_FIELDS = 3
 """64-bit integers in one entry of the ring that ``stamp`` writes."""
