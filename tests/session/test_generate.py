@@ -119,6 +119,9 @@ def test_the_first_small_graph_is_compiled_while_the_gpus_process_starts(
     monkeypatch.setattr(Process, "started", starting)
     monkeypatch.setattr(cuda, "CudaDevice", Device)
     monkeypatch.setattr(ahead, "generated", generated)
+    monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
+    monkeypatch.setattr(plan, "_DEVICES", tmp_path / "dev")
+    (tmp_path / "dev" / "nvidia0").mkdir(parents=True)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
     with plan.prepare(options, plan.Request(names=("adamw_step", "fp8*", "bert*"))):
         assert seen == [("fp8_rowwise_forward", True, False)]
