@@ -6,7 +6,7 @@ Reading names touches no graph file; a graph is read when it is compiled.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -290,18 +290,18 @@ def _chosen(made: Compiled, only: Sequence[str]) -> Compiled:
 
 @dataclass(frozen=True, slots=True)
 class MadeEntry:
-    """An entry that is compiled already: those of its kernels that are wanted, or why there are
-    none."""
+    """An entry that is compiled elsewhere: ``made`` answers those of its kernels that are wanted,
+    or why there are none."""
 
     name: str
-    made: Compiled | HarnessError
+    made: Callable[[], Compiled | HarnessError]
     entry: Entry
 
     def compile(self) -> Compiled:
         """What was made of it. Raises ``HarnessError``."""
-        if isinstance(self.made, HarnessError):
-            raise self.made
-        return self.made
+        if isinstance(made := self.made(), HarnessError):
+            raise made
+        return made
 
     def compile_small(self) -> Compiled | None:
         """At small sizes, where every kernel may be a part of a wanted one."""

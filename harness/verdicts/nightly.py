@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,7 @@ class _Night:
                     record = GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}")
                 else:
                     less = replace(done, failures=(), regions=())
-                    made[entry.name] = MadeEntry(entry.name, less, entry)
+                    made[entry.name] = MadeEntry(entry.name, partial(replace, less), entry)
                     kernels = (*map(blank, done.kernels), *done.failures)
                     seconds = round(done.seconds, 6)
                     record = GraphRecord(entry.name, done.library_calls, kernels, seconds)

@@ -57,7 +57,7 @@ def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> N
     assert isinstance(entry, FileEntry)
     elsewhere = ahead.generate(None, ahead.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
     assert entry._full is None
-    assert MadeEntry(entry.name, elsewhere, entry).compile_small() is not None
+    assert MadeEntry(entry.name, lambda: elsewhere, entry).compile_small() is not None
 
 
 def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
