@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import enum
-import html as entities
 import io
 import re
 import textwrap
@@ -358,26 +357,12 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\|*<>`\[\]]|(?<![\w.])_|_(?!\w))", r"\\\1", clean(text).strip())
 
 
-def html(blocks: Sequence[Block]) -> str:
-    """``blocks`` as HTML, for a notebook."""
-    return "\n".join(_html(block) for block in blocks)
+def html(rows: Sequence[Row]) -> str:
+    """``rows`` as a table in HTML, for a notebook."""
+    import pandas as pd
 
-
-def _html(block: Block) -> str:
-    def safe(text: str) -> str:
-        return entities.escape(clean(text)).replace("\n", "<br>")
-
-    if isinstance(block, Text):
-        return f"<p>{safe(block.text)}</p>"
-    if isinstance(block, Details):
-        return f"<details><summary>{safe(block.summary)}</summary>{html(block.blocks)}</details>"
-    heads = "".join(f"<th>{safe(column.head)}</th>" for column in block.columns)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{safe(c.text(row))}</td>" for c in block.columns) + "</tr>"
-        for row in block.rows
-    )
-    title = f"<caption>{safe(block.title)}</caption>" if block.title else ""
-    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    with pd.option_context("display.max_colwidth", None):
+        return clean(pd.DataFrame(rows).to_html(index=False))
 
 
 def csv_text(rows: Sequence[Row]) -> str:

@@ -158,3 +158,18 @@ def test_windows_that_no_vectors_come_of(
     compiler: Any, run: Callable[..., Any], shape: tuple[int, ...]
 ) -> None:
     _generated(compiler, run, torch.randn(shape))
+
+
+def test_a_gradient_of_maxima_takes_strides_that_vary(compiler: Any) -> None:
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return functional.max_pool1d(x, 2, 1)
+
+    narrow, wide = (torch.randn(8, 8, n)[..., 0] for n in (2, 3))
+    compiled = torch.compile(run, backend=compiler)
+    for x in (narrow, wide, narrow):
+        leaf = x.detach().requires_grad_()
+        torch.testing.assert_close(
+            torch.autograd.grad(compiled(leaf).sum(), leaf),
+            torch.autograd.grad(run(leaf).sum(), leaf),
+        )
+    assert not any(report.failures for report in compiler.reports)

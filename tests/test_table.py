@@ -97,7 +97,7 @@ def test_what_comes_from_a_file_moves_no_cursor(width: int | None) -> None:
     forms = (
         "\n".join(plain(text_lines([table, Text(EVIL)], width))),
         "\n".join(markdown([table, Text(EVIL)])),
-        html([table, Text(EVIL)]),
+        html([{"kernel": EVIL}]),
         csv_text(table.rows),
     )
     for text in forms:
@@ -124,7 +124,8 @@ def test_csv_has_figures_in_full_and_names_what_is_nested() -> None:
 
 
 def test_html_is_escaped() -> None:
-    assert "<td>&lt;b&gt;</td>" in html([Table(COLUMNS[:1], [{"kernel": "<b>"}])])
+    assert "<td>&lt;b&gt;</td>" in html([{"kernel": "<b>"}])
+    assert f"<td>{'long' * 20}</td>" in html([{"kernel": "long" * 20}]), "nothing is cut"
 
 
 def test_both_ends_of_a_name_stay() -> None:
@@ -137,7 +138,6 @@ def test_details_are_folded_on_a_page_and_one_line_in_a_terminal() -> None:
     page = "\n".join(markdown([details]))
     assert page.startswith("<details><summary>12 more rows</summary>\n\n**block**")
     assert "| poi\\_b" not in page and "poi_b" in page and "</details>" in page
-    assert "<details>" in html([details]) and "poi_b" in html([details])
 
 
 @pytest.mark.parametrize("most", [900, 2000, 60_000])

@@ -97,9 +97,9 @@ def _truth(cells: Sequence[Cell], ms: float, times: Mapping[str, Times]) -> dict
         if name not in times or base not in times:
             continue
         seen = [
-            (one - other) / (1e-6 * (c.truth[name].nanoseconds - c.truth[base].nanoseconds))
+            (one - other) / (1e-6 * (c.truth[name] - c.truth[base]))
             for one, other, c in zip(times[name].ms, times[base].ms, cells, strict=True)
-            if c.truth[name].nanoseconds > c.truth[base].nanoseconds
+            if c.truth[name] > c.truth[base]
         ]
         if seen:
             found[level] = float(np.median(seen))

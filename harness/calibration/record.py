@@ -70,23 +70,14 @@ class CellJob(Job):
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """How long the appended spin lasted by the device's own clocks, mean of ``launches``."""
-
-    nanoseconds: float
-    cycles: float
-    launches: int
-
-
-@dataclass(frozen=True, slots=True)
 class Cell:
-    """What one process measured of one kernel: samples by subject, and the spins' lengths, which
-    are shares of ``ms``. ``reason`` says why there are none."""
+    """What one process measured of one kernel: samples by subject, and how many nanoseconds a spin
+    of each lasted (``truth``), shares of ``ms``. ``reason`` says why there are none."""
 
     process: int
     kernel: str
     samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    truth: dict[str, Truth] = field(default_factory=dict)
+    truth: dict[str, float] = field(default_factory=dict)
     excluded: int = 0
     reason: str = ""
     ms: float = 0.0
@@ -94,12 +85,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kernel that is calibrated with: ``key`` names its code, ``ms`` is what one launch took
-    at first (what levels are shares of)."""
+    """A kernel that is calibrated with: ``key`` names its code, ``module_text``, and ``ms`` is what
+    one launch took at first (what levels are shares of)."""
 
     key: str
     name: str
     graph: str
+    module_text: str = ""
     ms: float | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.calibration import record
@@ -25,22 +25,10 @@ Follow = Callable[[str, int, int], None]
 """Hears what is being done, and how many of how many of it are done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A kernel to calibrate with, and its module; ``slowed`` down, too, or only as it is."""
-
-    subject: Subject
-    module_text: str
-    slowed: bool = True
-
-
-def candidates(
-    entries: Iterable[Entry], names: Sequence[str] = (), *, slowed: bool = True
-) -> list[Candidate]:
-    """The distinct kernels of ``entries``, or those that the patterns ``names`` choose, to be
-    measured ``slowed`` down as well. Graphs that cannot be compiled are left out. Raises
-    ``UsageError`` if nothing is left."""
-    found: dict[str, Candidate] = {}
+def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Subject]:
+    """The distinct kernels of ``entries``, or those that the patterns ``names`` choose. Graphs that
+    cannot be compiled are left out. Raises ``UsageError`` if nothing is left."""
+    found: dict[str, Subject] = {}
     for entry in entries:
         try:
             compiled = entry.compile()
@@ -50,8 +38,7 @@ def candidates(
             module = kernel.module
             key = module.code_hash
             if is_chosen(names, entry.name, module.name):
-                subject = Subject(key, module.name, entry.name)
-                found.setdefault(key, Candidate(subject, module.text, slowed))
+                found.setdefault(key, Subject(key, module.name, entry.name, module.text))
     if not found:
         raise UsageError(
             "there is no kernel to calibrate with",
@@ -80,7 +67,8 @@ def header(
 
 
 def measure(
-    chosen: Sequence[Candidate],
+    chosen: Sequence[Subject],
+    slowed: bool,
     effort: Effort,
     cache: Path,
     jobs: int,
@@ -88,9 +76,10 @@ def measure(
     follow: Follow = lambda _what, _done, _total: None,
     handlers: Mapping[str, str] | None = None,
 ) -> None:
-    """Measure what is missing of every kernel; ``keep`` answers what there is once the device is
-    known, and keeps everything as it comes, also when this is interrupted. A cell with a reason
-    says that a kernel failed, which is then left out. Raises ``NoDevice`` when the GPU is gone."""
+    """Measure what is missing of every kernel, ``slowed`` down as well; ``keep`` answers what
+    there is once the device is known, and keeps everything as it comes, also if interrupted. A
+    cell with a reason says that a kernel failed, which is then left out. Raises ``NoDevice``
+    when the GPU is gone."""
     with Pool([gpu()], effort.job_seconds, cache, handlers) as pool:
         device: DeviceFacts = pool.open()[0]
         kept = keep(device)
@@ -100,11 +89,11 @@ def measure(
         failed = {cell.kernel for cell in kept.values() if cell.reason}
 
         def asked(process: int, number: int) -> str:
-            return f"{device.method} {process} {chosen[number].subject.key}"
+            return f"{device.method} {process} {chosen[number].key}"
 
         def wanted(process: int, number: int) -> bool:
             done = asked(process, number) in kept
-            return not done and chosen[number].subject.key not in failed
+            return not done and chosen[number].key not in failed
 
         began, total = time.monotonic(), effort.processes * len(chosen)
         for process, order, _ in fresh_processes(pool, len(chosen), effort, wanted):
@@ -115,8 +104,8 @@ def measure(
                 if not wanted(process, number):
                     continue
                 one = chosen[number]
-                key = one.subject.key
-                what = (process, key, one.module_text, one.slowed, known.get(key, 0.0))
+                key = one.key
+                what = (process, key, one.module_text, slowed, known.get(key, 0.0))
                 how = (effort.seed + process, effort.budget_ms, effort.width)
                 found = tried(pool.run, CellJob(*what, *how))
                 if isinstance(found, HarnessError):

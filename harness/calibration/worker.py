@@ -17,7 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
-from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, Truth, levels_for, slowed
+from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, levels_for, slowed
 from harness.devices.job import Context
 from harness.errors import CompileFailed
 from harness.measure.worker import Gpu, surviving
@@ -76,7 +76,7 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
     args = loaded.get_args(device="cuda", seed=job.seed)
     launcher = _launcher(loaded, gpu.target, context)
     works: dict[str, Launch] = {name: Work(launcher, args) for name in (PLAIN, AGAIN)}
-    truth: dict[str, Truth] = {}
+    truth: dict[str, float] = {}
     ms = job.ms or gpu.timer.measure(Work(launcher, args), _FIRST_MS).median
     if not job.slowed:
         found = gpu.timer.compare(works, job.budget_ms, job.width)
@@ -150,10 +150,9 @@ class Spin:
         """Start the tallies anew."""
         self._tally.zero_()
 
-    def truth(self, groups: int) -> list[Truth]:
-        """Mean lengths since the last reset."""
-        rows = self._rows()[:groups]
-        return [Truth(ns / max(1, n), cycles / max(1, n), n) for cycles, ns, n, *_ in rows]
+    def truth(self, groups: int) -> list[float]:
+        """Nanoseconds of a launch since the last reset, mean of each group."""
+        return [ns / max(1, n) for _, ns, n, *_ in self._rows()[:groups]]
 
     def _launch(self, cycles: int, group: int) -> None:
         self._kernel[(1,)](self._tally, cycles, GROUP=group, num_warps=1)

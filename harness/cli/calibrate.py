@@ -7,13 +7,13 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import harness
 from harness.calibration import record as calibrations
-from harness.calibration.record import Calibration, Cell
+from harness.calibration.record import Calibration, Cell, Subject
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import NoDevice, UsageError
@@ -24,9 +24,6 @@ from harness.records.machine import commit_of
 from harness.report import output
 from harness.report.calibration import calibration_report, sessions_report
 from harness.target import find_target
-
-if TYPE_CHECKING:
-    from harness.calibration.run import Candidate
 
 Processes = Annotated[int, "Fresh processes to time in.", typer.Option(min=2, max=100)]
 Budget = Annotated[float, "Milliseconds for a kernel in a process, at most.", typer.Option(min=1.0)]
@@ -83,9 +80,7 @@ def calibrate(
         return FINE
     effort = Effort(processes, budget, seconds=seconds)
     # Once for all sessions: they hold the same kernels, and compiling takes seconds.
-    choose = functools.cache(
-        lambda: _choose(options, suite, graphs or (), answer.only, slowed=sessions is None)
-    )
+    choose = functools.cache(lambda: _choose(options, suite, graphs or (), answer.only))
     measure = functools.partial(_calibrate, answer, options, choose, suite, effort)
     if sessions is None:
         return measure(tell, resume=resume)
@@ -94,14 +89,14 @@ def calibrate(
 
 
 def _choose(
-    options: Options, suite: str, graphs: Sequence[str], only: Sequence[str], *, slowed: bool
-) -> list[Candidate]:
+    options: Options, suite: str, graphs: Sequence[str], only: Sequence[str]
+) -> list[Subject]:
     from harness.calibration import run  # imports torch, as the next two do
     from harness.runtime.device import current_target
     from harness.session.entries import find_entries
 
     entries = find_entries(options, suite, tuple(graphs), current_target())
-    return run.candidates(entries, only, slowed=slowed)
+    return run.candidates(entries, only)
 
 
 def _sessions(
@@ -136,7 +131,7 @@ def _sessions(
 def _calibrate(
     answer: Answer,
     options: Options,
-    choose: Callable[[], list[Candidate]],
+    choose: Callable[[], list[Subject]],
     suite: str,
     effort: Effort,
     tell: Callable[[Calibration, Path], None],
@@ -163,7 +158,7 @@ def _calibrate(
     with answer.cache() as cache, answer.progress("compiling") as bar:
         chosen = choose()
         try:
-            run.measure(chosen, effort, cache, options.jobs, keep, bar.update)
+            run.measure(chosen, not folder, effort, cache, options.jobs, keep, bar.update)
         except (KeyboardInterrupt, NoDevice) as error:
             cause = error
     if not opened:
@@ -175,7 +170,7 @@ def _calibrate(
     commit = commit_of(Path(harness.__path__[0]).parent, options.commit).name
     name = kept.path.stem.removeprefix(calibrations.PREFIX)
     start = run.header(name, device, suite, commit, effort, rules)
-    found = run.conclude(start, [one.subject for one in chosen], list(kept.values()), rules)
+    found = run.conclude(start, chosen, list(kept.values()), rules)
     path = calibrations.save(kept.path.parent, found)
     if found.complete or folder:
         kept.clear()

@@ -256,15 +256,19 @@ _SHORT = {"float": "fp", "bfloat": "bf", "int": "i", "uint": "u"}
 
 
 def is_inexact(node: Node) -> bool:
-    """Whether two correct implementations of this call may differ in the last places. Whole powers
-    and divisions by a power of two do not count: they are exact wherever their result is
-    representable, and steps over integers rely on that."""
-    if not isinstance(node.type, TensorType) or not node.type.dtype.is_float:
+    """Whether two correct implementations of this call may differ in the last places."""
+    floating = isinstance(node.type, TensorType) and node.type.dtype.is_float
+    return floating and inexact(node.op, node.args)
+
+
+def inexact(op: str, args: Sequence[object]) -> bool:
+    """The same of a call with a floating result. Whole powers and divisions by a power of two do
+    not count: they are exact wherever their result is representable, and steps over integers rely
+    on that."""
+    name = op.partition(".")[2].partition(".")[0]
+    if name not in _INEXACT or op.startswith("aten.div.Tensor_mode"):
         return False
-    name = node.packet
-    if name not in _INEXACT or node.op.startswith("aten.div.Tensor_mode"):
-        return False
-    operand = _number(node.args[1]) if len(node.args) > 1 else None
+    operand = _number(args[1]) if len(args) > 1 else None
     if operand is None:
         return True
     if name == "div":

@@ -177,7 +177,7 @@ class Scanner:
     ) -> Iterator[str]:
         """The element where ``end`` holds of every row of the blocks, bit for bit: the sum of it
         and of zeros."""
-        kept = "[:, None]" if len(self.body.frame.vector) == 2 else ""
+        kept = f"[{':, ' * self._axis}None]" if self._axis else ""
         for block, (dtype, _) in zip(blocks, parts, strict=True):
             bits = block
             if dtype.is_float:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import functools
 import keyword
-import math
 from collections.abc import Iterable, Sequence
 
 import sympy
 
 from harness.dtypes import DType
 from harness.errors import GraphError
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType
 from harness.graph.reader import loads
+from harness.graph.text import print_argument
 from harness.ir.index_text import size_text
 
 FACTORY_DTYPE = frozenset(
@@ -173,17 +173,13 @@ def _text(arg: Arg) -> str:
     match arg:
         case Ref(name=name):
             return local_name(name)
-        case Token(name=name):
-            return f"torch.{name}"
-        case DType():
-            return arg.torch_name if arg.is_float else f"torch.{arg.torch_name}"
+        case DType() if arg.is_float:
+            return arg.torch_name
         case tuple():
             return f"[{', '.join(_text(item) for item in arg)}]"
-        case float():
-            return repr(arg) if math.isfinite(arg) else f'float("{arg}")'
-        case sympy.Expr() if arg.is_Integer:
-            return str(int(arg))
+        case str() | complex():
+            return repr(arg)
         case sympy.Expr():
             return size_text(arg)
         case _:
-            return repr(arg)
+            return print_argument(arg)

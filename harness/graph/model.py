@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import sympy
 
 from harness.dtypes import DType
-from harness.table import Column, Table, Text, html
+from harness.table import html
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +169,7 @@ class Graph:
 
     def _repr_html_(self) -> str:
         counts = Counter(node.op for node in self.nodes)
-        rows = [{"operator": op, "nodes": str(n)} for op, n in counts.most_common()]
-        columns = (
-            Column("operator", lambda row: row["operator"]),
-            Column("nodes", lambda row: row["nodes"]),
-        )
-        return html([Text(repr(self)), Table(columns, rows)])
+        return html([{"operator": op, "nodes": n} for op, n in counts.most_common()])
 
     def types(self) -> dict[str, ValueType]:
         """The type of every value, by name."""

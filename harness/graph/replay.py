@@ -176,17 +176,14 @@ META = torch.device("meta")
 """Where tensors have sizes, strides and types, and no data."""
 
 
-def stand_in(kind: ValueType) -> Any:
-    """A tensor of that type on ``META``, a tuple of them; None for none, or one of unknown size."""
+def stand_in(kind: ValueType, device: torch.device | str = META) -> Any:
+    """A tensor of that type, whatever it holds, a tuple of them; None for none, or one of unknown
+    size."""
     if isinstance(kind, tuple):
         return tuple(map(stand_in, kind))
     if kind is None or kind.layout is None:
         return None
-    return torch.empty_strided(*kind.layout, dtype=torch_dtype(kind.dtype), device=META)
-
-
-def _integers(sizes: Iterable[sympy.Expr], node: Node | Input) -> list[int]:
-    return [size_value(s, node) if isinstance(node, Node) else int(s) for s in sizes]
+    return torch.empty_strided(*kind.layout, dtype=torch_dtype(kind.dtype), device=device)
 
 
 def same_layout(value: torch.Tensor, stride: Sequence[int]) -> bool:
@@ -218,7 +215,8 @@ def materialise(value: Any, node: Node) -> Any:
     sizes are not the recorded ones."""
     if not isinstance(node.type, TensorType) or not isinstance(value, torch.Tensor):
         return value
-    shape, stride = (tuple(_integers(s, node)) for s in (node.type.shape, node.type.stride))
+    both = (node.type.shape, node.type.stride)
+    shape, stride = (tuple(size_value(n, node) for n in sizes) for sizes in both)
     return laid_out(value, shape, stride, f"{node.name} = {node.op}")
 
 
@@ -329,21 +327,13 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
 
 def empty_inputs(graph: Graph, device: torch.device | str) -> list[torch.Tensor]:
     """Memory for the graph's inputs in the recorded layout, whatever it holds."""
-    return [
-        torch.empty_strided(
-            _integers(item.type.shape, item),
-            _integers(item.type.stride, item),
-            dtype=torch_dtype(item.type.dtype),
-            device=device,
-        )
-        for item in graph.inputs
-    ]
+    return [stand_in(item.type, device) for item in graph.inputs]
 
 
 def _random_tensor(
     item: Input, device: torch.device | str, generator: torch.Generator
 ) -> torch.Tensor:
-    shape, stride = _integers(item.type.shape, item), _integers(item.type.stride, item)
+    shape, stride = ([int(n) for n in sizes] for sizes in (item.type.shape, item.type.stride))
     extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     return _random_storage(item, extent, device, generator).as_strided(shape, stride)
 

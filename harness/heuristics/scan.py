@@ -12,12 +12,17 @@ from harness.heuristics.limits import Proposal
 from harness.target import Target
 
 
-def looped(facts: Facts, _: Target) -> list[Proposal]:
+def looped(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates of scans with one program a block of rows, by their hint."""
-    if facts.hint in (Hint.INNER, Hint.DEFAULT):
+    blocks: list[tuple[int, ...]] = [(16, 128, 8), (16, 64, 4), (32, 64, 8), (32, 128, 8)]
+    if (
+        facts.sizes[0][0] == "y" and facts.strided
+    ):  # blocks so short that a thread has all of their rows
+        blocks = [(32, 4, 8, 32), (32, 8, 8, 32), (32, 8, 4, 16), (32, 16, 8, 8)]
+        few = facts.parallel < 2 * 32 * 32 * target.multiprocessors
+        blocks = blocks[::-1] if few else blocks
+    elif facts.hint in (Hint.INNER, Hint.DEFAULT):
         blocks = [(1, 4096, 8), (1, 2048, 8), (1, 4096, 16), (1, 2048, 4)]
-    else:
-        blocks = [(16, 128, 8), (16, 64, 4), (32, 64, 8), (32, 128, 8)]
     return [_proposal(*block) for block in blocks]
 
 
@@ -26,5 +31,6 @@ def split(_: Facts, __: Target) -> list[Proposal]:
     return [_proposal(1, r, warps) for r, warps in ((4096, 8), (4096, 16), (2048, 8), (2048, 4))]
 
 
-def _proposal(x: int, r: int, warps: int) -> Proposal:
-    return Proposal((("x", x), ("r0_", r)), warps=warps, max_warps=16, grow=False)
+def _proposal(x: int, r: int, warps: int, y: int = 1) -> Proposal:
+    blocks = (("x", x), ("y", y), ("r0_", r))
+    return Proposal(blocks, warps=warps, max_warps=16, grow=False)

@@ -42,10 +42,12 @@ def clock_change(before: float | None, after: float | None) -> list[str]:
     return [f"SM clock {before:.0f} → {after:.0f} MHz"]
 
 
-def version_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def version_changes(
+    before: Mapping[str, str], after: Mapping[str, str], *, unknown: str = "?"
+) -> list[str]:
     """``triton 3.6.0 → 3.7.0`` for each library whose version differs."""
     return [
-        f"{name} {version or '?'} → {after[name] or '?'}"
+        f"{name} {version or unknown} → {after[name] or unknown}"
         for name, version in before.items()
         if version != after[name]
     ]

@@ -11,6 +11,8 @@ from pathlib import Path
 import msgspec
 
 from harness.files import read_error, slug, write_atomically
+from harness.records.causes import version_changes
+from harness.records.run import fields
 
 VERSION = 1
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -73,9 +75,7 @@ class Toolchain:
 
     def differences(self, other: Toolchain) -> tuple[str, ...]:
         """``triton 3.6.0 → 3.7.0`` for each part that decides what executes and differs."""
-        names = ("triton", "driver", "target")
-        pairs = ((name, getattr(self, name), getattr(other, name)) for name in names)
-        return tuple(f"{n} {a or '?'} → {b or '?'}" for n, a, b in pairs if a != b)
+        return tuple(version_changes(*(fields(t, "triton driver target") for t in (self, other))))
 
 
 @dataclass(frozen=True, slots=True)

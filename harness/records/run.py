@@ -22,7 +22,7 @@ from harness.records import metrics, modules
 from harness.records.names import short
 from harness.records.timing import Samples
 from harness.records.trials import Trial
-from harness.table import Column, Table, html
+from harness.table import html
 
 SCHEMA_VERSION = 3
 """Version of the file format; raised when a reader of the old one would be wrong."""
@@ -319,19 +319,14 @@ class Run:
 
 
 def kernels_html(graphs: Iterable[tuple[str, Iterable[KernelRecord]]]) -> str:
-    """Each graph's kernels as a table below the graph's name, for a notebook: the metrics that have
-    a column."""
-    columns = (
-        Column("kernel", lambda row: short(row["kernel"].name)),
-        Column("launches", lambda row: str(row["kernel"].launches)),
-        *(_figure(metric) for metric in metrics.shown()),
-        Column("check", lambda row: row["kernel"].check.value),
-    )
-    return html([Table(columns, [{"kernel": k} for k in known], name) for name, known in graphs])
+    """Each graph's kernels as a table, for a notebook: the metrics that have a column."""
 
+    def row(graph: str, kernel: KernelRecord) -> dict[str, object]:
+        known = {"graph": graph, "kernel": short(kernel.name), "launches": kernel.launches}
+        figures = {metric.head: metric.text(metric.of(kernel)) for metric in metrics.shown()}
+        return known | figures | {"check": kernel.check.value}
 
-def _figure(metric: metrics.Metric) -> Column:
-    return Column(metric.head, lambda row: metric.text(metric.of(row["kernel"])))
+    return html([row(graph, kernel) for graph, kernels in graphs for kernel in kernels])
 
 
 def one_line(error: HarnessError) -> str:

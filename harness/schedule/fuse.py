@@ -23,6 +23,7 @@ from harness.dtypes import DType
 from harness.heuristics.mixed import fills, sharers
 from harness.ir.affine import same, size_hint
 from harness.ir.nodes import ReduceKind, reductions
+from harness.ir.ops import LAUNCH
 from harness.schedule.facts import Facts, bits
 from harness.schedule.group import Rejection
 from harness.schedule.legality import combine, full_units, pair, refused, too_much
@@ -93,11 +94,8 @@ MAX_DISTANCE = 64
 """Nests between two kernels that only share a read: what the earlier one would produce
 later, or the later one earlier, stays in memory for that long."""
 WORTHWHILE = 32
-"""Kernels that only share reads are fused if they share at least 1/32 of the smaller
-one's traffic: else longer code buys nothing."""
-SMALL_BYTES = 512 << 10
-"""Traffic below which a kernel's time is its launch: half a mebibyte takes about 0.2 µs
-at the bandwidth of current boards, a launch about 2 µs."""
+"""Kernels that only share reads are fused if that saves at least 1/32 of the smaller one's traffic,
+a launch of pointwise ones included: else longer code buys nothing."""
 SIBLINGS = 8
 """Earlier small kernels of the same size that a small kernel is offered to."""
 
@@ -195,7 +193,7 @@ class Fuser:
         for number in sorted(self.kernels):
             candidate = self.kernels[number].candidate
             row = candidate.numel == 1 and candidate.rnumel != 1
-            if row or _traffic(candidate, self.facts) > SMALL_BYTES:
+            if row or _traffic(candidate, self.facts) > LAUNCH // 4:
                 continue
             earlier = by_size.setdefault((str(candidate.numel), str(candidate.rnumel)), [])
             for base in earlier[-SIBLINGS:]:
@@ -304,7 +302,8 @@ class Fuser:
         distance = self._distance(one, other)
         worth = saved(a, joined, self.facts)
         traffic = min(_traffic(a, self.facts), _traffic(b, self.facts))
-        if worth == 0 or (unrelated and worth * WORTHWHILE < traffic):
+        launch = LAUNCH if size_hint(joined.rnumel) == 1 else 0
+        if worth == 0 or (unrelated and (worth + launch) * WORTHWHILE < traffic):
             reason = f"{worth} bytes would be saved of the {traffic} that the smaller one moves"
             return Rejection("nothing to save", reason)
         return _Entry((-worth, unrelated, distance, first, second), (a, b), joined)

@@ -321,7 +321,7 @@ def _facts(
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
-        strided=_strided(read, space.tiles()) if category is Category.POINTWISE else 0,
+        strided=_strided(read, space.tiles()) if family in (Family.POINTWISE, Family.SCAN) else 0,
         shared=space.shared,
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,

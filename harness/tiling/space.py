@@ -10,10 +10,11 @@ import sympy
 
 from harness.heuristics.facts import Hint
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Address, Axis, index_exprs, loads
+from harness.ir.nodes import Address, Axis, Scan, Store, index_exprs, loads, reductions, scans
 from harness.ir.program import Program
 from harness.ir.simplify import Simplifier
 from harness.schedule.group import FusedGroup
+from harness.schedule.group import splits as shares_rows
 from harness.tiling import choose
 from harness.tiling.choose import Access
 from harness.tiling.plan import Tile
@@ -117,7 +118,11 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         shared = None if cut else choose.work_boundary(parallel, stores, simplify)
         cut = cut or shared
     elif hint is Hint.OUTER and not strips:
-        cut = choose.strip_boundary(parallel, reduced, accesses)
+        if _only_scans(group, stores):
+            every = {s.var for s in (*parallel, *reduced)}
+            crossed = [a for a in accesses if every <= a.index.free_symbols]
+            cut = choose.tile_boundary(parallel, crossed)
+        cut = cut or choose.strip_boundary(parallel, reduced, accesses)
     parts = [("x", parallel)] if cut is None else [("y", parallel[cut:]), ("x", parallel[:cut])]
     if group.raxes:
         parts.append(("r0_", reduced))
@@ -142,6 +147,15 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
             for split, entry in zip(chain, tile.entries, strict=True)
         },
     )
+
+
+def _only_scans(group: FusedGroup, stores: Sequence[Store]) -> bool:
+    """Whether the kernel is a loop that scans whole columns and reduces nothing: its programs may
+    have columns in two directions of memory."""
+    looped = group.rnumel.is_Integer and int(group.rnumel) > choose.PERSISTENT_OUTER
+    known = looped and group.numel.is_Integer
+    alone = all(isinstance(v, Scan) for v in scans(stores)) and not any(reductions(stores))
+    return known and alone and not shares_rows(group.numel, group.rnumel)
 
 
 def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Access]:

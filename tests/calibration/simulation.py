@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibration.record import AGAIN, PLAIN, Cell, Subject, Truth, levels_for, slowed
+from harness.calibration.record import AGAIN, PLAIN, Cell, Subject, levels_for, slowed
 
 GAP_MS = 0.0012
 """What an appended spin adds even when it ends at once."""
@@ -39,7 +39,7 @@ class Machine:
         for level in (0.0, *levels_for(ms)) if slow else ():
             extra = 0.0 if self.deaf else level * ms
             samples[slowed(level)] = draw(ms + GAP_MS + extra)
-            truth[slowed(level)] = Truth(50 + 1e6 * level * ms, 0.0, self.samples)
+            truth[slowed(level)] = 50 + 1e6 * level * ms
         return Cell(process, key, samples, truth)
 
 
@@ -48,7 +48,7 @@ def measured(
 ) -> tuple[list[Subject], list[Cell]]:
     """Kernels from 1.5 to 500 µs on ``machine``."""
     times = np.exp(np.linspace(np.log(0.0015), np.log(0.5), kernels))
-    subjects = [Subject(f"k{n}", f"kernel_{n}", "g", float(ms)) for n, ms in enumerate(times)]
+    subjects = [Subject(f"k{n}", f"kernel_{n}", "g", ms=float(ms)) for n, ms in enumerate(times)]
     cells = [
         machine.cell(process, one.key, one.ms or 0.0, seed * 1000 + n)
         for n, one in enumerate(subjects)

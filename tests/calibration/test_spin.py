@@ -63,11 +63,11 @@ def test_tallies_are_read_and_cycles_follow_the_risen_clock() -> None:
         for launch in launches:
             launch([])
     none, half, whole = spin.truth(3)
-    assert (none.nanoseconds, none.cycles, none.launches) == (10, 20, 10)
-    assert half.nanoseconds - none.nanoseconds == pytest.approx(500_000, rel=1e-3)
-    assert whole.cycles - none.cycles == pytest.approx(2_000_000, rel=1e-3)
+    assert none == 10
+    assert half - none == pytest.approx(500_000, rel=1e-3)
+    assert whole - none == pytest.approx(1_000_000, rel=1e-3)
     spin.reset()
-    assert spin.truth(1)[0].launches == 0
+    assert spin.truth(1) == [0]
 
 
 class FakeTimer:
@@ -103,7 +103,7 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
     assert list(cell.samples) == ["plain", "again", "spin 0", "spin 0.01", "spin 0.02", "spin 0.05"]
     assert len(launched) == 6
     assert cell.ms == 1.0
-    extra = cell.truth["spin 0.05"].nanoseconds - cell.truth["spin 0"].nanoseconds
+    extra = cell.truth["spin 0.05"] - cell.truth["spin 0"]
     assert extra == pytest.approx(50_000, rel=1e-3)
     plain = worker._cell(replace(job, slowed=False, ms=0.0), gpu, context)
     assert list(plain.samples) == ["plain", "again"], "nothing is slowed down"
@@ -120,7 +120,7 @@ def test_a_spin_takes_as_long_as_it_is_told() -> None:
         for _ in range(200):
             launch([])
     none, *some = spin.truth(4)
-    assert none.nanoseconds < 200
+    assert none < 200
     for one, ms in zip(some, (0.001, 0.01, 0.1), strict=True):
-        extra = one.nanoseconds - none.nanoseconds
+        extra = one - none
         assert extra == pytest.approx(ms * 1e6, rel=0.05, abs=50)

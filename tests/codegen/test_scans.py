@@ -139,6 +139,36 @@ def test_a_scan_between_two_reversals_is_one_kernel() -> None:
     assert [a.buffers for a in kernel.plan.arguments] == [("x",), ("forward",)]
 
 
+CROSSED = """def crossed(
+    x: "f32[80, 18, 12]",
+    w: "f32[12, 80, 18]",
+):
+    turned: "f32[12, 80, 18]{1, 216, 12}" = aten.permute.default(x, [2, 0, 1])
+    scaled: "f32[12, 80, 18]" = aten.mul.Tensor(w, turned)
+    running: "f32[12, 80, 18]" = aten.cumsum.default(scaled, 1)
+    most: ("f32[12, 80, 18]", "i64[12, 80, 18]") = aten.cummax.default(scaled, 1)
+    top: "f32[12, 80, 18]" = getitem(most, 0)
+    place: "i64[12, 80, 18]" = getitem(most, 1)
+    return (running, top, place)
+"""
+
+
+def test_columns_in_two_directions_of_memory_have_a_tile_for_each(
+    interpreter: InterpreterPool,
+) -> None:
+    graph = _graph(CROSSED)
+    (kernel,) = sources(graph)
+    assert [tile.prefix for tile in kernel.plan.tiles] == ["y", "x", "r0_"]
+    found = {module.name: module for module in modules(graph)}
+    for blocks in ((8, 16, 4), (4, 8, 32), (1, 16, 16)):
+        config = Config(tuple(zip(("YBLOCK", "XBLOCK", "R0_BLOCK"), blocks, strict=True)), 4)
+        assert failures(found, interpreter, config) == []
+    # A program that reduces columns besides has them in one direction.
+    total = '    total: "f32[12, 18]" = aten.amax.default(running, [1])'
+    reducing = _graph(CROSSED.replace("    return (", f"{total}\n    return (total, "))
+    assert [len(kernel.plan.tiles) for kernel in sources(reducing)] == [2]
+
+
 LONG = _graph("""def long(
     x: "f32[2, 17000]",
     y: "bf16[2, 17000]",

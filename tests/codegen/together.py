@@ -20,7 +20,7 @@ from typing import Any
 
 from triton.runtime import interpreter
 
-from harness.runtime.interpret import standins
+from harness.runtime.interpret import interpreting
 
 _MOST_TURNS = 2_000
 
@@ -92,8 +92,8 @@ def main(path: str, config: dict[str, int]) -> int:
     for name in ("_round_as_the_device", "_stand_in_for_the_device_library"):
         getattr(module, name, lambda: None)()
     module.os = types.SimpleNamespace(environ={})  # or it would give every row one program
-    standins.install_trees()
-    standins.install_once()
+    interpreting.install_trees()
+    interpreting.install_once()
     launched: list[Together] = []
 
     class Executor(interpreter.GridExecutor):

@@ -272,7 +272,7 @@ def test_peers_compute_the_reference_of_a_kernel(tmp_path: Path) -> None:
     import torch
 
     from harness.measure.peers.providers import function_maker
-    from harness.measure.peers.worker import compare, kernel_maker, kernel_task
+    from harness.measure.peers.worker import compare, kernel_provider, kernel_task
     from tests.measure.peers.cpu_worker import FakeTimer
 
     (module,) = emitted(write(tmp_path, SCALE), small=True)
@@ -283,7 +283,7 @@ def test_peers_compute_the_reference_of_a_kernel(tmp_path: Path) -> None:
         out.copy_(x * 2)
 
     makers = {
-        "user": kernel_maker(loaded, launch),
+        "user": lambda _: kernel_provider(loaded, launch),
         "eager": function_maker("eager", loaded.raw.expected),
     }
     found = compare(kernel_task(loaded, torch.device("cpu")), makers, FakeTimer())

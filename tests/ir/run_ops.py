@@ -20,7 +20,7 @@ import numpy as np
 from harness.codegen import tail
 from harness.dtypes import DType
 from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype, triton_text
-from harness.runtime.interpret import standins
+from harness.runtime.interpret import interpreting
 
 POINTS = 256
 HEADER = (
@@ -96,7 +96,7 @@ def run(inputs: Path, outputs: Path, interpreted: bool) -> None:
     operands = np.load(inputs)
     results: dict[str, Any] = {}
     if interpreted:
-        standins.install()
+        interpreting.install()
     device = "cpu" if interpreted else "cuda"
     for dtype in COMPUTE_TYPES:
         module = load_kernel(dtype, outputs.parent)

@@ -232,16 +232,32 @@ def test_too_far_apart() -> None:
     )
 
 
-def test_nothing_to_save() -> None:
+@pytest.mark.parametrize(("points", "kernels"), [(1 << 17, 1), (1 << 24, 2)])
+def test_nothing_to_save(points: int, kernels: int) -> None:
+    """A launch is something where a kernel is not long."""
     m = Maker()
     shared = m.input("step", 1)
     outputs = []
     for k in range(2):
-        x = m.input(f"x{k}", 1 << 17)
+        x = m.input(f"x{k}", points)
         outputs.append(m.pointwise(f"a{k}", [x, shared], lambda v, u: m.op(Op.ADD, v, u)))
     made = schedule(m.program(*outputs), H100)
+    assert len(made.groups) == kernels
+    if kernels > 1:
+        assert "4 bytes would be saved" in rejected(made, "nothing to save").reason
+
+
+def test_reductions_that_share_little_stay_apart() -> None:
+    """They fill the device with rows, and a row's registers count twice in one kernel."""
+    m = Maker()
+    shared, sums = m.input("weight", 1024), []
+    for k in range(2):
+        x = m.input(f"x{k}", 1024, 1024)
+        rows = [x, shared.expanded((1024, 1024))]
+        sums += m.reduce(f"s{k}", ReduceKind.SUM, rows, lambda v, u: m.op(Op.MUL, v, u), [1])
+    made = schedule(m.program(*sums), H100)
     assert len(made.groups) == 2
-    assert "4 bytes would be saved" in rejected(made, "nothing to save").reason
+    assert "4096 bytes would be saved" in rejected(made, "nothing to save").reason
 
 
 def test_no_points() -> None:

@@ -72,17 +72,6 @@ class Traced:
     placeholders: list[str] = field(default_factory=list)
 
 
-@dataclass
-class Exported:
-    """An exported module: its state by name, and a way to run it on flat arguments. ``run(state,
-    leaves)`` runs the exported program on other tensors and hands each operator's source line on to
-    whatever traces it."""
-
-    parameters: list[tuple[str, torch.Tensor]]
-    buffers: list[tuple[str, torch.Tensor]]
-    run: Callable[[dict[str, torch.Tensor], Sequence[Any]], Any]
-
-
 class _Interpreted(torch.nn.Module):
     """Runs a graph module node by node, so that traces keep the source lines."""
 
@@ -100,8 +89,10 @@ def export(
     kwargs: dict[str, Any],
     mode: Any,
     training: bool,
-) -> Exported:
-    """Export ``module`` on fake tensors, which finds the model's source lines."""
+) -> tuple[torch.nn.Module, Callable[[dict[str, torch.Tensor], Sequence[Any]], Any]]:
+    """``module`` exported on fake tensors, which finds the model's source lines; and what runs it
+    with another state, by name, on flat arguments, handing each operator's line on to whatever
+    traces it."""
     with torch.set_grad_enabled(training), mode:
         program = torch.export.export(module, args, kwargs, strict=False)
         # newer versions add checks of the inputs unless told not to
@@ -117,7 +108,7 @@ def export(
         named = {f"gm.{name}": value for name, value in state.items()}
         return torch.func.functional_call(runner, named, tuple(leaves))
 
-    return Exported(list(gm.named_parameters()), list(gm.named_buffers()), run)
+    return gm, run
 
 
 class _Unread(TorchDispatchMode):  # type: ignore[no-untyped-call]

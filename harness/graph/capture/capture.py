@@ -73,13 +73,17 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
             example.function.train(training)
             _keep_all_layers(example.function)
     facts = _facts(parsed, wanted)
-    flat = _flatten(example, mode, training, parsed)
     try:
-        return _trace(flat, base, facts, wanted)
+        return _trace(_flatten(example, mode, training), base, facts, wanted)
     except HarnessError:
         raise
     except Exception as error:
-        raise _untraceable(parsed, error) from error
+        raise CaptureFailed(
+            f"{parsed.text} could not be traced",
+            got=reason(error),
+            expected="a model whose control flow does not depend on tensor values",
+            remedy="capture the part that matters through package.module:callable",
+        ) from error
 
 
 def _keep_all_layers(module: torch.nn.Module) -> None:
@@ -141,16 +145,14 @@ class _Flat:
     prefix: str
 
 
-def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Flat:
+def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
     module = example.function
     module = module if isinstance(module, torch.nn.Module) else _Wrapped(module)
     named = _leaves(example)
-    try:
-        exported = aot.export(module, example.args, example.kwargs, mode, training)
-    except Exception as error:
-        raise _untraceable(target, error) from error
-    held = [(name, value, "parameter") for name, value in exported.parameters]
-    held += [(name, value, "buffer") for name, value in exported.buffers]
+    exported, run = aot.export(module, example.args, example.kwargs, mode, training)
+    held: list[tuple[str, torch.Tensor, str]]
+    held = [(name, value, "parameter") for name, value in exported.named_parameters()]
+    held += [(name, value, "buffer") for name, value in exported.named_buffers()]
     prefix = f"{example.prefix}." if example.prefix else ""
     rows = [
         *((n.removeprefix(prefix), v, r) for n, v, r in held),
@@ -164,20 +166,11 @@ def _flatten(example: Example, mode: Any, training: bool, target: Target) -> _Fl
         for slot, tensor in zip(slots, tensors[len(held) :], strict=True):
             full[slot] = tensor
         state = {n: t for (n, _, _), t in zip(held, tensors[: len(held)], strict=True)}
-        return exported.run(state, full)
+        return run(state, full)
 
     names = list(map(_numbered(), (_identifier(name) for name, _, _ in rows)))
     return _Flat(
         function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
-    )
-
-
-def _untraceable(target: Target, error: Exception) -> CaptureFailed:
-    return CaptureFailed(
-        f"{target.text} could not be traced",
-        got=reason(error),
-        expected="a model whose control flow does not depend on tensor values",
-        remedy="capture the part that matters through package.module:callable",
     )
 
 

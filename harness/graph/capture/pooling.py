@@ -41,7 +41,7 @@ def keep_places(joint: fx.GraphModule) -> None:
             continue
         rank, (grad, given, kernel, *windows, places) = _OF_MAXIMA[node.target], node.args
         image = given.meta["val"]
-        if not _are_known(*image.shape):
+        if not _are_known(*image.shape, *image.stride()):
             continue
         if len(places.users) == 1:
             dtype = torch.int16 if math.prod(image.shape[-rank:]) <= 1 << 15 else torch.int32

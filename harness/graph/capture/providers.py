@@ -138,12 +138,18 @@ def _member(module: ModuleType, name: str) -> Any:
 def _python(target: Target, _training: bool) -> Example:
     """Call a user's function: it returns (module or function, args[, kwargs])."""
     function = _member(_user_module(target.provider), target.name)
-    parameters = inspect.signature(function).parameters
-    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        names = [key for key, _ in target.options]
-        _reject_unknown(names, parameters, f"{target.provider}:{target.name}")
-    _require_all(target, parameters)
-    match function(**dict(target.options)):
+    signature, given = inspect.signature(function), dict(target.options)
+    if not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        _reject_unknown(given, signature.parameters, f"{target.provider}:{target.name}")
+    try:
+        signature.bind(**given)
+    except TypeError as error:
+        raise UsageError(
+            f"{target.provider}:{target.name} needs more options",
+            got=str(error),
+            remedy=f"add it: {target.provider}:{target.name}?NAME=VALUE",
+        ) from None
+    match function(**given):
         case (found, tuple() | list() as args) if callable(found):
             return Example(found, tuple(args), {})
         case (found, tuple() | list() as args, dict() as kwargs) if callable(found):
@@ -176,23 +182,6 @@ def _user_module(name: str) -> ModuleType:
         remedy = "run the command in the folder of the module, or put that on PYTHONPATH"
         what = f"no module {name}, and no provider of that name"
         raise unknown(what, name, names, remedy=remedy, most=len(PROVIDERS)) from None
-
-
-def _require_all(target: Target, parameters: Mapping[str, inspect.Parameter]) -> None:
-    given = dict(target.options)
-    if missing := [
-        name
-        for name, parameter in parameters.items()
-        if parameter.default is parameter.empty
-        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        and name not in given
-    ]:
-        raise UsageError(
-            f"{target.provider}:{target.name} needs more options",
-            got=", ".join(given) or "none",
-            expected=", ".join(missing),
-            remedy=f"e.g. {target.provider}:{target.name}?{missing[0]}=1",
-        )
 
 
 class _First(torch.nn.Module):

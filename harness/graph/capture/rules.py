@@ -15,17 +15,21 @@ from torch._decomp import get_decompositions
 from torch._prims_common import (
     ELEMENTWISE_TYPE_PROMOTION_KIND,
     elementwise_dtypes,
+    make_channels_last_strides_for,
+    make_contiguous_strides_for,
     suggest_memory_format,
 )
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+from harness.graph.capture.strides import laid_out
+
 _aten = torch.ops.aten
 LARGE_TABLE = 64 << 20
 """Bytes, moved in some 15 µs, that two more launches have to save."""
-_LIKE_CONVOLUTIONS = (
+_BATCH_NORMS = (
     "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-    "_native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward "
-    "_batch_norm_with_update_functional native_batch_norm_backward roll"
+    "_native_batch_norm_legit_no_training _batch_norm_with_update "
+    "_batch_norm_with_update_functional"
 ).split()
 
 
@@ -80,9 +84,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Rules for running on the tensors' own device, instead of writing down what a GPU does:
     eager mode on a CPU rounds the statistics of a norm to its weight's type, and lays out the
-    result of a batch norm, a roll and a shuffle of channels as it does that of a convolution."""
+    result of a roll and a shuffle of channels as it does that of a convolution."""
     log_sigmoid = _aten.log_sigmoid_forward.default
-    rules = _around(_like_a_convolution, *_LIKE_CONVOLUTIONS)
+    rules = _around(_like_a_convolution, "roll") | _around(_batch_norm, *_BATCH_NORMS)
+    rules |= _around(_batch_norm_backward, "batch_norm_backward", "native_batch_norm_backward")
     rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
     of_floats = get_decompositions([log_sigmoid])[log_sigmoid]
     rules[log_sigmoid] = lambda x: of_floats(x.contiguous() if x.device.type == "cpu" else x)
@@ -163,11 +168,35 @@ def _with_lost_infinities(
 
 def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
     made = rule(x, *args)
+    return (
+        made if x.device.type != "cpu" else made.contiguous(memory_format=suggest_memory_format(x))
+    )
+
+
+def _batch_norm(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
+    dense = all(one.is_contiguous() for one in args if isinstance(one, Tensor))
+    return _of_images(rule(x, *args), x, dense)
+
+
+def _batch_norm_backward(rule: Callable[..., Any], grad: Tensor, x: Tensor, *args: Any) -> Any:
+    alike = suggest_memory_format(grad) == suggest_memory_format(x)
+    return _of_images(rule(grad, x, *args), x, alike and _dense_format(grad) is not None)
+
+
+def _of_images(made: tuple[Any, ...], x: Tensor, dense: bool) -> tuple[Any, ...]:
+    """What a batch norm of ``x`` has ``made``, laid out as on a CPU: as ``x`` lies in memory
+    without gaps if all else is ``dense``, where dimensions of one element count for nothing."""
     if x.device.type != "cpu":
         return made
-    out, *rest = made if isinstance(made, tuple) else (made,)
-    out = out.contiguous(memory_format=suggest_memory_format(x))
-    return (out, *rest) if rest else out
+    order = (dense and _dense_format(x)) or suggest_memory_format(x)
+    last = order is not torch.contiguous_format
+    stride = (make_channels_last_strides_for if last else make_contiguous_strides_for)(x.shape)
+    return laid_out(made[0].contiguous(memory_format=order), stride), *made[1:]
+
+
+def _dense_format(x: Tensor) -> torch.memory_format | None:
+    formats = (torch.contiguous_format, torch.channels_last_3d, torch.channels_last)
+    return next((one for one in formats if x.is_contiguous(memory_format=one)), None)
 
 
 def _norm_of_device(rule: Callable[..., Any], x: Tensor, *args: Any) -> tuple[Tensor, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.dtypes import DType
 from harness.ir import nodes as ir
-from harness.ir.ops import Cost, Op
+from harness.ir.ops import LAUNCH, Cost, Op
 
 # A nest that reads more, or computes more, than this gains nothing from growing further:
 # the scheduler can still put neighbouring nests in one kernel, but not take one apart.
@@ -65,14 +65,16 @@ class Demand:
 
 
 def worth_storing(
-    found: Profile, demand: Demand, numel: int, read_bytes: int, own_bytes: int
+    found: Profile, demand: Demand, numel: int, read_bytes: int, own_bytes: int, given: bool
 ) -> bool:
     """Whether a value should be stored once instead of recomputed by every user.
 
-    ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
-    choice is the one that costs less if no two users share a kernel (if they do, both are
-    nearly free). Values made from nothing are recomputed unless that takes long. Special
-    functions of a broadcast value count once per user: kernels keep it unbroadcast.
+    ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies, ``given``
+    whether it reads inputs of the graph alone. The choice is the one that costs less if no two
+    users share a kernel (if they do, both are nearly free). Values made from nothing are recomputed
+    unless that takes long. Special functions of a broadcast value count once per user: kernels keep
+    it unbroadcast. A value that is stored for being long is a launch of its own if its users run
+    over more points and no kernel before it could store it.
     """
     users = demand.ends
     if numel <= 1 or not (found.loads or found.long):
@@ -80,6 +82,8 @@ def worth_storing(
     if users <= 1 and (not found.long or demand.evaluations < 8):
         return False
     once = read_bytes + (found.short + found.long) * numel
+    if found.long and given and demand.evaluations > demand.users:
+        once += LAUNCH
     again = users * (read_bytes + found.short * numel)
     again += demand.evaluations * found.long * numel
     return again > once + (1 + users) * own_bytes

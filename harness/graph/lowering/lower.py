@@ -366,11 +366,10 @@ class Lowering:
             return True
         if name not in self.stored and few(found, own):
             return False
-        read = sum(
-            min(self._extent(b), own) * self.buffers[b].dtype.itemsize
-            for b in dict.fromkeys(load.buffer for load in found.loads)
-        )
-        return worth_storing(found, demand, own, read, own * kind.dtype.itemsize)
+        reads = dict.fromkeys(load.buffer for load in found.loads)
+        read = sum(min(self._extent(b), own) * self.buffers[b].dtype.itemsize for b in reads)
+        given = all(self.buffers[b].role is Role.INPUT for b in reads)
+        return worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
 
     def _extent(self, buffer: str) -> int:
         if buffer not in self.extents:

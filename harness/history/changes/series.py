@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from harness.history.commits import order as history
 from harness.history.index import Index, IndexedRun
 from harness.measure.peers.names import SUBJECTS
+from harness.records.causes import version_changes
 from harness.records.metrics import Metric, Scope, named
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ class Environment:
 
     def differences(self, later: Environment) -> list[str]:
         """What is different in ``later``: ``method 1 → 2``."""
-        names = ("machine", "method", "triton", "target")
-        pairs = [(name, getattr(self, name), getattr(later, name)) for name in names]
-        return [f"{name} {a or 'unknown'} → {b or 'unknown'}" for name, a, b in pairs if a != b]
+        return version_changes(asdict(self), asdict(later), unknown="unknown")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,13 +16,14 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from harness.codegen.reference import inexact
 from harness.codegen.source import EmittedModule
 from harness.combos.choosing import combined
 from harness.compiled import CompiledGraph, CompiledRegion
@@ -58,6 +59,7 @@ _TOLERANCE = {
 _AS_GOOD = 2.0
 """How many times further from float64 than the nearest other compiler is still right, and how many
 times as far as rounding moves an element."""
+_WIDE = (torch.float32, torch.float64)
 _REPEATS = 16
 """Of a task in its own types, to see what rounding moves."""
 HOST = "no CUDA graph of it can be recorded: its host's time is included"
@@ -147,10 +149,11 @@ def compare(
 
 def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """How far rounding moves each element: the farthest from float64 that the task comes in its own
-    types, its inputs off by up to two units of their last place (16-bit ones are what they are)."""
+    types, its inputs and inexact functions off by up to two units of their last place (16-bit
+    inputs are what they are)."""
     most = [torch.zeros_like(w, dtype=torch.float64) for w in want]
     for seed in range(_REPEATS):
-        given = [_moved(value, seed, (torch.float32, torch.float64)) for value in inputs]
+        given = [_moved(value, seed, _WIDE) for value in inputs]
         with _Elsewhere(seed):
             made = task.wanted(given, False)
         for far, one, w in zip(most, made, want, strict=True):
@@ -159,7 +162,8 @@ def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> 
 
 
 class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not."""
+    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not.
+    Functions that are not correctly rounded are off by up to two, as another library's."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -169,7 +173,8 @@ class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made, self.seed = func(*args, **(kwargs or {})), self.seed + _REPEATS
         rounds = func is torch.ops.aten._to_copy.default or torch.Tag.pointwise in func.tags
         rounds &= func is not torch.ops.aten.clone.default
-        return _moved(made, self.seed, (torch.bfloat16, torch.float16)) if rounds else made
+        made = _moved(made, self.seed, (torch.bfloat16, torch.float16)) if rounds else made
+        return _moved(made, self.seed, _WIDE) if inexact(str(func), args) else made
 
 
 def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
@@ -289,7 +294,7 @@ def why(error: Exception) -> str:
 def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
     """The handler of ``CompareJob``."""
     warnings.filterwarnings("ignore")
-    return Comparer(context, context.once(Gpu).timer).compare(job)
+    return compared(job, context, context.once(Gpu).timer, torch.device("cuda"))
 
 
 def warm(_: Context, job: WarmJob) -> str:
@@ -306,54 +311,49 @@ def warm(_: Context, job: WarmJob) -> str:
     return ""
 
 
-@dataclass(eq=False, slots=True)
-class Comparer:
-    """Compares all compilers on a region, on ``device``."""
+def compared(
+    job: CompareJob, context: Context, timer: Timer, device: torch.device
+) -> dict[str, RegionRecord]:
+    """All compilers on one region. Raises ``Unusable`` when the device's context is lost."""
+    work, given = job.work, (context.cache, device)
+    parts = (
+        _of_kernel(job, work, *given) if isinstance(work, str) else _of_region(job, work, *given)
+    )
+    task, ours, other = parts
+    makers = {name: ours if name in SUBJECTS else other(name) for name in job.names}
+    try:
+        return compare(task, makers, timer, job.budget_ms, job.width, step=context.step)
+    except (RuntimeError, HarnessError) as error:
+        _require_device(error)
+        raise
+    finally:
+        torch.compiler.reset()
+        release(str(device))
 
-    context: Context
-    timer: Timer
-    device: torch.device = field(default_factory=lambda: torch.device("cuda"))
 
-    def compare(self, job: CompareJob) -> dict[str, RegionRecord]:
-        """All providers on one region. Raises ``Unusable`` when the device's context is lost."""
-        task, makers = self._prepared(job)
-        try:
-            limits = job.budget_ms, job.width
-            return compare(task, makers, self.timer, *limits, step=self.context.step)
-        except (RuntimeError, HarnessError) as error:
-            _require_device(error)
-            raise
-        finally:
-            torch.compiler.reset()
-            release(str(self.device))
+def _of_region(
+    job: CompareJob, region: CompiledRegion, cache: Path | None, device: torch.device
+) -> tuple[Task, Make, Callable[[str], Make]]:
+    def ours(_: Sequence[Any]) -> Provider:
+        target = current_target()
+        kernels = compiled_kernels(target, job.configs, cache)
+        return region_provider(region, kernels, device, target)
 
-    def _prepared(self, job: CompareJob) -> tuple[Task, dict[str, Make]]:
-        if isinstance(job.work, str):
-            return self._kernel(job, job.work)
-        region, graph = job.work, job.work.region.graph
+    graph = region.region.graph
+    return (region_task(graph, device, job.seed), ours, lambda n: providers.maker(n, graph, device))
 
-        def ours(_: Sequence[Any]) -> Provider:
-            target = current_target()
-            kernels = compiled_kernels(target, job.configs, self.context.cache)
-            return region_provider(region, kernels, self.device, target)
 
-        return region_task(graph, self.device, job.seed), {
-            name: ours if name in SUBJECTS else providers.maker(name, graph, self.device)
-            for name in job.names
-        }
+def _of_kernel(
+    job: CompareJob, text: str, cache: Path | None, device: torch.device
+) -> tuple[Task, Make, Callable[[str], Make]]:
+    loaded = modules.load(text, cache)
+    config = job.configs.get(text, loaded.configs[0])
 
-    def _kernel(self, job: CompareJob, text: str) -> tuple[Task, dict[str, Make]]:
-        loaded = modules.load(text, self.context.cache)
-        config = job.configs.get(text, loaded.configs[0])
+    def ours(_: Sequence[Any]) -> Provider:
+        return kernel_provider(loaded, Launcher(loaded, config, current_target(), cache))
 
-        def ours(inputs: Sequence[Any]) -> Provider:
-            launcher = Launcher(loaded, config, current_target(), self.context.cache)
-            return kernel_maker(loaded, launcher)(inputs)
-
-        return kernel_task(loaded, self.device, job.seed), {
-            name: ours if name in SUBJECTS else providers.function_maker(name, loaded.raw.expected)
-            for name in job.names
-        }
+    task = kernel_task(loaded, device, job.seed)
+    return task, ours, lambda n: providers.function_maker(n, loaded.raw.expected)
 
 
 def compiled_kernels(
@@ -402,11 +402,13 @@ def kernel_task(loaded: modules.LoadedModule, device: torch.device, seed: int = 
     )
 
 
-def kernel_maker(loaded: modules.LoadedModule, launch: Callable[[Sequence[Any]], None]) -> Make:
+def kernel_provider(
+    loaded: modules.LoadedModule, launch: Callable[[Sequence[Any]], None]
+) -> Provider:
     """The kernel itself, through ``launch``."""
 
     def run(args: Sequence[Any]) -> list[torch.Tensor | None]:
         launch(args)
         return [args[position] for position in loaded.outputs]
 
-    return lambda _: run
+    return run

@@ -97,6 +97,34 @@ def test_operators_that_are_taken_apart_keep_the_strides_of_one_element(name: st
         assert given.meta["val"].stride() == _TAKEN_APART[name](x, y).stride()
 
 
+def _image(rng: random.Random, shape: list[int]) -> torch.Tensor:
+    """Memory without gaps in any order, dimensions of one element with any strides."""
+    order = rng.sample(range(len(shape)), len(shape)) if rng.random() < 0.7 else [0, 2, 3, 1]
+    x = torch.zeros([shape[d] for d in order]).permute([order.index(d) for d in range(4)])
+    steps = zip(shape, x.stride(), strict=True)
+    return x.as_strided(shape, [n if size > 1 else rng.choice((n, 1, 7, 60)) for size, n in steps])
+
+
+def test_batch_norms_lie_as_eager_mode_lays_them_out() -> None:
+    rng, norm = random.Random(0), torch.ops.aten.native_batch_norm
+    for _ in range(40):
+        shape = [rng.choice((1, 1, 2, 3)) for _ in range(4)]
+        statistics = [torch.ones(shape[1] * n)[::n] for n in (1, 1, rng.choice((1, 1, 2)))]
+
+        def both(x: torch.Tensor, grad: torch.Tensor, *given: torch.Tensor) -> Any:
+            mean, variance, weight = given
+            out = norm(x, weight, None, mean, variance, False, 0.1, 1e-5)[0]
+            rest = (weight, mean, variance, mean, variance, False, 1e-5, [True, True, True])
+            return out, torch.ops.aten.native_batch_norm_backward(grad, x, *rest)[0]
+
+        given = [_image(rng, shape), _image(rng, shape), *statistics]
+        gm = make_fx(both, decompositions(False, on_device=True), tracing_mode="fake")(*given)
+        follow_eager(gm)
+        (made,) = gm.graph.find_nodes(op="output")[0].args
+        strides = [one.meta["val"].stride() for one in made]
+        assert strides == [one.stride() for one in both(*given)]
+
+
 def test_what_one_element_decides(devices: Devices) -> None:
     """Strides of dimensions of one element decide how what is made from them lies."""
 

@@ -47,6 +47,20 @@ def test_a_reused_long_computation_is_stored_and_a_short_one_is_not() -> None:
     assert ("short",) not in stored(program)
 
 
+def test_a_table_is_a_launch_of_its_own_unless_a_kernel_before_it_can_store_it() -> None:
+    def made(heads: int, summed: bool) -> list[tuple[str, ...]]:
+        b = GraphBuilder()
+        x, angles = b.input("x", (heads, 32, 32)), b.input("angles", (32, 32))
+        if summed:
+            angles = b.call("aten.sum.dim_IntList", b.input("parts", (32, 32, 9)), (2,))
+        table = b.call("aten.cos.default", angles, name="table")
+        return stored(check(b.graph(b.call("aten.mul.Tensor", x, table, name="z"))))
+
+    assert made(16, summed=False) == [("z",)]
+    assert made(512, summed=False) == [("table",), ("z",)]
+    assert ("table",) in made(16, summed=True)
+
+
 def test_users_that_end_in_one_kernel_count_as_one() -> None:
     b = GraphBuilder()
     x, g = b.input("x", (64, 64)), b.input("g", (64, 64))

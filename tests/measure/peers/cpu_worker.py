@@ -8,7 +8,7 @@ import torch
 
 from harness.devices.job import Context
 from harness.measure.peers.jobs import CompareJob
-from harness.measure.peers.worker import Comparer
+from harness.measure.peers.worker import compared
 from harness.records.run import RegionRecord
 from harness.records.timing import Launch, Samples
 
@@ -41,4 +41,4 @@ HANDLERS = {
 
 
 def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
-    return Comparer(context, FakeTimer(), torch.device("cpu")).compare(job)
+    return compared(job, context, FakeTimer(), torch.device("cpu"))

@@ -21,11 +21,11 @@ from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
+from harness.measure.peers import worker
 from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
 from harness.measure.peers.worker import (
-    Comparer,
     Task,
     compare,
     distance,
@@ -199,6 +199,30 @@ def test_what_rounding_decides_does_not_count(number: int) -> None:
     assert max(itertools.starmap(distance, pairs)) > 1e-3
 
 
+def _rotary(args: Sequence[torch.Tensor], dtype: torch.dtype, off: float) -> list[torch.Tensor]:
+    """Values turned by angles of thousands, whose frequencies are ``off``."""
+    exponent = torch.arange(64, dtype=dtype) / -64
+    angle = torch.arange(4096, dtype=dtype)[:, None] * (torch.pow(10000.0, exponent) * (1 + off))
+    return [args[0].to(dtype) * angle.cos()]
+
+
+def test_functions_that_are_rounded_elsewhere_do_not_count() -> None:
+    """A power is the same in every run of eager mode, and another library's is a unit off."""
+    task = Task(
+        lambda: [torch.randn(4096, 64)],
+        lambda outputs, _: [t for t in outputs if t is not None],
+        lambda args, wide: _rotary(args, torch.float64 if wide else torch.float32, 0.0),
+    )
+    off = {"harness": 2**-23, "eager": 0.0, "inductor": 2**-20}
+    makers: dict[str, Make] = {
+        name: lambda _, far=far: lambda args: list(_rotary(args, torch.float32, far))
+        for name, far in off.items()
+    }
+    found = compare(task, makers, FakeTimer())
+    checks = [found[name].check for name in off]
+    assert checks == [Check.PASSED, Check.PASSED, Check.FAILED], found
+
+
 def test_outputs_of_another_shape_are_wrong_and_say_so(graph: Graph) -> None:
     def short(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
         return [None if t is None else t[..., :1] for t in replay(graph, tensors, CPU)]
@@ -244,10 +268,9 @@ def test_each_provider_is_announced_before_it_runs(graph: Graph) -> None:
 def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> None:
     (work,) = comparables(compile_graph(graph, H100).regions)
     timer = FakeTimer()
-    comparer = Comparer(Context(), timer, CPU)
-    comparer.compare(CompareJob(work.work, ("eager",), {}))
+    worker.compared(CompareJob(work.work, ("eager",), {}), Context(), timer, CPU)
     assert timer.width == 2 * WIDTH
-    comparer.compare(CompareJob(work.work, ("eager",), {}, width=0.03))
+    worker.compared(CompareJob(work.work, ("eager",), {}, width=0.03), Context(), timer, CPU)
     assert timer.width == 0.03
 
 

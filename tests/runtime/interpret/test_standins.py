@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from harness.runtime.interpret.standins import evaluate, round_to, stand_in
+from harness.runtime.interpret.interpreting import evaluate, round_to, stand_in
 
 CASES = {
     "tanhf": (np.tanh, 1),
