@@ -292,3 +292,54 @@ def test_memory_that_inputs_share_is_longer_or_shorter_at_another_call(devices: 
         ours, theirs = of(length), of(length)
         torch.testing.assert_close((compiled(*ours), *ours), (a_product(*theirs), *theirs))
         assert any(report.eager for report in compiler.reports) is warned
+
+
+def step_by_hand(p: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    m.data = m * 0.9 + g
+    p.data = p.data - 0.1 * m
+    return p.sum()
+
+
+def part_of_another(p: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    p.data = g[1:]
+    return p * m[1:]
+
+
+def equal_but_apart(p: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    p.data, m.data = g * 2, g * 2
+    return g * 2
+
+
+def exchanged(p: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> None:
+    p.data, m.data = m.data, p.data
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("step", [step_by_hand, part_of_another, equal_but_apart, exchanged])
+def test_an_input_gets_the_memory_that_data_says(
+    step: Callable[..., torch.Tensor | None], dynamic: bool, devices: Devices
+) -> None:
+    """``p.data = …``, as optimizers written by hand have it: AOTAutograd's graph sets it."""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    args = [torch.randn(n) for n in (3, 3, 3)]
+    others = [torch.randn(n) for n in (5, 5, 5)]
+    assert differences(step, args, compiler, dynamic=dynamic, then=[others]) == []
+    assert {op for report in compiler.reports for op, *_ in report.library_calls} == {
+        "aten.set_.source_Tensor"
+    }
+
+
+def test_a_parameter_that_a_step_replaces_is_trained(devices: Devices) -> None:
+    p = torch.nn.Parameter(torch.ones(3))
+    before = p.detach()
+
+    @torch.compile(backend=Compiler(devices=devices, fail_on_fallback=True))
+    def step() -> None:
+        assert p.grad is not None
+        p.data = p.data - 0.5 * p.grad
+
+    for value in (0.5, 0.0):
+        p.grad = torch.ones(3)
+        step()
+        assert p.detach().tolist() == 3 * [value]
+    assert before.tolist() == 3 * [1.0]

@@ -19,6 +19,7 @@ from harness.errors import HarnessError, InvalidProgram
 from harness.graph.model import Region
 from harness.graph.views import root_name
 from harness.ir.affine import size_hint
+from harness.ir.ops import LAUNCH
 from harness.ir.program import Role
 from harness.ir.reach import grouped
 from harness.target import Target
@@ -29,9 +30,7 @@ MOST_ARGUMENTS = 480
 MOST_KERNELS = 16
 """Distinct kernels in a combo: each is in its text once, and its registers are all programs'."""
 MOST_ALLOCATED = 1 << 20
-"""Bytes that a region of a bundle may allocate, if one of its launches moves more than this:"""
-MOST_MOVED = 4 << 20
-"""Bytes of a launch, which an H100 moves in 1.25 µs; an empty kernel takes 1.05."""
+"""Bytes that a region of a bundle may allocate, if one of its launches moves twice ``LAUNCH``."""
 
 _Place = tuple[str, int]
 _Found = dict[_Place, Launch]
@@ -98,7 +97,7 @@ def _is_small(region: CompiledRegion) -> bool:
     """Whether a region's launches may become part of others: it allocates little, or they are bound
     by their launching."""
     moved = (launch.plan.bytes_moved for launch in region.launches)
-    return _allocated(region) <= MOST_ALLOCATED or max(moved, default=0) <= MOST_MOVED
+    return _allocated(region) <= MOST_ALLOCATED or max(moved, default=0) <= 2 * LAUNCH
 
 
 def _allocated(region: CompiledRegion) -> int:

@@ -15,12 +15,10 @@ from harness.target import Target
 def looped(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates of scans with one program a block of rows, by their hint."""
     blocks: list[tuple[int, ...]] = [(16, 128, 8), (16, 64, 4), (32, 64, 8), (32, 128, 8)]
-    if (
-        facts.sizes[0][0] == "y" and facts.strided
-    ):  # blocks so short that a thread has all of their rows
+    if facts.size("y") > 1 and facts.strided:  # of so few rows that a thread has all of them
         blocks = [(32, 4, 8, 32), (32, 8, 8, 32), (32, 8, 4, 16), (32, 16, 8, 8)]
-        few = facts.parallel < 2 * 32 * 32 * target.multiprocessors
-        blocks = blocks[::-1] if few else blocks
+        if facts.parallel < 2 * 32 * 32 * target.multiprocessors:
+            blocks.reverse()
     elif facts.hint in (Hint.INNER, Hint.DEFAULT):
         blocks = [(1, 4096, 8), (1, 2048, 8), (1, 4096, 16), (1, 2048, 4)]
     return [_proposal(*block) for block in blocks]
@@ -32,5 +30,4 @@ def split(_: Facts, __: Target) -> list[Proposal]:
 
 
 def _proposal(x: int, r: int, warps: int, y: int = 1) -> Proposal:
-    blocks = (("x", x), ("y", y), ("r0_", r))
-    return Proposal(blocks, warps=warps, max_warps=16, grow=False)
+    return Proposal((("x", x), ("y", y), ("r0_", r)), warps, max_warps=16, grow=False)

@@ -76,8 +76,7 @@ def _once(
         others = second if (number, access) in first else first
         if access.use is not Use.LOAD or any(access.matches(r) for r in counted):
             continue
-        ahead = (r for n, r in others if r.use is Use.LOAD or n < number)
-        if any(map(access.matches, ahead)):
+        if any(access.matches(r) for n, r in others if r.use is Use.LOAD or n < number):
             counted.append(access)
             total += _footprint(access, joined, facts)
     return min(total, facts.nbytes(name))
@@ -227,11 +226,9 @@ class Fuser:
 
     def _join(self, first: int, second: int) -> bool:
         a, b = self.kernels[first], self.kernels[second]
-        related = (a.after | a.before) & b.members
-        if related and not self._decided(first, second):
+        if (a.after | a.before) & b.members and not self._decided(first, second):
             return False
-        joined = self._legal(first, second)
-        if isinstance(joined, Rejection):
+        if isinstance(joined := self._legal(first, second), Rejection):
             return False
         self._fuse(first, second, joined)
         return True

@@ -328,8 +328,7 @@ def _facts(
         longest=longest,
     )
     shared = shared_rows(segments, space.tiles(), made)
-    apart = not shared_pairs(group.in_place, segments)
-    chunked = apart and shared is not None and shared.columns
+    chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))
     return dataclasses.replace(made, fixed_blocks=made.pinned, chunked=chunked)
 
 

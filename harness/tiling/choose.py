@@ -165,8 +165,7 @@ def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> boo
 
 
 def _points(index: sympy.Expr, splits: Sequence[Split]) -> int:
-    used = index.free_symbols
-    return math.prod(size_hint(split.length) for split in splits if split.var in used)
+    return math.prod(size_hint(s.length) for s in splits if s.var in index.free_symbols)
 
 
 def _aligned(size: sympy.Expr) -> int:

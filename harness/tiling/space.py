@@ -152,10 +152,10 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
 def _only_scans(group: FusedGroup, stores: Sequence[Store]) -> bool:
     """Whether the kernel is a loop that scans whole columns and reduces nothing: its programs may
     have columns in two directions of memory."""
-    looped = group.rnumel.is_Integer and int(group.rnumel) > choose.PERSISTENT_OUTER
-    known = looped and group.numel.is_Integer
-    alone = all(isinstance(v, Scan) for v in scans(stores)) and not any(reductions(stores))
-    return known and alone and not shares_rows(group.numel, group.rnumel)
+    known = group.numel.is_Integer and group.rnumel.is_Integer
+    looped = known and int(group.rnumel) > choose.PERSISTENT_OUTER
+    alone = all(isinstance(v, Scan) for v in scans(stores)) and not reductions(stores)
+    return looped and alone and not shares_rows(group.numel, group.rnumel)
 
 
 def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Access]:

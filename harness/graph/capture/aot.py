@@ -40,7 +40,14 @@ from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.pooling import keep_places
 from harness.graph.capture.random import gather_seeds
-from harness.graph.capture.scattering import counted_masks, is_view, views_of_inputs, writes
+from harness.graph.capture.scattering import (
+    GIVES_MEMORY,
+    WRITES,
+    counted_masks,
+    is_view,
+    views_of_inputs,
+    writes,
+)
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -399,7 +406,9 @@ def normalise(gm: fx.GraphModule) -> None:
                 node.args = (x.args[0], node.args[1])
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
-        elif node.target in _SAME_VALUE:
+        elif node.target in _SAME_VALUE and all(
+            one.target is not GIVES_MEMORY for one in node.users
+        ):
             node.replace_all_uses_with(node.args[0])
             gm.graph.erase_node(node)
     _merge_equal(gm, returned)
@@ -422,9 +431,11 @@ def _recompute_random(joint: fx.GraphModule) -> None:
 
 
 def _returned(gm: fx.GraphModule) -> set[fx.Node]:
-    """The nodes in whose memory an output lies: outputs, and what they are views of."""
+    """The nodes in whose memory an output lies, or an input afterwards: these, and what they are
+    views of."""
     found: set[fx.Node] = set()
-    for node in gm.graph.output_node().all_input_nodes:
+    given = gm.graph.find_nodes(op="call_function", target=GIVES_MEMORY)
+    for node in (*gm.graph.output_node().all_input_nodes, *(node.args[1] for node in given)):
         at: fx.Node | None = node
         while at is not None and at not in found:
             found.add(at)
@@ -465,7 +476,7 @@ def _key(value: Any) -> Any:
 def _is_impure(node: fx.Node) -> bool:
     """Whether a node has to stay although nothing reads it: what has no result is called for its
     effect (``_assert_async``)."""
-    if node.op in ("placeholder", "output") or node.target is _aten.copy_.default:
+    if node.op in ("placeholder", "output") or node.target in WRITES:
         return True
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):

@@ -21,6 +21,7 @@ from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
 from harness.graph.capture.aot import normalise, plain_effects, run_eagerly
+from harness.graph.capture.scattering import GIVES_MEMORY, WRITES
 
 CompilePart = Callable[[str, fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 """(name, graph, its fake inputs) → a function of a list of arguments."""
@@ -33,8 +34,7 @@ def in_parts(
     gm: fx.GraphModule, compile_part: CompilePart
 ) -> tuple[Callable[..., Any], tuple[tuple[str, int, str], ...]]:
     """A function of a list of arguments that computes ``gm``, and calls as of ``Report``."""
-    counts = Counter(str(node.target) for node in gm.graph.nodes if is_control(node))
-    whys = ("control stays on the host", "data tell the size of its result")
+    counts = Counter((str(n.target), _why(n)) for n in gm.graph.nodes if is_control(n))
     for name in dict.fromkeys(_bodies(gm)):
         body = getattr(gm, name)
         plain_effects(body)
@@ -47,7 +47,7 @@ def in_parts(
     for name, part in list(split.named_children()):
         if name.startswith("submod_") and int(name.removeprefix("submod_")) not in kept:
             setattr(split, name, _Compiled(name, part, compile_part))
-    return run_eagerly(split), tuple((op, n, whys["." in op]) for op, n in sorted(counts.items()))
+    return run_eagerly(split), tuple((op, n, why) for (op, why), n in sorted(counts.items()))
 
 
 class _Compiled(torch.nn.Module):
@@ -84,7 +84,7 @@ def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
         of_sizes = asserts or isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool))
         follows = of_sizes or node.target is operator.getitem
         home = max((homes[n] for n in node.all_input_nodes), default=at) if follows else at
-        alone = is_control(node) or node.target is torch.ops.aten.copy_.default
+        alone = is_control(node) or node.target in WRITES
         if alone or (asserts and home not in kept):
             home = at = at + 1
             kept.add(at)
@@ -105,8 +105,16 @@ def _tell_sizes(gm: fx.GraphModule, homes: Mapping[fx.Node, int]) -> None:
 
 
 def is_control(node: fx.Node) -> bool:
-    """Whether it stays on the host: a higher-order operator, or one that finds a whole number or a
-    size of what it makes in data."""
+    """Whether it stays on the host: a higher-order operator, one that gives an input other memory,
+    or one that finds a whole number or a size of what it makes in data."""
     found = node.op == "call_function" and bool(node.meta.get("unbacked_bindings"))
     number = found and isinstance(node.meta["val"], torch.SymFloat)
-    return isinstance(node.target, torch._ops.HigherOrderOperator) or (found and not number)
+    calls = isinstance(node.target, torch._ops.HigherOrderOperator) or node.target is GIVES_MEMORY
+    return calls or (found and not number)
+
+
+def _why(node: fx.Node) -> str:
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return "control stays on the host"
+    given = node.target is GIVES_MEMORY
+    return "an input gets other memory" if given else "data tell the size of its result"

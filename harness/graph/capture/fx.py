@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
+from harness.graph.capture.scattering import WRITES
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symbol
 
@@ -172,7 +173,7 @@ class _Reader:
         if isinstance(value, torch.SymFloat) and node.target in _ARITHMETIC:
             self._values[node] = self._number(node, _ARITHMETIC[node.target])
             return
-        if node.target is torch.ops.aten.copy_.default:
+        if node.target in WRITES:
             self._mutation(node)
             return
         name, source = self._name(node), self._source(node)
@@ -234,9 +235,10 @@ class _Reader:
     def _mutation(self, node: fx.Node) -> None:
         target, value = (self._argument(a, node) for a in node.args[:2])
         names = {i.name for i in self.inputs}
-        if not (isinstance(target, Ref) and isinstance(value, Ref) and target.name in names):
+        known = isinstance(target, Ref) and isinstance(value, Ref) and target.name in names
+        if node.target is not WRITES[0] or not known:
             raise CaptureFailed(
-                "the traced graph writes into a value that is not an input",
+                "the traced graph changes something other than the contents of an input",
                 where=source_of(node),
                 got=node.format_node() or "",
                 remedy="the graph must be functionalised before it is converted",

@@ -69,12 +69,11 @@ def worth_storing(
 ) -> bool:
     """Whether a value should be stored once instead of recomputed by every user.
 
-    ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies, ``given``
-    whether it reads inputs of the graph alone. The choice is the one that costs less if no two
-    users share a kernel (if they do, both are nearly free). Values made from nothing are recomputed
-    unless that takes long. Special functions of a broadcast value count once per user: kernels keep
-    it unbroadcast. A value that is stored for being long is a launch of its own if its users run
-    over more points and no kernel before it could store it.
+    ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
+    choice is the one that costs less if no two users share a kernel (if they do, both are
+    nearly free). Values made from nothing are recomputed unless that takes long. Special
+    functions of a broadcast value count once per user: kernels keep it unbroadcast. One that takes
+    long and is ``given`` (by inputs alone, so no other kernel can store it) costs a launch.
     """
     users = demand.ends
     if numel <= 1 or not (found.loads or found.long):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import sympy
@@ -70,10 +70,14 @@ class Reduction:
 
 
 def parse_reduction(
-    node: Node, types: Mapping[str, ValueType], nodes: Mapping[str, Node] | None = None
+    node: Node,
+    types: Mapping[str, ValueType],
+    nodes: Mapping[str, Node] | None = None,
+    kept: Collection[str | None] = (),
 ) -> Reduction | None:
     """``node`` as a reduction; ``None`` if it is none, or one of unknown sizes. With the
-    graph's ``nodes``, its direction is that of the tensors its source is computed from."""
+    graph's ``nodes``, its direction is that of the tensors its source is computed from, unless
+    those that are ``kept`` (in memory) run along it: another kernel then turns what runs across."""
     op = node.op if node.op in STATISTICS else _OVER_DIMS.get(node.op)
     source = node.args[0] if op is not None else None
     if op is None or not isinstance(source, Ref):
@@ -104,7 +108,10 @@ def parse_reduction(
         correction=correction,
         kept=math.prod(shape) // reduced,
         reduced=reduced,
-        inner=_runs_along(source, dims, innermost in dims, types, nodes or {}),
+        inner=any(
+            _runs_along(source, dims, innermost in dims, types, nodes or {}, ends)
+            for ends in ((), kept)
+        ),
         widen=_widen(op, result.dtype),
     )
 
@@ -115,6 +122,7 @@ def _runs_along(
     default: bool,
     types: Mapping[str, ValueType],
     nodes: Mapping[str, Node],
+    ends: Collection[str | None],
 ) -> bool:
     """Whether nearly all bytes behind ``source`` are contiguous along ``dims``: a kernel
     that reads both ways has wide tiles, as one that reads across has.
@@ -128,7 +136,7 @@ def _runs_along(
 
     def near(at: tuple[str, tuple[int, ...]]) -> list[tuple[str, tuple[int, ...]]]:
         name, order = at
-        operands = _operands(nodes.get(name), order, types)
+        operands = None if name in ends else _operands(nodes.get(name), order, types)
         for kind in tensors_of(types[name]) if operands is None else ():
             sizes = enumerate(zip(kind.shape, kind.stride, strict=True))
             for unit in [d for d, (size, step) in sizes if step == 1 < size][:1]:

@@ -149,8 +149,7 @@ def compare(
 
 def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """How far rounding moves each element: the farthest from float64 that the task comes in its own
-    types, its inputs and inexact functions off by up to two units of their last place (16-bit
-    inputs are what they are)."""
+    types, its inputs, but for 16-bit ones, and inexact functions off by up to two units."""
     most = [torch.zeros_like(w, dtype=torch.float64) for w in want]
     for seed in range(_REPEATS):
         given = [_moved(value, seed, _WIDE) for value in inputs]

@@ -92,8 +92,7 @@ def storage_uses(tensor: torch.Tensor) -> int:
     count: Any = getattr(torch._C, "_storage_Use_Count", None)
     if count is None:
         return time.monotonic_ns()
-    found: int = count(tensor.untyped_storage()._cdata)
-    return found
+    return int(count(tensor.untyped_storage()._cdata))
 
 
 def forget_recording(device: int, pool: tuple[int, int]) -> None:

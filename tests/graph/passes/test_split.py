@@ -214,3 +214,31 @@ def test_the_direction_is_followed_through_permutations(
     nodes = {n.name: n for n in graph.nodes}
     found = parse_reduction(nodes["red"], graph.types(), nodes)
     assert found is not None and found.inner == inner
+
+
+@pytest.mark.parametrize("op", ["aten.var_mean.correction", "aten.mean.dim"])
+def test_what_is_returned_is_reduced_as_it_lies(op: str) -> None:
+    """The kernel that adds also transposes; that of the rows reads them in one piece each."""
+    counts: list[int] = []
+    for returned in (True, False):
+        b = GraphBuilder()
+        rows, columns = b.input("rows", (100, 1024)), b.input("columns", (1024, 100))
+        added = b.call("aten.add.Tensor", rows, b.call("aten.permute.default", columns, (1, 0)))
+        value = b.call(op, added, (1,), name="red", keepdim=True)
+        result = b.call("getitem", value, 0) if "var_mean" in op else value
+        graph = b.graph(*[added] * returned, result)
+        split_reductions(graph, H100, lambda _, default: counts.append(default) or default)
+    assert counts[0] == 1 < counts[1]
+
+
+def test_what_others_reduce_both_ways_is_cut_like_them() -> None:
+    b, seen = GraphBuilder(), dict[str, int]()
+    first, second = b.input("first", (32, 49, 768)), b.input("second", (32, 768, 49))
+    turned = b.call("aten.permute.default", second, (0, 2, 1))
+    added = b.call("aten.add.Tensor", turned, first)
+    plain = b.call("aten.sum.dim_IntList", added, (0, 1), name="plain")
+    product = b.call("aten.mul.Tensor", added, first)
+    both = b.call("aten.sum.dim_IntList", product, (0, 1), name="both")
+    graph = b.graph(added, plain, both)
+    split_reductions(graph, H100, lambda name, default: seen.setdefault(name, default))
+    assert seen["plain"] == seen["both"] > 1

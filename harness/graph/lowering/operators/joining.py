@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import zip_longest
 
 import sympy
 
@@ -11,7 +12,7 @@ from harness.graph.lowering.operators.views import slice_start
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Scattered, Tensor, canonical, is_one
 from harness.ir.index import FloorDiv, Mod
-from harness.ir.nodes import Compute, StoreMode, Value, operands
+from harness.ir.nodes import Compute, Load, StoreMode, Value, operands, walk
 from harness.ir.ops import Op
 
 
@@ -33,6 +34,8 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
     for number in numbers:
         index = [*out[:dim], out[dim] - starts[number], *out[dim + 1 :]]
         values.append(scalar.cast(call.read(parts[number], tuple(index), call.shape), call.dtype))
+    if (halves := _halves(call, values, [parts[n].shape[dim] for n in numbers], dim)) is not None:
+        return halves
     after: list[tuple[Compute, int]] = []
     while (found := _alike(values)) is not None:
         after.append(found)
@@ -63,6 +66,50 @@ def _alike(values: list[Value]) -> tuple[Compute, int] | None:
     args = enumerate(zip(*map(operands, values), strict=True))
     differ = [n for n, own in args if any(arg is not own[0] for arg in own)]
     return (first, differ[0]) if len(differ) == 1 else None
+
+
+def _halves(call: Call, values: list[Value], sizes: list[sympy.Expr], dim: int) -> Value | None:
+    """Two halves that are the same function of one tensor at other places, one perhaps negated, as
+    a rotary embedding's are: read once, without masks."""
+    if len(values) != 2 or sizes[0] != sizes[1] or not sizes[0].is_Integer:
+        return None
+    negated = [isinstance(v, Compute) and v.op is Op.NEG for v in values]
+    plain = [operands(v)[0] if n else v for v, n in zip(values, negated, strict=True)]
+    out = canonical(call.shape)[dim]
+    if (whole := _merged(call, *plain, FloorDiv(out, sizes[0]))) is None:
+        return None
+    turned = call.scalar.op(Op.NEG, whole) if any(negated) else whole
+    lower, upper = (turned if n else whole for n in negated)
+    return call.scalar.where(call.context.inside(out, call.shape, None, sizes[0]), lower, upper)
+
+
+def _merged(call: Call, first: Value, second: Value, number: sympy.Expr) -> Value | None:
+    """``first`` where ``number`` is 0 and ``second`` where it is 1, if all that they differ in is
+    by how many elements the places are apart that they read."""
+    context, made, twins = call.context, dict[int, Value](), dict[int, Value]()
+    for one, other in zip_longest(walk([first]), walk([second])):
+        if one is None or other is None or one.dtype is not other.dtype:
+            return None
+        pairs = zip(operands(one), operands(other), strict=False)
+        alike = len(operands(one)) == len(operands(other))
+        if not alike or any(twins.get(id(a)) is not b for a, b in pairs):
+            return None
+        twins[id(one)] = other
+        match one, other:
+            case Compute(), Compute() if one.op is other.op:
+                args = (made[id(arg)] for arg in one.args)
+                made[id(one)] = context.builder.compute(one.op, *args, dtype=one.dtype)
+            case Load(), Load() if one.buffer == other.buffer and not one.indirect:
+                apart = sympy.expand(other.index - one.index)
+                if not apart.is_Integer:
+                    return None
+                index = context.simplifier(call.shape).simplify(one.index + apart * number)
+                made[id(one)] = context.load(one.buffer, index, one.dtype)
+            case _ if one is other:
+                made[id(one)] = one
+            case _:
+                return None
+    return made[id(first)]
 
 
 def constant_pad(call: Call) -> Lowered:

@@ -1,0 +1,75 @@
+"""Halves of a concatenation that are the same function of one tensor."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.graph.model import Ref
+from harness.ir.nodes import Load, Masked, store_roots, walk
+from tests.graph.building import GraphBuilder
+from tests.graph.lowering.comparing import check
+
+FIRST, SECOND = (4, 8), (0, 4)
+HALVES = [  # slices, which halves are negated; how often the tensor is read, with masks or without
+    ((FIRST, SECOND), (True, False), (1, False)),  # a rotary embedding's
+    ((FIRST, SECOND), (False, True), (1, False)),
+    ((FIRST, SECOND), (True, True), (1, False)),
+    ((FIRST, SECOND), (False, False), (1, False)),
+    ((SECOND, FIRST), (False, True), (1, False)),
+    (((1, 5), (0, 4)), (True, False), (1, False)),
+    (((3, 8), (0, 3)), (True, False), (2, True)),  # not halves
+]
+
+
+@pytest.mark.parametrize(("slices", "negated", "reads"), HALVES)
+@pytest.mark.parametrize("dim", [0, 1])
+def test_halves_of_one_tensor_are_read_once(
+    slices: tuple[tuple[int, int], ...],
+    negated: tuple[bool, bool],
+    reads: tuple[int, bool],
+    dim: int,
+) -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (8, 8)), b.input("w", (8,))
+    y = b.call("aten.exp.default", b.call("aten.mul.Tensor", x, w))
+    parts = [b.call("aten.slice.Tensor", y, dim, *ends) for ends in slices]
+    turned = [
+        b.call("aten.neg.default", p) if n else p for p, n in zip(parts, negated, strict=True)
+    ]
+    program = check(b.graph(b.call("aten.cat.default", tuple(turned), dim)))
+    (nest,) = program.nests
+    found = list(walk(store_roots(nest.stores)))
+    loads = sum(isinstance(v, Load) and v.buffer == "x" for v in found)
+    assert (loads, any(isinstance(v, Masked) for v in found)) == reads
+
+
+def other_function(b: GraphBuilder, x: Ref, y: Ref) -> tuple[Ref, Ref]:
+    return b.call("aten.exp.default", x), b.call("aten.tanh.default", x)
+
+
+def other_tensor(b: GraphBuilder, x: Ref, y: Ref) -> tuple[Ref, Ref]:
+    return x, b.call("aten.neg.default", y)
+
+
+def other_order(b: GraphBuilder, x: Ref, y: Ref) -> tuple[Ref, Ref]:
+    return b.call("aten.sub.Tensor", x, y), b.call("aten.sub.Tensor", y, x)
+
+
+def other_way(b: GraphBuilder, x: Ref, y: Ref) -> tuple[Ref, Ref]:
+    return x, b.call("aten.permute.default", x, (1, 0))
+
+
+def one_of_them_twice(b: GraphBuilder, x: Ref, y: Ref) -> tuple[Ref, Ref]:
+    moved = b.call("aten.flip.default", x, (0,))
+    return b.call("aten.mul.Tensor", x, moved), b.call("aten.mul.Tensor", x, x)
+
+
+@pytest.mark.parametrize(
+    "made", [other_function, other_tensor, other_order, other_way, one_of_them_twice]
+)
+def test_halves_that_differ_stay_two(made: object) -> None:
+    assert callable(made)
+    b = GraphBuilder()
+    parts = made(b, b.input("x", (4, 4)), b.input("y", (4, 4)))
+    program = check(b.graph(b.call("aten.cat.default", parts, 1)))
+    assert any(isinstance(v, Masked) for n in program.nests for v in walk(store_roots(n.stores)))
