@@ -292,8 +292,8 @@ class Pool(Closing):
             opening = place.device.opening
             if opening is not None and not worker.opened:
                 worker.opening = True
-                opening = opening if place.facts is None else opening.again(place.facts)
-                failures.extend(self._sent(batch, place, opening, None))
+                job = replace(opening, known=place.facts)
+                failures.extend(self._sent(batch, place, job, None))
                 continue
             batch.waiting.remove(index)
             worker.job = index

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.devices.job import Device, Job
@@ -53,16 +53,11 @@ class Timing:
 @dataclass(frozen=True, slots=True)
 class OpenDevice(Job):
     """Take the device, the one with the identifier ``board`` if that is given; with ``bandwidths``,
-    measure what it can do, unless an earlier process has: ``known``. Answers ``DeviceFacts``."""
+    measure what it can do, unless the first process has. Answers ``DeviceFacts``."""
 
     handler: ClassVar[str] = f"{_WORKER}:open_device"
     bandwidths: bool = False
     board: str = ""
-    known: DeviceFacts | None = None
-
-    def again(self, found: DeviceFacts) -> OpenDevice:
-        """In a further process, which takes over what the first one ``found``."""
-        return replace(self, known=found)
 
 
 def gpu(

@@ -7,7 +7,6 @@ The first one measures the GPU's bandwidths when asked to; all watch its state.
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -69,7 +68,7 @@ class Gpu:
         timer = self.timer
         assert isinstance(timer, CudaTimer)
         if known is None or known.machine.gpu_uuid != current_uuid():
-            machine = fingerprint(functools.partial(_busy, timer) if bandwidths else None)
+            machine = fingerprint((lambda: _busy(timer)) if bandwidths else None)
             limits = roofline.measure(timer) if bandwidths else None
             if bandwidths and timer.state is not None:
                 timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
-from triton.runtime.cache import triton_key
 
-triton_key()  # Triton's digest of itself, which it keeps: a third of a second
+triton.runtime.cache.triton_key()  # Triton's digest of itself, which it keeps: a third of a second
 
 STAMP_FIELDS = 3
 """64-bit integers in one entry of the ring that ``stamp`` writes."""
