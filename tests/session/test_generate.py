@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,16 @@ def test_the_first_small_graph_is_compiled_while_the_gpus_process_starts(
     with plan.prepare(options, plan.Request(names=("adamw_step", "fp8*", "bert*"))):
         assert seen == [("fp8_rowwise_forward", True, False)]
         assert (tmp_path / "cache" / "taken").exists()
+
+
+def test_what_starts_a_gpus_process_imports_little() -> None:
+    """What generates code is imported while that process imports torch."""
+    code = (
+        "import sys\n"
+        "import harness.session.plan\n"
+        "assert not {'sympy', 'torch', 'triton'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
