@@ -14,7 +14,7 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import nodes as ir
 from harness.ir.affine import linear, positions
-from harness.ir.index import Number
+from harness.ir.index import FloorDiv, Mod, Number
 from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype
 from harness.ir.program import Buffer, Program, Role
 from harness.ir.reach import reached
@@ -300,8 +300,9 @@ class _NestChecker:
         known = high is not None and high.is_Integer and extent.is_Integer
         above = high is not None and known and int(high) >= int(extent)
         axes = (a.var for a in self.axes)
-        # Bounds are attained where every variable occurs in one linear term.
-        exact = linear(self.simplifier.simplify(index), positions(axes)) is not None
+        # Bounds are attained where every variable occurs in one linear term, of plain sizes.
+        simple = self.simplifier.simplify(index)
+        exact = linear(simple, positions(axes)) is not None and not simple.has(FloorDiv, Mod)
         if (below or above) and exact:
             what = f"the index {index} leaves {buffer.name}"
             self._fail(what, f"{low} to {high}", f"0 to {extent - 1}")
