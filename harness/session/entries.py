@@ -6,21 +6,18 @@ Reading names touches no graph file; a graph is read when it is compiled.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
-from harness.compiled import CompiledGraph, Failure
 from harness.corpus import store
 from harness.corpus.model import is_pattern_name
 from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
-from harness.graph.model import Graph
 from harness.graph.suite import load_suite
-from harness.graph.text import is_graph, load
 from harness.handwritten.source import declares_kernels
 from harness.measure.peers.jobs import Comparable, comparables
 from harness.options import Options
@@ -30,7 +27,9 @@ from harness.runtime.module import config_from_dict
 from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what generating code needs is imported while processes start
+    from harness.compiled import CompiledGraph, Failure
+    from harness.graph.model import Graph
     from harness.measure.deciding import Choose
 
 SMALL = "small"
@@ -196,6 +195,7 @@ def _row(name: str, error: HarnessError) -> KernelRecord:
 def read(path: Path) -> Graph:
     """The graph in the file at ``path``, every operator's result checked. Raises ``DamagedGraph``,
     also for a file that is missing, and ``UnsupportedOperator``."""
+    from harness.graph.text import load
     from harness.graph.validate import validate
 
     graph = load(path)
@@ -297,18 +297,18 @@ def _chosen(made: Compiled, only: Sequence[str]) -> Compiled:
 
 @dataclass(frozen=True, slots=True)
 class MadeEntry:
-    """An entry that is compiled already: those of its kernels that are wanted, or why there are
-    none."""
+    """An entry that is compiled elsewhere: ``made`` answers those of its kernels that are wanted,
+    or why there are none."""
 
     name: str
-    made: Compiled | HarnessError
+    made: Callable[[], Compiled | HarnessError]
     entry: Entry
 
     def compile(self) -> Compiled:
         """What was made of it. Raises ``HarnessError``."""
-        if isinstance(self.made, HarnessError):
-            raise self.made
-        return self.made
+        if isinstance(made := self.made(), HarnessError):
+            raise made
+        return made
 
     def compile_small(self) -> Compiled | None:
         """At small sizes, where every kernel may be a part of a wanted one."""
@@ -365,6 +365,8 @@ def is_file(name: str) -> bool:
 
 def _by_path(path: Path) -> list[GraphFile]:
     """The graph file at ``path``, or those in that folder."""
+    from harness.graph.text import is_graph
+
     candidates = [path] if path.is_file() else sorted(path.glob("*.py"))
     if not (files := [file for file in candidates if is_graph(file)]):
         raise UnknownName(

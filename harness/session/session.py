@@ -356,7 +356,7 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
 
 def _with_samples(record: KernelRecord, measured: Samples, limit: Limit | None) -> KernelRecord:
     """``record`` with one process's samples more, and what follows from all of them. The
-    fraction is the mean over processes, each by its own bandwidths."""
+    fraction is the mean over processes."""
     sets = (*record.sets, measured)
     ms, low, high = combined(sets)
     fraction = record.fraction

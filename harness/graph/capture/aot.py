@@ -37,9 +37,9 @@ from harness.graph.capture.libraries.convolutions import (
     over_groups,
     without_biases,
 )
+from harness.graph.capture.libraries.kept import keep_little
 from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
-from harness.graph.capture.pooling import keep_places
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.scattering import counted_masks, is_view, views_of_inputs, writes
 from harness.graph.capture.strides import follow_eager
@@ -223,7 +223,7 @@ def compile_joint(
         differentiable = called.look_at(joint, options["num_fwd_outputs"])
         relaid(joint)
         _recompute_random(joint)
-        keep_places(joint)
+        keep_little(joint)
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
         cut[0].meta[KEPT_OUTPUTS] = differentiable
         return cut

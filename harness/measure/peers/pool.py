@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from harness.compiled import CompiledRegion
 from harness.devices.job import BESIDE_TIMING, Closing, Device, cores, tried
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
@@ -74,7 +73,7 @@ class PeerPool(Closing):
     def prepare(self, work: Sequence[Comparable]) -> None:
         """Compile with Inductor what ``compare`` will need, in parallel, beside what is timed. What
         fails here fails again, with its reason, when it is compared."""
-        graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
+        graphs = [one.work.region.graph for one in work if not isinstance(one.work, str)]
         jobs = [
             WarmJob(graph, tuned, seconds=self._seconds)
             for tuned in self._tuned

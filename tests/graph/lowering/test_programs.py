@@ -246,12 +246,27 @@ def test_nearest_upsampling_written_with_floats_addresses_linearly() -> None:
     assert loads(program, "y")[0].indirect == ()
 
 
-def test_a_pooled_value_is_computed_before_its_windows_read_it() -> None:
+@pytest.mark.parametrize(
+    ("op", "stride", "before"),
+    [("relu", 1, []), ("relu", 2, []), ("sigmoid", 1, [("y",)]), ("sigmoid", 2, [])],
+)
+def test_a_pooled_value_is_stored_where_windows_would_compute_it_too_often(
+    op: str, stride: int, before: list[tuple[str, ...]]
+) -> None:
     b = GraphBuilder()
-    y = b.call("aten.sigmoid.default", b.input("x", (1, 2, 8, 8)), name="y")
-    both = b.call("aten.max_pool2d_with_indices.default", y, (3, 3), (2, 2), (1, 1))
-    program = check(b.graph(b.call("getitem", both, 0, name="z")))
-    assert stored(program) == [("y",), ("z",)]
+    y = b.call(f"aten.{op}.default", b.input("x", (8, 64, 256, 256)), name="y")
+    windows = (3, 3), (stride, stride), (1, 1)
+    both = b.call("aten.max_pool2d_with_indices.default", y, *windows)
+    program = lower(b.graph(b.call("getitem", both, 0, name="z")))
+    assert stored(program) == [*before, ("z",)]
+
+
+def test_a_pooled_value_with_another_user_is_stored() -> None:
+    b = GraphBuilder()
+    y = b.call("aten.relu.default", b.input("x", (8, 64, 256, 256)), name="y")
+    pooled = b.call("aten.avg_pool2d.default", y, (2, 2), name="z")
+    halves = b.call("aten.avg_pool2d.default", y, (4, 4), name="w")
+    assert stored(lower(b.graph(pooled, halves))) == [("y",), ("z",), ("w",)]
 
 
 def test_unknown_sizes() -> None:
