@@ -299,11 +299,10 @@ class _NestChecker:
         below = low is not None and low.is_Integer and int(low) < 0
         known = high is not None and high.is_Integer and extent.is_Integer
         above = high is not None and known and int(high) >= int(extent)
-        axes = (a.var for a in self.axes)
         # Bounds are attained where every variable occurs in one linear term, of plain sizes.
         simple = self.simplifier.simplify(index)
-        exact = linear(simple, positions(axes)) is not None and not simple.has(FloorDiv, Mod)
-        if (below or above) and exact:
+        form = linear(simple, positions(a.var for a in self.axes))
+        if (below or above) and form is not None and not simple.has(FloorDiv, Mod):
             what = f"the index {index} leaves {buffer.name}"
             self._fail(what, f"{low} to {high}", f"0 to {extent - 1}")
 
