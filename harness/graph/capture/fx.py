@@ -233,9 +233,8 @@ class _Reader:
         return Ref(name)
 
     def _mutation(self, node: fx.Node) -> None:
-        target, value = (self._argument(a, node) for a in node.args[:2])
-        names = {i.name for i in self.inputs}
-        known = isinstance(target, Ref) and isinstance(value, Ref) and target.name in names
+        refs = [r for a in node.args[:2] if isinstance(r := self._argument(a, node), Ref)]
+        known = len(refs) == 2 and refs[0].name in {i.name for i in self.inputs}
         if node.target is not WRITES[0] or not known:
             raise CaptureFailed(
                 "the traced graph changes something other than the contents of an input",
@@ -243,6 +242,7 @@ class _Reader:
                 got=node.format_node() or "",
                 remedy="the graph must be functionalised before it is converted",
             )
+        target, value = refs
         self._mutated[target.name] = value.name
         self.mutations = [Mutation(i, v) for i, v in self._mutated.items()]
         self._values[node] = value
