@@ -242,7 +242,6 @@ class _Reader:
                 got=node.format_node() or "",
                 remedy="the graph must be functionalised before it is converted",
             )
-        target, value = refs
         self._mutated[target.name] = value.name
         self.mutations = [Mutation(i, v) for i, v in self._mutated.items()]
         self._values[node] = value
