@@ -32,7 +32,7 @@ BATCH_NORMS = (
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
-        _aten._conj.default: _aten._conj_physical,  # kernels read memory, which holds the others
+        _aten._conj.default: _conjugate,
         _aten._neg_view.default: _aten.neg,
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.channel_shuffle.default: channel_shuffle,
@@ -219,6 +219,13 @@ def block_diag(parts: Sequence[Tensor]) -> Tensor:
     rule = get_decompositions([_aten.block_diag])[_aten.block_diag.default]
     made: Tensor = rule([part.to(dtype) for part in parts])
     return made
+
+
+def _conjugate(x: Any) -> Any:
+    """In memory: that is what kernels read. (Of a number in a gradient, too.)"""
+    number = None if isinstance(x, Tensor) else x.conjugate()
+    wide = torch.complex128  # a tensor without dimensions leaves the others' type alone
+    return _aten._conj_physical(x) if number is None else torch.scalar_tensor(number, dtype=wide)
 
 
 def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:
