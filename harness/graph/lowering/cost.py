@@ -13,9 +13,9 @@ from harness.ir.ops import LAUNCH, Cost, Op
 MOST_LOADS = 16
 MOST_OPS = 64
 FEW_ELEMENTS, FEW_OPS = 1 << 16, 4
-NEAR, LAUNCH = 8, 4 << 20
+NEAR = 8
 """Ordinary operations, and bytes out of a cache, in the time of a byte of traffic (128 of each a
-clock and multiprocessor, beside 15); bytes of it in that of a launch, 1.3 µs."""
+clock and multiprocessor, beside 15)."""
 
 
 @dataclass(frozen=True, slots=True)
