@@ -234,8 +234,8 @@ class _Reader:
 
     def _mutation(self, node: fx.Node) -> None:
         target, value = (self._argument(a, node) for a in node.args[:2])
-        known = node.target is WRITES[0] and any(target == Ref(i.name) for i in self.inputs)
-        if not (known and isinstance(target, Ref) and isinstance(value, Ref)):
+        names = {i.name for i in self.inputs if node.target is WRITES[0]}
+        if not (isinstance(target, Ref) and isinstance(value, Ref) and target.name in names):
             raise CaptureFailed(
                 "the traced graph changes something other than the contents of an input",
                 where=source_of(node),

@@ -74,9 +74,9 @@ def _halves(call: Call, values: list[Value], sizes: list[sympy.Expr], dim: int) 
     if len(values) != 2 or sizes[0] != sizes[1] or not sizes[0].is_Integer:
         return None
     negated = [isinstance(v, Compute) and v.op is Op.NEG for v in values]
-    plain = [operands(v)[0] if n else v for v, n in zip(values, negated, strict=True)]
+    one, other = (operands(v)[0] if n else v for v, n in zip(values, negated, strict=True))
     out = canonical(call.shape)[dim]
-    if (whole := _merged(call, plain[0], plain[1], FloorDiv(out, sizes[0]))) is None:
+    if (whole := _merged(call, one, other, FloorDiv(out, sizes[0]))) is None:
         return None
     turned = call.scalar.op(Op.NEG, whole) if any(negated) else whole
     lower, upper = (turned if n else whole for n in negated)
