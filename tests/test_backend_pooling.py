@@ -195,6 +195,21 @@ def test_places_are_of_values_as_they_are_stored(compiler: Any) -> None:
     assert len(compiler.compiled[-1].kernels) == 1
 
 
+def test_what_data_tell_the_place_of_is_not_read_outside_of_images(compiler: Any) -> None:
+    def run(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return functional.max_pool2d(table[places + 5] * 2, 2, 2, 1)
+
+    _generated(compiler, run, torch.randn(5), torch.randint(-5, 0, (1, 2, 8, 8)))
+    assert len(compiler.compiled[-1].kernels) == 1
+
+
+def test_nothing_is_divided_outside_of_images(compiler: Any) -> None:
+    def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return functional.max_pool2d((x // y).float(), 3, 2, 1)
+
+    _generated(compiler, run, *(torch.randint(1, 9, (1, 2, 8, 8)) for _ in "xy"))
+
+
 def test_a_window_of_which_a_kernel_makes_more_is_not_stored(compiler: Any) -> None:
     def run(x: torch.Tensor) -> torch.Tensor:
         largest = functional.max_pool2d(x, (5, 4), 2, (0, 1))

@@ -22,7 +22,7 @@ clock and multiprocessor, beside 15)."""
 class Profile:
     """What one element of a value takes to compute. ``short`` and ``long`` are the costs,
     in bytes of traffic, of its special functions and of its long computations. ``masked``: a part
-    is computed in some places alone."""
+    is computed in some places alone, or has a divisor, which what stands for others may make 0."""
 
     loads: tuple[ir.Load, ...]
     ops: int
@@ -34,14 +34,14 @@ class Profile:
 def profile(value: ir.Value) -> Profile:
     """Distinct loads, operations and their cost."""
     loads: list[ir.Load] = []
-    ops = short = long = 0
-    masked = False
+    ops, short, long, masked = 0, 0, 0, False
     for part in ir.walk([value]):
         match part:
             case ir.Load():
                 loads.append(part)
             case ir.Compute(op=op, dtype=dtype):
                 ops += op is not Op.CAST
+                masked |= op is Op.DIVISOR
                 short += op.cost if op.cost < Cost.LONG else 0
                 # GPUs that have few units for float64 take long for whatever is computed in it
                 long += Cost.LONG * (

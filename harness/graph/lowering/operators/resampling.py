@@ -61,7 +61,7 @@ class Window:
 
     def read(self, index: tuple[sympy.Expr, ...], mask: Value, other: float) -> Value:
         """The element at ``index``, ``other`` outside ``mask``: of one that is computed only loads
-        that move with the window are masked."""
+        that move with the window, or whose place data tell, are masked."""
         context, shape = self.call.context, self.call.result_type(0).shape
         like, moving = self.call.scalar.like, {*canonical(shape)[-len(self.kernel) :]}
         value = self.call.read(self.tensor, index, shape)
@@ -69,7 +69,7 @@ class Window:
             return context.masked(mask, value, like(other, value))
 
         def masked(part: Value, _: Made) -> Value | None:
-            moves = isinstance(part, Load) and moving & part.index.free_symbols
+            moves = isinstance(part, Load) and (part.indirect or moving & part.index.free_symbols)
             return context.masked(mask, part, like(0, part)) if moves else None
 
         made = rewrite([value], context.builder, replace=masked)[id(value)]
