@@ -104,8 +104,7 @@ class Fleet:
             few = len(made) < FEW and (stay or len(names) == 1)
             for position, entry in enumerate(() if few else made.values(), start=1):
                 yield model.GraphStarted(entry.name, position, len(made))
-                found = entry.made()
-                if isinstance(found, model.Compiled):
+                if isinstance(found := entry.made(), model.Compiled):
                     costs[entry.name] = float(len(found.kernels))
             if not few:
                 next(coming, None)  # its end, where what generated ends too

@@ -17,7 +17,7 @@ import torch
 
 from harness.devices import pool
 from harness.devices.process import Process
-from harness.errors import HarnessError, NoDevice, UsageError, WorkerDied
+from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure import jobs
 from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import DeviceFacts, Effort, OpenDevice, PairSamples, TimedKernel, gpu
@@ -173,17 +173,6 @@ def test_graphs_whose_boards_are_known_are_timed_while_others_are_generated(
         assert len(records(iter(events))) == 6
         started = sorted(e.name for e in events if isinstance(e, GraphStarted))
         assert started == [f"g{n}" for n in range(6)]
-
-
-def test_processes_that_cannot_generate_code_say_so() -> None:
-    def generate(work: Sequence[Any]) -> Iterator[Any]:
-        yield generated(work[0])
-        raise WorkerDied("a worker process could not start", remedy="run `harness doctor`")
-
-    broken = fleet([FakeBoard("GPU-a"), FakeBoard("GPU-b")], 3)
-    broken.generate = generate
-    with pytest.raises(WorkerDied, match="could not start"):
-        records(broken.events())
 
 
 def test_every_process_is_announced_once_all_are_in_it() -> None:
