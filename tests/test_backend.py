@@ -180,6 +180,17 @@ def test_the_sign_of_zeros_from_which_a_multiple_is_subtracted(
     assert torch.equal(found.signbit(), run(x, y).signbit())
 
 
+def test_a_default_device_is_for_the_users_tensors(compiler: Compiler) -> None:
+    """Ours, such as those that the interpreter shares, lie where what they are for does."""
+    x = torch.randn(4, 5, requires_grad=True)
+    with torch.device("meta"):
+        y = torch.compile(lambda x: torch.softmax(x, -1).square(), backend=compiler)(x)
+        y.sum().backward()
+    assert x.grad is not None
+    assert y.device == x.grad.device == torch.device("cpu")
+    torch.testing.assert_close(y, torch.softmax(x, -1).square())
+
+
 def test_a_compiled_model_can_be_copied(compiler: Compiler) -> None:
     model = torch.nn.Linear(3, 2)
     copied = copy.deepcopy(torch.compile(model, backend=compiler))

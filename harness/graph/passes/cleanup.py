@@ -126,7 +126,7 @@ def _results_of_nothing(node: Node, graph: Graph) -> tuple[object, ...]:
             kind = types[name]
             assert isinstance(kind, TensorType)
             shape = [int(_small(n)) for n in kind.shape]
-            values[name] = torch.empty(shape, dtype=torch_dtype(kind.dtype))
+            values[name] = torch.empty(shape, dtype=torch_dtype(kind.dtype), device="cpu")
         small = _with_args(node, lambda arg: _small(arg) if isinstance(arg, sympy.Expr) else arg)
         made = call_node(small, values, torch.device("cpu"))
         for part in made if isinstance(made, tuple | list) else (made,):

@@ -117,7 +117,7 @@ class Parcel(Closing):
             key = storage.data_ptr()
             if key not in seen or storage.nbytes() == 0:
                 seen[key] = total
-                whole = torch.empty(0, dtype=torch.uint8)  # every byte of it, in one dimension
+                whole = arg.new_empty(0, dtype=torch.uint8)  # every byte, in one dimension
                 self._originals[total] = whole.set_(arg.detach().untyped_storage())
                 total += max(_ALIGNMENT, -(-storage.nbytes() // _ALIGNMENT) * _ALIGNMENT)
             shape, stride = tuple(arg.shape), tuple(arg.stride())

@@ -81,9 +81,9 @@ def _copy(whole: torch.Tensor, on_device: bool) -> torch.Tensor:
         except torch.OutOfMemoryError:
             pass  # fragments: the bytes are free, though not in one piece
     try:
-        copy = torch.empty(whole.numel(), dtype=torch.uint8, pin_memory=True)
+        copy = torch.empty(whole.numel(), dtype=torch.uint8, device="cpu", pin_memory=True)
     except RuntimeError:  # no pinned memory left, or no device to pin for
-        copy = torch.empty(whole.numel(), dtype=torch.uint8)
+        copy = torch.empty(whole.numel(), dtype=torch.uint8, device="cpu")
     return copy.copy_(whole)
 
 
