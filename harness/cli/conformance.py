@@ -120,7 +120,7 @@ def fuzz(
     kernels, calls = sum(t.kernels for t in trials), sum(t.library_calls for t in trials)
     torchs = sum(bool(t.torchs) for t in trials)
     seeds = {t.seed for t in trials}
-    begun = sorted(set(range(seed, max(seeds))) - seeds)  # in this order, and not finished
+    begun = sorted(set(range(seed, max(seeds))) - seeds)[: jobs - 1]  # one by each other process
     summary = Text(
         f"programs {seed} to {max(seeds)}: {len(trials) - len(wrong)} of "
         f"{len(trials)} right ({torchs} but for what torch.compile changes with any backend), "

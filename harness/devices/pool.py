@@ -292,8 +292,7 @@ class Pool(Closing):
             opening = place.device.opening
             if opening is not None and not worker.opened:
                 worker.opening = True
-                job = replace(opening, known=place.facts)
-                failures.extend(self._sent(batch, place, job, None))
+                failures += self._sent(batch, place, replace(opening, known=place.facts), None)
                 continue
             batch.waiting.remove(index)
             worker.job = index

@@ -30,7 +30,7 @@ measuring few subjects less."""
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
     """The device as a worker process found it; ``method`` names how it times, ``roofline`` is what
-    it can do, where that was measured in the process."""
+    it can do, where that was measured."""
 
     target: Target
     machine: Machine

@@ -1,4 +1,4 @@
-"""What this device can do at best, measured as kernels are, in the process that times them.
+"""What this device can do at best, measured as kernels are, by the first process of a run.
 
 A kernel that only reads, only writes or does both has another limit each: turning the memory
 bus around between reads and writes costs bandwidth. So three bandwidths are taken, and the

@@ -85,9 +85,9 @@ def all_generated(
             yield files[index], answer
 
 
-def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, Entry]:
+def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, MadeEntry]:
     """Entries by name, for threads that each compile some: who asks for one goes on with ``made``,
-    in which they come in any order, until it is there."""
+    in which they come in any order, until it is there; raises what ``made`` does."""
     lock, found = threading.Lock(), dict[str, Compiled | HarnessError]()
 
     def ask(name: str) -> Compiled | HarnessError:

@@ -21,7 +21,7 @@ from harness.ir.reach import grouped
 from harness.measure.timer.state import summary
 from harness.records.run import Machine, Run, one_line
 from harness.session import model
-from harness.session.ahead import FEW, Made, generated, shared
+from harness.session.ahead import FEW, Made, shared
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry
 from harness.session.session import Session
@@ -104,8 +104,7 @@ class Fleet:
             few = len(made) < FEW and (stay or len(names) == 1)
             for position, entry in enumerate(() if few else made.values(), start=1):
                 yield model.GraphStarted(entry.name, position, len(made))
-                found = generated(entry)[1]
-                if isinstance(found, model.Compiled):
+                if isinstance(found := entry.made(), model.Compiled):
                     costs[entry.name] = float(len(found.kernels))
             if not few:
                 next(coming, None)  # its end, where what generated ends too

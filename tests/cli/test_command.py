@@ -156,9 +156,18 @@ def test_programs_that_were_begun_and_not_finished_are_named(
     harness: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.conformance.fuzz.fuzz", lambda *_: map(Trial, (3, 6, 4)))
-    said = harness("fuzz", "--seed", 3, "--programs", 9).out
+    said = harness("fuzz", "--seed", 3, "--programs", 9, "--jobs", 3).out
     assert "3 of 3 right" in said and said.endswith("; not finished: 5\n")
-    assert json.loads(harness("fuzz", "--seed", 3, "--json").out)["unfinished"] == [5]
+    assert json.loads(harness("fuzz", "--seed", 3, "--jobs", 2, "--json").out)["unfinished"] == [5]
+
+
+def test_programs_below_those_of_a_journal_were_not_begun(
+    harness: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal's come first, whatever their numbers."""
+    monkeypatch.setattr("harness.conformance.fuzz.fuzz", lambda *_: map(Trial, (90_000, 0, 2)))
+    assert json.loads(harness("fuzz", "--jobs", 2, "--json").out)["unfinished"] == [1]
+    assert "not finished" not in harness("fuzz").out, "one process finishes what it begins"
 
 
 def test_what_takes_long_says_what_it_is_at(

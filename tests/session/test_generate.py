@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from harness.devices.process import Process
-from harness.errors import DamagedGraph
+from harness.errors import DamagedGraph, WorkerDied
 from harness.measure import jobs
 from harness.measure.jobs import DeviceFacts
 from harness.options import Options
@@ -19,6 +22,8 @@ from harness.runtime import device as devices
 from harness.session import ahead, cuda, plan
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
+from harness.session.session import Session
+from harness.session.spread import Fleet, Homes
 from harness.target import H100
 from tests.measure import fake_device
 from tests.measure.fakes import module
@@ -52,6 +57,20 @@ def test_many_graphs_are_generated_in_parallel(
             assert one.nodes == other.nodes  # type: ignore[union-attr]
             assert [r.name for r in one.regions] == [r.name for r in other.regions]  # type: ignore[union-attr]
             assert one.regions, "other compilers are given them"  # type: ignore[union-attr]
+
+
+def test_processes_that_cannot_generate_code_say_so(tmp_path: Path) -> None:
+    def generate(work: Sequence[Entry]) -> Iterator[ahead.Made]:
+        yield ahead.generated(work[0])
+        raise WorkerDied("a worker process could not start", remedy="run `harness doctor`")
+
+    def never(*_: object) -> Session:
+        raise AssertionError("nothing is timed")
+
+    boards: list[Any] = [SimpleNamespace(name="GPU-a"), SimpleNamespace(name="GPU-b")]
+    fleet = Fleet(entries(tmp_path), H100, boards, Homes(None), never, generate)
+    with pytest.raises(WorkerDied, match="could not start"):
+        list(fleet.events())
 
 
 def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> None:

@@ -223,6 +223,27 @@ def test_functions_that_are_rounded_elsewhere_do_not_count() -> None:
     assert checks == [Check.PASSED, Check.PASSED, Check.FAILED], found
 
 
+def test_where_a_function_ends_at_1_nothing_is_unsure() -> None:
+    """A hyperbolic tangent beyond 1 would make a root of a negative number, beside which anything
+    is right."""
+
+    def root(args: Sequence[torch.Tensor], to: torch.dtype = torch.float32) -> list[torch.Tensor]:
+        return [(1 - torch.tanh(args[0].to(to)) ** 2).sqrt()]
+
+    task = Task(
+        lambda: [torch.full((8,), 20.0)],
+        lambda outputs, _: [t for t in outputs if t is not None],
+        lambda args, wide: root(args, torch.float64 if wide else torch.float32),
+    )
+    makers: dict[str, Make] = {
+        "harness": lambda _: lambda args: [root(args)[0] + 1000],
+        "eager": lambda _: lambda args: list(root(args)),
+    }
+    found = compare(task, makers, FakeTimer())
+    checks = [found[name].check for name in makers]
+    assert checks == [Check.FAILED, Check.PASSED], found
+
+
 def test_outputs_of_another_shape_are_wrong_and_say_so(graph: Graph) -> None:
     def short(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
         return [None if t is None else t[..., :1] for t in replay(graph, tensors, CPU)]
