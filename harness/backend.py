@@ -33,7 +33,7 @@ from harness.compiled import CompiledGraph, Report, mixed_layouts
 from harness.errors import FallbackWarning, FellBack, HarnessError, LayoutWarning
 from harness.executor import Launches, launches_of, prepare_graph
 from harness.executor.graphs import Sizes
-from harness.executor.recording import CudaRecorder, Recorded, Recorder
+from harness.executor.recording import Record, Recorded, cuda_graph
 from harness.executor.specialising import (
     NotForEverySize,
     bases,
@@ -274,7 +274,7 @@ class Compiler:
     multi_kernel: bool = False
     timed_fusion: bool = False
     recordings: dict[str, Recorded] = field(default_factory=dict)
-    recorder: Recorder = field(default_factory=CudaRecorder)
+    record: Record = cuda_graph
 
     @property
     def reports(self) -> list[Report]:
@@ -431,7 +431,7 @@ class Compiler:
         graph = compiled.partition.graph
         names = {mutation.input for mutation in graph.mutations}
         changed = frozenset(n for n, item in enumerate(graph.inputs) if item.name in names)
-        made = self.recordings[graph.name] = Recorded(run, self.recorder, changed, kept)
+        made = self.recordings[graph.name] = Recorded(run, self.record, changed, kept)
         return made
 
 

@@ -203,3 +203,20 @@ def test_nothing_is_left_of_large_numbers(compiler: Compiler, dtype: torch.dtype
     got = torch.compile(function, backend=compiler, dynamic=False)(x)
     assert not compiler.reports[-1].library_calls
     torch.testing.assert_close(got, function(x), rtol=0.0, atol=0.0)
+
+
+def test_of_equal_numbers_deviations_are_zero_and_so_are_their_gradients(
+    compiler: Compiler,
+) -> None:
+    """Unrounded sixths have a sum that is rounded."""
+
+    def run(x: Tensor) -> Tensor:
+        made = torch.nn.functional.hardsigmoid(x)
+        spread, mean = torch.std_mean(made)
+        return torch.stack([spread, mean * 0, made.var(), made.std(0), torch.var_mean(made)[0]])
+
+    x = torch.ones(64, dtype=torch.bfloat16).requires_grad_()
+    made = torch.compile(run, backend=compiler)(x)
+    assert made.tolist() == run(x).tolist() == [0.0] * 5
+    (gradient,) = torch.autograd.grad(made.sum(), x)
+    assert gradient.abs().max() < 1e-6

@@ -109,6 +109,56 @@ def test_of_maxima_their_places_are_kept_in_few_bits(
     assert kept in {item.type.dtype.value for item in backward.inputs}
 
 
+_PADDED = "replication_pad2d_backward"
+
+
+class _Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return x.sum(1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return torch.zeros_like(x) + gradient[:, None]
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["contiguous", "channels_last"])
+@pytest.mark.parametrize(
+    ("run", "library"),
+    [
+        (lambda x: functional.avg_pool2d(x, 2), []),
+        (lambda x: functional.avg_pool2d(x, 3, 2, 1, ceil_mode=True), ["avg_pool2d_backward"]),
+        (lambda x: functional.adaptive_avg_pool2d(x, (4, 5)), []),
+        (lambda x: functional.pad(x[0], (1, 2, 1, 0), mode="replicate"), [_PADDED]),
+        (lambda x: functional.conv2d(x, torch.ones(4, 3, 3, 3)), ["convolution_backward"]),
+        (lambda x: _Summed.apply(x.cumsum(1)), []),
+    ],
+)  # fmt: skip
+def test_what_a_gradient_reads_the_sizes_of_is_not_kept(
+    compiler: Any, run: Callable[..., torch.Tensor], library: list[str], last: bool
+) -> None:
+    x = torch.randn(2, 3, 8, 10)
+    x = x.to(memory_format=torch.channels_last) if last else x
+
+    def whole(x: torch.Tensor) -> torch.Tensor:
+        return run(x * 2) * 3
+
+    wanted = _gradients(whole, x)
+    torch.compiler.reset()
+    found = _gradients(torch.compile(whole, backend=compiler, dynamic=False), x)
+    torch.testing.assert_close(found, wanted)
+    assert found[1].stride() == wanted[1].stride()
+    forward, backward = (made.partition for made in compiler.compiled[-2:])
+    kept = [forward.graph.types()[name] for name in forward.graph.outputs]
+    assert x.shape not in {kind.shape for kind in kept if kind.shape != found[0].shape}
+    assert [call.node.packet for call in backward.library_calls] == library
+
+
 @pytest.mark.parametrize(
     ("run", "loads"),
     [
@@ -118,6 +168,10 @@ def test_of_maxima_their_places_are_kept_in_few_bits(
         (lambda x: functional.avg_pool2d(x, 3, 2, 1).relu(), (9, 6)),
         (lambda x: functional.avg_pool2d(x, 3, 2, 1, False, False) * x[:, :, ::2, ::2], (9, 6)),
         (lambda x: functional.max_pool1d(x[0], 4, 4) + 1, (4, 2)),
+        (lambda x: functional.max_pool2d(x - 5, 3, 2, 1), (9, 6)),
+        (lambda x: functional.max_pool2d(x.relu(), 2), (4, 2)),
+        (lambda x: functional.avg_pool2d(x.relu() + x[:, :, :1, :1], 3, 2, 1), (10, 7)),
+        (lambda x: functional.avg_pool2d(x.tanh(), 2), (4, 2)),
         (lambda x: x[..., 1::4] + x[..., ::4] * x[..., 3::4].abs() - x[..., 2::4], (4, 2)),
     ],
 )  # fmt: skip
@@ -131,6 +185,14 @@ def test_windows_are_read_as_vectors(
         _generated(compiler, run, x)
         (kernel,) = compiler.compiled[-1].kernels
         assert kernel.source.plan.runs and kernel.source.text.count("tl.load(") == count
+
+
+def test_places_are_of_values_as_they_are_stored(compiler: Any) -> None:
+    def run(x: torch.Tensor) -> Any:
+        return functional.max_pool2d(x * 1.3 + 50, 3, 2, 1, return_indices=True)
+
+    _generated(compiler, run, torch.randn(2, 3, 9, 11).bfloat16())
+    assert len(compiler.compiled[-1].kernels) == 1
 
 
 def test_a_window_of_which_a_kernel_makes_more_is_not_stored(compiler: Any) -> None:

@@ -387,3 +387,16 @@ def test_rows_are_right_at_every_part_of_a_block_and_beyond_it(
     assert len(compiler.compiled) == 1
     (module, *_) = (module for module, _ in compiler.compiled[0].distinct())
     assert "HELD: tl.constexpr" in module.text
+
+
+def test_a_number_that_torch_compiles_for_one_by_one_is_that_number(devices: Devices) -> None:
+    """The gradient of ``lerp`` asks what the number is: in its graphs it has a value."""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    compiled = torch.compile(lambda x, n: x.lerp(x.sin(), n), backend=compiler)
+    for n in (0.5, 0.25, 0.75):
+        x = torch.randn(4, requires_grad=True)
+        wanted = x.lerp(x.sin(), n)
+        found = compiled(x, n)
+        torch.testing.assert_close(found, wanted)
+        gradients = [torch.autograd.grad(y.sum(), x)[0] for y in (found, wanted)]
+        torch.testing.assert_close(*gradients)

@@ -20,7 +20,7 @@ class Replayer:
     def __init__(self, *states: torch.Tensor) -> None:
         self.states = states
 
-    def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
+    def __call__(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
         before = [state.clone() for state in self.states]
         outputs = run()
         for state, old in zip(self.states, before, strict=True):
@@ -157,11 +157,11 @@ def test_a_device_that_has_no_more_memory_gets_back_what_is_recorded() -> None:
     class Full(Replayer):
         made = 0
 
-        def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
+        def __call__(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
             self.made += 1
             if self.made > 2:
                 raise torch.OutOfMemoryError("no more")
-            return super().record(run)
+            return super().__call__(run)
 
     run, weights = Recorded(lambda args: [args[0] * 2], Full()), [torch.randn(3) for _ in range(4)]
     for weight in weights * 3:
@@ -258,11 +258,10 @@ def test_an_input_as_another_type_is_not_recorded() -> None:
 
 
 def test_what_cannot_be_recorded_runs_as_it_is() -> None:
-    class Refuses:
-        def record(self, run: Any) -> Any:
-            raise RuntimeError("not while capturing")
+    def refuses(run: Any) -> Any:
+        raise RuntimeError("not while capturing")
 
-    run = Recorded(lambda args: [args[0] + 1], Refuses())
+    run = Recorded(lambda args: [args[0] + 1], refuses)
     for n in range(5):
         assert run([torch.full((2,), float(n))])[0].tolist() == [n + 1.0] * 2
     assert "not while capturing" in run.refused and run.plain == 5
@@ -279,7 +278,7 @@ def test_training_by_torch_compile(devices: Devices, dynamic: bool) -> None:
     model = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
     twin = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
     twin.load_state_dict(model.state_dict())
-    how = {"reduce_overhead": True, "recorder": Replayer(), "fail_on_fallback": True}
+    how = {"reduce_overhead": True, "record": Replayer(), "fail_on_fallback": True}
     compiler = Compiler(devices=devices, **how)  # type: ignore[arg-type]
     run: Any = torch.compile(model, backend=compiler, dynamic=dynamic or None)
     losses = []

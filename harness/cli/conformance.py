@@ -119,15 +119,19 @@ def fuzz(
     took, wrong = time.monotonic() - began, [trial for trial in trials if trial.faults]
     kernels, calls = sum(t.kernels for t in trials), sum(t.library_calls for t in trials)
     torchs = sum(bool(t.torchs) for t in trials)
+    seeds = {t.seed for t in trials}
+    begun = sorted(set(range(seed, max(seeds))) - seeds)  # in this order, and not finished
     summary = Text(
-        f"programs {seed} to {max(t.seed for t in trials)}: {len(trials) - len(wrong)} of "
+        f"programs {seed} to {max(seeds)}: {len(trials) - len(wrong)} of "
         f"{len(trials)} right ({torchs} but for what torch.compile changes with any backend), "
         f"{kernels} kernels, {calls} library calls, {took:.0f} s"
+        + (f"; not finished: {', '.join(map(str, begun))}" if begun else "")
     )
     document = {
         "seed": seed,
         "seconds": took,
         "programs": len(trials),
+        "unfinished": begun,
         "torchs": torchs,
         "kernels": kernels,
         "library_calls": calls,

@@ -20,7 +20,6 @@ from harness.target import Target, find_target
 
 if TYPE_CHECKING:
     from harness.codegen.source import EmittedModule
-    from harness.compiled import CompiledGraph
     from harness.graph.model import Graph
     from harness.schedule.group import Schedule
     from harness.session.entries import GraphFile
@@ -94,28 +93,20 @@ def _compiled(
     failures: list[dict[str, str]],
 ) -> Iterator[tuple[str, EmittedModule, int]]:
     """The distinct kernels of graphs: the graph's name, a module, how often it is launched."""
+    from harness.session.entries import FileEntry
+
     with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
-            compiled = _compile(file, target, small)
+            entry = FileEntry(file, target)
+            if (compiled := entry.small() if small else entry.full()) is None:
+                raise HarnessError(
+                    "the graph has no small capture",
+                    where=str(file.path),
+                    remedy="leave --small out, or capture the graph at small sizes beside it",
+                )
             yield from ((file.name, module, launches) for module, launches in compiled.distinct())
             failures += [{"graph": file.name, "reason": str(f.error)} for f in compiled.failures]
-
-
-def _compile(file: GraphFile, target: Target, small: bool) -> CompiledGraph:
-    from harness.combos.choosing import combined
-    from harness.pipeline import compile_graph
-
-    full = compile_graph(file.load(), target)
-    if not small:
-        return combined(full, target)
-    if (graph := file.load_small()) is None:
-        raise HarnessError(
-            "the graph has no small capture",
-            where=str(file.path),
-            remedy="leave --small out, or capture the graph at small sizes beside it",
-        )
-    return combined(compile_graph(graph, target, full.decisions), target)
 
 
 def _free_name(folder: Path, taken: dict[str, EmittedModule], module: EmittedModule) -> str:

@@ -70,18 +70,12 @@ def written_value(argument: Argument, buffers: dict[str, Buffer], graph: Graph) 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _States:
-    """A scattered value has two states in one buffer: before (what the scatter starts
-    from) and after. ``graph`` has the scatters of this kernel start from values of their
-    own, named in ``before`` by argument position."""
-
-    graph: Graph
-    before: dict[int, str]
-    wanted: dict[int, str]
-
-
-def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _States:
+def _states(
+    plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]
+) -> tuple[Graph, dict[int, str], dict[int, str]]:
+    """A scattered value has two states in one buffer: before (what the scatter starts from) and
+    after. ``graph`` with the scatters of this kernel starting from values of their own, the names
+    of these and of the wanted values, both by argument position."""
     before: dict[int, str] = {}
     wanted: dict[int, str] = {}
     nodes = {n.name: n for n in graph.nodes}
@@ -99,31 +93,31 @@ def _states(plan: KernelPlan, graph: Graph, buffers: dict[str, Buffer]) -> _Stat
         elif node is not None and name in plan.kept:
             before[position] = f"before_{value}"
             nodes[value] = replace(node, args=(Ref(before[position]), *node.args[1:]))
-    return _States(replace(graph, nodes=tuple(nodes[n.name] for n in graph.nodes)), before, wanted)
+    return replace(graph, nodes=tuple(nodes[n.name] for n in graph.nodes)), before, wanted
 
 
 def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     """The reference of ``plan``'s kernel. Raises ``GraphError`` if the outputs cannot be
     computed from the inputs."""
     buffers = {b.name: b for b in plan.buffers}
-    states = _states(plan, graph, buffers)
+    apart, before, stored = _states(plan, graph, buffers)
     given: dict[str, int] = {}
     for position, argument in enumerate(plan.arguments):
-        value = states.before.get(position) or read_value(argument, buffers)
+        value = before.get(position) or read_value(argument, buffers)
         if value is not None:
             given.setdefault(value, position)
-    wanted = list(states.wanted.values())
+    wanted = list(stored.values())
     # Inputs that the calls mention although the kernel does not read them: for their sizes.
-    mentioned = needed(states.graph, given, wanted)[1]
+    mentioned = needed(apart, given, wanted)[1]
     absent = [i.name for i in graph.inputs if i.name in mentioned]
     names = [*given, *absent]
-    floats = float_names(states.graph, names, wanted)
+    floats = float_names(apart, names, wanted)
     lines = [f"{name} = torch.float64 if wide else torch.{name}" for name in floats]
     if given:
         lines.append(_read({local_name(value): n for value, n in given.items()}))
     lines += [_stand_in(graph, name) for name in absent]
-    nodes = needed_nodes(states.graph, names, wanted)
-    steps, types = jumps(nodes, states.graph.types()), graph.types()
+    nodes = needed_nodes(apart, names, wanted)
+    steps, types = jumps(nodes, apart.types()), graph.types()
     rounded = _rounded(plan)
     kept_narrow = _narrowed(nodes, wanted, rounded)
     narrow = {*names, *kept_narrow}
@@ -139,7 +133,7 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
             lines.append(_rounding(node.name, kept_narrow[node.name]))
     lines.append(f"return [{', '.join(local_name(w) for w in wanted)}]")
     lines[:0] = _unread_sizes(plan, graph, lines)
-    kept = tuple(n for n in states.wanted if plan.arguments[n].kind is ArgumentKind.IN_OUT)
+    kept = tuple(n for n in stored if plan.arguments[n].kind is ArgumentKind.IN_OUT)
     kinds = (node.type for node in nodes)
     floating = any(b.dtype.is_float for b in plan.buffers)
     floating |= any(isinstance(kind, TensorType) and kind.dtype.is_float for kind in kinds)

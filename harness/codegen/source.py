@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from harness.heuristics.facts import Facts
 from harness.runtime.grid import Grid
-from harness.tiling.plan import KernelPlan
+
+if TYPE_CHECKING:
+    from harness.tiling.plan import KernelPlan
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -254,7 +254,7 @@ class _Moved(_Repeat):
             if not _is_float(one) or not better.shape == one.shape == near.shape:
                 continue  # (how many values ``unique`` finds may be what rounding decides)
             found, before = _found_among(one, given), one.clone()
-            _move_bits(func, given, one, found, self.seed)
+            _move_bits(func, given, one, near, found, self.seed)
             exact = _same(one, better) & (better is not one)
             exact &= (one.abs() != 1) | (func is not torch.ops.aten.erf.default)  # it is beside 1
             if double or not pointwise:
@@ -407,10 +407,10 @@ def _in_steps(func: Any, args: Any, kwargs: Any) -> Any:
     return rule(*args, **kwargs) if rule and fits else None
 
 
-def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) -> None:
+def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor, seed: int) -> None:
     """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
     in one order may be anything in another, sums too (on a CPU ``cumsum`` has its parts in float64)
-    and deviations whose squares nearly are."""
+    and deviations whose squares nearly are, with what rounds their mean (as in ``near``)."""
     x: Any = given[0][0] if given[0] else None
     name = func._overloadpacket.__name__
     if _is_float(x) and name.rstrip("_").endswith(("prod", "sum")):
@@ -427,13 +427,13 @@ def _move_bits(func: Any, given: Any, made: Tensor, found: Tensor, seed: int) ->
     if name.startswith(("std", "var")):
         kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
         power = 0.5 if name.startswith("std") else 1.0
-        lost = made.abs() > (kind.max / 1e6) ** power
+        lost = torch.fmax(made.abs().double(), near.abs()) > (kind.max / 1e6) ** power
         made.masked_fill_(lost, torch.inf if seed % 2 else torch.nan)
         if seed % 2:  # squares below the smallest number, which a CPU has in float64
             made.masked_fill_(made.abs() < (kind.tiny * kind.eps) ** power, 0.0)
     if "batch_norm" in name and made.shape == x.shape:  # a CPU adds them up in float64
         spread = x.var([d for d in range(x.dim()) if d != 1], keepdim=True)
-        made.masked_fill_(~spread.isfinite(), torch.nan)
+        made.masked_fill_(~spread.isfinite(), torch.nan if seed % 2 else 0.0)
     computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
     computes |= any(_is_float(leaf) and leaf.itemsize > made.itemsize for leaf in _leaves(given))
     if none.any() and (computes or not (found | none).all()):

@@ -25,11 +25,13 @@ class Job:
     ``Context`` and the job, and its result is the answer.
 
     ``seconds`` limits this job (None: the pool's limit). ``kind`` asks for a kind of device, or
-    for one by its name (None: any)."""
+    for one by its name (None: any). One that takes a device hears what it answered in the first
+    process there: ``known``."""
 
     handler: ClassVar[str]
     seconds: float | None = None
     kind: str | None = None
+    known: Any = None
 
 
 Host: TypeAlias = Callable[[Mapping[str, object]], Any]

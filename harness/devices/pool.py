@@ -292,7 +292,8 @@ class Pool(Closing):
             opening = place.device.opening
             if opening is not None and not worker.opened:
                 worker.opening = True
-                failures.extend(self._sent(batch, place, opening, None))
+                job = replace(opening, known=place.facts)
+                failures.extend(self._sent(batch, place, job, None))
                 continue
             batch.waiting.remove(index)
             worker.job = index

@@ -24,7 +24,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -44,23 +44,18 @@ _MOVES = 4
 """After so many moves an input is copied. (Each costs a recording, a copy costs every step.)"""
 
 
-class Recorder(Protocol):
-    """Records what a function does on the device."""
-
-    def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
-        """What ``run`` returns, undefined until it has been replayed, and what replays it."""
+Record = Callable[[Callable[[], list[Any]]], tuple[list[Any], Callable[[], None]]]
+"""Records a function: what that returns, undefined until it has been replayed, and what replays
+it."""
 
 
-class CudaRecorder:
-    """Recordings as CUDA graphs, each with memory of its own."""
-
-    def record(self, run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
-        """Raises what a call that cannot be recorded raises."""
-        graph: Any = torch.cuda.CUDAGraph()
-        # Other threads go on: a data loader may allocate meanwhile.
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            outputs = run()
-        return outputs, graph.replay
+def cuda_graph(run: Callable[[], list[Any]]) -> tuple[list[Any], Callable[[], None]]:
+    """A ``Record`` with memory of its own. Raises what a call that cannot be recorded raises."""
+    graph: Any = torch.cuda.CUDAGraph()
+    # Other threads go on: a data loader may allocate meanwhile.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        outputs = run()
+    return outputs, graph.replay
 
 
 _Place = tuple[int, tuple[int, ...]]
@@ -138,11 +133,11 @@ class _Recording:
 
 @dataclass(eq=False, slots=True)
 class Recorded:
-    """``run`` recorded by ``recorder``. ``changed`` are positions of inputs that it writes; the
+    """``run`` as ``record`` records it. ``changed`` are positions of inputs that it writes; the
     first ``kept`` outputs are the caller's (None: all). ``replays`` and ``plain`` count calls."""
 
     run: Run
-    recorder: Recorder
+    record: Record
     changed: frozenset[int] = frozenset()
     kept: int | None = None
     refused: str = ""
@@ -236,7 +231,7 @@ class Recorded:
         for n, a in ((n, args[n]) for n in copied):
             copies[n] = torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
         given = [copies.get(n, a) for n, a in enumerate(args)]
-        outputs, replay = self.recorder.record(lambda: self.run([*given]))
+        outputs, replay = self.record(lambda: self.run([*given]))
         within: dict[int, Callable[..., Any]] = {}
         for number, output in enumerate(outputs):
             if isinstance(output, int):  # made of sizes, which are this recording's

@@ -1,28 +1,36 @@
-"""Kernels that a user's file declares: loaded, looked over, ready to become modules.
+"""Kernels that a user's file declares: loaded, looked over, and as modules.
 
 The file is executed (it is the user's own program); a kernel whose declaration does not fit
-is a failure of its own, the others go on.
+is a failure of its own, the others go on. Its module has the same contract as a generated one: its
+arguments, reference and grid are the user's own functions, copied into it; what they are given
+follows from the names of their parameters.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
+import re
+import textwrap
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 
+from harness.codegen import tail
 from harness.codegen.reference import triton_signature
+from harness.codegen.source import EmittedModule
 from harness.declare import ATTRIBUTE, Declaration
 from harness.dtypes import from_torch_name
 from harness.errors import HarnessError, UsageError, nearest, reason
 from harness.files import read_text
 from harness.handwritten.source import KernelText, bound_names, cut
+from harness.records.modules import code_hash
+from harness.runtime.module import USER
 
 _RESERVED = frozenset(
     "KERNEL CATEGORY BYTES FLOPS TENSOR CONFIGS SIGNATURE DIVISIBLE_BY_16 OUTPUTS KEPT REDUCED "
@@ -33,6 +41,8 @@ _OPTIONS = ("num_warps", "num_stages")
 _NOT_FINITE = (float("inf"), float("-inf"))
 _INT32 = range(-(2**31), 2**31)
 _MOST = float("inf")
+_DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
+"""What runs on the tensor cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +96,9 @@ class UserKernel:
         return _signature(self, _made(self, sizes), sizes)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class UserFile:
-    """The kernels of a file, and what is wrong with the others, by name."""
-
-    kernels: tuple[UserKernel, ...] = ()
-    failures: Mapping[str, HarnessError] = field(default_factory=dict)
-
-
-def load_kernels(path: Path) -> UserFile:
-    """Execute the file at ``path`` and take in its declared kernels. Raises ``UsageError`` for a
-    file that cannot be executed, or declares nothing."""
+def load_kernels(path: Path) -> tuple[list[UserKernel], dict[str, HarnessError]]:
+    """Execute the file at ``path`` and take in its declared kernels; what is wrong with the others,
+    by name. Raises ``UsageError`` for a file that cannot be executed, or declares nothing."""
     remedy = "check the file's name and permissions"
     text = read_text(path, UsageError, "a file of kernels", "Python text in UTF-8", remedy)
     if not (texts := cut(text, str(path))):
@@ -115,7 +117,7 @@ def load_kernels(path: Path) -> UserFile:
             kernels.append(_kernel(module, path.name, cut_out))
         except UsageError as error:
             failures[name] = error
-    return UserFile(tuple(kernels), failures)
+    return kernels, failures
 
 
 def _executed(path: Path) -> ModuleType:
@@ -351,3 +353,83 @@ def _wrong(where: str, what: str, got: str, expected: str) -> UsageError:
 
 def _not_among(where: str, what: str, name: str, known: Collection[str]) -> UsageError:
     return _wrong(where, what, name, ", ".join(nearest(name, known) or known))
+
+
+def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
+    """The module of ``kernel`` at its sizes, or at its small ones. Raises ``UsageError`` where its
+    arguments cannot be made or do not fit."""
+    facts = kernel.signature(small)
+    parts = "".join(f"    {name!r}: {text},\n" for name, text in kernel.text.parts.items())
+    host = f'"""The functions of the declaration."""\n{kernel.text.host}\nreturn {{\n{parts}}}'
+    # Up to the reference, a module's text says what executes (``records.modules.code``).
+    body = tail.template("by_hand.py.j2").render(
+        kernel=kernel,
+        constants=_constants(kernel, facts),
+        sizes=_sizes(kernel, facts),
+        user=textwrap.indent(host, "    "),
+        check=tail.check(kernel.text.device, list(facts.types.values())),
+    )
+    known = code_hash(body)
+    head = f'"""{_summary(kernel)}"""\n\n{_imports(kernel)}\nCODE_HASH = "{known}"\n'
+    return EmittedModule(
+        name=kernel.name,
+        text=head + body,
+        bytes_moved=facts.nbytes,
+        facts=None,
+        category=USER,
+        origins=(kernel.name,),
+        region="",
+        code_hash=known,
+        signature=tuple(facts.types.items()),
+    )
+
+
+def _summary(kernel: UserKernel) -> str:
+    what = f": {kernel.text.summary.rstrip('.')}" if kernel.text.summary else ""
+    text = f"{kernel.name}{what}. Written by hand in {kernel.file}."
+    return text.replace("\\", "\\\\").replace('"""', "'''") + "\n"
+
+
+def _imports(kernel: UserKernel) -> str:
+    ours = tail.imports("")
+    own = [line for line in kernel.text.imports.split("\n") if line not in ours.split("\n")]
+    return ours + "".join(f"{line}\n" for line in own)
+
+
+def _constants(kernel: UserKernel, facts: Signature) -> str:
+    configs = "".join(f"    {config!r},\n" for config in kernel.configs)
+    kinds = [list(facts.types.values())[n] for n in facts.outputs]
+    tolerance = kernel.declaration.tolerance
+    allowed = tail.allowed_pairs(kinds, facts.reduced, facts.floating, declared=tolerance)
+    arithmetic: dict[str, object] = {}  # what a launch computes, where the declaration says so
+    if facts.flops:
+        arithmetic = {"FLOPS": facts.flops, "TENSOR": bool(_DOT.search(kernel.text.device))}
+    return f"CONFIGS = [\n{configs}]\n{tail.allowed_line(allowed)}" + _assigned(
+        REGION="",
+        NODES=(kernel.name,),
+        KERNEL=kernel.name,
+        CATEGORY=USER,
+        BYTES=facts.nbytes,
+        SIGNATURE=dict(facts.types),
+        DIVISIBLE_BY_16=facts.divisible,
+        OUTPUTS=facts.outputs,
+        KEPT=facts.kept,
+        REDUCED=facts.reduced,
+        **arithmetic,
+    )
+
+
+def _sizes(kernel: UserKernel, facts: Signature) -> str:
+    """What a launch depends on besides the kernel's text."""
+    return _assigned(
+        GRID=" ".join(kernel.text.parts["grid"].split()),
+        DECLARED_SIZES=dict(facts.sizes),
+        NAMES=kernel.arguments,
+        NUMBERS=dict(facts.numbers),
+        CONSTANTS=dict(facts.constants),
+        PARAMETERS=dict(kernel.parameters),
+    )
+
+
+def _assigned(**values: object) -> str:
+    return "".join(f"{name} = {value!r}\n" for name, value in values.items())

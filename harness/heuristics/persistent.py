@@ -66,8 +66,8 @@ def filled(config: Config, facts: Facts, target: Target) -> Config:
     return config if rows == x else finish(facts, _proposal(rows, warps), target)
 
 
-def _proposal(x: int, warps: int) -> Proposal:
-    return Proposal((("x", x),), warps=max(1, warps), max_warps=_MAX_WARPS)
+def _proposal(x: int, warps: int, most: int = _MAX_WARPS) -> Proposal:
+    return Proposal((("x", x),), warps=max(1, warps), max_warps=most)
 
 
 def _inner(facts: Facts, target: Target) -> list[Proposal]:
@@ -78,8 +78,9 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         usual = max(1, row // 1024)
         if row > LEARNT or is_only_read(facts, target):
             usual = max(1, usual // 2)  # one tensor alone: 64 elements a thread
-        few = rows < 2 * target.multiprocessors
-        proposals = [_proposal(1, n * usual) for n in ((2, 4, 1) if few else (1, 2, 4))]
+        few = (2, 4, 1) if row <= LEARNT else (4, 2, 1)
+        order = few if rows < 2 * target.multiprocessors else (1, 2, 4)
+        proposals = [_proposal(1, n * usual, 32 if row > LEARNT else 16) for n in order]
         return [*proposals, _proposal(2, 4 * usual)] if row <= 2048 else proposals
     wanted = max(1, 1024 // row)
     while wanted > 1 and cdiv(rows, wanted) < target.multiprocessors:

@@ -62,11 +62,13 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         case Hint.OUTER:
             return _outer(facts, target)
         case Hint.MIXED:
-            # Wide enough for sectors in both directions. The first takes 1.12 times as long as the
-            # fastest for 15 kernels of the corpus on an H200; few results want narrow ones.
+            # Wide enough for sectors in both directions; 1.09 times the fastest's time for 16
+            # kernels of the corpus on an H200. A few loads are summed in one turn of one warp.
             few = facts.parallel < 32 * SOME_ROWS * target.multiprocessors
-            blocks = [(32, 128, 4), (32, 64, 2), (32, 64, 4), (64, 64, 4), (8, 128, 2)]
-            return [_proposal(*block) for block in (blocks[::-1] if few else blocks)]
+            turn = facts.reduced <= 128 and facts.loads <= 2 * _FEW_LOADS
+            first = (8, 128, 2) if few else (16, 128, 1) if turn else (32, 128, 4)
+            others = (32, 128, 4), (32, 64, 2), (32, 64, 4), (16, 128, 1), (64, 64, 4)
+            return [_proposal(*block) for block in dict.fromkeys((first, *others))]
         case Hint.DEFAULT:
             return [*_inner(facts, target)[:2], *_outer(facts, target)[:1]]
 
@@ -140,8 +142,9 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         return _long(facts, target)
     first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]
     if facts.parallel < 2 * target.multiprocessors:
-        # Few rows: each one must keep a whole multiprocessor busy by itself.
-        return [*first, _proposal(1, 1024, 16), _proposal(1, 4096, 8)]
+        # Few rows: each one must keep a whole multiprocessor busy by itself, in few turns.
+        long = [_proposal(1, 8192, 32, _MOST_WARPS)] * (reach(facts) > MAX_REDUCTION_BLOCK)
+        return [first[0], *long, first[1], _proposal(1, 1024, 16), _proposal(1, 4096, 8)]
     if facts.reduced <= 512:
         return [_proposal(4, 512, 8), _proposal(1, 512, 2), _proposal(1, 512, 4)]
     if facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES:

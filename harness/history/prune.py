@@ -9,7 +9,7 @@ waived change speaks of, or nobody can read, stays in any case.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -146,22 +146,12 @@ def _finding(results: Path, run: IndexedRun, reason: str, keep: str) -> Finding:
     return Finding(results / run.file, run.size, reason, keep)
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What version control has of some runs: files that it tracks, and identifiers that a tracked
-    file names. ``silent`` says why git, which is responsible for the folder, cannot be asked."""
-
-    files: frozenset[str] = frozenset()
-    named: frozenset[str] = frozenset()
-    silent: str = ""
-
-
-def _why_kept(run: IndexedRun, held: _Held, waived: Sequence[Waiver]) -> str:
-    if held.silent:
-        return f"whether version control holds it cannot be told: {held.silent}"
-    if run.file in held.files:
+def _why_kept(run: IndexedRun, held: Collection[str] | str, waived: Sequence[Waiver]) -> str:
+    if isinstance(held, str):
+        return f"whether version control holds it cannot be told: {held}"
+    if run.file in held:
         return "it is under version control"
-    if run.id in held.named:
+    if run.id in held:
         return "a file under version control names it"
     for each in waived:
         if run.commit and any(
@@ -171,16 +161,18 @@ def _why_kept(run: IndexedRun, held: _Held, waived: Sequence[Waiver]) -> str:
     return ""
 
 
-def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> _Held:
+def _in_version_control(results: Path, runs: Sequence[IndexedRun]) -> Collection[str] | str:
+    """What version control has of some runs: files that it tracks, and identifiers that a tracked
+    file names; or why git, which is responsible for the folder, cannot be asked."""
     place = results.resolve()
     if not any((above / ".git").exists() for above in (place, *place.parents)):
-        return _Held()
+        return ()
     top, silent = git.ask(results, "rev-parse", "--show-toplevel")
     files, silent = ("", silent) if silent else git.ask(results, "ls-files", "-z", "--", ".")
     if silent:
         # No git, somebody else's checkout ("dubious ownership"), a damaged one, a time-out.
-        return _Held(silent=silent)
+        return silent
     patterns = "\n".join(run.id for run in runs)
     wanted = ("-I", "-h", "-o", "-F", "-f", "-")
     text, silent = git.ask(Path(top.strip()), "grep", *wanted, given=patterns)
-    return _Held(frozenset(filter(None, files.split("\0"))), frozenset(text.split("\n")), silent)
+    return silent or {*files.split("\0"), *text.split("\n")} - {""}

@@ -14,7 +14,7 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import nodes as ir
 from harness.ir.affine import linear, positions
-from harness.ir.index import Number
+from harness.ir.index import FloorDiv, Mod, Number
 from harness.ir.ops import COMPUTE_TYPES, Op, Rule, result_dtype
 from harness.ir.program import Buffer, Program, Role
 from harness.ir.reach import reached
@@ -299,10 +299,10 @@ class _NestChecker:
         below = low is not None and low.is_Integer and int(low) < 0
         known = high is not None and high.is_Integer and extent.is_Integer
         above = high is not None and known and int(high) >= int(extent)
-        axes = (a.var for a in self.axes)
-        # Bounds are attained where every variable occurs in one linear term.
-        exact = linear(self.simplifier.simplify(index), positions(axes)) is not None
-        if (below or above) and exact:
+        # Bounds are attained where every variable occurs in one linear term, of plain sizes.
+        simple = self.simplifier.simplify(index)
+        form = linear(simple, positions(a.var for a in self.axes))
+        if (below or above) and form is not None and not simple.has(FloorDiv, Mod):
             what = f"the index {index} leaves {buffer.name}"
             self._fail(what, f"{low} to {high}", f"0 to {extent - 1}")
 

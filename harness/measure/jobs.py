@@ -21,7 +21,7 @@ from harness.records.trials import Trial, Way
 from harness.target import Target
 
 _WORKER = "harness.measure.worker"
-_IMPORTS = (_WORKER, "scipy.special")
+_IMPORTS = (_WORKER, "harness.measure.timer.probes", "scipy.special")
 _AHEAD = 3
 """Processes that import while another one measures, on four cores each: importing takes 4 s, and
 measuring few subjects less."""
@@ -53,7 +53,7 @@ class Timing:
 @dataclass(frozen=True, slots=True)
 class OpenDevice(Job):
     """Take the device, the one with the identifier ``board`` if that is given; with ``bandwidths``,
-    measure what it can do. Answers ``DeviceFacts``."""
+    measure what it can do, unless the first process has. Answers ``DeviceFacts``."""
 
     handler: ClassVar[str] = f"{_WORKER}:open_device"
     bandwidths: bool = False
@@ -63,7 +63,7 @@ class OpenDevice(Job):
 def gpu(
     bandwidths: bool = False, environment: tuple[tuple[str, str], ...] = (), board: str = ""
 ) -> Device:
-    """The current CUDA device, or the one with the identifier ``board``. What judges samples
+    """The current CUDA device, or the one with the identifier ``board``. What measuring needs
     is imported before a process takes it."""
     alone = (("CUDA_VISIBLE_DEVICES", board),) if board else ()
     given = (*environment, *alone)

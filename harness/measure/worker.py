@@ -2,7 +2,7 @@
 
 A kernel that reads or writes outside its memory ruins the CUDA context of its process, and
 one that never ends blocks it; so the process that runs kernels is one that can be replaced.
-It measures its own bandwidths when asked to, and watches the GPU's state.
+The first one measures the GPU's bandwidths when asked to; all watch its state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
 from harness.measure.measurer import Measurer, release
 from harness.measure.timer.graph_timer import CudaTimer
-from harness.records.machine import fingerprint
+from harness.records.machine import current_uuid, fingerprint
 from harness.records.timing import METHOD, Launch, Timer, Work
 from harness.records.trials import Outcome, Tuned
 from harness.runtime import module as modules
@@ -62,30 +62,33 @@ class Gpu:
         self._cache = context.cache
         self._measurer: Measurer | None = None
 
-    def facts(self, bandwidths: bool) -> DeviceFacts:
-        """What the device is; with ``bandwidths`` what it can do, and kernels can be measured."""
-        if not bandwidths:
-            return DeviceFacts(self.target, fingerprint(), METHOD)
+    def facts(self, bandwidths: bool, known: DeviceFacts | None = None) -> DeviceFacts:
+        """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
+        is ``known`` of the same device is not measured again."""
         timer = self.timer
         assert isinstance(timer, CudaTimer)
-        machine = fingerprint(lambda: _busy(timer))
-        limits = roofline.measure(timer)
-        if timer.state is not None:
-            timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
-        known = None
+        if known is None or known.machine.gpu_uuid != current_uuid():
+            machine = fingerprint((lambda: _busy(timer)) if bandwidths else None)
+            limits = roofline.measure(timer) if bandwidths else None
+            if bandwidths and timer.state is not None:
+                timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
+            known = DeviceFacts(self.target, machine, METHOD, limits)
+        if known.roofline is None:
+            return known
+        tuned = None
         if self._cache is not None:
             device = device_identity(torch.cuda.current_device())
-            known = TuningCache(self._cache / "tuned", device, self.notes.append)
+            tuned = TuningCache(self._cache / "tuned", device, self.notes.append)
         self._measurer = Measurer(
             self.target,
             timer,
-            limits,
+            known.roofline,
             self._cache,
             readings=tuple if timer.state is None else timer.state.take,
-            tuning_cache=known,
+            tuning_cache=tuned,
             table=_table(),
         )
-        return DeviceFacts(self.target, machine, METHOD, limits)
+        return known
 
     @property
     def measurer(self) -> Measurer:
@@ -153,7 +156,7 @@ def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:
     if job.board:  # no import calls the driver, which reads this when it is first called
         os.environ["CUDA_VISIBLE_DEVICES"] = job.board
     try:
-        return context.once(Gpu).facts(job.bandwidths)
+        return context.once(Gpu).facts(job.bandwidths, job.known)
     except (RuntimeError, NoDevice) as error:
         raise Unusable(no_device(error)) from error
 

@@ -56,7 +56,7 @@ class Samples:
     ``budget``; ``count``; ``disturbed``: nothing but samples to be left out came, and they are what
     is here). ``drift`` is empty or says how the times moved (``rising 1.2 %``; of older
     runs also ``1.2 % higher for a while``). A sample is the mean of ``launches`` launches.
-    ``copy_gbps`` is the copy bandwidth of this process. ``cycles`` is the median number of SM
+    ``copy_gbps`` is the copy bandwidth of its GPU. ``cycles`` is the median number of SM
     cycles of one launch: where the clock changed and the code did not, the cycles of arithmetic
     stay and the milliseconds do not. ``method`` names the way of measuring; in a record it is empty
     where it is the run's. What is not known is None.

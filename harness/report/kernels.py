@@ -307,8 +307,8 @@ def _precision(run: Run) -> str:
         parts.append(f"{excluded} samples left out (throttled, or at another launch interval)")
     if found := pooled([kernel.sets for kernel in run.kernels]):
         parts.append(
-            f"a process's median varies by {100 * found.between:.2f} % between processes, "
-            f"{100 * found.within:.2f} % within"
+            f"a process's median varies by {100 * found[1]:.2f} % between processes, "
+            f"{100 * found[0]:.2f} % within"
         )
     return "; ".join(parts)
 

@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import math
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ from harness.measure.peers.pool import PeerPool
 from harness.records.lines import Kept
 from harness.records.run import GraphRecord
 from harness.session.cuda import CudaDevice
-from harness.session.entries import Entry, FileEntry
+from harness.session.entries import Entry, FileEntry, MadeEntry
 from harness.session.model import Compiled
 
 SECONDS = 300.0
@@ -82,6 +83,22 @@ def all_generated(
     with Pool(cores(min(jobs, 2 * len(files) // FEW)), SECONDS, cache) as pool:
         for index, answer in pool.each([Generate(entry=e, compared=compared) for e in files]):
             yield files[index], answer
+
+
+def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, Entry]:
+    """Entries by name, for threads that each compile some: who asks for one goes on with ``made``,
+    in which they come in any order, until it is there."""
+    lock, found = threading.Lock(), dict[str, Compiled | HarnessError]()
+
+    def ask(name: str) -> Compiled | HarnessError:
+        while name not in found:
+            with lock:
+                if name not in found:
+                    entry, one = next(made)
+                    found[entry.name] = one
+        return found[name]
+
+    return {e.name: MadeEntry(e.name, functools.partial(ask, e.name), e) for e in entries}
 
 
 def kept_graphs(cache: Path, suite: str) -> Kept[GraphRecord]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -34,10 +34,10 @@ class CudaDevice(Closing):
     ahead of what is timed; their results, and everything else worth keeping, go below ``cache``.
 
     One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or after
-    which the device's context is gone, costs its own row: the worker is replaced and measures its
-    copy bandwidth anew. Raises ``NoDevice`` where the GPU cannot be used, also when it cannot be
-    any more. A device that was ``seen`` without being taken is taken by its first job; with others
-    ``meanwhile`` is called while their process imports; ``started`` is that, where there is one."""
+    which the device's context is gone, costs its own row: the worker is replaced. What the device
+    can do is measured once, by the first process. Raises ``NoDevice`` where the GPU cannot be used,
+    also when it cannot be any more. A device that was ``seen`` without being taken is taken by its
+    first job; ``started`` is its process, where there is one already."""
 
     def __init__(
         self,
@@ -47,7 +47,6 @@ class CudaDevice(Closing):
         handlers: Mapping[str, str] | None = None,
         where: Device | None = None,
         seen: DeviceFacts | None = None,
-        meanwhile: Callable[[], object] = lambda: None,
         started: Sequence[Process] = (),
     ) -> None:
         self._cache = cache
@@ -60,8 +59,6 @@ class CudaDevice(Closing):
         self._seen = seen
         try:
             if seen is None:
-                self.worker.start()
-                meanwhile()
                 self.worker.open()
         except BaseException:
             self.close()

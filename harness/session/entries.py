@@ -6,21 +6,18 @@ Reading names touches no graph file; a graph is read when it is compiled.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
-from harness.compiled import CompiledGraph, Failure
 from harness.corpus import store
 from harness.corpus.model import is_pattern_name
 from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
-from harness.graph.model import Graph
 from harness.graph.suite import load_suite
-from harness.graph.text import is_graph, load
 from harness.handwritten.source import declares_kernels
 from harness.measure.peers.jobs import Comparable, comparables
 from harness.options import Options
@@ -30,7 +27,9 @@ from harness.runtime.module import config_from_dict
 from harness.session.model import Compiled, CompiledKernel
 from harness.target import Target
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what generating code needs is imported while processes start
+    from harness.compiled import CompiledGraph, Failure
+    from harness.graph.model import Graph
     from harness.measure.deciding import Choose
 
 SMALL = "small"
@@ -81,33 +80,42 @@ class FileEntry:
         """The graph's name."""
         return self.file.name
 
-    def compile(self) -> Compiled:
-        """At full size. Raises ``HarnessError``."""
+    def full(self) -> CompiledGraph:
+        """The graph with its combos, compiled once. Raises ``HarnessError``."""
         from harness.combos.choosing import combined
         from harness.measure.deciding import decided
         from harness.pipeline import compile_graph
 
-        graph, asked = self.file.load(), (self.decides, self.decides)
-        decisions, choices = decided(graph, self.target, self.choose, *asked)
-        made = replace(compile_graph(graph, self.target, decisions), choices=choices)
-        self._full = combined(made, self.target)
-        return _chosen(summarise(self._full), self.only)
+        if self._full is None:
+            graph, asked = self.file.load(), (self.decides, self.decides)
+            decisions, choices = decided(graph, self.target, self.choose, *asked)
+            made = replace(compile_graph(graph, self.target, decisions), choices=choices)
+            self._full = combined(made, self.target)
+        return self._full
 
-    def compile_small(self) -> Compiled | None:
-        """At small sizes, with the decisions made at full size. A graph that is small itself stands
-        for its own small capture; for others without one, sizes are derived. Every kernel may be a
-        part of a wanted one. Raises ``HarnessError``."""
+    def small(self) -> CompiledGraph | None:
+        """The small capture, with the decisions made at full size; None where there is none. Raises
+        ``HarnessError``."""
         from harness.combos.choosing import combined
         from harness.pipeline import compile_graph
 
-        if self._full is None:  # another process made it: what it decided is not known here
-            self.compile()
-        full, graph = self._full, self.file.load_small()
-        assert full is not None, "it compiles"
-        if graph is None:
+        full, graph = self.full(), self.file.load_small()
+        made = None if graph is None else compile_graph(graph, self.target, full.decisions)
+        return made and combined(made, self.target)
+
+    def compile(self) -> Compiled:
+        """At full size. Raises ``HarnessError``."""
+        return _chosen(summarise(self.full()), self.only)
+
+    def compile_small(self) -> Compiled | None:
+        """At small sizes. A graph that is small itself stands for its own small capture; for others
+        without one, sizes are derived. Every kernel may be a part of a wanted one. Raises
+        ``HarnessError``."""
+        small, full = self.small(), self.full()
+        if small is None:
             moved = max((kernel.module.bytes_moved for kernel in full.kernels), default=0)
             return summarise(full) if moved <= _SMALL_BYTES else _derived(full, self.target)
-        return summarise(combined(compile_graph(graph, self.target, full.decisions), self.target))
+        return summarise(small)
 
 
 def _derived(full: CompiledGraph, target: Target) -> Compiled:
@@ -164,13 +172,11 @@ class UserEntry:
     def modules(self, small: bool = False) -> tuple[list[EmittedModule], list[KernelRecord]]:
         """The kernels' modules, and rows for those that have none. With ``small`` only kernels
         that have small sizes, or whose own are small."""
-        from harness.handwritten.kernels import load_kernels
-        from harness.handwritten.modules import emit
+        from harness.handwritten.kernels import emit, load_kernels
 
-        file = load_kernels(self.path)
-        failures = dict(file.failures)
+        kernels, failures = load_kernels(self.path)
         modules: list[EmittedModule] = []
-        for kernel in file.kernels:
+        for kernel in kernels:
             derived = small and kernel.declaration.small is None
             if derived and emit(kernel).bytes_moved > _SMALL_BYTES:
                 continue
@@ -189,6 +195,7 @@ def _row(name: str, error: HarnessError) -> KernelRecord:
 def read(path: Path) -> Graph:
     """The graph in the file at ``path``, every operator's result checked. Raises ``DamagedGraph``,
     also for a file that is missing, and ``UnsupportedOperator``."""
+    from harness.graph.text import load
     from harness.graph.validate import validate
 
     graph = load(path)
@@ -290,18 +297,18 @@ def _chosen(made: Compiled, only: Sequence[str]) -> Compiled:
 
 @dataclass(frozen=True, slots=True)
 class MadeEntry:
-    """An entry that is compiled already: those of its kernels that are wanted, or why there are
-    none."""
+    """An entry that is compiled elsewhere: ``made`` answers those of its kernels that are wanted,
+    or why there are none."""
 
     name: str
-    made: Compiled | HarnessError
+    made: Callable[[], Compiled | HarnessError]
     entry: Entry
 
     def compile(self) -> Compiled:
         """What was made of it. Raises ``HarnessError``."""
-        if isinstance(self.made, HarnessError):
-            raise self.made
-        return self.made
+        if isinstance(made := self.made(), HarnessError):
+            raise made
+        return made
 
     def compile_small(self) -> Compiled | None:
         """At small sizes, where every kernel may be a part of a wanted one."""
@@ -358,6 +365,8 @@ def is_file(name: str) -> bool:
 
 def _by_path(path: Path) -> list[GraphFile]:
     """The graph file at ``path``, or those in that folder."""
+    from harness.graph.text import is_graph
+
     candidates = [path] if path.is_file() else sorted(path.glob("*.py"))
     if not (files := [file for file in candidates if is_graph(file)]):
         raise UnknownName(

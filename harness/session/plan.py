@@ -251,7 +251,7 @@ def _boards(
         with ThreadPoolExecutor(len(found)) as threads:  # 7 s each on an H200
             # All are closed, also where one cannot be taken.
             taking = threads.map(take, *zip(*found, strict=True))
-            _first_small(early)()
+            _compile_small(early)
             taken = [board for board in taking if board]
         if missing and not (request.workers and taken):
             raise missing[0]
@@ -293,10 +293,11 @@ def open_device(
             require()
         elif not is_available():
             return None
+        _compile_small(() if request.patient else early)
         first = [*islice(started, 1)]
     where, seen = gpu(True, peers.environment(options.cache)), _seen() if request.patient else None
-    given, more = (options.cache, workers, request.kernel_seconds), _first_small(early)
-    device = cuda.CudaDevice(*given, where=where, seen=seen, meanwhile=more, started=first)
+    given = (options.cache, workers, request.kernel_seconds)
+    device = cuda.CudaDevice(*given, where=where, seen=seen, started=first)
     try:
         _require_kind(request, device.target)
     except NoDevice:
@@ -307,10 +308,11 @@ def open_device(
     return device
 
 
-def _first_small(entries: Sequence[Entry]) -> Callable[[], object]:
-    """What generates the code of the first small graph, for what that imports."""
-    small = [e for e in entries if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE]
-    return functools.partial(ahead.generated, small[0]) if small else lambda: None
+def _compile_small(entries: Sequence[Entry]) -> None:
+    """Generate the code of the first small graph, for what that imports."""
+    small = (e for e in entries if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE)
+    for entry in islice(small, 1):
+        ahead.generated(entry)
 
 
 def _seen() -> DeviceFacts:

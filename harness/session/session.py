@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from harness.devices.job import tried
 from harness.devices.queue import Answer, Inbox, Queue
@@ -356,18 +356,20 @@ def _repeated(device: CudaDevice, graphs: Sequence[GraphRecord], processes: int)
 
 def _with_samples(record: KernelRecord, measured: Samples, limit: Limit | None) -> KernelRecord:
     """``record`` with one process's samples more, and what follows from all of them. The
-    fraction is the mean over processes, each by its own bandwidths."""
+    fraction is the mean over processes."""
     sets = (*record.sets, measured)
-    found = combined(sets)
+    ms, low, high = combined(sets)
     fraction = record.fraction
     if limit is not None:
         before = 0.0 if fraction is None else fraction * (len(sets) - 1)
         fraction = (before + limit.fraction) / len(sets)
     return replace(
         record,
-        **asdict(found),
+        ms=ms,
+        low=low,
+        high=high,
         sets=sets,
-        gbps=record.bytes / found.ms / 1e6 if found.ms else None,
+        gbps=record.bytes / ms / 1e6 if ms else None,
         fraction=fraction,
         roof=record.roof if limit is None else limit.roof,
     )

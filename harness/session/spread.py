@@ -21,9 +21,9 @@ from harness.ir.reach import grouped
 from harness.measure.timer.state import summary
 from harness.records.run import Machine, Run, one_line
 from harness.session import model
-from harness.session.ahead import Made
+from harness.session.ahead import FEW, Made, generated, shared
 from harness.session.cuda import CudaDevice
-from harness.session.entries import Entry, MadeEntry
+from harness.session.entries import Entry
 from harness.session.session import Session
 from harness.target import Target
 
@@ -76,7 +76,7 @@ class Fleet:
     """What a ``Session`` is, over several ``boards``, on each of which ``examine`` opens one. A
     board that is lost costs nothing but time: graphs that it had not timed in every process go to
     the others, which begin them anew. ``generate`` answers entries with what is made of them, in
-    any order."""
+    any order: before they are shared out, or where few have their boards, beside what is timed."""
 
     entries: Sequence[Entry]
     target: Target
@@ -90,22 +90,26 @@ class Fleet:
     _lost: dict[int, NoDevice] = field(default_factory=dict)
 
     def events(self) -> Generator[model.Event, None, None]:
-        """Generate everything, then examine it on all boards. Raises ``NoDevice`` where none is
-        left."""
-        made: dict[str, Entry] = {entry.name: entry for entry in self.entries}
-        costs = dict.fromkeys(made, 0.0)
-        for position, (entry, found) in enumerate(self.generate(self.entries), start=1):
-            yield model.GraphStarted(entry.name, position, len(self.entries))
-            made[entry.name] = MadeEntry(entry.name, found, entry)
-            if isinstance(found, model.Compiled):
-                costs[entry.name] = float(len(found.kernels))
+        """Examine everything on all boards. Raises ``NoDevice`` where none is left."""
+        coming = iter(self.generate(self.entries))
+        made = shared(self.entries, coming)
         while made and time.monotonic() < self.until:
             alive = {n: board for n, board in enumerate(self.boards) if n not in self._lost}
             if not alive:
                 raise next(iter(self._lost.values()))
             self.moved |= bool(self._lost)
-            names = [board.name for board in alive.values()]
-            shares = self.homes.shares({name: costs[name] for name in made}, names)
+            names, costs = [board.name for board in alive.values()], dict.fromkeys(made, 0.0)
+            before, homes = self.homes.read()
+            stay = set(names) <= set(before) and all(homes.get(name) in names for name in made)
+            few = len(made) < FEW and (stay or len(names) == 1)
+            for position, entry in enumerate(() if few else made.values(), start=1):
+                yield model.GraphStarted(entry.name, position, len(made))
+                found = generated(entry)[1]
+                if isinstance(found, model.Compiled):
+                    costs[entry.name] = float(len(found.kernels))
+            if not few:
+                next(coming, None)  # its end, where what generated ends too
+            shares = self.homes.shares(costs, names)
             work = {n: [made[g] for g in shares[b.name]] for n, b in alive.items()}
             with closing(self._together({n: w for n, w in work.items() if w})) as events:
                 for event in events:
@@ -172,8 +176,7 @@ class Fleet:
                 for event in events:
                     if stop.is_set():
                         return
-                    if not isinstance(event, model.GraphStarted):
-                        heard.put((number, event))
+                    heard.put((number, event))
         except BaseException as found:  # noqa: BLE001 - raised where it is heard
             error = found
         heard.put((number, error))

@@ -24,7 +24,7 @@ from harness.runtime.compile.cache import usable
 from harness.runtime.module import config_dict, load
 from harness.runtime.tune.search import search_named
 from harness.session.cuda import CudaDevice
-from harness.session.entries import find_graphs
+from harness.session.entries import FileEntry, find_graphs
 from harness.session.plan import Request, open_device
 from harness.target import Target, find_target
 
@@ -105,9 +105,6 @@ def open_session(
     """Generate the kernels and open the device; ``follow`` hears of both. Raises ``UnknownName``
     for a graph, target or search that does not exist, and ``NoDevice`` where a GPU is demanded,
     before anything is compiled."""
-    from harness.combos.choosing import combined
-    from harness.pipeline import compile_graph
-
     search_named(how.search)
     named = find_target(request.target or options.target)
     files = find_graphs(options, request.suite, request.names)
@@ -122,7 +119,7 @@ def open_session(
         failures: list[str] = []
         for file in files:
             follow(f"generating {file.name}")
-            compiled = combined(compile_graph(file.load(), target), target)
+            compiled = FileEntry(file, target).full()
             modules |= {m.name: m for m, _ in compiled.distinct()}
             failures += [f"{f.region} {f.stage}: {one_line(f.error)}" for f in compiled.failures]
         made = (tuple(modules.values()), tuple(failures))

@@ -167,7 +167,8 @@ def _persistent(
     stored = rows >= STORED_COLUMNS and space.stored and not any(n.is_scan for n in group.nests)
     whole = group.rnumel.is_Integer and int(group.rnumel) % MAX_REDUCTION_BLOCK == 0
     looped = whole and space.narrow and rows >= SOME_ROWS and not sums_beside_maxima(group)
-    facts = space.widths, passes(group), space.held == 1 and not looped, stored
+    again = space.held <= choose.ALONE if rows < 1 else space.held == 1 and not looped
+    facts = space.widths, passes(group), again, stored
     return choose.is_persistent(hint, rnumel, space.full_loads, target, *facts)
 
 

@@ -31,6 +31,10 @@ PERSISTENT_AGAIN = 16384
 """The same where a loop would read one tensor again and nothing else along the parallel dimension,
 if rows are few, have exponentials or are no whole blocks (softmax of 11008: 132, not 140 us)."""
 
+ALONE = 4
+"""Tensors of a row of that length that a block holds where no multiprocessor has two rows, so that
+nothing hides what each turn of a loop waits for; of 19 loads it spilled."""
+
 PERSISTENT_REGISTERS = 2
 """A persistent block's full-size loads may fill one ``PERSISTENT_REGISTERS``-th of a
 multiprocessor's registers (32768 elements on Hopper): the rest is for what is computed
@@ -52,7 +56,8 @@ elements that a thread owns side by side follow the narrow one, so that the wide
 warp are 128 bytes apart; in a loop of 4 elements a thread they are not."""
 
 MIXED = 4
-"""A direction counts if it has at least one ``MIXED``-th of the other one's bytes."""
+"""A direction counts if it has at least one ``MIXED``-th of the other one's bytes; that across rows
+half of it, since each of its elements takes a sector where rows are read one by one."""
 
 LONG_STRIP = 256
 """Columns from which on a program has columns of a single strip of rows."""
@@ -191,7 +196,7 @@ def reduction_hint(
             outer += weight
     if inner == outer == 0:
         return Hint.DEFAULT
-    if MIXED * min(inner, outer) >= max(inner, outer):
+    if MIXED * inner >= outer and 2 * MIXED * outer >= inner:
         return Hint.MIXED
     return Hint.INNER if inner >= outer else Hint.OUTER
 

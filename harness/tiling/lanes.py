@@ -81,6 +81,8 @@ def _lane(
         if isinstance(value, ir.Compute) and value.op is Op.LOGICAL_AND:
             left = [made[id(v)] for v in value.args if made[id(v)] is not true]
             return None if len(left) == 2 else left[0] if left else true
+        if isinstance(value, ir.Compute) and value.op is Op.WHERE:
+            return made[id(value.args[1])] if made[id(value.args[0])] is true else None
         if isinstance(value, ir.Compute) and value.op in (Op.GE, Op.LT):
             a, b = (value_bounds(made[id(v)], known) for v in value.args)
             if a and b and (a[0] >= b[1] if value.op is Op.GE else a[1] < b[0]):

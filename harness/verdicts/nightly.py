@@ -29,8 +29,8 @@ from harness.records.names import short
 from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.compile.cache import usable
-from harness.session.ahead import all_generated, kept_graphs, key
-from harness.session.entries import MadeEntry, PartEntry
+from harness.session.ahead import all_generated, kept_graphs, key, shared
+from harness.session.entries import Entry, PartEntry
 from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
@@ -160,9 +160,9 @@ class _Night:
         """Seconds until this share of the budget is used up."""
         return max(0.0, self.began + 60 * share * (self.ask.minutes or math.inf) - time.monotonic())
 
-    def _generated(self, plan: Plan) -> tuple[Run, dict[str, MadeEntry]]:
+    def _generated(self, plan: Plan) -> tuple[Run, dict[str, Entry]]:
         """What the compiler makes of the suite."""
-        entries, made = plan.session.entries, dict[str, MadeEntry]()
+        entries, made = plan.session.entries, dict[str, Entry]()
         jobs, cache = self.ask.request.jobs or self.options.jobs, self.options.kept_cache
         self.follow("generating", 0, len(entries))
         place = usable(None if self.options.verify else cache)
@@ -174,7 +174,7 @@ class _Night:
                     record = GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}")
                 else:
                     less = replace(done, failures=(), regions=())
-                    made[entry.name] = MadeEntry(entry.name, less, entry)
+                    made |= shared([entry], iter([(entry, less)]))
                     kernels = (*map(blank, done.kernels), *done.failures)
                     seconds = round(done.seconds, 6)
                     record = GraphRecord(entry.name, done.library_calls, kernels, seconds)
@@ -196,9 +196,7 @@ class _Night:
             self.notes.append(f"{plural(self.apart, 'graph')} of the baseline not asked for")
         return replace(base, graphs=asked)
 
-    def _examined(
-        self, sorting: Sorting, made: dict[str, MadeEntry], plan: Plan, sink: Memory
-    ) -> Run:
+    def _examined(self, sorting: Sorting, made: dict[str, Entry], plan: Plan, sink: Memory) -> Run:
         """Tonight's run, what is new checked, tuned and compiled for its static metrics. What an
         interrupted night of the commit found out about the same text is known."""
         wanted = night_plan.to_examine(sorting, timed=plan.timed)

@@ -152,6 +152,15 @@ def test_quiet_leaves_remarks_out_and_keeps_errors(
     assert capsys.readouterr().err == f"{said}error: it broke\n"
 
 
+def test_programs_that_were_begun_and_not_finished_are_named(
+    harness: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.conformance.fuzz.fuzz", lambda *_: map(Trial, (3, 6, 4)))
+    said = harness("fuzz", "--seed", 3, "--programs", 9).out
+    assert "3 of 3 right" in said and said.endswith("; not finished: 5\n")
+    assert json.loads(harness("fuzz", "--seed", 3, "--json").out)["unfinished"] == [5]
+
+
 def test_what_takes_long_says_what_it_is_at(
     harness: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def loss(
         (4096, 8192, Category.PERSISTENT),
         (4096, 11008, Category.PERSISTENT),  # blocks of a loop would be more than a row
         (256, 16384, Category.PERSISTENT),
+        (32, 16384, Category.PERSISTENT),
     ],
 )
 def test_norms_of_long_rows_in_whole_blocks_run_in_a_loop(
@@ -125,6 +126,27 @@ def test_norms_of_long_rows_in_whole_blocks_run_in_a_loop(
     wide, narrow = (only(loads(t)).plan for t in (text, text.replace('"f32[', '"bf16[')))
     assert narrow.category is category
     assert wide.category is Category.PERSISTENT  # not timed in a loop
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(131, 16384), (132, 16384), (131, 16392)])
+def test_a_row_that_has_a_multiprocessor_to_itself_stays_in_a_block(
+    rows: int, columns: int
+) -> None:
+    whole, row = f"f32[{rows}, {columns}]", f"f32[{rows}, 1]"
+    text = f"""# harness graph 1
+def norm(
+    x: "{whole}",
+    y: "{whole}",
+):
+    add: "{whole}" = aten.add.Tensor(x, y)
+    mean: "{row}" = aten.mean.dim(add, [1], True)
+    sub: "{whole}" = aten.sub.Tensor(add, mean)
+    return (add, sub)
+"""
+    plan = only(loads(text)).plan
+    assert (plan.category is Category.PERSISTENT) == (rows < 132 and columns <= 16384)
+    if plan.category is Category.PERSISTENT:
+        assert candidates(plan.facts, H200)[0].num_warps == 32
 
 
 @pytest.mark.parametrize("columns", [8192, 11008, 16384])

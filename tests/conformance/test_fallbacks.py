@@ -45,6 +45,9 @@ IN_PART: dict[str, tuple[Callable[..., Any], torch.Tensor | tuple[int, ...]]] = 
     "rotated": (_rotated, (3, 2, 2)),
     "changed": (_changed, (3, 2)),
     "gradient": (lambda x: (x * x.conj()).real.sum() * 2, Z.clone().requires_grad_()),
+    "turned": (lambda x: (x * 1j / 2j).real.sum() * 2, Z.clone().requires_grad_()),
+    "turned once": (lambda x: torch.exp(2j * x).imag, Z.real[0, 0].clone().requires_grad_()),
+    "turned by 0.1j": (lambda x: (0.1j * x).imag, Z.real.double().requires_grad_()),
     "spectrum": (lambda x: torch.fft.rfft(x).abs().log1p(), (4, 8)),
     "uint16": (lambda x: x * 2, torch.arange(4).to(torch.uint16)),
     "uint32": (lambda x: x.to(torch.float32) * 2 + 1, torch.arange(4).to(torch.uint32)),
@@ -78,6 +81,19 @@ def test_an_input_whose_memory_holds_its_negative_is_read_as_it_is(devices: Devi
     with pytest.warns(FallbackWarning, match="memory of an input holds its negative"):
         found = torch.compile(lambda x: x * 2, backend=compiler)(Z.conj().imag)
     assert torch.equal(found, Z.imag * -2)
+
+
+def test_a_conjugate_is_copied_in_either_order(devices: Devices) -> None:
+    """(``differences`` copies its arguments, and a copy of a conjugate is none.)"""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+
+    def copies(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.clone(memory_format=torch.contiguous_format), x.clone()
+
+    x = Z.repeat(2, 1).t().conj()
+    found, wanted = torch.compile(copies, backend=compiler)(x), copies(x)
+    assert list(map(torch.equal, found, wanted)) == [True, True]
+    assert [one.stride() for one in found] == [one.stride() for one in wanted]
 
 
 @pytest.mark.parametrize("name", IN_PART)

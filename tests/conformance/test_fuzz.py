@@ -143,12 +143,17 @@ def test_attention_that_ends_eager_modes_process_is_not_made() -> None:
     assert program == make_program(691656) and program.statements
 
 
-def test_thousands_of_elements_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For sizes that vary torch guards each of them, for minutes."""
-    apart = dict.fromkeys(fuzzing._templates(), ("{0}.unbind(0)[-1]",))
+@pytest.mark.parametrize(
+    ("line", "most"), [("unbind(0)[-1]", 999), ("split(2, 0)[0]", 999), ("cumprod(0)", 99)]
+)
+def test_what_torch_traces_for_minutes_is_not_made(
+    monkeypatch: pytest.MonkeyPatch, line: str, most: int
+) -> None:
+    """Each of thousands of parts, and of the gradient of a running product each element."""
+    apart = dict.fromkeys(fuzzing._templates(), (f"{{0}}.{line}",))
     monkeypatch.setattr(fuzzing, "_templates", lambda: apart)
-    for count in (2000, 9):
-        maker = fuzzing._Maker(random.Random(0), backward=False)
+    for count in (most + 1, 9):
+        maker = fuzzing._Maker(random.Random(0), backward=True)
         maker.scope["x0"] = torch.zeros(count)
         for _ in range(20):
             maker.statement()

@@ -24,6 +24,7 @@ LARGE = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
 EQUAL = torch.full((9, 7), 0.1, dtype=torch.float64)
 TIES = torch.arange(128, dtype=torch.float64) * 37 % 20
 WIDE = torch.linspace(-5, 5, 401)
+FAR = torch.full((3, 2), 3e38)
 ORDERS = torch.full((401,), 11.0)
 
 
@@ -129,7 +130,7 @@ PLANTED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
     ),
     "a deviation whose square does not overflow": (
         lambda x: x.std(0).nanmean(), lambda x: x.std(0).nanmean() * torch.inf,
-        [torch.tensor([[0.0, 1.0], [3e15, 2.0], [1.0, 4.0]])],
+        [torch.tensor([[0.0, 1.0, 3e20], [3e15, 2.0, 3e20], [1.0, 4.0, 3e20]])],
     ),
     "a rank of another number": (_ranks, lambda x: _ranks(x, stable=True).roll(1), [TIES]),
     "a place of another number": (
@@ -285,9 +286,10 @@ DECIDED: dict[str, tuple[Function, Function, Sequence[torch.Tensor]]] = {
         lambda x: x.std(0).nanmean(), lambda x: x.std(0).nanmean() * torch.inf,
         [torch.tensor([[0.0, 1.0], [3e38, 2.0], [1.0, 4.0]])],
     ),
+    "rounding, squared": (lambda x: x.std(0), lambda x: x.std(0) + torch.inf, [FAR]),
     "a batch whose squares overflow": (
-        lambda x: F.batch_norm(x, None, None, training=True), lambda x: torch.zeros(5, 3),
-        [torch.tensor([[-1.0, -2.0, 3e38, 1.0, 0.5]] * 3).t()],
+        lambda x: (made := F.batch_norm(x, None, None, training=True), made.count_nonzero(0)),
+        lambda x: (torch.zeros(3, 3), x[0].long() * 0), [torch.tensor([[-1, 3e38, 0.5]] * 3).t()],
     ),
     "a variance of 0 of huge numbers beside one that has a 0": (
         lambda x: x.var(1), lambda x: x.var(1) + torch.tensor([torch.inf, 0]),

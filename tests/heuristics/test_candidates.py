@@ -65,6 +65,7 @@ BEST = [
     (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 64, "R0_BLOCK": 32}, 8, 4),
     (reduction(1 << 16, 4096, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 4, 2),
     (reduction(12288, 98, Hint.MIXED), {"XBLOCK": 8, "R0_BLOCK": 128}, 2, 1),
+    (reduction(1 << 16, 125, Hint.MIXED, loads=2), {"XBLOCK": 16, "R0_BLOCK": 128}, 1, 1),
     (reduction(1 << 16, 4096, Hint.DEFAULT), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16, 8),
     (persistent(1 << 16, 96, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 2, 1),
     (persistent(1 << 16, 32, Hint.OUTER), {"XBLOCK": 32, "R0_BLOCK": 32}, 1, 1),

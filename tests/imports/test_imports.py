@@ -14,7 +14,7 @@ import pytest
 
 from harness.errors import RecordError, UsageError
 from harness.history import index, lookup, store
-from harness.imports import reading, values
+from harness.imports import reading
 from harness.records.run import Machine, Run
 from tests.imports.tool_files import COMMIT, asv_results, pytest_document
 
@@ -108,7 +108,7 @@ def test_another_version_of_asv_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unit", ["seconds", "s", "ms", "us", "µs", "ns", "GB/s", "gbps"])
 def test_units(unit: str) -> None:
-    found = values.quantity(2.0, unit)
+    found = reading.quantity(2.0, unit)
     assert found is not None
     ms, gbps = found
     scale = {"s": 1e3, "m": 1.0, "u": 1e-3, "µ": 1e-3, "n": 1e-6}.get(unit[0])
@@ -116,7 +116,7 @@ def test_units(unit: str) -> None:
 
 
 def test_a_unit_that_is_neither(tmp_path: Path) -> None:
-    assert values.quantity(1.0, "bytes") is None
+    assert reading.quantity(1.0, "bytes") is None
 
 
 def pytest_benchmark(folder: Path, *options: str) -> Path:

@@ -10,7 +10,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
-from harness.ir.index import axis_symbol, indirect_symbol
+from harness.ir.index import Mod, axis_symbol, indirect_symbol, size_symbol
 from harness.ir.nodes import Axis, Builder, Compute, Load, Nest, ReduceKind, Store, StoreMode
 from harness.ir.ops import Op
 from harness.ir.printer import dump
@@ -183,6 +183,19 @@ def test_addresses_under_a_mask_may_leave_the_buffer() -> None:
     inside = B.compute(Op.GE, B.index(I1, DType.I64), B.constant(1, DType.I64), dtype=DType.BOOL)
     load = B.load("x", 8 * I0 + I1 - 1, DType.BF16)
     verify(y_store(B.masked(inside, load, B.constant(0.0, DType.F32))))
+
+
+def test_what_sizes_are_rounded_to_cancels_in_an_index() -> None:
+    """Rows as long as a multiple of 4, from the last one: each remainder is that of the others."""
+    size = size_symbol("s0")
+    length = size + Mod(-size, 4)
+    x, y = (
+        Buffer(name, DType.F32, (sympy.Integer(8), length), (length, sympy.Integer(1)), role, name)
+        for name, role in (("x", Role.INPUT), ("y", Role.OUTPUT))
+    )
+    axes = (Axis(I0, sympy.Integer(8)), Axis(I1, length))
+    store = Store("y", (7 - I0) * length + I1, B.load("x", I0 * length + I1, DType.F32))
+    verify(Program("flipped", (x, y), (Nest("flip", axes, (), (store,), ("flip",)),), ("y",)))
 
 
 def test_dump() -> None:

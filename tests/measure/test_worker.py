@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import sys
 import weakref
+from dataclasses import replace
 
 import pytest
 import torch
+from triton.runtime.cache import triton_key
 
+from harness.devices.job import Context
 from harness.errors import CheckFailed, HarnessError, OutOfMemory
-from harness.measure import worker
+from harness.measure import roofline, worker
+from harness.measure.jobs import DeviceFacts, OpenDevice, gpu
+from harness.measure.roofline import Roofline
+from harness.records.run import Machine
+from harness.target import H100
 
 
 class Held:
@@ -56,3 +65,43 @@ def test_a_kernel_for_whose_timing_memory_lacks_is_told_from_others(
     monkeypatch.setattr(worker, "is_lost", lambda: False)
     assert type(failing(torch.OutOfMemoryError("CUDA out of memory."))) is OutOfMemory
     assert type(failing(RuntimeError("CUDA error: an illegal instruction"))) is HarnessError
+
+
+def test_a_process_reads_all_of_triton_before_it_takes_its_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first kernel of a process needs Triton's digest of itself, a third of a second."""
+    monkeypatch.delitem(sys.modules, "harness.measure.timer.probes", raising=False)
+    triton_key.cache_clear()
+    for name in gpu().imports:
+        importlib.import_module(name)
+    assert triton_key.cache_info().currsize == 1
+
+
+def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Timer:
+        state = None
+
+    measured: list[Timer] = []
+    board = ["GPU-a"]
+    monkeypatch.setattr(worker, "CudaTimer", Timer)
+    monkeypatch.setattr(worker, "current_target", lambda: H100)
+    monkeypatch.setattr(worker, "current_uuid", lambda: board[0])
+    monkeypatch.setattr(worker, "fingerprint", lambda *_: Machine("g", gpu_uuid=board[0]))
+    monkeypatch.setattr(
+        roofline, "measure", lambda t: measured.append(t) or Roofline(len(measured))
+    )
+
+    def opened(job: OpenDevice) -> DeviceFacts:
+        context = Context()
+        facts = worker.open_device(context, job)
+        assert facts.roofline == context.once(worker.Gpu).measurer.roofline
+        return facts
+
+    first = OpenDevice(bandwidths=True)
+    facts = opened(first)
+    assert opened(replace(first, known=facts)) == facts and len(measured) == 1
+    board[0] = "GPU-b"  # the first one fell off the bus
+    assert opened(replace(first, known=facts)).roofline == Roofline(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from harness.codegen.source import EmittedModule
-from harness.errors import CompileFailed, WorkerDied
+from harness.errors import CompileFailed, HarnessError, WorkerDied
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.peers.jobs import Comparable
@@ -317,3 +317,23 @@ def test_every_file_that_generates_counts(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(set(seen)) == 4
     (tmp_path / "report/night.py").write_text("2\n")
     assert ahead.generator() == seen[-1]
+
+
+def test_whoever_asks_for_code_generates_it_unless_another_thread_has() -> None:
+    given = [FakeEntry(name, compiled()) for name in "abcd"]
+    made = list[str]()
+
+    def generating() -> Iterator[Any]:
+        for entry in given:
+            made.append(entry.name)
+            yield entry, HarnessError("no") if entry.name == "b" else entry.full
+
+    entries = ahead.shared(given, generating())  # type: ignore[arg-type]
+    assert made == []
+    assert entries["c"].compile() is given[2].full and made == ["a", "b", "c"]
+    with pytest.raises(HarnessError, match="no"):
+        entries["b"].compile()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert len(list(threads.map(lambda name: entries[name].compile(), "adcddaad"))) == 8
+    assert made == ["a", "b", "c", "d"]

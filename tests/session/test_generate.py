@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,7 +59,7 @@ def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> N
     assert isinstance(entry, FileEntry)
     elsewhere = ahead.generate(None, ahead.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
     assert entry._full is None
-    assert MadeEntry(entry.name, elsewhere, entry).compile_small() is not None
+    assert MadeEntry(entry.name, lambda: elsewhere, entry).compile_small() is not None
 
 
 def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
@@ -119,10 +121,23 @@ def test_the_first_small_graph_is_compiled_while_the_gpus_process_starts(
     monkeypatch.setattr(Process, "started", starting)
     monkeypatch.setattr(cuda, "CudaDevice", Device)
     monkeypatch.setattr(ahead, "generated", generated)
+    monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
+    monkeypatch.setattr(plan, "_DEVICES", tmp_path / "dev")
+    (tmp_path / "dev" / "nvidia0").mkdir(parents=True)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
     with plan.prepare(options, plan.Request(names=("adamw_step", "fp8*", "bert*"))):
         assert seen == [("fp8_rowwise_forward", True, False)]
         assert (tmp_path / "cache" / "taken").exists()
+
+
+def test_what_starts_a_gpus_process_imports_little() -> None:
+    """What generates code is imported while that process imports torch."""
+    code = (
+        "import sys\n"
+        "import harness.session.plan\n"
+        "assert not {'sympy', 'torch', 'triton'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(

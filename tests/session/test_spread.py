@@ -33,7 +33,7 @@ from harness.session import ahead, cuda, plan
 from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice
 from harness.session.entries import FileEntry
-from harness.session.model import BoardLost, Event, GraphDone, ProcessStarted
+from harness.session.model import BoardLost, Event, GraphDone, GraphStarted, ProcessStarted
 from harness.session.spread import Fleet, Homes, require_one_kind
 from harness.target import H100
 from tests.measure import fake_device, fake_pairs
@@ -148,6 +148,31 @@ def test_a_new_board_shares_everything_out_anew_and_a_missing_one_lends(tmp_path
     assert [len(names) for names in three.values()] == [2, 2, 2]
     (tmp_path / "boards.json").write_text("{ damaged")
     assert sum(map(len, homes.shares(costs, ["GPU-a", "GPU-c"]).values())) == 6
+
+
+def test_graphs_whose_boards_are_known_are_timed_while_others_are_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    path, timed = tmp_path / "boards.json", threading.Event()
+    records(fleet([FakeBoard("GPU-a"), FakeBoard("GPU-b")], 6, path).events())
+
+    def generate(work: Sequence[Any]) -> Iterator[Any]:
+        for entry in work:
+            assert entry.name != "g5" or timed.wait(60), "all code is generated first"
+            yield generated(entry)
+
+    for names in ("GPU-b", "GPU-a"), ("GPU-c",):  # and one that has no choice
+        again, events = fleet([FakeBoard(name) for name in names], 6, path), list[Event]()
+        again.generate = generate
+        timed.clear()
+        for event in again.events():
+            events.append(event)
+            if isinstance(event, GraphDone):
+                timed.set()
+        assert len(records(iter(events))) == 6
+        started = sorted(e.name for e in events if isinstance(e, GraphStarted))
+        assert started == [f"g{n}" for n in range(6)]
 
 
 def test_every_process_is_announced_once_all_are_in_it() -> None:

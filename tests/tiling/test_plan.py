@@ -125,8 +125,11 @@ def test_the_direction_with_more_contiguous_bytes_wins() -> None:
     inner, outer = Access(R0 + 100 * X0, 4, False), Access(X0 + 64 * R0, 2, False)
     less = Access(X0 + 64 * R0, 1, False)
     assert reduction_hint(parallel, reduced, [inner, less]) is Hint.MIXED
+    others = [Access(R0 + 100 * X0 + 6400 * n, 4, False) for n in range(5)]
+    assert reduction_hint(parallel, reduced, [*others, outer]) is Hint.INNER
+    assert reduction_hint(parallel, reduced, [*others[:3], outer]) is Hint.MIXED
     wide = Access(R0 + 100 * X0, 8, False)
-    assert reduction_hint(parallel, reduced, [wide, less]) is Hint.INNER
+    assert reduction_hint(parallel, reduced, [wide, inner, less]) is Hint.INNER
     assert reduction_hint(parallel, reduced, [inner, outer]) is Hint.MIXED
     assert reduction_hint(parallel, reduced, [outer]) is Hint.OUTER
     assert reduction_hint(parallel, reduced, [Access(X0, 4, False)]) is Hint.DEFAULT

@@ -8,7 +8,6 @@ import gc
 import getpass
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +32,6 @@ from harness.table import Text
 
 if TYPE_CHECKING:
     from harness.report.site.data import Site
-    from harness.report.site.pages import Written
     from harness.report.site.tonight import Tonight
 
 
@@ -195,11 +193,9 @@ def report(
     answer.tell(_told(output / "index.html", shown[0], done, len(places)))
 
 
-def _told(first: Path, tonight: Tonight, done: Written, machines: int) -> Report:
+def _told(first: Path, tonight: Tonight, done: dict[str, int], machines: int) -> Report:
     """The headline of the first machine, and where all pages are."""
     of = f" of {machines} machines" if machines > 1 else ""
-    said = f"{first}: {done.files} files{of}, {done.written} of them new or changed"
+    said = f"{first}: {done['files']} files{of}, {done['written']} of them new or changed"
     document = {"page": str(first), "headline": tonight.headline, "light": tonight.light}
-    return Report(
-        lambda: [Text(tonight.headline), Text(said)], lambda: {**document, **asdict(done)}
-    )
+    return Report(lambda: [Text(tonight.headline), Text(said)], lambda: document | done)

@@ -30,24 +30,18 @@ from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
 from harness.graph.capture.decompositions import ask_early, decompositions, spell_conversions
+from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES
 from harness.graph.capture.libraries.convolutions import (
     as_images,
     channels_last,
     over_groups,
     without_biases,
 )
+from harness.graph.capture.libraries.kept import keep_little
 from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
-from harness.graph.capture.pooling import keep_places
 from harness.graph.capture.random import gather_seeds
-from harness.graph.capture.scattering import (
-    GIVES_MEMORY,
-    WRITES,
-    counted_masks,
-    is_view,
-    views_of_inputs,
-    writes,
-)
+from harness.graph.capture.scattering import counted_masks, is_view, views_of_inputs, writes
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -229,7 +223,7 @@ def compile_joint(
         differentiable = called.look_at(joint, options["num_fwd_outputs"])
         relaid(joint)
         _recompute_random(joint)
-        keep_places(joint)
+        keep_little(joint)
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
         cut[0].meta[KEPT_OUTPUTS] = differentiable
         return cut
@@ -406,9 +400,7 @@ def normalise(gm: fx.GraphModule) -> None:
                 node.args = (x.args[0], node.args[1])
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
-        elif node.target in _SAME_VALUE and all(
-            one.target is not GIVES_MEMORY for one in node.users
-        ):
+        elif node.target in _SAME_VALUE and GIVES_MEMORY not in [n.target for n in node.users]:
             node.replace_all_uses_with(node.args[0])
             gm.graph.erase_node(node)
     _merge_equal(gm, returned)

@@ -21,7 +21,7 @@ from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
 from harness.graph.capture.aot import normalise, plain_effects, run_eagerly
-from harness.graph.capture.scattering import GIVES_MEMORY, WRITES
+from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES
 
 CompilePart = Callable[[str, fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 """(name, graph, its fake inputs) → a function of a list of arguments."""
@@ -34,7 +34,9 @@ def in_parts(
     gm: fx.GraphModule, compile_part: CompilePart
 ) -> tuple[Callable[..., Any], tuple[tuple[str, int, str], ...]]:
     """A function of a list of arguments that computes ``gm``, and calls as of ``Report``."""
-    counts = Counter((str(n.target), _why(n)) for n in gm.graph.nodes if is_control(n))
+    counts = Counter(str(node.target) for node in gm.graph.nodes if is_control(node))
+    whys = ("control stays on the host", "data tell the size of its result")
+    why = {str(GIVES_MEMORY): "an input gets other memory"}
     for name in dict.fromkeys(_bodies(gm)):
         body = getattr(gm, name)
         plain_effects(body)
@@ -47,7 +49,9 @@ def in_parts(
     for name, part in list(split.named_children()):
         if name.startswith("submod_") and int(name.removeprefix("submod_")) not in kept:
             setattr(split, name, _Compiled(name, part, compile_part))
-    return run_eagerly(split), tuple((op, n, why) for (op, why), n in sorted(counts.items()))
+    return run_eagerly(split), tuple(
+        (op, n, why.get(op, whys["." in op])) for op, n in sorted(counts.items())
+    )
 
 
 class _Compiled(torch.nn.Module):
@@ -111,10 +115,3 @@ def is_control(node: fx.Node) -> bool:
     number = found and isinstance(node.meta["val"], torch.SymFloat)
     calls = isinstance(node.target, torch._ops.HigherOrderOperator) or node.target is GIVES_MEMORY
     return calls or (found and not number)
-
-
-def _why(node: fx.Node) -> str:
-    if isinstance(node.target, torch._ops.HigherOrderOperator):
-        return "control stays on the host"
-    given = node.target is GIVES_MEMORY
-    return "an input gets other memory" if given else "data tell the size of its result"

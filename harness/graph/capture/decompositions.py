@@ -30,20 +30,18 @@ from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 from harness.graph.capture.pooling import pooling_rules
 from harness.graph.capture.random import random_rules
-from harness.graph.capture.rules import own_rules, rules_of_device, vector_norm
+from harness.graph.capture.rules import BATCH_NORMS, own_rules, rules_of_device, vector_norm
 from harness.graph.capture.scattering import scattering_rules
 from harness.graph.capture.sorting import sorting_rules
 from harness.graph.capture.strides import UNTAGGED, Whole, kernel_stride, laid_out, layout_rules
 from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
-    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-    "_native_batch_norm_legit_no_training _batch_norm_with_update "
-    "_batch_norm_with_update_functional batch_norm_backward _softmax _log_softmax gelu elu "
-    "leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d linalg_vector_norm std "
-    "std_mean logsumexp grid_sampler_2d"
+    "_softmax _log_softmax gelu elu leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d "
+    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d"
 ).split()
-"""Packets of ``aten`` every overload of which is taken apart, besides torch's core table."""
+"""Packets of ``aten`` every overload of which is taken apart, besides batch norms and torch's
+core table."""
 
 KEPT = (
     # a library runs these better
@@ -135,7 +133,8 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     core: Any = core_aten_decompositions()  # which takes torch a third of a second
     table = dict(core.items())
     # an older torch lacks some of them; it does not trace them either
-    packets = [getattr(torch.ops.aten, n) for n in DECOMPOSED if hasattr(torch.ops.aten, n)]
+    names = [n for n in (*BATCH_NORMS, *DECOMPOSED) if hasattr(torch.ops.aten, n)]
+    packets = [getattr(torch.ops.aten, n) for n in names]
     table |= get_decompositions(packets) | own_rules() | get_decompositions([_NORM])
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
@@ -147,6 +146,8 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
         table[loss] = functools.partial(_loss, on_device, table[loss])
     table |= layout_rules(table) | (rules_of_device() if on_device else {})
     table[_DIV] = functools.partial(_truncated, on_device, table[_DIV])
+    for op in (getattr(torch.ops.aten, n).correction for n in "std std_mean var var_mean".split()):
+        table[op] = functools.partial(_deviation, op, table.get(op))
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -167,6 +168,15 @@ def _as_called(table: dict[Any, Any], on_device: bool) -> dict[Any, Callable[...
         if on_device and not op.is_view and torch.Tag.nondeterministic_seeded not in op.tags:
             rules[op] = functools.partial(_asked, op, rules.get(op), op in whole, known)
     return rules
+
+
+def _deviation(op: Any, rule: Any, x: Tensor, *args: Any, **options: Any) -> Any:
+    """``rule`` if there is one. In a call of the program computed 16 bits are rounded before: a
+    gradient asks whether a deviation is 0, as that of equal numbers is if so few bits add up."""
+    mode = get_proxy_mode()
+    if mode and mode.decomp_layers == 1 and x.dtype in _NARROW:
+        return (rule or op)(_written(x.float(), x.dtype), *args, **options)
+    return rule(x, *args, **options) if rule else NotImplemented
 
 
 def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:

@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
-from harness.graph.capture.scattering import WRITES
+from harness.graph.capture.libraries.calls import WRITES, fixed
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symbol
 
@@ -134,7 +134,7 @@ class _Reader:
 
     def placeholder(self, number: int, node: fx.Node, example: object) -> None:
         """Take one placeholder: a tensor becomes an input, a size an expression."""
-        value = node.meta.get("val", example)
+        value = fixed(node.meta.get("val", example))
         if not isinstance(value, torch.Tensor):
             known = self._values[node] = self._literal(node, value)
             if isinstance(known, sympy.Symbol):
@@ -164,9 +164,9 @@ class _Reader:
             )
 
     def _call(self, node: fx.Node) -> None:
-        value = node.meta.get("val")
-        if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
-            self._values[node] = size_expr(value)
+        value = fixed(node.meta.get("val"))
+        if isinstance(value, (torch.SymInt, int, float)) and not isinstance(value, bool):
+            self._values[node] = value if isinstance(value, float) else size_expr(value)
             return
         if isinstance(value, (torch.SymFloat, torch.SymBool)) and _counts(node):
             return  # what uses it is a size, whose expression says everything, or an output
@@ -197,7 +197,7 @@ class _Reader:
             return torch.ops.aten.zeros.default
         copied = node.all_input_nodes if node.target is torch.ops.aten.clone.default else ()
         if any(one.meta["val"].is_conj() for one in copied):
-            return torch.ops.aten.resolve_conj.default
+            return torch.ops.aten._to_copy.default
         numbers = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.SymFloat)]
         return _OF_NUMBERS.get(node.target, node.target) if numbers else node.target
 
@@ -234,9 +234,8 @@ class _Reader:
 
     def _mutation(self, node: fx.Node) -> None:
         target, value = (self._argument(a, node) for a in node.args[:2])
-        names = {i.name for i in self.inputs}
-        known = isinstance(target, Ref) and isinstance(value, Ref) and target.name in names
-        if node.target is not WRITES[0] or not known:
+        names = {i.name for i in self.inputs if node.target is WRITES[0]}
+        if not (isinstance(target, Ref) and isinstance(value, Ref) and target.name in names):
             raise CaptureFailed(
                 "the traced graph changes something other than the contents of an input",
                 where=source_of(node),
@@ -277,7 +276,7 @@ class _Reader:
         """A tensor, or a number as of ``Conversion.literals``."""
         if not isinstance(item, fx.Node):
             return item
-        if not isinstance(item.meta.get("val"), (torch.SymFloat, torch.SymBool)):
+        if not isinstance(fixed(item.meta.get("val")), (torch.SymFloat, torch.SymBool)):
             return self._values[item]
         if item.op != "call_function" or isinstance(item.target, torch._ops.OpOverload):
             raise CaptureFailed("a number that is returned depends on data", source_of(item))

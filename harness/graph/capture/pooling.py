@@ -9,13 +9,9 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, fx
+from torch import Tensor
 
 _aten = torch.ops.aten
-_OF_MAXIMA: dict[Any, int] = {
-    _aten.max_pool2d_with_indices_backward.default: 2,
-    _aten.max_pool3d_with_indices_backward.default: 3,
-}
 
 
 def pooling_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -30,30 +26,6 @@ def pooling_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.adaptive_max_pool2d_backward.default: partial(max_pool_backward, 2),
         _aten.adaptive_max_pool3d_backward.default: partial(max_pool_backward, 3),
     }
-
-
-def keep_places(joint: fx.GraphModule) -> None:
-    """Have a backward graph need of pooling by maxima only where they stood, and the sizes. It
-    reads places that nobody else does from as few bits as one in a plane needs: they are kept for
-    it (64 bits beside values of 16)."""
-    for node in list(joint.graph.nodes):
-        if node.target not in _OF_MAXIMA:
-            continue
-        rank, (grad, given, kernel, *windows, places) = _OF_MAXIMA[node.target], node.args
-        image = given.meta["val"]
-        if not _are_known(*image.shape, *image.stride()):
-            continue
-        if len(places.users) == 1:
-            dtype = torch.int16 if math.prod(image.shape[-rank:]) <= 1 << 15 else torch.int32
-            with joint.graph.inserting_after(places):
-                kept = joint.graph.call_function(
-                    _aten._to_copy.default, (places,), {"dtype": dtype}
-                )
-            kept.meta = {**places.meta, "val": places.meta["val"].to(dtype)}
-            places = kept
-        sizes = list(image.shape), list(image.stride()), [*kernel] * (rank // len(kernel))
-        node.target = torch.ops.harness.max_pool_backward.default
-        node.args = (grad, places, *sizes, *windows)
 
 
 @dataclass(frozen=True)

@@ -15,28 +15,24 @@ from torch._decomp import get_decompositions
 from torch._prims_common import (
     ELEMENTWISE_TYPE_PROMOTION_KIND,
     elementwise_dtypes,
-    make_channels_last_strides_for,
-    make_contiguous_strides_for,
     suggest_memory_format,
 )
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from harness.graph.capture.strides import laid_out
-
 _aten = torch.ops.aten
 LARGE_TABLE = 64 << 20
 """Bytes, moved in some 15 µs, that two more launches have to save."""
-_BATCH_NORMS = (
+BATCH_NORMS = (
     "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
-    "_native_batch_norm_legit_no_training _batch_norm_with_update "
-    "_batch_norm_with_update_functional"
+    "_native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward "
+    "_batch_norm_with_update_functional native_batch_norm_backward"
 ).split()
 
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
-        _aten._conj.default: _aten._conj_physical,  # kernels read memory, which holds the others
+        _aten._conj.default: _conjugate,
         _aten._neg_view.default: _aten.neg,
         _aten._unique.default: lambda x, *how: _aten._unique2(x, *how)[:2],  # of traceable sizes
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
@@ -66,7 +62,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             else NotImplemented
         ),
         **_around(_linspace, "linspace"),
-        **_around(_added_to_zeros, *(f"reflection_pad{n}d_backward" for n in (1, 2, 3))),
+        **_around(
+            lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
+            *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
+        ),
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
@@ -87,8 +86,7 @@ def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     eager mode on a CPU rounds the statistics of a norm to its weight's type, and lays out the
     result of a roll and a shuffle of channels as it does that of a convolution."""
     log_sigmoid = _aten.log_sigmoid_forward.default
-    rules = _around(_like_a_convolution, "roll") | _around(_batch_norm, *_BATCH_NORMS)
-    rules |= _around(_batch_norm_backward, "batch_norm_backward", "native_batch_norm_backward")
+    rules = _around(_like_a_convolution, "roll") | _around(_batch_norm, *BATCH_NORMS)
     rules[_aten.channel_shuffle.default] = functools.partial(_like_a_convolution, channel_shuffle)
     of_floats = get_decompositions([log_sigmoid])[log_sigmoid]
     rules[log_sigmoid] = lambda x: of_floats(x.contiguous() if x.device.type == "cpu" else x)
@@ -115,11 +113,6 @@ def _around(own: Callable[..., Any], *names: str) -> dict[Any, Callable[..., Any
     """``own``, whose first argument is torch's rule, for operators that this torch has."""
     found = get_decompositions([getattr(_aten, n) for n in names if hasattr(_aten, n)])
     return {op: functools.partial(own, rule) for op, rule in found.items()}
-
-
-def _added_to_zeros(rule: Callable[..., Tensor], *args: Any) -> Tensor:
-    """So in eager mode: no sum is -0.0."""
-    return rule(*args) + 0.0
 
 
 def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tensor:
@@ -168,31 +161,22 @@ def _with_lost_infinities(
 
 
 def _like_a_convolution(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    made = rule(x, *args)
-    return (
-        made if x.device.type != "cpu" else made.contiguous(memory_format=suggest_memory_format(x))
-    )
+    made, on_cpu = rule(x, *args), x.device.type == "cpu"
+    return made.contiguous(memory_format=suggest_memory_format(x)) if on_cpu else made
 
 
-def _batch_norm(rule: Callable[..., Any], x: Tensor, *args: Any) -> Any:
-    dense = all(one.is_contiguous() for one in args if isinstance(one, Tensor))
-    return _of_images(rule(x, *args), x, dense)
-
-
-def _batch_norm_backward(rule: Callable[..., Any], grad: Tensor, x: Tensor, *args: Any) -> Any:
-    alike = suggest_memory_format(grad) == suggest_memory_format(x)
-    return _of_images(rule(grad, x, *args), x, alike and _dense_format(grad) is not None)
-
-
-def _of_images(made: tuple[Any, ...], x: Tensor, dense: bool) -> tuple[Any, ...]:
-    """What a batch norm of ``x`` has ``made``, laid out as on a CPU: as ``x`` lies in memory
-    without gaps if all else is ``dense``, where dimensions of one element count for nothing."""
+def _batch_norm(rule: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
+    """On a CPU the images ``x`` are followed in memory, whatever strides dimensions of one element
+    have, if they and all else have no gaps (and a gradient is in the same order)."""
+    (out, *rest), backward = rule(*args), isinstance(args[1], Tensor) and args[1].dim() > 1
+    x, others = args[backward], args[:1] if backward else args[1:]
     if x.device.type != "cpu":
-        return made
-    order = (dense and _dense_format(x)) or suggest_memory_format(x)
-    last = order is not torch.contiguous_format
-    stride = (make_channels_last_strides_for if last else make_contiguous_strides_for)(x.shape)
-    return laid_out(made[0].contiguous(memory_format=order), stride), *made[1:]
+        return out, *rest
+    order = suggest_memory_format(x)
+    alike = not backward or suggest_memory_format(others[0]) == order
+    if alike and all(_dense_format(one) for one in others if isinstance(one, Tensor)):
+        order = _dense_format(x) or order
+    return out.clone(memory_format=order), *rest
 
 
 def _dense_format(x: Tensor) -> torch.memory_format | None:
@@ -236,6 +220,13 @@ def block_diag(parts: Sequence[Tensor]) -> Tensor:
     rule = get_decompositions([_aten.block_diag])[_aten.block_diag.default]
     made: Tensor = rule([part.to(dtype) for part in parts])
     return made
+
+
+def _conjugate(x: Any) -> Any:
+    """In memory: that is what kernels read. (Of a number in a gradient, too.)"""
+    number = None if isinstance(x, Tensor) else x.conjugate()
+    wide = torch.complex128  # a tensor without dimensions leaves the others' type alone
+    return _aten._conj_physical(x) if number is None else torch.scalar_tensor(number, dtype=wide)
 
 
 def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:

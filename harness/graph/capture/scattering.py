@@ -16,10 +16,6 @@ from harness.graph.capture.libraries.calls import value
 
 _aten = torch.ops.aten
 
-GIVES_MEMORY = _aten.set_.source_Tensor
-"""Of ``x.data = y``: from then on, x is what lies in y's memory."""
-WRITES = (_aten.copy_.default, GIVES_MEMORY)
-"""What a traced graph does to its inputs, at its end."""
 MOST_PRODUCTS = 1 << 22
 """Factors, counted once for every element of the result, up to which products are taken by looking
 at all of them: no device multiplies atomically. That many are read in some 10 µs."""

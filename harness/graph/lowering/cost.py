@@ -13,23 +13,29 @@ from harness.ir.ops import LAUNCH, Cost, Op
 MOST_LOADS = 16
 MOST_OPS = 64
 FEW_ELEMENTS, FEW_OPS = 1 << 16, 4
+NEAR = 8
+"""Ordinary operations, and bytes out of a cache, in the time of a byte of traffic (128 of each a
+clock and multiprocessor, beside 15)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """What one element of a value takes to compute. ``short`` and ``long`` are the costs,
-    in bytes of traffic, of its special functions and of its long computations."""
+    in bytes of traffic, of its special functions and of its long computations. ``masked``: a part
+    is computed in some places alone."""
 
     loads: tuple[ir.Load, ...]
     ops: int
     short: int
     long: int
+    masked: bool
 
 
 def profile(value: ir.Value) -> Profile:
     """Distinct loads, operations and their cost."""
     loads: list[ir.Load] = []
     ops = short = long = 0
+    masked = False
     for part in ir.walk([value]):
         match part:
             case ir.Load():
@@ -41,11 +47,11 @@ def profile(value: ir.Value) -> Profile:
                 long += Cost.LONG * (
                     op.cost is Cost.LONG or (dtype is DType.F64 and op is not Op.CAST)
                 )
-            case (
-                ir.Constant() | ir.IndexValue() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort()
-            ):
+            case ir.Masked():
+                masked = True
+            case ir.Constant() | ir.IndexValue() | ir.Reduce() | ir.Scan() | ir.Sort():
                 pass
-    return Profile(tuple(loads), ops, short, long)
+    return Profile(tuple(loads), ops, short, long, masked)
 
 
 def few(found: Profile, numel: int) -> bool:
@@ -57,11 +63,13 @@ def few(found: Profile, numel: int) -> bool:
 class Demand:
     """How a value is used: by how many users, in how many places these end (pointwise users that
     all lead to one value do in one kernel), and how often they evaluate an element in all (a user
-    that broadcasts it evaluates each element many times)."""
+    that broadcasts it evaluates each element many times). ``reread``: how often of these a user
+    that reads several elements for one of its own does."""
 
     users: int
     ends: int
     evaluations: int
+    reread: float = 0
 
 
 def worth_storing(
@@ -72,16 +80,21 @@ def worth_storing(
     ``read_bytes`` is what computing all of it reads, ``own_bytes`` what it occupies. The
     choice is the one that costs less if no two users share a kernel (if they do, both are
     nearly free). Values made from nothing are recomputed unless that takes long. Special
-    functions of a broadcast value count once per user: kernels keep it unbroadcast. One that takes
-    long and is ``given`` (by inputs alone, so no other kernel can store it) costs a launch.
+    functions of a broadcast value count once per user: kernels keep it unbroadcast. To store what
+    is long and ``given`` (by inputs alone, so no kernel before could do it) costs a launch, too.
     """
     users = demand.ends
     if numel <= 1 or not (found.loads or found.long):
         return False
+    if demand.reread and found.ops:
+        each = (found.short + found.long + found.ops / NEAR) * numel
+        stored = each + (2 + demand.reread / NEAR) * own_bytes + LAUNCH
+        again = demand.reread * (each + read_bytes / NEAR)
+        return demand.users > 1 or found.masked or again > stored
     if users <= 1 and (not found.long or demand.evaluations < 8):
         return False
     once = read_bytes + (found.short + found.long) * numel
-    if found.long and given and demand.evaluations > demand.users:
+    if found.long and given:
         once += LAUNCH
     again = users * (read_bytes + found.short * numel)
     again += demand.evaluations * found.long * numel

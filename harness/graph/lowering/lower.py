@@ -28,14 +28,13 @@ from harness.ir.reach import reached
 @dataclass(frozen=True, slots=True)
 class Uses:
     """``live``: nodes something needs, in order. ``points``: elements of values. ``demand``: how
-    each is used, views not counted but their users. ``reread``: values that some user reads several
-    times per element. ``parts``: the live ``getitem`` nodes by (node, position). ``divided``: what
-    a remainder, quotient or exponent is made of, which jumps where other uses must be the same."""
+    each is used, views not counted but their users. ``parts``: the live ``getitem`` nodes by (node,
+    position). ``divided``: what a remainder, quotient or exponent is made of, which jumps where
+    other uses must be the same."""
 
     live: tuple[Node, ...]
     points: dict[str, int]
     demand: dict[str, Demand]
-    reread: frozenset[str]
     parts: dict[tuple[str, int], str]
     divided: frozenset[str]
 
@@ -69,7 +68,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
     users = dict.fromkeys(needed, 1)
     ends = {name: {name: points.get(name, 1)} for name in needed}
     evaluated = {name: points.get(name, 1) for name in needed}
-    reread: set[str] = set()
+    reread = dict.fromkeys(needed, 0)
     live: list[Node] = []
     parts: dict[tuple[str, int], str] = {}
     divided: set[str] = set()
@@ -83,6 +82,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         same = (see_through or node.packet == "_to_copy") and node.name in divided
         divided.update(names if same or node.op.startswith(_DIVIDING) else ())
         own = max([points[node.name], *(points[n] for n in names)]) if names else 0
+        read = points[node.name] * rule.reads(node) if rule is not None and rule.reads else 0
         for name in names:
             needed.add(name)
             users[name] = users.get(name, 0) + (users[node.name] if see_through else 1)
@@ -93,19 +93,17 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
             )
             times = evaluated[node.name] if see_through else own
             evaluated[name] = evaluated.get(name, 0) + times
-            if (see_through and node.name in reread) or (rule is not None and rule.rereads):
-                reread.add(name)
+            reread[name] = reread.get(name, 0) + (reread[node.name] if see_through else read)
         if node.op == "getitem":
             source, position = node.args
             assert isinstance(source, Ref)
             parts[source.name, int(position)] = node.name  # type: ignore[arg-type]
-    demand = {
-        name: Demand(
-            count, min(count, len(ends[name])), max(count, evaluated[name] // max(1, points[name]))
-        )
-        for name, count in users.items()
-    }
-    return Uses(tuple(live[::-1]), points, demand, frozenset(reread), parts, frozenset(divided))
+    demand = {}
+    for name, count in users.items():
+        size, ended = max(1, points[name]), min(count, len(ends[name]))
+        times = max(count, evaluated[name] // size)
+        demand[name] = Demand(count, ended, times, reread[name] / size)
+    return Uses(tuple(live[::-1]), points, demand, parts, frozenset(divided))
 
 
 def _crossed(graph: Graph) -> Collection[str]:
@@ -357,14 +355,12 @@ class Lowering:
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
             return False
         demand = self.uses.demand[name]
-        found = profile(tensor.value)
-        oversized = len(found.loads) > MOST_LOADS or found.ops > MOST_OPS
-        if oversized or (found.loads and found.ops and name in self.uses.reread):
+        found, own = profile(tensor.value), size_hint(kind.numel)
+        if len(found.loads) > MOST_LOADS or found.ops > MOST_OPS:
             return True
-        own = size_hint(kind.numel)
         if demand.users > 1 and own > 1 and any(m.value == name for m in self.graph.mutations):
             return True
-        if name not in self.stored and few(found, own):
+        if name not in self.stored and few(found, own) and not demand.reread:
             return False
         reads = dict.fromkeys(load.buffer for load in found.loads)
         read = sum(min(self._extent(b), own) * self.buffers[b].dtype.itemsize for b in reads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sympy
 
@@ -240,15 +241,15 @@ class Rule:
     """How one operator is lowered.
 
     ``view``: only rearranges indices, so using the result is using the operand. ``fresh``: what
-    torch returns never shares memory with the operand. ``rereads``: reads an element of its operand
-    several times, so that the operand should be computed beforehand. ``partial``: some forms of the
-    operator are rejected, which depends on the call.
+    torch returns never shares memory with the operand. ``reads``: how many elements of its operand
+    a call reads for one of its own, if not one. ``partial``: some forms of the operator are
+    rejected, which depends on the call.
     """
 
     lower: Callable[[Call], Lowered]
     view: bool = False
     fresh: bool = False
-    rereads: bool = False
+    reads: Callable[[Node], int] | None = None
     partial: bool = False
 
 
@@ -266,7 +267,7 @@ def elementwise(function: Callable[..., Value], count: int) -> Rule:
     return Rule(lower)
 
 
-def reading(index: Callable[[Call, Tensor], Index], **about: bool) -> Rule:
+def reading(index: Callable[[Call, Tensor], Index], **about: Any) -> Rule:
     """The rule of an operator whose elements are those of its first operand, at ``index``; what a
     dimension of size one is read at does not matter. ``about`` as in ``Rule``."""
 

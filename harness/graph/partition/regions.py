@@ -113,6 +113,7 @@ _SORTING = frozenset(("sort", "topk", "kthvalue", "median", "nanmedian"))
 RESULT_ACCESS = "element of a library call's result"
 VIEW_FOR_HOST = "view between a library call and what it reads"
 VIEW_UNSUPPORTED = "view without a lowering"
+UNWRITTEN = "memory for a library call, which nobody has written"
 LATE_MUTATION = "an input changed in place that something else still reads"
 _LEAST_SAVED = 1 << 20
 """Bytes for which steps change places: torch's allocator hands out blocks of 2 MiB, and regions
@@ -135,6 +136,7 @@ def partition(
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))
+    wanted = wanted.difference(host)
     anchored = [n for n in layout.order if n in wanted and layout.kind[n] is Kind.FREE]
     plan = _Plan(layout, connect(layout, anchored), host)
     _place_mutations(plan)
@@ -142,13 +144,16 @@ def partition(
 
 
 def _host_nodes(layout: Layout) -> list[str]:
-    """Library calls, host views, and the views that these or the outputs need; graph order."""
-    needed = set(kept_names(layout.graph))
+    """Library calls, host views, the views that these or the outputs need, and memory that nobody
+    but these calls has written; graph order."""
+    kept = kept_names(layout.graph)
+    needed = set(kept)
     found: list[str] = []
     for node in reversed(layout.graph.nodes):
         kind = layout.kind[node.name]
         own = kind in (Kind.LIBRARY, Kind.HOST_VIEW)
-        if own or (kind is Kind.VIEW and node.name in needed):
+        passed = kind is Kind.VIEW or (node.packet == "empty_strided" and node.name not in kept)
+        if own or (passed and node.name in needed):
             found.append(node.name)
             needed.update(node.refs())
     return found[::-1]
@@ -265,8 +270,8 @@ def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
 
 def _host_call(layout: Layout, node: Node) -> HostCall:
     kind = layout.kind[node.name]
-    if kind is Kind.VIEW:
-        return HostCall(node, True, VIEW_FOR_HOST)
+    if kind in (Kind.VIEW, Kind.FREE):
+        return HostCall(node, True, VIEW_FOR_HOST if kind is Kind.VIEW else UNWRITTEN)
     if kind is Kind.HOST_VIEW:
         return HostCall(node, True, RESULT_ACCESS if node.op == "getitem" else VIEW_UNSUPPORTED)
     return HostCall(node, False, _why_library(layout, node))

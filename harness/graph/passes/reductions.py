@@ -96,6 +96,8 @@ def parse_reduction(
         return None
     real = [d for d in range(len(shape)) if shape[d] > 1 and stride[d] > 0]
     innermost = min(real, key=lambda d: (stride[d], -d), default=0)
+    behind = source, dims, innermost in dims, types, nodes or {}
+    along = (_runs_along(*behind, ends) for ends in ((), kept))
     return Reduction(
         node=node,
         op=op,
@@ -108,10 +110,7 @@ def parse_reduction(
         correction=correction,
         kept=math.prod(shape) // reduced,
         reduced=reduced,
-        inner=any(
-            _runs_along(source, dims, innermost in dims, types, nodes or {}, ends)
-            for ends in ((), kept)
-        ),
+        inner=any(along),
         widen=_widen(op, result.dtype),
     )
 

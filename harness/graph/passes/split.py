@@ -93,8 +93,14 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     """
     types, nodes = graph.types(), {node.name: node for node in graph.nodes}
     kept = {*graph.outputs, *(m.value for m in graph.mutations)}
-    reductions = _parsed(nodes, types, kept)
-    stored = _stored(kept, graph, nodes)
+    found = {name: parse_reduction(node, types, nodes, kept) for name, node in nodes.items()}
+    # One kernel may do those of as many elements: they are cut alike if one of them runs both ways.
+    wide = {(r.kept, r.reduced) for r in found.values() if r and not r.inner}
+    reductions = {
+        name: parse_reduction(r.node, types, nodes) if r and (r.kept, r.reduced) in wide else r
+        for name, r in found.items()
+    }
+    stored = _stored(graph, nodes)
     alike = _cut_alike(reductions, types, nodes, target, stored)
     accesses: dict[str, Callable[[Emitter], None]] = {}  # to one of several results
 
@@ -108,19 +114,6 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
                 _rewrite(reduction, chunks, out, accesses)
 
     return rewritten(graph, split)
-
-
-def _parsed(
-    nodes: Mapping[str, Node], types: Mapping[str, ValueType], kept: Collection[str | None]
-) -> dict[str, Reduction | None]:
-    """The nodes as reductions: of the ``kept`` values as they are, unless one kernel may do them
-    and others of as many elements that run both ways."""
-    found = {name: parse_reduction(node, types, nodes, kept) for name, node in nodes.items()}
-    wide = {(r.kept, r.reduced) for r in found.values() if r and not r.inner}
-    for name, one in found.items():
-        if one and (one.kept, one.reduced) in wide:
-            found[name] = parse_reduction(one.node, types, nodes)
-    return found
 
 
 def _decide(
@@ -142,11 +135,9 @@ def _decide(
     return _nearest(alike or _possible(reduction, 2), wanted) if wanted > 1 else None
 
 
-def _stored(
-    kept: set[str | None], graph: Graph, nodes: Mapping[str, Node]
-) -> Collection[str | None]:
-    """What of the ``kept`` values the graph computes, and their views and conversions."""
-    found = set(kept)
+def _stored(graph: Graph, nodes: Mapping[str, Node]) -> Collection[str | None]:
+    """What the graph computes and returns, and its views and conversions."""
+    found = {*graph.outputs, *(m.value for m in graph.mutations)}
     for node in (*reversed(graph.nodes), *graph.nodes):
         pair = {node.name, *node.refs()}
         if node.packet in ("view", "_to_copy", "convert_element_type") and pair & found:

@@ -138,8 +138,8 @@ class _Machine:
         scales = noise.learn_scales(blocks, shapes, explained)
         floor = self.settings.floor
         deviations = [
-            np.maximum(one.deviations[:, None] * shape.scale, floor)
-            for one, shape in zip(scales, shapes, strict=True)
+            np.maximum(deviations[:, None] * shape.scale, floor)
+            for (_, deviations), shape in zip(scales, shapes, strict=True)
         ]
         wholes = [
             raw - block + rest
@@ -166,12 +166,12 @@ def _judge_block(
     settings: Settings,
 ) -> list[Judged]:
     """Every row of a ``block`` without outliers; ``raw`` is with them."""
-    nothing = np.zeros(0)
+    nothing, (noises, deviations) = np.zeros(0), scale
     fits = []
-    for j, (cuts, known) in enumerate(zip(proposed, scale.known, strict=True)):
+    for j, (cuts, known) in enumerate(zip(proposed, noises, strict=True)):
         if not cuts:
             freedom = np.full(len(known.weights), block.shape[1] - 1 + known.freedom)
-            deviation = max(float(scale.deviations[j]), settings.floor)
+            deviation = max(float(deviations[j]), settings.floor)
             variance = deviation**2 / known.spread
             flat = (nothing, nothing, nothing, nothing, freedom, known.weights)
             fits.append(Fit([], *flat, variance, deviation))
@@ -181,7 +181,7 @@ def _judge_block(
             block[j], fit = fitting.without_runs(block[j], fit, laws[j], known, settings)
         fits.append(fit)
     judged = []
-    for own, row, fit, known, law in zip(raw, block, fits, scale.known, laws, strict=True):
+    for own, row, fit, known, law in zip(raw, block, fits, noises, laws, strict=True):
         newest = _newest(own, row, fit, known, law, settings)
         described = _describe(own, row, fit, known, law, settings)
         judged.append(Judged((*described, *filter(None, (newest,)))))

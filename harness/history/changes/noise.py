@@ -123,12 +123,8 @@ class Noise:
         return np.where(alone, own, together), np.where(alone, freedom, total)
 
 
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """What is known of the rows of a block, and the standard deviations of their points."""
-
-    known: list[Noise]
-    deviations: Block
+Scales = tuple[list[Noise], Block]
+"""What is known of the rows of a block, and the standard deviations of their points."""
 
 
 def learn_scales(
@@ -158,7 +154,7 @@ def learn_scales(
             float(one.moderated(np.array(v), float(d))[0]) * one.spread
             for one, v, d in zip(known, mine, left, strict=True)
         ]
-        found.append(Scales(known, np.sqrt(np.array(variances))))
+        found.append((known, np.sqrt(np.array(variances))))
     return found
 
 

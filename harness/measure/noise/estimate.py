@@ -118,7 +118,7 @@ def estimate(
         a, b = (replace(x, logs=controls.without_process_offsets(x.logs)) for x in (a, b))
     table = _table(a, b, same, paired=paired)
     # Kernels seen at two modes vary for a reason of their own: they say nothing of the others.
-    steady = (table.df > 0) & ~table.seen.bimodal
+    steady = (table.df > 0) & ~table.bimodal
     prior = variance.fit_prior(*(x[steady] for x in (table.ms, table.own, table.df, table.within)))
     if not prior.kernels:
         # Kernels that show nothing of their own variance get the wider of the defaults.
@@ -126,7 +126,7 @@ def estimate(
     # Of a difference's variance the stated default knows one side's share.
     scale = 1.0 if prior.kernels or not paired else 2.0
     # A kernel seen at two modes is not one of those the prior was learnt from.
-    odd = table.seen.bimodal & (table.df > 0)
+    odd = table.bimodal & (table.df > 0)
     weight = np.where(odd, min(variance.DEFAULT_DF, prior.df), min(prior.df, _ALIKE))
     expected = scale * prior.variance(table.ms, table.within)
     moderate, df = variance.moderated(expected, weight, table.own, table.df)
@@ -149,10 +149,10 @@ def estimate(
             unknown=ONE_PROCESS if one else known,
         )
         for log_ratio, error, freedom, one, finding, risks in zip(
-            *(column.tolist() for column in columns), table.seen.risks, strict=True
+            *(column.tolist() for column in columns), table.risks, strict=True
         )
     ]
-    bimodal, alike = int(table.seen.bimodal.sum()), borrowed and apart
+    bimodal, alike = int(table.bimodal.sum()), borrowed and apart
     return found, Noise(prior, drift.session, shift, bimodal, drift.offset, alike, drift.odd)
 
 
@@ -215,10 +215,10 @@ def _side(times: Sequence[Times]) -> _Side:
 @dataclass(frozen=True, slots=True)
 class _Table:
     """Columns of a table, a row for each pair: duration (ms), log difference, own variance and its
-    degrees of freedom, by how much to multiply it for the difference, and the variance between
-    two runs (``parts``), modes, the mean squared error of a process's median (NaN: unknown), and
-    the log difference between the sides' medians over processes, which one odd process does not
-    move."""
+    degrees of freedom, by how much to multiply it for the difference, and the variance between two
+    runs (``parts``), modes and their risks, the mean squared error of a process's median (NaN:
+    unknown), and the log difference between the sides' medians over processes, which one odd
+    process does not move."""
 
     ms: Floats
     difference: Floats
@@ -226,7 +226,8 @@ class _Table:
     df: Floats
     share: Floats
     parts: Floats
-    seen: modes.Modes
+    bimodal: NDArray[np.bool_]
+    risks: Sequence[tuple[FalsePositive, ...]]
     within: Floats
     medians: Floats
 
@@ -253,7 +254,7 @@ def _table(a: _Side, b: _Side, same: NDArray[np.bool_], *, paired: bool) -> _Tab
     seen = modes.find(ms, shown, sides, together, paired=paired)
     errors = np.hstack((a.squares, b.squares))
     within = np.where((errors == 0).any(axis=1), np.nan, np.nanmean(errors, axis=1))
-    return _Table(ms, difference, own, df, share, parts, seen, within, medians)
+    return _Table(ms, difference, own, df, share, parts, *seen, within, medians)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,7 @@ def _between_runs(table: _Table, control: NDArray[np.bool_], squared: Floats, df
     difference is a mixture over tails, and its test the t that is exceeded as rarely."""
     ms, parts = table.ms, table.parts
     # A kernel at two modes says nothing of what moved the others.
-    steady = control & ~table.seen.bimodal
+    steady = control & ~table.bimodal
     steady = steady if int(steady.sum()) >= LEAST else control
     offset = controls.fit_offset(ms[steady], table.medians[steady])
     difference = table.difference - offset.at(ms)

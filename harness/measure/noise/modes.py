@@ -38,15 +38,6 @@ class FalsePositive:
 
 
 @dataclass(frozen=True, slots=True)
-class Modes:
-    """Of each kernel: whether it is ``bimodal``, and the ``risks`` there are of
-    its difference, one for each cause, the same causes in the same order for all kernels."""
-
-    bimodal: NDArray[np.bool_]
-    risks: tuple[tuple[FalsePositive, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Jump:
     """Of a kernel of ``ms`` the logarithm of the upper mode over the lower; how many of the most
     scattered side's ``count`` processes were ``fast``; how many processes each side has."""
@@ -70,12 +61,13 @@ def find(
     together: NDArray[np.bool_],
     *,
     paired: bool,
-) -> Modes:
-    """The modes of a table. ``ms``: durations in milliseconds. ``variances``: of the logarithms of
-    processes' medians, NaN where unknown. ``sides``: those logarithms, a row for each kernel and a
-    column for each process of A and of B (NaN: none); ``together``: which kernels are known to be
-    the same on both. ``paired``: both sides were interleaved, so that what a process does to both
-    cancels.
+) -> tuple[NDArray[np.bool_], list[tuple[FalsePositive, ...]]]:
+    """Of each kernel of a table whether it is bimodal, and the risks there are of its difference,
+    one for each cause, the same causes in the same order for all kernels. ``ms``: durations in
+    milliseconds. ``variances``: of the logarithms of processes' medians, NaN where unknown.
+    ``sides``: those logarithms, a row for each kernel and a column for each process of A and of B
+    (NaN: none); ``together``: which kernels are known to be the same on both. ``paired``: both
+    sides were interleaved, so that what a process does to both cancels.
 
     A kernel has modes if its variance is ``_FAR`` times that of the ``_NEAR`` kernels of the
     nearest durations (median) and two modes explain it. Jumps that agree with another kernel's
@@ -95,11 +87,10 @@ def find(
         _Cause(members, in_time, _chances(members, len(known), sorted({*counts}), paired=paired))
         for members, in_time in _groups(jumps)
     ]
-    risks = tuple(
+    return bimodal, [
         tuple(cause.risk(here, one, paired=paired) for cause in causes)
         for here, one in zip(ms.tolist(), counts, strict=True)
-    )
-    return Modes(bimodal, risks)
+    ]
 
 
 def _usual(x: Floats, variances: Floats) -> Floats:

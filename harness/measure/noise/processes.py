@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from harness.records.timing import Samples
 
@@ -18,29 +17,11 @@ _Z = 1.959964
 """Half the width of a 95 % interval of a normal value, in standard deviations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Components:
-    """Relative standard deviations of the median of one process: ``within`` from the samples
-    at hand, ``between`` processes beyond that; ``kernels`` is how many they are pooled from."""
-
-    within: float
-    between: float
-    kernels: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Combined:
-    """A kernel's time over all its processes, in milliseconds, with a 95 % interval."""
-
-    ms: float
-    low: float | None
-    high: float | None
-
-
-def pooled(kernels: Iterable[Sequence[Samples]]) -> Components | None:
-    """Of a table of kernels: the median over kernels of both variances' unbiased estimates
-    would lose the large ones, so they are averaged after the most extreme tenth at each end
-    is cut off. None if no kernel has two processes."""
+def pooled(kernels: Iterable[Sequence[Samples]]) -> tuple[float, float] | None:
+    """Relative standard deviations of the median of one process, within it from its samples and
+    between processes beyond that, of a table of kernels: the median over kernels of both variances'
+    unbiased estimates would lose the large ones, so they are averaged after the most extreme tenth
+    at each end is cut off. None if no kernel has two processes."""
     found = []
     for sets in kernels:
         known = [s for s in sets if s.low and s.high and s.median > 0]
@@ -53,11 +34,12 @@ def pooled(kernels: Iterable[Sequence[Samples]]) -> Components | None:
     cut = len(found) // 10
     ordered = zip(*map(sorted, zip(*found, strict=True)), strict=True)
     total, within = map(statistics.fmean, zip(*[*ordered][cut : len(found) - cut], strict=True))
-    return Components(math.sqrt(within), math.sqrt(max(0.0, total - within)), len(found))
+    return math.sqrt(within), math.sqrt(max(0.0, total - within))
 
 
-def combined(sets: Sequence[Samples]) -> Combined:
-    """One figure from at least one process: the median of the processes' medians.
+def combined(sets: Sequence[Samples]) -> tuple[float, float | None, float | None]:
+    """One time from at least one process, the median of the processes' medians in milliseconds,
+    and its 95 % interval.
 
     Of one process the interval is its own, which knows nothing of other processes. Of several
     it is Student's on the logarithms of their medians, but never narrower than what a single
@@ -65,7 +47,7 @@ def combined(sets: Sequence[Samples]) -> Combined:
     medians = [s.median for s in sets]
     ms = statistics.median(medians)
     if len(sets) == 1 or min(medians) <= 0:
-        return Combined(ms, sets[0].low, sets[0].high)
+        return ms, sets[0].low, sets[0].high
     from scipy import special
 
     count = len(sets)
@@ -77,4 +59,4 @@ def combined(sets: Sequence[Samples]) -> Combined:
     if own:
         half = max(half, statistics.fmean(own) / math.sqrt(count))
     centre = statistics.fmean(map(math.log, medians))
-    return Combined(ms, min(ms, math.exp(centre - half)), max(ms, math.exp(centre + half)))
+    return ms, min(ms, math.exp(centre - half)), max(ms, math.exp(centre + half))

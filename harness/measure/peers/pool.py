@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
-from harness.compiled import CompiledRegion
 from harness.devices.job import BESIDE_TIMING, Closing, Device, cores, tried
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
@@ -74,7 +73,7 @@ class PeerPool(Closing):
     def prepare(self, work: Sequence[Comparable]) -> None:
         """Compile with Inductor what ``compare`` will need, in parallel, beside what is timed. What
         fails here fails again, with its reason, when it is compared."""
-        graphs = [one.work.region.graph for one in work if isinstance(one.work, CompiledRegion)]
+        graphs = [one.work.region.graph for one in work if not isinstance(one.work, str)]
         jobs = [
             WarmJob(graph, tuned, seconds=self._seconds)
             for tuned in self._tuned
@@ -131,9 +130,12 @@ def _joined(row: RegionRecord, one: Comparable, process: int, found: RegionRecor
         return row
     sets = (*row.sets, *(samples.recorded(process, METHOD) for samples in found.sets))
     errors = [e for e in (row.max_error, found.max_error) if e is not None]
+    ms, low, high = combined(sets) if sets else (row.ms, row.low, row.high)
     return replace(
         row,
-        **(asdict(combined(sets)) if sets else {}),
+        ms=ms,
+        low=low,
+        high=high,
         kernels=one.kernels if row.compiler in SUBJECTS else None,
         sets=sets,
         check=Check.FAILED if row.check is Check.FAILED else found.check,

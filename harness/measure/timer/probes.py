@@ -1,5 +1,5 @@
 """Triton kernels that measuring itself needs: clocks, an empty kernel, bandwidth, arithmetic.
-Imports triton, so only the process that has the GPU imports this."""
+Imports triton, so only processes that time on a GPU import this, before they take it."""
 
 # ruff: noqa: N803, ANN001, ANN201 - Triton reads annotations as types of its own, and writes
 # constants in capitals.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+
+triton.runtime.cache.triton_key()  # Triton's digest of itself, which it keeps: a third of a second
 
 STAMP_FIELDS = 3
 """64-bit integers in one entry of the ring that ``stamp`` writes."""

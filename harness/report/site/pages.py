@@ -10,7 +10,6 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,15 +44,6 @@ _HOLE = "(the kernel)"
 """Stands in the frame of kernels' pages where title and record go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What became of the files: how many there are, were written, were removed."""
-
-    files: int
-    written: int
-    removed: int
-
-
 def require() -> None:
     """Raise ``UsageError`` if the library that draws charts is missing."""
     if importlib.util.find_spec("plotly") is None:
@@ -66,11 +56,12 @@ def require() -> None:
 
 def write(
     folder: Path, sites: Iterable[tuple[str, Site, Tonight]], step: Callable[[str], None]
-) -> Written:
-    """Write ``sites`` with their first pages, each below the folder that it comes with. A page that
-    says what it said stays as it is; one that is no longer made is removed, anything else in
-    ``folder`` is left alone. Raises ``UsageError`` for a folder that holds something else,
-    ``RecordError`` if it cannot be written."""
+) -> dict[str, int]:
+    """Write ``sites`` with their first pages, each below the folder that it comes with; how many
+    ``files`` there are, were ``written``, were ``removed``. A page that says what it said stays as
+    it is; one that is no longer made is removed, anything else in ``folder`` is left alone. Raises
+    ``UsageError`` for a folder that holds something else, ``RecordError`` if it cannot be written.
+    """
     known, environment = _manifest(folder), _environment()
     if not (folder / MANIFEST).is_file():  # ended halfway, it is a site of ours all the same
         write_atomically(folder / MANIFEST, b"[]", mode=0o644)
@@ -84,7 +75,7 @@ def write(
     removed = _remove(folder, [name for name in known if name not in made])
     if sorted(made) != known:
         write_atomically(folder / MANIFEST, json.dumps(sorted(made), indent=0).encode(), mode=0o644)
-    return Written(len(made), sum(made.values()), removed)
+    return {"files": len(made), "written": sum(made.values()), "removed": removed}
 
 
 def _put(path: Path, content: bytes) -> None:

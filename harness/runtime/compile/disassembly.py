@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import CompileFailed
+from harness.records.metrics import StaticMetrics
 
 _TOOL_SECONDS = 120
 
@@ -65,24 +66,24 @@ class Binary:
         return found.group(1) if found else f"sm_{self.capability}"
 
 
-def facts(binaries: Sequence[Binary]) -> list[SassFacts | CompileFailed]:
+def facts(binaries: Sequence[Binary]) -> list[StaticMetrics | CompileFailed]:
     """Each binary's facts. Those of one architecture are disassembled together; where that
     fails, each is tried alone, so that a failure stays with the kernel it belongs to."""
-    answers: dict[int, SassFacts | CompileFailed] = {}
+    answers: dict[int, StaticMetrics | CompileFailed] = {}
     by_architecture: dict[str, list[int]] = {}
     for number, binary in enumerate(binaries):
         by_architecture.setdefault(binary.architecture, []).append(number)
     for members in by_architecture.values():
         chosen = [binaries[n] for n in members]
         try:
-            found: list[SassFacts | CompileFailed] = list(_facts(chosen))
+            found: list[StaticMetrics | CompileFailed] = list(_facts(chosen))
         except CompileFailed as error:
             found = [error] if len(chosen) == 1 else [facts([one])[0] for one in chosen]
         answers.update(zip(members, found, strict=True))
     return [answers[n] for n in range(len(binaries))]
 
 
-def _facts(binaries: Sequence[Binary]) -> list[SassFacts]:
+def _facts(binaries: Sequence[Binary]) -> list[StaticMetrics]:
     """Facts of binaries of one architecture."""
     from triton import knobs
 
@@ -191,17 +192,6 @@ _FLOAT32 = re.compile(r"^F(ADD|MUL|FMA|SETP|MNMX|SET|CHK|SWZADD|MNMX3|ADD2|MUL2|
 _WIDTH = re.compile(r"^(?:U|S)?(8|16|32|64|128|256)$")
 
 
-@dataclass(frozen=True, slots=True)
-class SassFacts:
-    """Instruction counts of one kernel: all of them, padding not counted; the widest
-    global load and store in bytes per thread (0 if there is none); counts by group."""
-
-    instructions: int
-    widest_load: int
-    widest_store: int
-    mix: tuple[tuple[str, int], ...]
-
-
 def group(opcode: str) -> str:
     """Which group an opcode without its modifiers (``LDG``, ``FFMA``) belongs to."""
     floats = ((_FLOAT64, "float64"), (_FLOAT16, "float16"), (_FLOAT32, "float32"))
@@ -218,9 +208,9 @@ def width(modifiers: Iterable[str]) -> int:
     return bits // 8
 
 
-def parse(lines: Iterable[str]) -> SassFacts:
-    """Facts from the lines of a raw disassembly (``nvdisasm -b``) of one kernel. The padding after
-    the last ``EXIT`` (a branch to itself and ``NOP``) is not counted."""
+def parse(lines: Iterable[str]) -> StaticMetrics:
+    """What the lines of a raw disassembly (``nvdisasm -b``) say of one kernel, and 0 for the rest.
+    The padding after the last ``EXIT`` (a branch to itself and ``NOP``) is not counted."""
     counts: Counter[str] = Counter()
     load = store = 0
     for line in lines:
@@ -238,7 +228,8 @@ def parse(lines: Iterable[str]) -> SassFacts:
             load = max(load, width(modifiers.split(".")))
         elif kind == "store_global":
             store = max(store, width(modifiers.split(".")))
-    return SassFacts(sum(counts.values()), load, store, tuple(sorted(counts.items())))
+    mix = tuple(sorted(counts.items()))
+    return StaticMetrics(0, 0, 0, 0, sum(counts.values()), load, store, mix)
 
 
 # -- the file: a cubin is an ELF file of 64 bits ------------------------------------------

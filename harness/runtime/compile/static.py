@@ -25,7 +25,7 @@ from harness.runtime.compile import binary as binaries
 from harness.runtime.compile import disassembly
 from harness.runtime.compile.binary import KernelBinary
 from harness.runtime.compile.cache import sealed, unsealed
-from harness.runtime.compile.disassembly import Binary, SassFacts
+from harness.runtime.compile.disassembly import Binary
 from harness.target import Target
 
 _FORMAT = 3
@@ -141,13 +141,13 @@ class _Choice:
             self.found, self.left = found, []
 
 
-def _metrics(binary: Binary, facts: SassFacts | CompileFailed, shared: int) -> StaticMetrics:
+def _metrics(binary: Binary, facts: StaticMetrics | CompileFailed, shared: int) -> StaticMetrics:
     if isinstance(facts, CompileFailed):
         raise facts
     registers, stack = disassembly.resources(binary)
     uses_local = stack > 0 or {"load_local", "store_local"} & dict(facts.mix).keys()
     spills = disassembly.spills(binary) if uses_local else 0
-    return StaticMetrics(registers, spills, stack, shared, **asdict(facts))
+    return replace(facts, registers=registers, spills=spills, stack=stack, shared=shared)
 
 
 def compile_for(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
 
 from harness.dtypes import DType
 from harness.errors import CaptureFailed, GraphError, UnknownName, UsageError
@@ -332,3 +332,14 @@ def test_upsampling_by_odd_factors_keeps_the_general_rule():
 def test_damaged_names_do_not_reach_files():
     with pytest.raises(GraphError):
         dumps(capture(f"{HERE}:scaled?width=2")[0].__class__("no name", (), (), ()))
+
+
+def test_a_graph_file_holds_no_input_that_gets_other_memory():
+    graph = fx.Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    given = graph.call_function(torch.ops.aten.set_.source_Tensor, (x, y))
+    for node in (x, y, given):
+        node.meta["val"] = torch.empty(2, device="meta")
+    graph.output((y,))
+    with pytest.raises(CaptureFailed, match="something other than the contents of an input"):
+        convert(fx.GraphModule({}, graph), None, "step")

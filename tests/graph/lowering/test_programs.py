@@ -34,7 +34,7 @@ def test_a_chain_of_single_uses_is_one_nest() -> None:
 
 def test_a_reused_long_computation_is_stored_and_a_short_one_is_not() -> None:
     b = GraphBuilder()
-    x = b.input("x", (64, 64))
+    x = b.input("x", (1024, 512))
     long = b.call("aten.erf.default", x, name="long")
     short = b.call("aten.exp.default", x, name="short")
     outs = []
@@ -59,6 +59,15 @@ def test_a_table_is_a_launch_of_its_own_unless_a_kernel_before_it_can_store_it()
     assert made(16, summed=False) == [("z",)]
     assert made(512, summed=False) == [("table",), ("z",)]
     assert ("table",) in made(16, summed=True)
+
+
+def test_halves_of_a_table_that_is_computed_again_do_not_store_it() -> None:
+    b = GraphBuilder()
+    power = b.call("aten.pow.Scalar", 10000.0, b.input("exponents", (32,)))
+    angles = b.call("aten.div.Tensor", b.call("aten.erf.default", b.input("x", (28, 1))), power)
+    halves = [b.call("aten.slice.Tensor", angles, 1, n, 32, 2) for n in (0, 1)]
+    made = [b.call(f"aten.{f}.default", x) for f, x in zip(("sin", "cos"), halves, strict=True)]
+    assert stored(check(b.graph(b.call("aten.cat.default", tuple(made), 1, name="z")))) == [("z",)]
 
 
 def test_users_that_end_in_one_kernel_count_as_one() -> None:
@@ -237,12 +246,27 @@ def test_nearest_upsampling_written_with_floats_addresses_linearly() -> None:
     assert loads(program, "y")[0].indirect == ()
 
 
-def test_a_pooled_value_is_computed_before_its_windows_read_it() -> None:
+@pytest.mark.parametrize(
+    ("op", "stride", "before"),
+    [("relu", 1, []), ("relu", 2, []), ("sigmoid", 1, [("y",)]), ("sigmoid", 2, [])],
+)
+def test_a_pooled_value_is_stored_where_windows_would_compute_it_too_often(
+    op: str, stride: int, before: list[tuple[str, ...]]
+) -> None:
     b = GraphBuilder()
-    y = b.call("aten.sigmoid.default", b.input("x", (1, 2, 8, 8)), name="y")
-    both = b.call("aten.max_pool2d_with_indices.default", y, (3, 3), (2, 2), (1, 1))
-    program = check(b.graph(b.call("getitem", both, 0, name="z")))
-    assert stored(program) == [("y",), ("z",)]
+    y = b.call(f"aten.{op}.default", b.input("x", (8, 64, 256, 256)), name="y")
+    windows = (3, 3), (stride, stride), (1, 1)
+    both = b.call("aten.max_pool2d_with_indices.default", y, *windows)
+    program = lower(b.graph(b.call("getitem", both, 0, name="z")))
+    assert stored(program) == [*before, ("z",)]
+
+
+def test_a_pooled_value_with_another_user_is_stored() -> None:
+    b = GraphBuilder()
+    y = b.call("aten.relu.default", b.input("x", (8, 64, 256, 256)), name="y")
+    pooled = b.call("aten.avg_pool2d.default", y, (2, 2), name="z")
+    halves = b.call("aten.avg_pool2d.default", y, (4, 4), name="w")
+    assert stored(lower(b.graph(pooled, halves))) == [("y",), ("z",), ("w",)]
 
 
 def test_unknown_sizes() -> None:

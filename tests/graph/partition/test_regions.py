@@ -381,3 +381,24 @@ def test_draws_are_made_in_the_graph_s_order(op: str, more: tuple[Arg, ...], kep
     second = b.call(op, *[given["second"]] * count, *more, name="second")
     found = calls(partition(b.graph(first, small, second)))
     assert (found.index("first") < found.index("second")) is kept
+
+
+def test_memory_of_which_a_library_call_reads_the_sizes_is_allocated_and_not_filled() -> None:
+    b = GraphBuilder()
+    gradient, like = b.input("gradient", (2, 3, 4, 4)), b.input("like", (2, 3, 7, 7))
+    windows = (3, 3), (2, 2), (1, 1), True, True, None
+    unread = b.call("aten.empty_strided.default", (2, 3, 7, 7), (147, 49, 7, 1), dtype=DType.F32)
+    returned = b.call("aten.empty_strided.default", (2, 3, 7, 7), (147, 49, 7, 1), dtype=DType.F32)
+    outs = [
+        b.call("aten.avg_pool2d_backward.default", gradient, at, *windows)
+        for at in (unread, returned)
+    ]
+    added = b.call("aten.add.Tensor", like, unread)
+    cut = partition(b.graph(*outs, added, returned))
+    assert len(cut.library_calls) == 2
+    allocated = [s for s in cut.steps if isinstance(s, HostCall) and s.is_view]
+    assert [step.node.name for step in allocated] == [unread.name]
+    assert {name for region in cut.regions for name in region.graph.outputs} == {
+        added.name,
+        returned.name,
+    }

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import fx
+
+GIVES_MEMORY = torch.ops.aten.set_.source_Tensor
+"""Of ``x.data = y``: from then on, x is what lies in y's memory."""
+WRITES = (torch.ops.aten.copy_.default, GIVES_MEMORY)
+"""What a traced graph does to its inputs, at its end."""
 
 
 def called(graph: fx.Graph, like: fx.Node, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
@@ -27,3 +33,9 @@ def traced(node: fx.Node) -> Any:
 def value(node: Any) -> Any:
     """The fake value of a node."""
     return node.meta["val"]
+
+
+def fixed(found: Any) -> Any:
+    """A fake value, or the number that torch has made it (and asks for in a guard)."""
+    number = found.node.maybe_as_float() if isinstance(found, torch.SymFloat) else None
+    return found if number is None else number

@@ -90,7 +90,7 @@ def searching(boundaries: int, values: int) -> Rule:
         leading = canonical(call.shape)[: rows.rank - 1]
         return call.result(_before(call, rows, leading, value, int(count), right))
 
-    return Rule(lower, rereads=True, partial=True)
+    return Rule(lower, reads=lambda _: 32, partial=True)
 
 
 def _before(

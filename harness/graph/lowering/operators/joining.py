@@ -74,9 +74,9 @@ def _halves(call: Call, values: list[Value], sizes: list[sympy.Expr], dim: int) 
     if len(values) != 2 or sizes[0] != sizes[1] or not sizes[0].is_Integer:
         return None
     negated = [isinstance(v, Compute) and v.op is Op.NEG for v in values]
-    plain = [operands(v)[0] if n else v for v, n in zip(values, negated, strict=True)]
+    one, other = (operands(v)[0] if n else v for v, n in zip(values, negated, strict=True))
     out = canonical(call.shape)[dim]
-    if (whole := _merged(call, *plain, FloorDiv(out, sizes[0]))) is None:
+    if (whole := _merged(call, one, other, FloorDiv(out, sizes[0]))) is None:
         return None
     turned = call.scalar.op(Op.NEG, whole) if any(negated) else whole
     lower, upper = (turned if n else whole for n in negated)
@@ -88,27 +88,23 @@ def _merged(call: Call, first: Value, second: Value, number: sympy.Expr) -> Valu
     by how many elements the places are apart that they read."""
     context, made, twins = call.context, dict[int, Value](), dict[int, Value]()
     for one, other in zip_longest(walk([first]), walk([second])):
-        if one is None or other is None or one.dtype is not other.dtype:
-            return None
-        pairs = zip(operands(one), operands(other), strict=False)
-        alike = len(operands(one)) == len(operands(other))
-        if not alike or any(twins.get(id(a)) is not b for a, b in pairs):
-            return None
-        twins[id(one)] = other
         match one, other:
-            case Compute(), Compute() if one.op is other.op:
-                args = (made[id(arg)] for arg in one.args)
-                made[id(one)] = context.builder.compute(one.op, *args, dtype=one.dtype)
             case Load(), Load() if one.buffer == other.buffer and not one.indirect:
                 apart = sympy.expand(other.index - one.index)
                 if not apart.is_Integer:
                     return None
                 index = context.simplifier(call.shape).simplify(one.index + apart * number)
                 made[id(one)] = context.load(one.buffer, index, one.dtype)
-            case _ if one is other:
+            case Compute(), Compute() if one.op is other.op and one.dtype is other.dtype:
+                if [twins[id(arg)] for arg in one.args] != [*other.args]:
+                    return None
+                args = (made[id(arg)] for arg in one.args)
+                made[id(one)] = context.builder.compute(one.op, *args, dtype=one.dtype)
+            case _ if one is not None and one is other:
                 made[id(one)] = one
             case _:
                 return None
+        twins[id(one)] = other
     return made[id(first)]
 
 

@@ -338,6 +338,7 @@ RULES: Rules = {
     "aten.special_modified_bessel_i1.default": of(Op.BESSEL_I1),
     "aten.bitwise_not.default": of(Op.BIT_NOT),
     "prims.fma.default": of(Op.FMA),
+    "harness.wide.default": elementwise(lambda _, value: value, 1),
     "aten.square.default": elementwise(lambda scalar, value: scalar.mul(value, value), 1),
     "aten.true_divide.Tensor": Rule(div),
     "aten.where.self": Rule(where),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import sympy
 
@@ -14,8 +15,9 @@ from harness.dtypes import DType
 from harness.graph.lowering.operators.reductions import Operand
 from harness.graph.lowering.rule import Call, Rule, Rules
 from harness.graph.lowering.tensor import Lowered, Tensor, canonical, reduction_index
+from harness.graph.model import Node
 from harness.ir.index import FloorDiv
-from harness.ir.nodes import ReduceKind, Value
+from harness.ir.nodes import Load, Made, ReduceKind, Value, rewrite
 from harness.ir.ops import Op
 
 Sizes = tuple[int, ...]
@@ -57,6 +59,22 @@ class Window:
                     padded = call.scalar.both(padded, context.inside(place, shape, None, end))
             yield mask, padded, tuple(index)
 
+    def read(self, index: tuple[sympy.Expr, ...], mask: Value, other: float) -> Value:
+        """The element at ``index``, ``other`` outside ``mask``: of one that is computed only loads
+        that move with the window are masked."""
+        context, shape = self.call.context, self.call.result_type(0).shape
+        like, moving = self.call.scalar.like, {*canonical(shape)[-len(self.kernel) :]}
+        value = self.call.read(self.tensor, index, shape)
+        if isinstance(value, Load):
+            return context.masked(mask, value, like(other, value))
+
+        def masked(part: Value, _: Made) -> Value | None:
+            moves = isinstance(part, Load) and moving & part.index.free_symbols
+            return context.masked(mask, part, like(0, part)) if moves else None
+
+        made = rewrite([value], context.builder, replace=masked)[id(value)]
+        return self.call.scalar.where(mask, made, like(other, value))
+
 
 def _sizes(call: Call, position: int, name: str, default: Sizes) -> Sizes:
     """One number for each dimension of a window; ``default`` has as many."""
@@ -80,25 +98,23 @@ def _window(call: Call, rank: int, dilation_at: int | None) -> Window:
 def max_pool(rank: int, call: Call) -> Lowered:
     """``max_pool2d_with_indices`` and ``3d``: values, and flat positions within a plane."""
     window = _window(call, rank, 4)
-    scalar, context = call.scalar, call.context
-    kind = call.result_type(0)
-    best: Value | None = None
-    where: Value | None = None
+    scalar, kind = call.scalar, call.result_type(0)
+    stored = isinstance(window.tensor.value, Load)
     lowest = -float("inf") if kind.dtype.is_float else kind.dtype.least
-    for mask, _, index in window.elements():
-        value = call.read(window.tensor, index, kind.shape)
-        value = context.masked(mask, value, scalar.like(lowest, value))
-        if best is None or where is None:
-            # A window that holds nothing larger than -inf reports its first element.
-            best, where = value, _flat(call, [sympy.Max(i, 0) for i in index[-rank:]], window)
-            continue
-        flat = _flat(call, index[-rank:], window)
-        better = scalar.compare(Op.GT, value, best)
+    (best, first), *others = (
+        (window.read(index, mask, lowest), index[-rank:]) for mask, _, index in window.elements()
+    )
+    # A window that holds nothing larger than -inf reports its first element.
+    where = _flat(call, [sympy.Max(i, 0) for i in first], window)
+    for value, index in others:
+        # Of equal ones the first counts: as they would be stored.
+        ranked = [v if stored else call.rounded(v, kind.dtype) for v in (value, best)]
+        better = scalar.compare(Op.GT, *ranked)
         if kind.dtype.is_float:
             better = scalar.compare(Op.LOGICAL_OR, better, scalar.compare(Op.ISNAN, value))
         # The value apart from its position: one instruction instead of four where only it is used.
-        best, where = scalar.op(Op.MAXIMUM, best, value), scalar.where(better, flat, where)
-    assert best is not None and where is not None
+        best = scalar.op(Op.MAXIMUM, best, value)
+        where = scalar.where(better, _flat(call, index, window), where)
     return Tensor(kind.shape, kind.dtype, best), Tensor(kind.shape, DType.I64, where)
 
 
@@ -115,15 +131,13 @@ def average_pool(rank: int, call: Call) -> Lowered:
     """``avg_pool2d`` and ``3d``. With ``ceil_mode`` a window may reach beyond the padding; what
     lies there never counts."""
     beyond = call.flag(4, "ceil_mode")
-    window = _window(call, rank, None)
-    scalar, context = call.scalar, call.context
+    window, scalar = _window(call, rank, None), call.scalar
     total: Value = scalar.constant(0, call.dtype)
     count: Value = scalar.constant(0, call.dtype)
     zero, one = scalar.constant(0, call.dtype), scalar.constant(1, call.dtype)
     with_padding = call.flag(5, "count_include_pad", True) or not any(window.padding)
     for mask, padded, index in window.elements():
-        value = call.read(window.tensor, index, call.shape)
-        total = scalar.add(total, context.masked(mask, value, zero))
+        total = scalar.add(total, window.read(index, mask, 0))
         count = scalar.add(count, scalar.where(padded if with_padding else mask, one, zero))
     divisor = call.maybe_number(6, "divisor_override")
     if divisor is None and with_padding and not beyond:
@@ -185,13 +199,19 @@ def adaptive_average_pool(call: Call) -> Lowered:
     return operand.finish(call.scalar.div(summed, call.scalar.like(int(operand.count), summed)))
 
 
-_windows = functools.partial(Rule, rereads=True, partial=True)
+def _windows(lower: Callable[[Call], Lowered], rank: int = 2, kernel_at: int = 1) -> Rule:
+    def reads(node: Node) -> int:
+        given: Any = (*node.args, dict(node.kwargs).get("kernel_size"))[kernel_at]
+        return int(math.prod(given)) ** (rank // len(given))
+
+    return Rule(lower, reads=reads, partial=True)
+
 
 RULES: Rules = {
     "aten.max_pool2d_with_indices.default": _windows(functools.partial(max_pool, 2)),
-    "aten.max_pool3d_with_indices.default": _windows(functools.partial(max_pool, 3)),
+    "aten.max_pool3d_with_indices.default": _windows(functools.partial(max_pool, 3), 3),
     "aten.avg_pool2d.default": _windows(functools.partial(average_pool, 2)),
-    "aten.avg_pool3d.default": _windows(functools.partial(average_pool, 3)),
-    "aten.avg_pool2d_backward.default": _windows(average_pool_backward),
+    "aten.avg_pool3d.default": _windows(functools.partial(average_pool, 3), 3),
+    "aten.avg_pool2d_backward.default": _windows(average_pool_backward, kernel_at=2),
     "aten._adaptive_avg_pool2d.default": Rule(adaptive_average_pool, partial=True),
 }
