@@ -46,6 +46,19 @@ def test_forward_and_backward(compiler: Compiler) -> None:
     assert not any(report.failures for report in compiler.reports)
 
 
+@pytest.mark.parametrize("rank", [1, 2])
+def test_gradients_of_a_weight_norm(compiler: Compiler, rank: int) -> None:
+    """Its CUDA kernel takes a convolution's gradient for contiguous, whose filters we lay out
+    channels last."""
+    made = nn.Conv1d(3, 4, 3) if rank == 1 else nn.Conv2d(3, 4, 3)
+    model = nn.utils.parametrizations.weight_norm(made).cuda()
+    x = torch.randn(2, 3, *[8] * rank, device="cuda")
+    wanted = gradients_cuda(model, model, x)
+    got = gradients_cuda(model, torch.compile(model, backend=compiler), x)
+    for a, b in zip(got, wanted, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-2)
+
+
 @pytest.mark.parametrize("place", ["cpu", "cuda"])
 @pytest.mark.parametrize("number", [0.1, 1.7])
 @pytest.mark.parametrize("dtype", DTYPES)

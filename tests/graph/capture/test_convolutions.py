@@ -147,6 +147,24 @@ def test_memory_that_is_read_as_such_is_laid_out_as_before() -> None:
     assert layouts(made, aten.convolution.default) == {True}
 
 
+def test_a_kernel_that_takes_memory_for_contiguous_is_given_it_so() -> None:
+    """The gradient of a weight norm; on a GPU it was of other elements."""
+
+    def function(given: torch.Tensor, x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Any:
+        rest = [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [False, True, False]
+        gradient = aten.convolution_backward(given, x, w, None, *rest)[1]
+        return aten._weight_norm_interface_backward(gradient, w, g, g, 0)
+
+    filters = images(8, 8, 3, 3).float()
+    given = [images(2, 8, n, n).float() for n in (6, 8)]
+    made = same(function, *given, filters, images(8, 1, 1, 1).float() + 1)
+    (gradient,) = made.graph.find_nodes(
+        op="call_function", target=aten._weight_norm_interface_backward.default
+    )
+    assert layouts(made, aten.convolution_backward.default) == {True}
+    assert gradient.args[0].meta["val"].is_contiguous()
+
+
 def test_a_result_with_gaps_leaves_the_graph_alone() -> None:
     def function(x: torch.Tensor, w: torch.Tensor) -> Any:
         return functional.conv2d(x, w)[:, ::2]

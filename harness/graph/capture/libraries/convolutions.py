@@ -39,8 +39,12 @@ _OPERANDS: dict[Any, tuple[int, ...]] = {_FORWARD: (0, 1), _BACKWARD: (0, 1, 2)}
 _GROUPS: dict[Any, int] = {_FORWARD: 8, _BACKWARD: 9}
 _OWN = ("aten", "prims", "harness")
 """Namespaces of operators that compute the same whatever the layout of their operands."""
-_BY_STRIDE = ("as_strided", "as_strided_scatter", "as_strided_copy", "copy_strided", "resize")
-"""Operators that read memory, not values."""
+_BY_STRIDE = (
+    "as_strided as_strided_scatter as_strided_copy copy_strided resize _weight_norm_interface "
+    "_weight_norm_interface_backward _pdist_forward _pdist_backward _cudnn_rnn_backward"
+).split()
+"""Operators that read memory, not values: CUDA kernels of the last ones take what they are given
+for contiguous, which autograd makes it, so a trace has no copy (torch 2.13)."""
 _UNKNOWN = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 _EARLY, _EARLY_EACH = 4 << 20, 1 << 20
 """Bytes of weights, and of one of them, that are laid out before everything else, in few launches
