@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.utils._pytree import tree_leaves
 
 from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
 from harness.errors import FallbackWarning, GraphError
 
 _while_loop: Any = torch._higher_order_ops.while_loop
@@ -176,6 +179,34 @@ def test_a_size_that_torch_takes_to_be_another(devices: Devices) -> None:
     assert not any(report.fallbacks for report in compiler.reports)
     with pytest.raises(GraphError, match="other sizes"):
         compiled(-x)
+
+
+def _looked_up(table: torch.Tensor, at: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Torch traces five bags that its kernel on a CPU leaves out."""
+    bags = torch.tensor([0, 3])
+    return F.embedding_bag(at, table, bags, mode="sum", per_sample_weights=weights)
+
+
+def _filled(x: torch.Tensor, at: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Torch 2.11 traces one of the distinct places, of which there are three."""
+    return x.index_fill(1, at, value.sum())
+
+
+@pytest.mark.parametrize(
+    ("function", "known"), [(_looked_up, True), (_filled, False), (_filled, True)]
+)
+def test_a_library_call_whose_sizes_torch_mistakes(
+    function: Callable[..., Any], known: bool, devices: Devices
+) -> None:
+    """Torch runs the graph, unless it can be traced with a size that only data tell."""
+    x, weights = torch.randn(7, 5).bfloat16(), torch.randn(5).bfloat16()
+    args = [x.requires_grad_(), torch.tensor([2, 1, 4, 2, 2]), weights.requires_grad_()]
+    compiled = known and function is _filled
+    with (
+        torch._dynamo.config.patch(capture_dynamic_output_shape_ops=known),
+        contextlib.nullcontext() if compiled else pytest.warns(FallbackWarning),
+    ):
+        assert not differences(function, args, Compiler(devices=devices))
 
 
 def test_what_eager_mode_raises_without_elements_is_raised(devices: Devices) -> None:

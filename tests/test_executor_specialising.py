@@ -20,22 +20,26 @@ from harness.graph.partition.regions import partition
 CPU = torch.device("cpu")
 
 
-def conversion(op: str = "") -> Conversion:
+def conversion(op: str = "", name: str = "graph0") -> Conversion:
     """Of a graph of one node, which calls ``op``, of three elements."""
     x = torch.ones(3)
-    made = convert(make_fx(torch.sin, tracing_mode="fake")(x), [x], "graph0")
+    made = convert(make_fx(torch.sin, tracing_mode="fake")(x), [x], name)
     (node,) = made.graph.nodes
     return replace(made, graph=replace(made.graph, nodes=(replace(node, op=op or node.op),)))
 
 
 def run_by(
-    kernels: Callable[[list[Any]], Any], op: str, rescued: list[HarnessError], read: bool = False
+    kernels: Callable[[list[Any]], Any],
+    op: str,
+    rescued: list[HarnessError],
+    read: bool = False,
+    name: str = "graph0",
 ) -> Any:
     def rescue(error: HarnessError) -> Callable[[list[Any]], Any]:
         rescued.append(error)
         return lambda args: [args[0] * 2]
 
-    made = conversion(op)
+    made = conversion(op, name)
     regions = partition(conversion().graph) if read else Partition(made.graph, ())
     return boxed(made, regions, kernels, CPU, rescue, (), lambda: None)
 
@@ -60,12 +64,13 @@ def test_torch_runs_a_graph_whose_operator_gives_other_sizes() -> None:
         raise GraphError("an operator's result has other sizes than recorded")
 
     rescued: list[HarnessError] = []
-    run = run_by(kernels, "mine.twice.default", rescued)
-    for _ in range(2):
-        assert run([torch.ones(3)])[0].tolist() == [2, 2, 2]
-    assert len(rescued) == 1
+    for op, name in (("mine.twice.default", "graph0_backward"), ("", "graph0_forward")):
+        run = run_by(kernels, op, rescued, name=name)
+        for _ in range(2):
+            assert run([torch.ones(3)])[0].tolist() == [2, 2, 2]
+    assert len(rescued) == 2
     with pytest.raises(GraphError):  # nothing is left to run it with
-        run_by(kernels, "", rescued)([torch.ones(3)])
+        run_by(kernels, "", rescued, name="graph0_backward")([torch.ones(3)])
 
 
 def test_torch_runs_a_graph_that_is_given_other_sizes() -> None:

@@ -240,15 +240,17 @@ class _Moved(_Repeat):
         return x.gather(dim, named).reshape(values.shape), named.reshape(indices.shape)
 
     def _move(self, func: Any, given: Any, made: Sequence[Tensor]) -> None:
-        if not any(map(_is_float, made)) or _is_zero(made):
+        made = list(map(_real, () if _is_zero(made) else made))
+        if not any(map(_is_float, made)):
             return
         given = _as_added(given, made[0].dtype)
         double = any(one.dtype is torch.float64 for one in made)
         # What a recurrence rounds at each step grows with the steps after it.
         pointwise = torch.Tag.pointwise in func.tags and not _is_recurrence(func)
-        other = _again(func, given, torch.float32 if double else torch.float64)
-        nearby = made if pointwise else self._nearby(func, given)
-        for one, better, near in zip(made, other or made, nearby or made, strict=True):
+        other = _again(func, given, torch.float32 if double else torch.float64) or ()
+        nearby = () if pointwise else self._nearby(func, given) or ()
+        others = (list(map(_real, found)) or made for found in (other, nearby))
+        for one, better, near in zip(made, *others, strict=True):
             if not _is_float(one) or not better.shape == one.shape == near.shape:
                 continue  # (how many values ``unique`` finds may be what rounding decides)
             found, before = _found_among(one, given), one.clone()
@@ -305,10 +307,11 @@ class _Moved(_Repeat):
             return [square.sqrt()]
 
         def moved(leaf: Any) -> Any:
-            if not _is_float(leaf):
+            kind = getattr(leaf, "dtype", torch.bool)
+            if not (kind.is_floating_point or kind.is_complex):
                 return leaf
-            eps = torch.finfo(torch.promote_types(leaf.dtype, torch.float32)).eps
-            return leaf.double() * (1 + size * eps * self._steps(leaf).double())
+            eps = torch.finfo(torch.promote_types(kind, torch.float32)).eps
+            return leaf * (1 + size * eps * self._steps(leaf).double())
 
         if _is_recurrence(func):  # an order is a whole number, which would be the one below
             return _again(func, ((moved(given[0][0]), *given[0][1:]), given[1]), torch.float64)
@@ -330,7 +333,8 @@ def _is_written(func: Any, args: Any, made: Tensor) -> bool:
 def _is_estimate(func: Any, given: Any, made: Tensor) -> Tensor:
     """Where a quotient may be off that is exact: a GPU divides to within two units of the last
     place, but by powers of two."""
-    if func._schema.name not in ("aten::div", "aten::div_") or made.itemsize == 8 or given[1]:
+    others = made.itemsize == 8 or given[1] or any(map(torch.is_complex, _leaves(given)))
+    if func._schema.name not in ("aten::div", "aten::div_") or others:
         return torch.zeros_like(made, dtype=torch.bool)
     divisor = torch.as_tensor(given[0][1], dtype=torch.float64)
     return (torch.frexp(divisor).mantissa.abs() != 0.5) & made.isfinite() & (made != 0)
@@ -394,11 +398,12 @@ def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> An
 
 def _in_steps(func: Any, args: Any, kwargs: Any) -> Any:
     """An elementwise operator of several operations, each of them rounded: a kernel may do them in
-    one (``addcmul``). None of an operator that is one itself."""
+    one (``addcmul``); or a norm, of rounded magnitudes. None of an operator that is one itself."""
     packet = getattr(torch.ops.aten, func._overloadpacket.__name__.removesuffix("_"), None)
     functional: Any = getattr(packet, func._overloadname, None)
     rule = decomposition_table.get(functional)
     fits = torch.Tag.pointwise in func.tags and not _draws(func)
+    fits |= functional is torch.ops.aten.linalg_vector_norm.default
     return rule(*args, **kwargs) if rule and fits else None
 
 
@@ -408,7 +413,7 @@ def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor,
     and deviations whose squares nearly are, with what rounds their mean (as in ``near``)."""
     x: Any = given[0][0] if given[0] else None
     name = func._overloadpacket.__name__
-    if isinstance(x, Tensor) and name.rstrip("_").endswith(("prod", "sum")):
+    if _is_float(x) and name.rstrip("_").endswith(("prod", "sum")):
         one = int("prod" in name)
         size, rest = torch.where(x.isfinite(), x.abs(), one), given[0][1:]
         lost = func(size.clamp_min(one), *rest, **given[1]).isinf()
@@ -457,7 +462,7 @@ def _is_float(value: Any) -> bool:
 
 def _found_among(value: Tensor, given: Any) -> Tensor:
     """Where a number is one of the operands', but for its sign."""
-    floats = [leaf.to(value.device).double() for leaf in _leaves(given) if _is_float(leaf)]
+    floats = [leaf.to(value.device) for leaf in map(_real, _leaves(given)) if _is_float(leaf)]
     known = [value.new_empty(0).double(), *(leaf.abs().flatten() for leaf in floats)]
     return torch.isin(value.abs(), torch.cat(known)) & torch.isfinite(value)
 

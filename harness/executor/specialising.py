@@ -129,14 +129,15 @@ def boxed(
     """A function of a list of arguments, which it empties, as AOTAutograd calls it; ``launched`` is
     called once it has run. Of inputs that are ``shared`` memory it takes so much (``bases``).
 
-    A user's operator may give other sizes than it said, and torch 2.11's ``unique`` other types.
-    What ``rescue`` gives runs such a graph, or one after it, from the first call on, which holds
-    its inputs to the end for that only if it calls such operators; and not if it changes its
-    inputs, which may have happened in part."""
+    A user's operator may give other sizes than it said, torch's ``_embedding_bag`` of bfloat16 too,
+    and torch 2.11's ``unique`` other types. What ``rescue`` gives runs such a graph, or one after
+    it, from the first call on, which holds its inputs to the end for that only if its caller does
+    or it calls a user's operator; and not if it changes them, which may have happened in part."""
     positions, numbers = converted.positions, tuple(converted.sizes.values())
     constants: list[torch.Tensor] = []
     everything = len(converted.constants)
-    theirs = not all(node.op.startswith(FAMILIAR) for node in converted.graph.nodes)
+    held = converted.graph.name.endswith(("_forward", "_inference"))  # whole, no part of one
+    held |= not all(node.op.startswith(FAMILIAR) for node in converted.graph.nodes)
     check = functools.partial(check_inputs, converted.graph, unknown=tuple(converted.sizes))
     runs: list[Run] = []
 
@@ -145,7 +146,7 @@ def boxed(
         try:
             check(tensors)
             _check_types(partition, tensors)
-            if converted.graph.mutations or not theirs:
+            if converted.graph.mutations or not held:
                 kept.clear()
             outputs = run_graph(tensors)
         except GraphError as error:

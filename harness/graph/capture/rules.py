@@ -34,6 +34,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
         _aten._conj.default: _conjugate,
         _aten._neg_view.default: _aten.neg,
+        _aten._unique.default: lambda x, *how: _aten._unique2(x, *how)[:2],  # of traceable sizes
         _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.block_diag.default: block_diag,
