@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.heuristics import cooperative, mixed, persistent, pointwise, reduction, scan
+from harness.heuristics import cooperative, mixed, persistent, pointwise, reduction
 from harness.heuristics.facts import Config, Facts, Family
 from harness.heuristics.learned import chosen, config_of, kind_of, trees
 from harness.heuristics.limits import Proposal, finish
@@ -15,8 +15,8 @@ RULES: dict[Family, Callable[[Facts, Target], list[Proposal]]] = {
     Family.REDUCTION: reduction.proposals,
     Family.PERSISTENT: persistent.proposals,
     Family.COOPERATIVE: reduction.proposals,
-    Family.SCAN: scan.looped,
-    Family.SPLIT_SCAN: scan.split,
+    Family.SCAN: reduction.scans,
+    Family.SPLIT_SCAN: reduction.split_scans,
     Family.MIXED: mixed.proposals,
     Family.SPREAD: mixed.proposals,
 }

@@ -293,12 +293,9 @@ def _asv_kernels(fields: dict[str, Any], unit: str, where: str) -> dict[str, Ker
         itertools.product(*parameters), values, every, strict=False
     ):
         name = unused(plain(", ".join(map(str, combination))) or "-", kernels)
-        if value is None:
-            reason = "asv recorded no value: the benchmark failed"
-            kernels[name] = KernelRecord(name, ASV, 0, reason=reason)
-        elif value in (math.inf, -math.inf):
-            reason = f"asv recorded {value}, which is no figure"
-            kernels[name] = KernelRecord(name, ASV, 0, reason=reason)
+        if value in (None, math.inf, -math.inf):
+            told = "no value: the benchmark failed" if value is None else f"{value}, no figure"
+            kernels[name] = KernelRecord(name, ASV, 0, reason=f"asv recorded {told}")
         elif value == value:  # not a number: asv skipped it
             kernels[name] = _asv_kernel(name, value, taken, unit, where)
     return kernels
