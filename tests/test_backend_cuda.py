@@ -46,12 +46,13 @@ def test_forward_and_backward(compiler: Compiler) -> None:
     assert not any(report.failures for report in compiler.reports)
 
 
+@pytest.mark.parametrize("normed", [nn.utils.parametrizations.weight_norm, nn.utils.weight_norm])
 @pytest.mark.parametrize("rank", [1, 2])
-def test_gradients_of_a_weight_norm(compiler: Compiler, rank: int) -> None:
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated")
+def test_gradients_of_a_weight_norm(compiler: Compiler, rank: int, normed: Any) -> None:
     """Its CUDA kernel takes a convolution's gradient for contiguous, whose filters we lay out
     channels last."""
-    made = nn.Conv1d(3, 4, 3) if rank == 1 else nn.Conv2d(3, 4, 3)
-    model = nn.utils.parametrizations.weight_norm(made).cuda()
+    model = normed(nn.Conv1d(3, 4, 3) if rank == 1 else nn.Conv2d(3, 4, 3)).cuda()
     x = torch.randn(2, 3, *[8] * rank, device="cuda")
     wanted = gradients_cuda(model, model, x)
     got = gradients_cuda(model, torch.compile(model, backend=compiler), x)

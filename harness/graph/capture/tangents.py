@@ -368,8 +368,9 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
         if node.target in _ZERO_OF_ZERO:
             zeros.add(node)
         elif node.target is _aten.add.Tensor and not node.kwargs and len(node.all_input_nodes) == 2:
-            sums = [(n.meta["val"].shape, n.meta["val"].dtype) for n in (node, *others)]
-            if len(set(sums)) == 1 and others:
+            values = [n.meta["val"] for n in (node, *others)]
+            sums = [(v.shape, v.stride(), v.dtype) for v in values]
+            if len(set(sums)) == 1 and others:  # what follows reads it as the sum lies
                 node.replace_all_uses_with(others[0])
     gone = functools.reduce(operator.or_, (tangents.pop(n) for n in missing), 0)
     gone &= ~functools.reduce(operator.or_, tangents.values(), 0)

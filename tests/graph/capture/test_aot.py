@@ -3,9 +3,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 import torch
+from torch import nn
 
 from harness.backend import Compiler
+from harness.graph.capture import aot
 
 _FIRST = """
 from harness.graph.capture.aot import _list_rules
@@ -37,3 +40,26 @@ def test_operators_on_lists_are_kernels(compiler: Compiler) -> None:
     torch.testing.assert_close(torch.compile(step, backend=compiler)(*ours), step(*theirs))
     torch.testing.assert_close(ours, theirs)
     assert [report.library_calls for report in compiler.reports] == [()]
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated")
+def test_a_sum_with_no_gradient_leaves_another_as_the_sum_lies(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The module's weight is a result as well, whose gradient is missing. What it would be added to
+    lies channels last, as on a GPU, and the weight norm's kernel takes it for contiguous."""
+    follow = aot.follow_eager
+
+    def relaid(gm: torch.fx.GraphModule) -> None:
+        follow(gm)
+        aot._for_libraries(gm)
+
+    monkeypatch.setattr(aot, "follow_eager", relaid)
+    torch.manual_seed(0)
+    model: nn.Module = nn.utils.weight_norm(nn.Conv1d(3, 4, 3))
+    x, found = torch.randn(2, 3, 8), []
+    for run in (model, torch.compile(model, backend=compiler)):
+        run(x).sum().backward()
+        found.append([p.grad for p in model.parameters()])
+        model.zero_grad()
+    torch.testing.assert_close(found[1], found[0])
