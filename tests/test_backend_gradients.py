@@ -327,14 +327,3 @@ def test_what_is_returned_without_its_gradient_as_well_has_one(
     for results in (found, wanted):
         sum((one * 2).sum() for one in results if one.requires_grad).backward()
     torch.testing.assert_close(ours.grad, theirs.grad)
-
-
-@pytest.mark.parametrize("shared", SHARING.values(), ids=list(SHARING))
-def test_what_is_returned_as_an_alias_is_another_tensor(
-    compiler: Compiler, shared: Callable[[torch.Tensor], Any]
-) -> None:
-    found = torch.compile(lambda x: shared(x.exp()), backend=compiler)(torch.ones(6))
-    assert len({id(one) for one in found}) == len(found)
-    assert len({one.untyped_storage().data_ptr() for one in found[:1] + found[-1:]}) == 1
-    found[0].zero_()
-    assert not found[-1].any()

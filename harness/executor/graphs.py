@@ -200,14 +200,11 @@ class GraphWriter:
         ]
         for place, number in self.sizes.returned.items():
             outputs[place] = self.text.number(number)
-        # Autograd notes of a tensor, wherever it is returned, that it has no gradient; without
-        # gradients one that is returned again was an alias.
+        # Autograd notes of a tensor, wherever it is returned, that it has no gradient.
         places = map(int, dict(graph.facts).get(DIFFERENTIABLE, "").split())
         having = {place: outputs[place] for place in places}
-        inference = graph.name.endswith("_inference")
         for place, text in enumerate(outputs):
-            again = inference and graph.outputs[place] is not None and text in outputs[:place]
-            if again or (place not in having and text in having.values()):
+            if place not in having and text in having.values():
                 outputs[place] = f"{text}.detach()"
         self.text.add(f"return {listing(outputs)}")
 
