@@ -170,7 +170,7 @@ def stand_in(kind: ValueType, device: torch.device | str = META) -> Any:
     """A tensor of that type, whatever it holds, a tuple of them; None for none, or one of unknown
     size."""
     if isinstance(kind, tuple):
-        return tuple(map(stand_in, kind))
+        return tuple(stand_in(one, device) for one in kind)
     if kind is None or kind.layout is None:
         return None
     return torch.empty_strided(*kind.layout, dtype=torch_dtype(kind.dtype), device=device)

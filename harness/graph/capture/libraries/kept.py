@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from harness.graph.capture.libraries.calls import called
+
 _aten = torch.ops.aten
 _OF_SIZES = (
     "_adaptive_avg_pool2d _adaptive_avg_pool3d avg_pool2d avg_pool3d convolution "
@@ -25,7 +27,6 @@ def keep_little(joint: fx.GraphModule) -> None:
     Of an operand whose sizes alone are read nothing is kept: memory that nobody has written stands
     for it, which kernels do without and only a library call has allocated. Places of maxima that
     nobody else reads are kept in as few bits as one in a plane needs, not 64."""
-    call = joint.graph.call_function
     for node in list(joint.graph.nodes):
         args: Any = node.args
         filters = node.target is _aten.convolution_backward.default and args[-1][1]
@@ -37,16 +38,14 @@ def keep_little(joint: fx.GraphModule) -> None:
             continue
         options = {"dtype": value.dtype, "device": value.device}
         with joint.graph.inserting_before(node):
-            made = call(_aten.empty_strided.default, layout, options)
+            made = joint.graph.call_function(_aten.empty_strided.default, layout, options)
             made.meta = {**node.meta, "val": value}
             node.update_arg(_UNREAD[node.target], made)
             name = str(node.target)
             if "with_indices" not in name or len(args[-1].users) > 1:
                 continue
             few = math.prod(value.shape[-3 if "3d" in name else -2 :]) <= 1 << 15
-            dtype, places = torch.int16 if few else torch.int32, args[-1].meta["val"]
-            kept = call(_aten._to_copy.default, (args[-1],), {"dtype": dtype})
-            kept.meta = {**args[-1].meta, "val": places.to(dtype)}
-            wide = call(torch.ops.harness.wide.default, (kept,))
-            wide.meta = {**node.meta, "val": places}
+            dtype = torch.int16 if few else torch.int32
+            kept = called(joint.graph, args[-1], _aten._to_copy.default, args[-1], dtype=dtype)
+            wide = called(joint.graph, node, torch.ops.harness.wide.default, kept)
             node.update_arg(len(args) - 1, wide)
