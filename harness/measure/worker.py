@@ -8,6 +8,7 @@ The first one measures the GPU's bandwidths when asked to; all watch its state.
 from __future__ import annotations
 
 import os
+import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +45,8 @@ from harness.target import Target
 _FLUSHES = 500
 """Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
 _UNTHROTTLED_SECONDS = 3.0
-"""What the clocks are given to come back after the product of matrices."""
+"""What the clocks are given to come back after the product of matrices, before anything is timed:
+meanwhile kernels are checked."""
 
 T = TypeVar("T")
 
@@ -71,7 +73,7 @@ class Gpu:
             machine = fingerprint((lambda: _busy(timer)) if bandwidths else None)
             limits = roofline.measure(timer) if bandwidths else None
             if bandwidths and timer.state is not None:
-                timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
+                timer.state.patient_until = clock.monotonic() + _UNTHROTTLED_SECONDS
             known = DeviceFacts(self.target, machine, METHOD, limits)
         if known.roofline is None:
             return known
