@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import harness
 from harness.corpus.store import load
@@ -35,8 +36,6 @@ from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
 from harness.target import Target, find_target
 
-_SMALL_FILE = 1 << 14
-"""Bytes of a graph whose code is generated in a few tenths of a second."""
 _DEVICES = Path("/dev")
 """Where the driver has a file for each GPU, in a container for each that may be used there."""
 
@@ -52,7 +51,7 @@ class Request:
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
     scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
     ``decide``: what the compiler is unsure of is timed both ways before a graph is compiled.
-    ``patient``: that one is taken once there is something to measure."""
+    ``patient``: the GPU is taken once there is something to measure."""
 
     suite: str = "default"
     names: tuple[str, ...] = ()
@@ -88,11 +87,11 @@ class Plan:
 @contextlib.contextmanager
 def prepare(options: Options, request: Request) -> Iterator[Plan]:
     """Find the graphs and set up a session. Raises ``UnknownName`` for a graph, suite or target
-    that does not exist, ``NoDevice`` where a GPU is demanded and cannot be used, before anything is
-    measured."""
+    that does not exist, ``NoDevice`` where a GPU is demanded and there is none. One that cannot be
+    taken is what the session raises."""
     _require_timing(request)
     named = find_target(request.target or options.target)
-    early = find_entries(options, request.suite, request.names, named, request.only)
+    find_entries(options, request.suite, request.names, named, request.only)  # says what is wrong
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
@@ -100,9 +99,9 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         device: CudaDevice | None = None
         boards: list[CudaDevice] = []
         if request.devices or request.workers:
-            boards = stack.enter_context(_boards(options, request, workers, early))
+            boards = stack.enter_context(_boards(options, request, workers))
             device = boards[0]
-        elif device := open_device(options, request, workers, early):
+        elif device := open_device(options, request, workers):
             stack.enter_context(device)
         facts = None if device is None else device.facts
         target = facts.target if facts else named
@@ -218,45 +217,38 @@ def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
 
 
 @contextlib.contextmanager
-def _boards(
-    options: Options, request: Request, workers: int, early: Sequence[Entry]
-) -> Iterator[list[CudaDevice]]:
+def _boards(options: Options, request: Request, workers: int) -> Iterator[list[CudaDevice]]:
     """The GPUs that are asked for: of other machines, or of this one, each with its share of the
-    processes. Raises ``UsageError`` where they do not go together. ``early`` as for one."""
+    processes; those of this one are taken meanwhile. Raises ``UsageError`` where they do not go
+    together."""
     _require_alone(request)
     with contextlib.ExitStack() as stack:
+
+        def board(where: Device, jobs: int, **more: Any) -> CudaDevice:
+            given = (options.cache, jobs, request.kernel_seconds)
+            return stack.enter_context(cuda.CudaDevice(*given, where=where, **more))
+
         if request.workers:
             from harness.session.workers import remote_gpus
 
             remote = stack.enter_context(remote_gpus(request.workers))
-            found = [(*one, list[Process]()) for one in remote]
+            with ThreadPoolExecutor(len(remote)) as threads:  # seconds each
+                asked = [threads.submit(board, *one) for one in remote]
+            found = [one for one in asked if not isinstance(one.exception(), NoDevice)]
+            taken = [one.result() for one in found or asked]
         else:
             with _started(options, request) as started:
                 from harness.runtime.device import boards  # imports torch
 
                 names, given = boards(request.devices), peers.environment(options.cache)
-                each = max(1, workers // len(names))
-                found = [(gpu(True, given, n), each, [*islice(started, 1)]) for n in names]
-
-        missing: list[NoDevice] = []
-
-        def take(where: Device, jobs: int, first: Sequence[Process]) -> CudaDevice | None:
-            try:
-                given = (options.cache, jobs, request.kernel_seconds)
-                return stack.enter_context(cuda.CudaDevice(*given, where=where, started=first))
-            except NoDevice as error:
-                missing.append(error)
-                return None
-
-        with ThreadPoolExecutor(len(found)) as threads:  # 7 s each on an H200
-            # All are closed, also where one cannot be taken.
-            taking = threads.map(take, *zip(*found, strict=True))
-            _compile_small(early)
-            taken = [board for board in taking if board]
-        if missing and not (request.workers and taken):
-            raise missing[0]
+                each, taken = max(1, workers // len(names)), []
+                for number, name in names.items():
+                    more = {"seen": _seen(number), "started": [*islice(started, 1)]}
+                    taken.append(board(gpu(True, given, name), each, **more))
         require_one_kind(taken)
         _require_kind(request, taken[0].target)
+        for one in taken:
+            one.take()
         yield taken
 
 
@@ -277,12 +269,10 @@ def _require_alone(request: Request) -> None:
         )
 
 
-def open_device(
-    options: Options, request: Request, workers: int, early: Sequence[Entry] = ()
-) -> CudaDevice | None:
+def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
-    ``NoDevice`` for the first and the last where a GPU is demanded. While its process imports, the
-    first small graph of ``early`` is compiled, for what that imports here."""
+    ``NoDevice`` for the first and the last where a GPU is demanded. It is taken meanwhile: where
+    that fails, the first job raises ``NoDevice``."""
     demanded = request.timing or bool(request.against)
     if request.timing is False:
         return None
@@ -293,34 +283,28 @@ def open_device(
             require()
         elif not is_available():
             return None
-        _compile_small(() if request.patient else early)
+        seen = _seen()
+        try:
+            _require_kind(request, seen.target)
+        except NoDevice:
+            if demanded:
+                raise
+            return None
         first = [*islice(started, 1)]
-    where, seen = gpu(True, peers.environment(options.cache)), _seen() if request.patient else None
+    where = gpu(True, peers.environment(options.cache))
     given = (options.cache, workers, request.kernel_seconds)
     device = cuda.CudaDevice(*given, where=where, seen=seen, started=first)
-    try:
-        _require_kind(request, device.target)
-    except NoDevice:
-        device.close()
-        if demanded:
-            raise
-        return None
+    if not request.patient:
+        device.take()
     return device
 
 
-def _compile_small(entries: Sequence[Entry]) -> None:
-    """Generate the code of the first small graph, for what that imports."""
-    small = (e for e in entries if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE)
-    for entry in islice(small, 1):
-        ahead.generated(entry)
-
-
-def _seen() -> DeviceFacts:
-    """The GPU as the driver describes it, without a process on it."""
+def _seen(number: int | None = None) -> DeviceFacts:
+    """A GPU, the current one if None, as the driver describes it, without a process on it."""
     from harness.records.machine import fingerprint
     from harness.runtime.device import current_target
 
-    return DeviceFacts(current_target(), fingerprint(), METHOD)
+    return DeviceFacts(current_target(number), fingerprint(number=number), METHOD)
 
 
 def _require_timing(request: Request) -> None:

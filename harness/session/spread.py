@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -129,7 +129,9 @@ class Fleet:
     def ended(self, run: Run) -> Run:
         """``run`` with what is known of the GPUs at the end."""
         state = summary([reading for board in self.boards for reading in board.readings])
-        return replace(run, machine=self.machine(), state=state)
+        known = self.boards[0].facts.roofline
+        limits = asdict(known) if known else {}
+        return replace(run, machine=self.machine(), state=state, **limits)
 
     def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[model.Event, None, None]:
         """What boards say of their ``work``, as it comes, each from a thread that waits for it; at
@@ -145,7 +147,7 @@ class Fleet:
                 match event:
                     case None:
                         del running[number]
-                    case NoDevice():
+                    case NoDevice() if self.boards[number].taken:
                         del running[number]
                         self._lost[number] = event
                         yield model.BoardLost(self.boards[number].name, one_line(event))
