@@ -268,8 +268,7 @@ def detecting(
 
 
 def _conclude(sink: Memory, cause: KeyboardInterrupt | NoDevice | None, answer: Answer) -> int:
-    """Print the run; its exit status. ``cause`` is what ended it early; raises it where a GPU
-    could not even be taken."""
+    """Print the run; its exit status. ``cause`` is what ended it early; raised without a kernel."""
     run = sink.run
     if isinstance(cause, NoDevice) and not run.graphs:
         raise cause

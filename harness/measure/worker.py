@@ -45,8 +45,7 @@ from harness.target import Target
 _FLUSHES = 500
 """Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
 _UNTHROTTLED_SECONDS = 3.0
-"""What the clocks are given to come back after the product of matrices, before anything is timed:
-meanwhile kernels are checked."""
+"""What the clocks are given to come back after the product of matrices before one is timed."""
 
 T = TypeVar("T")
 

@@ -7,7 +7,6 @@ import contextlib
 import os
 import platform
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from harness.errors import UsageError
 from harness.files import slug
 from harness.records import git, nvml
 from harness.records.run import Machine
+from harness.records.timing import Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Commit:
     dirty: bool = False
 
 
-def fingerprint(under_load: Callable[[], None] | None = None, number: int | None = None) -> Machine:
+def fingerprint(under_load: Launch | None = None, number: int | None = None) -> Machine:
     """Describe this machine, with the CUDA device of this ``number`` (None: the current one).
     ``under_load`` enqueues work on the GPU, during which clocks are read."""
     import torch
@@ -45,9 +45,7 @@ def fingerprint(under_load: Callable[[], None] | None = None, number: int | None
     )
 
 
-def find_gpu(
-    under_load: Callable[[], None] | None = None, number: int | None = None
-) -> Machine | None:
+def find_gpu(under_load: Launch | None = None, number: int | None = None) -> Machine | None:
     """A CUDA device as the GPU of a machine, of which nothing else is said; None without one.
     Without nvidia-ml-py only its name and UUID are known."""
     import torch
@@ -67,7 +65,7 @@ def current_uuid(number: int | None = None) -> str | None:
     return None if uuid is None else f"GPU-{uuid}"
 
 
-def _with_driver(known: Machine, under_load: Callable[[], None] | None) -> Machine:
+def _with_driver(known: Machine, under_load: Launch | None) -> Machine:
     """``known`` with what the management library says; itself where that is missing. Clocks are
     those of the moment."""
     if (found := nvml.open_device(known.gpu_uuid)) is None:

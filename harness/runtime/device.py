@@ -47,8 +47,7 @@ def boards(asked: str) -> dict[int, str]:
             got=wrong[0] if wrong else asked,
             expected=f"all, or numbers from 0 to {count - 1} with commas between them",
         )
-    found = map(int, numbers)
-    return {n: f"GPU-{torch.cuda.get_device_properties(n).uuid}" for n in found}
+    return {n: f"GPU-{torch.cuda.get_device_properties(n).uuid}" for n in map(int, numbers)}
 
 
 def current_target(device: torch.device | int | None = None) -> Target:

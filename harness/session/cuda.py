@@ -75,11 +75,6 @@ class CudaDevice(Closing):
         self._pool.close()
 
     @property
-    def taken(self) -> bool:
-        """Whether a process has had the device."""
-        return bool(self.worker.found)
-
-    @property
     def facts(self) -> DeviceFacts:
         """The device as the first process found it, or as it was ``seen`` before there is one."""
         found = self.worker.found

@@ -116,22 +116,25 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         if not whole:
             notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
         run = new_run(options, request, target, facts)
+
+        def ended(run: Run) -> Run:
+            if device is None:
+                return run
+            state = summary([reading for board in boards or [device] for reading in board.readings])
+            machine = fleet.machine() if boards else device.facts.machine
+            limits = asdict(device.facts.roofline) if device.facts.roofline else {}
+            return replace(run, machine=machine, state=state, **limits)
+
         if facts and boards:
             notes.append(f"{len(boards)} GPUs: {', '.join(board.name for board in boards)}")
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
             fleet = stack.enter_context(_fleet(options, request, boards, homes, entries))
             run = replace(run, machine=fleet.machine())
             devices = tuple(replace(board.where, opening=OpenDevice()) for board in boards)
-            yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, devices)
+            yield Plan(fleet, run, True, tuple(notes), ended, whole, devices)
             return
         others = stack.enter_context(_peers(options, request, workers, device))
         session = _session(options, others, workers, target, device, entries, request.processes)
-
-        def ended(run: Run) -> Run:
-            if device is None:
-                return run
-            return replace(_limits(run, device.facts), state=summary(device.readings))
-
         yield Plan(session, run, device is not None, tuple(notes), ended, whole)
 
 
@@ -191,13 +194,6 @@ def _peers(
         return contextlib.nullcontext()
     given, first, on = (request.against, options.cache, workers), device.worker, device.where
     return peers.PeerPool(*given, processes=request.processes, first=first, on=on)
-
-
-def _limits(run: Run, device: DeviceFacts | None) -> Run:
-    """``run`` on a device as it was found, with what that can do."""
-    if device is None or device.roofline is None:
-        return run
-    return replace(run, machine=device.machine, **asdict(device.roofline))
 
 
 @contextlib.contextmanager
@@ -290,10 +286,9 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
             if demanded:
                 raise
             return None
-        first = [*islice(started, 1)]
-    where = gpu(True, peers.environment(options.cache))
-    given = (options.cache, workers, request.kernel_seconds)
-    device = cuda.CudaDevice(*given, where=where, seen=seen, started=first)
+        where = gpu(True, peers.environment(options.cache))
+        given = (options.cache, workers, request.kernel_seconds)
+        device = cuda.CudaDevice(*given, where=where, seen=seen, started=[*islice(started, 1)])
     if not request.patient:
         device.take()
     return device
@@ -337,7 +332,7 @@ def new_run(options: Options, request: Request, target: Target, device: DeviceFa
     commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     machine: Machine = fingerprint() if device is None else device.machine
-    run = Run(
+    return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
         machine=machine,
@@ -348,4 +343,3 @@ def new_run(options: Options, request: Request, target: Target, device: DeviceFa
         method=METHOD,
         processes=1 if device is None else request.processes,
     )
-    return _limits(run, device)

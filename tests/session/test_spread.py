@@ -53,7 +53,7 @@ class FakeBoard:
     gate: threading.Semaphore | None = None
     had: list[str] = field(default_factory=list)
     interrupted: bool = False
-    taken: bool = True
+    found: Sequence[object] = ("taken",)
     readings: tuple[Reading, ...] = (Reading(0.0, 1980.0),)
     facts: DeviceFacts = field(init=False)
 
@@ -362,7 +362,7 @@ def test_a_run_over_the_boards_of_this_machine(
 
 
 def test_a_board_that_cannot_be_taken_ends_the_run() -> None:
-    busy, other = FakeBoard("GPU-a", dies=0, taken=False), FakeBoard("GPU-b")
+    busy, other = FakeBoard("GPU-a", dies=0, found=()), FakeBoard("GPU-b")
     with pytest.raises(NoDevice, match="cannot be used"):
         records(fleet([busy, other], 4).events())
 
