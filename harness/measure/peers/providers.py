@@ -83,12 +83,26 @@ def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provide
     return lambda tensors: listed(compiled(*tensors))
 
 
-def unloaded() -> contextlib.AbstractContextManager[object]:
-    """What Inductor compiles meanwhile it does not load on the device: the first launch does. A
-    reduction's registers, by which Inductor adds a configuration, are read from its binary."""
+def unloaded() -> contextlib.ExitStack:
+    """Inductor compiles meanwhile and does nothing on the device. The first launch loads what it
+    needs; constants are folded on the host; a reduction's registers, by which Inductor adds a
+    configuration, are read from its binary."""
+    from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
-    return patch.object(CachingAutotuner, "_make_launchers", _read_registers)
+    fold, stack = UniformValueConstantFolder._deduce_value, contextlib.ExitStack()
+
+    def on_host(folder: Any, node: Any) -> Any:
+        given = node.kwargs
+        node.kwargs = {**given, "device": torch.device("cpu")} if "device" in given else given
+        try:
+            return fold(folder, node)
+        finally:
+            node.kwargs = given
+
+    stack.enter_context(patch.object(UniformValueConstantFolder, "_deduce_value", on_host))
+    stack.enter_context(patch.object(CachingAutotuner, "_make_launchers", _read_registers))
+    return stack
 
 
 def _read_registers(tuner: Any) -> None:

@@ -100,7 +100,7 @@ def test_inductor_compiles_ahead_without_memory_for_the_inputs(
         assert found == [(list(a), list(b), torch_dtype(c)) for a, b, c in kinds]
 
 
-def test_what_inductor_compiles_ahead_is_not_loaded(
+def test_inductor_compiles_ahead_without_the_device(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Others are being timed on the device. What Inductor asks of a loaded kernel is known."""
@@ -115,12 +115,26 @@ def test_what_inductor_compiles_ahead_is_not_loaded(
     tuner.heuristic_type, registers = inductor.HeuristicType.REDUCTION, list[int]()
     tuner.compile_results = [SimpleNamespace(kernel=kernel)]  # no ``make_launcher``
     tuner._dynamic_scale_rblock = lambda: registers.append(kernel.n_regs)
-    monkeypatch.setattr("torch._inductor.compile", lambda *_, **__: tuner.precompile())
+    folding = importlib.import_module("torch._inductor.fx_passes.joint_graph")
+    whole = torch.fx.Graph()
+    on = {"dtype": torch.float32, "device": torch.device("cuda")}
+    two = whole.call_function(torch.ops.aten.full.default, ([8], 2.0), on)
+    whole.output(two)
+    folder = folding.UniformValueConstantFolder(torch.fx.GraphModule(torch.nn.Module(), whole))
+    folded = list[torch.Tensor]()
+
+    def compiling(*_: Any, **__: Any) -> None:
+        tuner.precompile()
+        folded.append(folder._deduce_value(two))
+
+    monkeypatch.setattr("torch._inductor.compile", compiling)
     loading = inductor.CachingAutotuner._make_launchers
     assert not warm(Context(), WarmJob(graph))
     (known,) = measure([CompileJob(emitted.ROW_SUM, H100, loaded.configs[0])])
     assert isinstance(known, StaticMetrics) and registers == [known.registers]
     assert not tuner.launchers
+    assert [(one.item(), one.device) for one in folded] == [(2.0, CPU)]
+    assert two.kwargs == on
     assert inductor.CachingAutotuner._make_launchers is loading, "this process may compare later"
 
 
