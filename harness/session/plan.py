@@ -269,29 +269,22 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
     ``NoDevice`` for the first and the last where a GPU is demanded. It is taken meanwhile: where
     that fails, the first job raises ``NoDevice``."""
-    demanded = request.timing or bool(request.against)
     if request.timing is False:
         return None
-    with _started(options, request) as started:
-        from harness.runtime.device import is_available, require  # imports torch
+    unsaid = () if request.timing or request.against else (NoDevice,)
+    with contextlib.suppress(*unsaid), _started(options, request) as started:
+        from harness.runtime.device import require  # imports torch
 
-        if demanded:
-            require()
-        elif not is_available():
-            return None
+        require()
         seen = _seen()
-        try:
-            _require_kind(request, seen.target)
-        except NoDevice:
-            if demanded:
-                raise
-            return None
+        _require_kind(request, seen.target)
         where = gpu(True, peers.environment(options.cache))
         given = (options.cache, workers, request.kernel_seconds)
         device = cuda.CudaDevice(*given, where=where, seen=seen, started=[*islice(started, 1)])
-    if not request.patient:
-        device.take()
-    return device
+        if not request.patient:
+            device.take()
+        return device
+    return None
 
 
 def _seen(number: int | None = None) -> DeviceFacts:

@@ -15,7 +15,7 @@ import pytest
 
 from harness.devices.pool import Pool
 from harness.devices.process import Process
-from harness.errors import DamagedGraph, WorkerDied
+from harness.errors import DamagedGraph, NoDevice, WorkerDied
 from harness.measure import jobs
 from harness.measure.jobs import DeviceFacts
 from harness.options import Options
@@ -98,7 +98,7 @@ def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
 def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "is_available", lambda: True)
+    monkeypatch.setattr(devices, "require", lambda: None)
     monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     made: list[dict[str, object]] = []
 
@@ -137,7 +137,7 @@ def test_code_is_generated_while_the_gpu_is_taken(
             return super().compile()
 
     monkeypatch.setattr(Pool, "open", opened)
-    monkeypatch.setattr(devices, "is_available", lambda: True)
+    monkeypatch.setattr(devices, "require", lambda: None)
     monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(plan, "find_entries", lambda *_: [Noted("x", compiled(module("k")))])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
@@ -172,12 +172,16 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
         started.append(start(*given))  # type: ignore[arg-type]
         return started[-1]
 
-    def looked() -> bool:
+    def absent() -> None:
+        raise NoDevice("a GPU is needed and none can be used")
+
+    def looked() -> None:
         assert len(started) == listed
-        return listed > 0
+        if not listed:
+            absent()
 
     monkeypatch.setattr(Process, "started", starting)
-    monkeypatch.setattr(devices, "is_available", looked)
+    monkeypatch.setattr(devices, "require", looked)
     monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
@@ -194,7 +198,7 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
             if timed:
                 found.session.device.worker.open()  # type: ignore[union-attr]
             assert len(started) == int(timed), "the process that was started is the device's"
-    monkeypatch.setattr(devices, "is_available", lambda: False)
+    monkeypatch.setattr(devices, "require", absent)
     with plan.prepare(options, plan.Request(names=("adamw_step",))) as found:
         assert not found.timed
     assert started[-1].log.closed, "nobody took it"
