@@ -170,7 +170,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     target = current_target()
     began = time.monotonic()
     timer = CudaTimer()
-    watch = timer.state
+    watch = timer.watch
     limits = roofline.measure(timer)
     if watch is not None:  # the first kernel waits for the clocks
         watch.patient_until = time.monotonic() + 3.0

@@ -55,7 +55,7 @@ class Gpu:
     ``RuntimeError`` where the driver does."""
 
     def __init__(self, context: Context) -> None:
-        self.timer: Timer = CudaTimer()
+        self.timer = CudaTimer()
         self.target: Target = current_target()
         self.notes: list[str] = []
         self.compilers: CompilePool | None = None
@@ -67,12 +67,11 @@ class Gpu:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
         is ``known`` of the same device is not measured again."""
         timer = self.timer
-        assert isinstance(timer, CudaTimer)
         if known is None or known.machine.gpu_uuid != current_uuid():
             machine = fingerprint((lambda: _busy(timer)) if bandwidths else None)
             limits = roofline.measure(timer) if bandwidths else None
-            if bandwidths and timer.state is not None:
-                timer.state.patient_until = clock.monotonic() + _UNTHROTTLED_SECONDS
+            if bandwidths and timer.watch is not None:
+                timer.watch.patient_until = clock.monotonic() + _UNTHROTTLED_SECONDS
             known = DeviceFacts(self.target, machine, METHOD, limits)
         if known.roofline is None:
             return known
@@ -85,7 +84,7 @@ class Gpu:
             timer,
             known.roofline,
             self._cache,
-            readings=tuple if timer.state is None else timer.state.take,
+            readings=tuple if timer.watch is None else timer.watch.take,
             tuning_cache=tuned,
             table=_table(),
         )

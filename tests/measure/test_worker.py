@@ -84,7 +84,7 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
 ) -> None:
     class Timer:
         def __init__(self) -> None:
-            self.state = SimpleNamespace(patient_until=0.0, take=tuple)
+            self.watch = SimpleNamespace(patient_until=0.0, take=tuple)
 
     measured: list[Timer] = []
     board = ["GPU-a"]
@@ -102,7 +102,7 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
         gpu = context.once(worker.Gpu)
         assert facts.roofline == gpu.measurer.roofline
         measures = gpu.timer in measured
-        assert (gpu.timer.state.patient_until > 0) == measures, "it lets kernels be checked"  # type: ignore[attr-defined]
+        assert (gpu.timer.watch.patient_until > 0) == measures, "it lets kernels be checked"  # type: ignore[union-attr]
         return facts
 
     first = OpenDevice(bandwidths=True)
