@@ -51,7 +51,7 @@ class Request:
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
     scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
     ``decide``: what the compiler is unsure of is timed both ways before a graph is compiled.
-    ``patient``: the GPU is taken once there is something to measure."""
+    ``patient``: GPUs here are taken once there is something to measure."""
 
     suite: str = "default"
     names: tuple[str, ...] = ()
@@ -215,8 +215,7 @@ def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
 @contextlib.contextmanager
 def _boards(options: Options, request: Request, workers: int) -> Iterator[list[CudaDevice]]:
     """The GPUs that are asked for: of other machines, or of this one, each with its share of the
-    processes; those of this one are taken meanwhile. Raises ``UsageError`` where they do not go
-    together."""
+    processes; this one's are taken meanwhile. Raises ``UsageError`` where they do not go together."""
     _require_alone(request)
     with contextlib.ExitStack() as stack:
 
@@ -243,7 +242,7 @@ def _boards(options: Options, request: Request, workers: int) -> Iterator[list[C
                     taken.append(board(gpu(True, given, name), each, **more))
         require_one_kind(taken)
         _require_kind(request, taken[0].target)
-        for one in taken:
+        for one in () if request.patient else taken:
             one.take()
         yield taken
 

@@ -404,6 +404,21 @@ def test_boards_processes_are_started_before_their_names_are_known(
         assert (found.run.machine.gpu_uuid, len(started)) == ("GPU-b", 1)
 
 
+def test_boards_are_taken_meanwhile_unless_that_has_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    see(monkeypatch, "GPU-a", "GPU-b")
+    taken: list[str] = []
+    monkeypatch.setattr(CudaDevice, "take", lambda board: taken.append(board.name))
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    (tmp_path / "cache").mkdir()
+    asked = plan.Request(names=("moe_router_forward",), devices="all", patient=True)
+    with plan.prepare(options, asked):
+        assert not taken, "nights time pairs there, with processes of their own"
+    with plan.prepare(options, replace(asked, patient=False)):
+        assert taken == ["GPU-a", "GPU-b"]
+
+
 def test_boards_compare_compilers_each_on_its_own_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
