@@ -214,8 +214,8 @@ def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
 
 @contextlib.contextmanager
 def _boards(options: Options, request: Request, workers: int) -> Iterator[list[CudaDevice]]:
-    """The GPUs that are asked for: of other machines, or of this one, each with its share of the
-    processes; this one's are taken meanwhile. Raises ``UsageError`` where they do not go together."""
+    """The GPUs that are asked for: of other machines, or of this one, taken meanwhile, each with
+    its share of the processes. Raises ``UsageError`` where they do not go together."""
     _require_alone(request)
     with contextlib.ExitStack() as stack:
 

@@ -473,18 +473,6 @@ def test_what_several_boards_cannot_do(asked: plan.Request, said: str, tmp_path:
     assert error.value.got == said
 
 
-def test_boards_are_named_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "require", lambda: None)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    properties = SimpleNamespace(uuid="abc")
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda n: properties)
-    assert list(device.boards("all")) == [0, 1, 2]
-    assert device.boards("2,0") == {2: "GPU-abc", 0: "GPU-abc"}
-    for wrong in ("3", "0,0", "", "0,x"):
-        with pytest.raises(UsageError, match="GPU"):
-            device.boards(wrong)
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 def test_real_boards_time_graphs_and_pairs(tmp_path: Path) -> None:
