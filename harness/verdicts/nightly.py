@@ -396,7 +396,7 @@ class _Night:
 
     def _waived(self, found: Sequence[Finding], commits: Sequence[str]) -> Iterator[Finding]:
         today = dt.datetime.now(dt.UTC).date()
-        places = order.read_line(Path.cwd()).positions if self.ask.waivers else {}
+        places, _ = order.read_line(Path.cwd()) if self.ask.waivers else ({}, "")
         for one in found:
             for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
                 covers = waiver.covers("ms", f"{one.graph}/{one.label}", commits, places)

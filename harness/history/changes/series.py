@@ -87,10 +87,10 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     usable = [_reason_to_leave_out(run) for run in runs]
     left_out = Counter(filter(None, usable))
     commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
-    found = history.Order({}, False, notes=() if by_time or commits else (_NO_COMMITS,))
+    found = history.Order(notes=() if by_time or commits else (_NO_COMMITS,))
     if commits and not by_time:
         found = history.order(commits, repository)
-    by_history = found.by_history and bool(found.positions)
+    by_history = bool(found.positions)
     names, position = _placed(runs, usable, found if by_history else None, left_out)
     return History(
         index.rows.to_pandas(),
@@ -99,7 +99,7 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
         tuple(names),
         position,
         by_history,
-        found.line.commits,
+        found.line,
         found.notes,
         left_out,
     )
@@ -129,7 +129,7 @@ def _placed(
             order.append(((run.created, run.id), run.commit or run.id, i))
         elif not why and found is not None and run.commit in found.positions:
             place = found.positions[run.commit]
-            order.append((place, found.line.commits[place], i))
+            order.append((place, found.line[place], i))
         elif not why:
             where = "of commits off the first-parent line" if run.commit else "without a commit"
             left_out[f"runs {where}"] += 1
