@@ -312,30 +312,23 @@ def versions(
     """For each kernel (graph, key) of ``latest`` where it last changed in code or configuration,
     and before that in code: rows of the last run with what it was, and of the first with what it
     is now."""
-    frame = known.frame
-    runs = frame["run"].to_numpy()
-    mine = np.array([run.machine == machine for run in known.runs], bool)
-    rows = np.flatnonzero(mine[runs] & (known.position_of_run[runs] >= 0))
-    codes = {name: frame[name].cat.codes.to_numpy()[rows] for name in _IDENTITY}
-    order = np.lexsort(
-        (runs[rows], known.position_of_run[runs[rows]], codes["key"], codes["graph"])
-    )
-    rows = rows[order]
-    differs = {name: np.diff(values[order]) != 0 for name, values in codes.items()}
-    same = ~(differs["graph"] | differs["key"])
-    graph, key = (frame[name].cat.categories for name in ("graph", "key"))
+    frame, at = known.frame, known.position_of_run[known.frame["run"]]
+    mine = np.array([run.machine == machine for run in known.runs], bool)[frame["run"]]
+    rows = frame[["graph", "key", "run"]].assign(at=at, row=frame.index)
+    rows = rows.assign(**{name: frame[name].cat.codes for name in ("code", "config")})
+    rows = rows[mine & (at >= 0) & frame["graph"].isin(latest)]
+    rows = rows.sort_values(["graph", "key", "at", "run"])
+    before = rows.groupby(["graph", "key"], observed=True)[["row", "code", "config"]].shift()
+    code, config = (before[n].notna() & (before[n] != rows[n]) for n in ("code", "config"))
     found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
-    for changed in (differs["code"] | differs["config"], differs["code"]):
-        places = np.flatnonzero(same & changed)
-        numbers = zip(codes["graph"][order][places], codes["key"][order][places], strict=True)
-        for (one, other), n in dict(zip(numbers, places.tolist(), strict=True)).items():
-            where, pair = (str(graph[one]), str(key[other])), (int(rows[n]), int(rows[n + 1]))
-            if where[0] in latest and pair not in found[where]:
-                found[where].append(pair)
+    for changed in (code | config, code):
+        last = rows.assign(before=before["row"])[changed].drop_duplicates(
+            ["graph", "key"], keep="last"
+        )
+        for graph, key, old, new in last[["graph", "key", "before", "row"]].itertuples(index=False):
+            if (pair := (int(old), int(new))) not in found[graph, key]:
+                found[graph, key].append(pair)
     return dict(found)
-
-
-_IDENTITY = ("graph", "key", "code", "config")
 
 
 def models_of(
