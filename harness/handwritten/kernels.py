@@ -45,26 +45,6 @@ _DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
 """What runs on the tensor cores."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A kernel's arguments at one choice of sizes, numbers that are 1 and None left out (they
-    are ``constants``, as Triton has it). ``types`` are Triton's; ``outputs`` and ``kept`` positions
-    of what is written and of that what is read too; ``reduced`` how many elements one result may
-    sum up."""
-
-    sizes: Mapping[str, int]
-    types: Mapping[str, str]
-    numbers: Mapping[str, int | float | bool]
-    constants: Mapping[str, Any]
-    divisible: tuple[str, ...]
-    outputs: tuple[int, ...]
-    kept: tuple[int, ...]
-    nbytes: int
-    flops: int
-    reduced: int
-    floating: bool
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class UserKernel:
     """A declared kernel. ``arguments`` are its parameters without constexpr ones, ``parameters``
@@ -87,13 +67,6 @@ class UserKernel:
     def where(self) -> str:
         """File, line and name, for messages."""
         return f"{self.file}:{self.text.line}: {self.name}"
-
-    def signature(self, small: bool = False) -> Signature:
-        """The arguments as the declaration makes them, without memory where torch can do
-        without. Raises ``UsageError``."""
-        declared = self.declaration
-        sizes = {**declared.sizes, **((declared.small or {}) if small else {})}
-        return _signature(self, _made(self, sizes), sizes)
 
 
 def load_kernels(path: Path) -> tuple[list[UserKernel], dict[str, HarnessError]]:
@@ -277,40 +250,46 @@ def _made(kernel: UserKernel, sizes: Mapping[str, int]) -> dict[str, Any]:
     return {name: named[name] for name in kernel.arguments}
 
 
-def _signature(kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, int]) -> Signature:
-    declared = kernel.declaration
-    types: dict[str, str] = {}
-    constants = dict(kernel.constants)
-    for name, value in args.items():
-        if value is None or (type(value) is int and value == 1):
-            constants[name] = value
-        else:
-            types[name] = _type(kernel, name, value)
+def _stated(
+    kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, int]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the module of a kernel states of it, and what a launch at these ``sizes`` depends on
+    besides the kernel's text. ``args`` that are 1 or None are constants, as Triton has it."""
+    declared, text = kernel.declaration, kernel.text
+    constants = {n: v for n, v in args.items() if v is None or (type(v) is int and v == 1)}
+    types = {n: _type(kernel, n, v) for n, v in args.items() if n not in constants}
     names = list(types)
-    numbers = {n: args[n] for n in names if not isinstance(args[n], torch.Tensor)}
-    divisible = [n for n in names if n not in numbers]
-    divisible += [n for n, v in numbers.items() if type(v) is int and v % 16 == 0]
+    tensors = {n: args[n] for n in names if isinstance(args[n], torch.Tensor)}
+    numbers = {n: args[n] for n in names if n not in tensors}
+    aligned = {*tensors, *(n for n, v in numbers.items() if type(v) is int and v % 16 == 0)}
     written = sorted(names.index(n) for n in (*declared.outputs, *declared.mutates))
-    tensors = {n: args[n] for n in names if n not in numbers}
-    outputs = [tensors[names[at]] for at in written]
     known, nbytes = {**sizes, **kernel.constants, **args}, declared.bytes
     if nbytes is None:  # every argument once, what is read and written twice
         each = {n: t.numel() * t.element_size() for n, t in tensors.items()}
         nbytes = sum(size * (2 if n in declared.mutates else 1) for n, size in each.items())
-    largest = max(t.numel() for t in tensors.values())
-    return Signature(
-        dict(sizes),
-        types,
-        numbers,
-        constants,
-        tuple(n for n in names if n in divisible),
-        tuple(written),
-        tuple(names.index(n) for n in names if n in declared.mutates),
-        _number(kernel, "bytes", nbytes, known),
-        _number(kernel, "flops", declared.flops or 0, known),
-        max(1, largest // max(1, min(t.numel() for t in outputs))),
-        any(t.is_floating_point() for t in tensors.values()),
-    )
+    least = min(tensors[names[at]].numel() for at in written)
+    stated = {
+        "REGION": "",
+        "NODES": (kernel.name,),
+        "KERNEL": kernel.name,
+        "CATEGORY": USER,
+        "BYTES": _number(kernel, "bytes", nbytes, known),
+        "SIGNATURE": types,
+        "DIVISIBLE_BY_16": tuple(n for n in names if n in aligned),
+        "OUTPUTS": tuple(written),
+        "KEPT": tuple(names.index(n) for n in names if n in declared.mutates),
+        "REDUCED": max(1, max(t.numel() for t in tensors.values()) // max(1, least)),
+    }
+    if flops := _number(kernel, "flops", declared.flops or 0, known):
+        stated |= {"FLOPS": flops, "TENSOR": bool(_DOT.search(text.device))}
+    return stated, {
+        "GRID": " ".join(text.parts["grid"].split()),
+        "DECLARED_SIZES": dict(sizes),
+        "NAMES": kernel.arguments,
+        "NUMBERS": numbers,
+        "CONSTANTS": {**kernel.constants, **constants},
+        "PARAMETERS": dict(kernel.parameters),
+    }
 
 
 def _type(kernel: UserKernel, name: str, value: Any) -> str:
@@ -358,29 +337,36 @@ def _not_among(where: str, what: str, name: str, known: Collection[str]) -> Usag
 def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
     """The module of ``kernel`` at its sizes, or at its small ones. Raises ``UsageError`` where its
     arguments cannot be made or do not fit."""
-    facts = kernel.signature(small)
+    declared = kernel.declaration
+    sizes = {**declared.sizes, **((declared.small or {}) if small else {})}
+    stated, launch = _stated(kernel, _made(kernel, sizes), sizes)
+    kinds = list(stated["SIGNATURE"].values())
+    outputs = [kinds[n] for n in stated["OUTPUTS"]]
+    floating = any(kind.startswith(("*fp", "*bf")) for kind in kinds)
+    pairs = tail.allowed_pairs(outputs, stated["REDUCED"], floating, declared=declared.tolerance)
+    configs = "".join(f"    {config!r},\n" for config in kernel.configs)
     parts = "".join(f"    {name!r}: {text},\n" for name, text in kernel.text.parts.items())
     host = f'"""The functions of the declaration."""\n{kernel.text.host}\nreturn {{\n{parts}}}'
     # Up to the reference, a module's text says what executes (``records.modules.code``).
     body = tail.template("by_hand.py.j2").render(
         kernel=kernel,
-        constants=_constants(kernel, facts),
-        sizes=_sizes(kernel, facts),
+        constants=f"CONFIGS = [\n{configs}]\n{tail.allowed_line(pairs)}{_assigned(stated)}",
+        sizes=_assigned(launch),
         user=textwrap.indent(host, "    "),
-        check=tail.check(kernel.text.device, list(facts.types.values())),
+        check=tail.check(kernel.text.device, kinds),
     )
     known = code_hash(body)
     head = f'"""{_summary(kernel)}"""\n\n{_imports(kernel)}\nCODE_HASH = "{known}"\n'
     return EmittedModule(
         name=kernel.name,
         text=head + body,
-        bytes_moved=facts.nbytes,
+        bytes_moved=stated["BYTES"],
         facts=None,
         category=USER,
         origins=(kernel.name,),
         region="",
         code_hash=known,
-        signature=tuple(facts.types.items()),
+        signature=tuple(stated["SIGNATURE"].items()),
     )
 
 
@@ -396,40 +382,5 @@ def _imports(kernel: UserKernel) -> str:
     return ours + "".join(f"{line}\n" for line in own)
 
 
-def _constants(kernel: UserKernel, facts: Signature) -> str:
-    configs = "".join(f"    {config!r},\n" for config in kernel.configs)
-    kinds = [list(facts.types.values())[n] for n in facts.outputs]
-    tolerance = kernel.declaration.tolerance
-    allowed = tail.allowed_pairs(kinds, facts.reduced, facts.floating, declared=tolerance)
-    arithmetic: dict[str, object] = {}  # what a launch computes, where the declaration says so
-    if facts.flops:
-        arithmetic = {"FLOPS": facts.flops, "TENSOR": bool(_DOT.search(kernel.text.device))}
-    return f"CONFIGS = [\n{configs}]\n{tail.allowed_line(allowed)}" + _assigned(
-        REGION="",
-        NODES=(kernel.name,),
-        KERNEL=kernel.name,
-        CATEGORY=USER,
-        BYTES=facts.nbytes,
-        SIGNATURE=dict(facts.types),
-        DIVISIBLE_BY_16=facts.divisible,
-        OUTPUTS=facts.outputs,
-        KEPT=facts.kept,
-        REDUCED=facts.reduced,
-        **arithmetic,
-    )
-
-
-def _sizes(kernel: UserKernel, facts: Signature) -> str:
-    """What a launch depends on besides the kernel's text."""
-    return _assigned(
-        GRID=" ".join(kernel.text.parts["grid"].split()),
-        DECLARED_SIZES=dict(facts.sizes),
-        NAMES=kernel.arguments,
-        NUMBERS=dict(facts.numbers),
-        CONSTANTS=dict(facts.constants),
-        PARAMETERS=dict(kernel.parameters),
-    )
-
-
-def _assigned(**values: object) -> str:
+def _assigned(values: Mapping[str, Any]) -> str:
     return "".join(f"{name} = {value!r}\n" for name, value in values.items())
