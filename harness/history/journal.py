@@ -111,7 +111,9 @@ class Journal(Memory):
             except FileExistsError:
                 continue
             except OSError as error:
-                raise store.write_error(place.parent, error) from error
+                failure = store.write_error(place.parent, error)
+                failure.remedy += ", or measure without recording: --no-record"
+                raise failure from error
         raise AssertionError("itertools.count ended")
 
     def _keep(self, **line: Any) -> None:

@@ -88,11 +88,7 @@ def save(results: Path, run: Run) -> Path | None:
         except RecordError:
             return False
 
-    try:
-        return store.save_new(results, run, is_same)
-    except RecordError as error:
-        error.remedy = error.remedy.removesuffix(store.UNRECORDED)  # it helps only who measures
-        raise
+    return store.save_new(results, run, is_same)
 
 
 _TO_MS = {
