@@ -23,7 +23,6 @@ from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.night import NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run
-from harness.report.changes import verdict
 from harness.table import plural
 from harness.verdicts.totals import scopes
 
@@ -385,7 +384,7 @@ def chart(line: Line, site: Site) -> dict[str, Any]:
             "high": places.get(change.highest, places[change.commit]),
             "old": None if line.summed else 1000 * change.old,
             "new": None if line.summed else 1000 * change.new,
-            "style": verdict(change) if change.confirmed else "suspected",
+            "style": change.verdict if change.confirmed else "suspected",
             "text": f"{_part(change)} " * line.summed
             + f"{100 * (change.size or 0):+.1f} % {change.commit[:10]}",
         }

@@ -24,7 +24,6 @@ from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
 from harness.records.night import NightCommit
-from harness.report.changes import verdict
 from harness.report.site.data import NOWHERE, Kernel, Line, Site, chart
 from harness.report.site.tonight import Tonight
 from harness.table import MOST, clean, microseconds, plural, ratio
@@ -222,7 +221,6 @@ def _environment() -> jinja2.Environment:
     made.filters |= {"plural": plural, "spark": lambda y: " ".join(f"{v:.5g}" for v in y[-60:])}
     made.globals |= {
         "chart": lambda line, site: Markup(script(chart(line, site))),
-        "verdict": verdict,
         "count": Counter,
         "microseconds": microseconds,
         "metric": metrics.named,
