@@ -19,14 +19,13 @@ from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
 from harness.history.journal import Journal, Memory
+from harness.history.nights import Change, Finding, Night, NightCommit
 from harness.measure.jobs import Effort, PairSamples
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
 from harness.options import Options
-from harness.records import night as records
 from harness.records.lines import Kept
 from harness.records.names import short
-from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.compile.cache import usable
 from harness.session.ahead import all_generated, kept_graphs, key, shared
@@ -407,12 +406,12 @@ class _Night:
     def _kept(self, night: Night) -> Night:
         """Write the night; where that fails, below the temporary folder."""
         try:
-            records.save(self.options.results, night)
+            nights.save(self.options.results, night)
         except RecordError as error:
             spare = Path(tempfile.mkdtemp(prefix="harness-night-"))
             self.say(f"{error.where}: {error.what}; the night is in {spare}")
             night = replace(night, complete=False, status=night.status or UNUSABLE)
-            records.save(spare, night)
+            nights.save(spare, night)
             return night
         whole = not (night.not_measured or night.unexamined or self.apart)
         green = self.ask.accept_green and night.status == FINE and whole

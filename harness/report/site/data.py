@@ -17,11 +17,11 @@ import numpy as np
 from harness.errors import UnknownName
 from harness.files import slug
 from harness.history import schema
+from harness.history.nights import NightCommit
 from harness.ir.reach import grouped
 from harness.records import metrics, modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
-from harness.records.night import NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.table import plural
 from harness.verdicts.totals import scopes

@@ -18,12 +18,12 @@ from markupsafe import Markup, escape
 
 from harness.errors import UsageError
 from harness.files import holds, write_atomically, write_error
+from harness.history.nights import NightCommit
 from harness.ir.reach import grouped
 from harness.measure.peers.names import INDUCTOR
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
-from harness.records.night import NightCommit
 from harness.report.site.data import NOWHERE, Kernel, Line, Site, chart
 from harness.report.site.tonight import Tonight
 from harness.table import MOST, clean, microseconds, plural, ratio
