@@ -20,7 +20,7 @@ from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
 from harness.history.journal import Journal, Memory
 from harness.history.nights import Change, Finding, Night, NightCommit
-from harness.measure.jobs import Effort, PairSamples
+from harness.measure.jobs import Effort, Follow, PairSamples
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
 from harness.options import Options
@@ -37,7 +37,6 @@ from harness.table import plural
 from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
-from harness.verdicts.generating import Follow
 from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
