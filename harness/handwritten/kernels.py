@@ -24,7 +24,7 @@ import torch
 from harness.codegen import tail
 from harness.codegen.reference import triton_signature
 from harness.codegen.source import EmittedModule
-from harness.declare import ATTRIBUTE, Declaration
+from harness.declare import ATTRIBUTE, Declaration, wrong
 from harness.dtypes import from_torch_name
 from harness.errors import HarnessError, UsageError, nearest, reason
 from harness.files import read_text
@@ -123,14 +123,14 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     while not inspect.isfunction(getattr(value, "fn", None)):
         configs = configs or list(getattr(value, "configs", ()))
         if (value := getattr(value, "fn", None)) is None:
-            raise _wrong(where, "it is not a Triton kernel", "a function", "@triton.jit below it")
+            raise wrong("it is not a Triton kernel", "a function", "@triton.jit below it", where)
     parameters = inspect.signature(value.fn).parameters
     arguments = tuple(n for n, p in parameters.items() if not _is_constexpr(p))
     constexprs = {n: p for n, p in parameters.items() if _is_constexpr(p)}
     if tuple(parameters)[: len(arguments)] != arguments:
         what = "a constexpr parameter stands before an argument"
         expected = "arguments first, then every constexpr parameter"
-        raise _wrong(where, what, ", ".join(parameters), expected)
+        raise wrong(what, ", ".join(parameters), expected, where)
     _require_names(where, declaration, arguments, constexprs)
     made = tuple(_config(where, config, constexprs) for config in configs) or ({},)
     constants = {n: p.default for n, p in constexprs.items() if p.default is not p.empty}
@@ -142,7 +142,7 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     finished = tuple({**c, "num_stages": c.get("num_stages", 3)} for c in finished)
     if taken := _RESERVED & bound_names(text.device):
         what = "the kernel uses a name that its module needs for itself"
-        raise _wrong(where, what, ", ".join(sorted(taken)), "another name")
+        raise wrong(what, ", ".join(sorted(taken)), "another name", where)
     asked = {
         "reference": _asked(where, "reference", declaration.reference, known - set(made[0])),
         "grid": _asked(where, "grid", declaration.grid, known, whole=True),
@@ -155,7 +155,7 @@ def _declaration(value: Any, where: str) -> Declaration:
     if not isinstance(found, Declaration):
         what = "the name does not mean the declared kernel at the end of the file"
         expected = "@harness.kernel above all other decorators, and one function of that name"
-        raise _wrong(where, what, type(value).__name__, expected)
+        raise wrong(what, type(value).__name__, expected, where)
     return found
 
 
@@ -173,7 +173,7 @@ def _require_names(
     for name, value in declaration.constants.items():
         if not isinstance(value, int | float | str | None) or value in _NOT_FINITE:
             what, expected = "a constant cannot be written down", "a number, a string or None"
-            raise _wrong(where, what, f"{name}={value!r}", expected)
+            raise wrong(what, f"{name}={value!r}", expected, where)
         if name not in constexprs:
             raise _not_among(where, "a constant is no constexpr parameter", name, constexprs)
 
@@ -184,17 +184,17 @@ def _config(where: str, given: Any, constexprs: Mapping[str, Any]) -> dict[str, 
         extra = {"num_ctas": 1, "maxnreg": None, "pre_hook": None}
         odd = [n for n, usual in extra.items() if getattr(given, n, usual) not in (usual, None)]
         if odd:
-            raise _wrong(where, "a candidate sets what is not supported", odd[0], "blocks, warps")
+            raise wrong("a candidate sets what is not supported", odd[0], "blocks, warps", where)
         given = {**given.kwargs, "num_warps": given.num_warps, "num_stages": given.num_stages}
     if not isinstance(given, Mapping):
-        raise _wrong(where, "a candidate is not a dict", repr(given), "a dict or triton.Config")
+        raise wrong("a candidate is not a dict", repr(given), "a dict or triton.Config", where)
     for name, value in given.items():
         if name not in constexprs and name not in _OPTIONS:
             what, known = "a candidate sets an unknown name", (*constexprs, *_OPTIONS)
             raise _not_among(where, what, str(name), known)
         if not isinstance(value, int):
             what = "a candidate holds no whole number"
-            raise _wrong(where, what, f"{name}={value!r}", "constants={…}")
+            raise wrong(what, f"{name}={value!r}", "constants={…}", where)
     return {str(name): int(value) for name, value in given.items()}
 
 
@@ -208,9 +208,9 @@ def _require_constants(
         if missing := [n for n in constexprs if n not in config and n not in constants]:
             got = f"{', '.join(missing)} in {dict(config)}"
             expected = "a value in every candidate, in constants, or as its default"
-            raise _wrong(where, "a constexpr parameter has no value", got, expected)
+            raise wrong("a constexpr parameter has no value", got, expected, where)
         if (set(config) ^ set(configs[0])) - set(_OPTIONS):
-            raise _wrong(where, "candidates set different names", str(dict(config)), "the same")
+            raise wrong("candidates set different names", str(dict(config)), "the same", where)
 
 
 def _asked(
@@ -220,7 +220,7 @@ def _asked(
     parameters = inspect.signature(function).parameters.values()
     plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     if any(p.kind not in plain for p in parameters):
-        raise _wrong(where, f"the parameters of {part} have no names", part, "named parameters")
+        raise wrong(f"the parameters of {part} have no names", part, "named parameters", where)
     unknown = [p.name for p in parameters if p.name not in known and p.default is p.empty]
     if whole and len(parameters) == 1 and unknown:
         return None
@@ -240,13 +240,13 @@ def _made(kernel: UserKernel, sizes: Mapping[str, int]) -> dict[str, Any]:
             errors.append(error)
     else:
         wanted = f"args(device, {', '.join(sizes)}) that returns {', '.join(kernel.arguments)}"
-        raise _wrong(kernel.where, "its arguments cannot be made", reason(errors[-1]), wanted)
+        raise wrong("its arguments cannot be made", reason(errors[-1]), wanted, kernel.where)
     named = dict(made if isinstance(made, Mapping) else zip(kernel.arguments, made, strict=False))
     count = len(made)
     if count != len(kernel.arguments) or set(named) != set(kernel.arguments):
         got = f"{count}: {', '.join(map(str, named))}"
         wanted = f"{len(kernel.arguments)}: {', '.join(kernel.arguments)}"
-        raise _wrong(kernel.where, "args does not return the kernel's arguments", got, wanted)
+        raise wrong("args does not return the kernel's arguments", got, wanted, kernel.where)
     return {name: named[name] for name in kernel.arguments}
 
 
@@ -297,7 +297,7 @@ def _type(kernel: UserKernel, name: str, value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return triton_signature(from_torch_name(str(value.dtype).removeprefix("torch.")))
     if name in (*kernel.declaration.outputs, *kernel.declaration.mutates):
-        raise _wrong(kernel.where, "an output is not a tensor", f"{name}={value!r}", "a tensor")
+        raise wrong("an output is not a tensor", f"{name}={value!r}", "a tensor", kernel.where)
     if isinstance(value, bool):
         return "u1"
     if isinstance(value, int):
@@ -305,7 +305,7 @@ def _type(kernel: UserKernel, name: str, value: Any) -> str:
     if isinstance(value, float):
         return "fp32"
     got, expected = f"{name}={value!r}"[:200], "tensors, numbers and None"
-    raise _wrong(kernel.where, "an argument is neither tensor nor number", got, expected)
+    raise wrong("an argument is neither tensor nor number", got, expected, kernel.where)
 
 
 def _number(
@@ -319,19 +319,15 @@ def _number(
             given = given(**{name: known[name] for name in asked or ()})
         except Exception as error:  # the user's function may raise anything
             what = f"{part} cannot be computed"
-            raise _wrong(kernel.where, what, reason(error), "a number") from error
+            raise wrong(what, reason(error), "a number", kernel.where) from error
     found: Any = given
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _MOST:
-        raise _wrong(kernel.where, f"{part} is no quantity", repr(found), "a whole number from 0")
+        raise wrong(f"{part} is no quantity", repr(found), "a whole number from 0", kernel.where)
     return int(found)
 
 
-def _wrong(where: str, what: str, got: str, expected: str) -> UsageError:
-    return UsageError(what, where, got, expected, "see docs/user-kernels.md, 'The declaration'")
-
-
 def _not_among(where: str, what: str, name: str, known: Collection[str]) -> UsageError:
-    return _wrong(where, what, name, ", ".join(nearest(name, known) or known))
+    return wrong(what, name, ", ".join(nearest(name, known) or known), where)
 
 
 def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
