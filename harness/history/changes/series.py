@@ -90,15 +90,14 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     found = history.Order(notes=() if by_time or commits else (_NO_COMMITS,))
     if commits and not by_time:
         found = history.order(commits, repository)
-    by_history = bool(found.positions)
-    names, position = _placed(runs, usable, found if by_history else None, left_out)
+    names, position = _placed(runs, usable, found, left_out)
     return History(
         index.rows.to_pandas(),
         index.regions.to_pandas(),
         runs,
         tuple(names),
         position,
-        by_history,
+        bool(found.positions),
         found.line,
         found.notes,
         left_out,
@@ -116,18 +115,15 @@ def _reason_to_leave_out(run: IndexedRun) -> str:
 
 
 def _placed(
-    runs: Sequence[IndexedRun],
-    usable: Sequence[str],
-    found: history.Order | None,
-    left_out: Counter[str],
+    runs: Sequence[IndexedRun], usable: Sequence[str], found: history.Order, left_out: Counter[str]
 ) -> tuple[list[str], NDArray[np.int64]]:
     """What stands at each position, and the position of each run (-1: none): by the commits'
-    history, if it is ``found``, else by time."""
+    history, if they were ``found`` there, else by time."""
     order: list[tuple[Any, str, int]] = []
     for i, (run, why) in enumerate(zip(runs, usable, strict=True)):
-        if not why and found is None:
+        if not why and not found.positions:
             order.append(((run.created, run.id), run.commit or run.id, i))
-        elif not why and found is not None and run.commit in found.positions:
+        elif not why and run.commit in found.positions:
             place = found.positions[run.commit]
             order.append((place, found.line[place], i))
         elif not why:
