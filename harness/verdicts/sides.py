@@ -21,6 +21,7 @@ from harness.errors import RecordError, UnknownName, UsageError, unknown
 from harness.files import read_text
 from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
+from harness.history.commits.order import where_commits_are
 from harness.ir.reach import grouped
 from harness.measure.peers.names import SUBJECTS, parse
 from harness.records import git, modules
@@ -151,16 +152,6 @@ def resolve_commit(folder: Path, name: str) -> str | None:
     wanted = f"{name}^{{commit}}"
     text, _ = git.ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
     return text.strip() or None
-
-
-def where_commits_are(folder: Path) -> str:
-    """What to do about a commit that the checkout in ``folder`` does not have."""
-    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
-    if silent:
-        return "commits are known inside a checkout only; "
-    if shallow.strip() == "true":
-        return "commits: this clone lacks its history (git fetch --unshallow); "
-    return "commits: git fetch the branch it is on; "
 
 
 def modules_side(path: Path) -> Side:

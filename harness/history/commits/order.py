@@ -47,7 +47,11 @@ def order(commits: Collection[str], repository: Path) -> Order:
     full = dict(zip(names, text.splitlines(), strict=False))
     # Of what it does not know, git says so in two words.
     if unknown := [name for name in names if " " in full.get(name, " ")]:
-        return Order(notes=(_unknown_note(unknown, repository),))
+        note = (
+            f"{plural(len(unknown), 'commit')} of the runs {_are(unknown)} unknown to git here "
+            f"({_few(unknown)}): {where_commits_are(repository)}runs are in the order of their time"
+        )
+        return Order(notes=(note,))
     found = {name: places[full[name]] for name in names if full[name] in places}
     missing = [name for name in names if name not in found]
     if missing and not found:
@@ -64,17 +68,14 @@ def order(commits: Collection[str], repository: Path) -> Order:
     return Order(found, tuple(places), (note,) if missing else ())
 
 
-def _unknown_note(unknown: list[str], repository: Path) -> str:
-    shallow, _ = git.ask(repository, "rev-parse", "--is-shallow-repository")
+def where_commits_are(folder: Path) -> str:
+    """What to do about a commit that the checkout in ``folder`` does not have."""
+    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
+    if silent:
+        return "commits are known inside a checkout only; "
     if shallow.strip() == "true":
-        why, remedy = "this is a clone without its whole history", "git fetch --unshallow"
-    else:
-        why = "the branch was rewritten, or the runs are of another repository"
-        remedy = "fetch the branch they are on"
-    return (
-        f"{plural(len(unknown), 'commit')} of the runs {_are(unknown)} unknown to git here "
-        f"({_few(unknown)}): {why}; runs are in the order of their time instead ({remedy})"
-    )
+        return "this clone lacks a part of its history (git fetch --unshallow); "
+    return "git fetch the branch that it is on, unless that was rewritten; "
 
 
 def _few(commits: list[str]) -> str:
