@@ -170,7 +170,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     target = current_target()
     began = time.monotonic()
     timer = CudaTimer()
-    watch = timer.state
+    watch = timer.watch
     limits = roofline.measure(timer)
     if watch is not None:
         watch.wait_until_unthrottled(3.0)

@@ -424,11 +424,9 @@ class CudaTimer(GraphTimer):
     free that memory. Raises ``NoDevice``."""
 
     def __init__(self) -> None:
-        super().__init__(CudaEngine())
-        self.state = monitor(current_uuid())
-        self.watch = self.state
-        if self.state is not None:
-            weakref.finalize(self, self.state.close)
+        super().__init__(CudaEngine(), monitor(current_uuid()))
+        if self.watch is not None:
+            weakref.finalize(self, self.watch.close)
 
 
 def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Launch:
