@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from harness.errors import UnknownName
+from harness.errors import unknown
 from harness.files import slug
 from harness.history import schema
 from harness.history.nights import NightCommit
@@ -262,12 +262,9 @@ def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
     newest run that has it. Raises ``UnknownName`` if no run is of such a machine."""
     readable = [n for n, run in enumerate(known.runs) if not run.unreadable]
     if not (mine := [n for n in readable if wanted.lower() in known.runs[n].machine]):
-        raise UnknownName(
-            "no run is of such a machine",
-            got=wanted,
-            expected=", ".join(sorted({known.runs[n].machine for n in readable})) or "a run",
-            remedy="name one of them, or measure: harness run",
-        )
+        machines = sorted({known.runs[n].machine for n in readable})
+        remedy = "name one of these, or measure: harness run"
+        raise unknown("no run is of such a machine", wanted, machines, remedy=remedy)
     placed = [n for n in mine if known.position_of_run[n] >= 0] or mine
     order = sorted(placed, key=lambda n: (known.position_of_run[n], known.runs[n].created))
     name = known.runs[max(order, key=lambda n: known.runs[n].created)].machine
