@@ -137,23 +137,16 @@ def _placed(
 
 def series_of(known: History, metric: Metric) -> list[Series]:
     """Every series of ``metric``, by graph, kernel and environment."""
+    import pandas as pd
+
     table = _rows(known, metric)
     if metric.name in ("ms", "gbps"):
-        table = _together(table, _totals(known, metric))
+        # Names stay categories: as texts they take a second.
+        names: dict[str, Any] = {"graph": table["graph"].dtype}
+        names["kernel"] = pd.CategoricalDtype([*table["kernel"].cat.categories, ""])
+        both = (each.astype(names) for each in (table, _totals(known, metric)))
+        table = pd.concat(both, ignore_index=True)
     return _assembled(known, metric, table)
-
-
-def _together(*tables: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``tables``, whose names stay categories: as texts they take a second."""
-    import pandas as pd
-    from pandas.api.types import union_categoricals
-
-    names = {
-        name: union_categoricals([table[name].astype("category") for table in tables])
-        for name in ("graph", "kernel")
-    }
-    numbers = pd.concat([table.drop(columns=[*names]) for table in tables], ignore_index=True)
-    return numbers.assign(**names)
 
 
 def region_series(known: History) -> list[Series]:
