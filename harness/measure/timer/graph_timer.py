@@ -196,11 +196,6 @@ class GraphTimer:
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
 
-    @property
-    def floor_ms(self) -> float:
-        """The timer's own share of a sample, in milliseconds."""
-        return self.engine.floor_ms
-
     def flush(self) -> None:
         """Enqueue what leaves nothing of use in the L2 cache."""
         self.engine.flush()
