@@ -240,7 +240,7 @@ def compile_joint(
 
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
-        bw_compiler=tangents.by_gradients(part(backward)),
+        bw_compiler=tangents.by_gradients(called.unless_batched(part(backward))),
         inference_compiler=part(inference, called.note_changed, relaid),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
