@@ -234,13 +234,14 @@ def compile_joint(
             for change in changes:
                 change(graph)
             views = views_of_inputs(graph) if changes else None
-            return tangents.viewed(views, compile_part(graph, graph_inputs))
+            run = tangents.viewed(views, compile_part(graph, graph_inputs))
+            return called.unless_batched(graph, run)
 
         return compiled_part
 
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
-        bw_compiler=tangents.by_gradients(called.unless_batched(part(backward))),
+        bw_compiler=tangents.by_gradients(part(backward)),
         inference_compiler=part(inference, called.note_changed, relaid),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),

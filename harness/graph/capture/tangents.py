@@ -130,21 +130,17 @@ class Called:
 
         return call
 
-    def unless_batched(self, compile_backward: Callable[..., Any]) -> Callable[..., Any]:
-        """``compile_backward``, for gradients without memory that kernels could read, too."""
+    def unless_batched(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
+        """``run``, and torch where gradients have no memory that kernels of ``graph`` can read."""
+        tangents = _tangents(graph)
 
-        def compiled(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-            run, tangents = compile_backward(graph, inputs), _tangents(graph)
+        def call(args: list[Any]) -> Any:
+            if any(_is_batched(args[n]) for n in tangents):
+                self._say("batches of gradients")
+                return graph(*args)
+            return run(args)
 
-            def call(args: list[Any]) -> Any:
-                if any(_is_batched(args[n]) for n in tangents):
-                    self._say("batches of gradients")
-                    return graph(*args)
-                return run(args)
-
-            return boxed(call)
-
-        return compiled
+        return boxed(call) if tangents else run
 
     def _keep(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Have the node of a call keep what ``_again`` needs."""
