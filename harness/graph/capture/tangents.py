@@ -130,7 +130,7 @@ class Called:
 
         return call
 
-    def unless_batched(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
         """``run``, and torch where gradients have no memory that kernels of ``graph`` can read."""
         tangents = _tangents(graph)
 
