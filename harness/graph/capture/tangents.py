@@ -131,13 +131,16 @@ class Called:
         return call
 
     def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
-        """``run``, and torch where gradients have no memory that kernels of ``graph`` can read."""
+        """``run``, and torch where gradients have no memory that kernels of ``graph`` can read.
+        Autograd may hand on memory that holds their conjugates or negatives, which no guard sees."""
         tangents = _tangents(graph)
 
         def call(args: list[Any]) -> Any:
             if any(_is_batched(args[n]) for n in tangents):
                 self._say("batches of gradients")
                 return graph(*args)
+            for n in tangents:
+                args[n] = args[n].resolve_conj().resolve_neg()
             return run(args)
 
         return boxed(call) if tangents else run
