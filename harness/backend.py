@@ -319,7 +319,7 @@ class Compiler:
     def _compile(
         self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:
-        cut = any(map(control.is_control, gm.graph.nodes))
+        cut = any(map(control.is_cut, gm.graph.nodes))
         compile_for = functools.partial(self._compile_for, kind, gm, inputs, part, cut)
         return counted(compile_for, () if cut else inputs)
 

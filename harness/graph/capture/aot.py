@@ -234,7 +234,7 @@ def compile_joint(
             for change in changes:
                 change(graph)
             views = views_of_inputs(graph) if changes else None
-            return tangents.viewed(views, compile_part(graph, graph_inputs))
+            return called.run(graph, tangents.viewed(views, compile_part(graph, graph_inputs)))
 
         return compiled_part
 
