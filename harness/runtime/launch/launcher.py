@@ -174,11 +174,8 @@ class Launcher:
 
     def _empty(self, device: int) -> Kernel:
         """A kernel to which nothing is bound yet."""
-        driver = self.driver or cuda()
-
-        def failed(code: int, tries: int) -> None:
-            driver.recover(code, tries, self.loaded.name, device)
-
+        recover = (self.driver or cuda()).recover
+        failed = functools.partial(recover, name=self.loaded.name, device=device)
         return launching(self.cache)(_not_bound, functools.partial(self.misaligned, device), failed)
 
 

@@ -118,17 +118,6 @@ class SelectedKernels:
             given = untuned(loaded.text, self.target, self.cache)
         return list(dict.fromkeys((given or loaded.configs[0], *loaded.configs)))
 
-    def unbound(
-        self, first: Callable[..., None], misaligned: Callable[..., None], module_text: str
-    ) -> Kernel:
-        """A kernel that calls ``first`` until something is bound to it."""
-        driver = cuda()
-
-        def failed(code: int, tries: int) -> None:
-            driver.recover(code, tries, self._kernels[module_text].loaded.name, self.device)
-
-        return launching(self.cache)(first, misaligned, failed)
-
     def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
         """What launches ``loaded`` under ``config``."""
         key = (loaded.text, config)
@@ -178,7 +167,8 @@ class SelectedKernel:
     _launchers: dict[tuple[int, ...], Launcher] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.kernel = self.owner.unbound(self._first_launch, self._misaligned, self.text)
+        make = launching(self.owner.cache)
+        self.kernel = make(self._first_launch, self._misaligned, self._failed)
 
     @property
     def loaded(self) -> modules.LoadedModule:
@@ -218,6 +208,9 @@ class SelectedKernel:
             if not sizes:
                 self._launchers[sizes].bind(self.kernel, self.owner.device)
         return self._launchers[sizes]
+
+    def _failed(self, code: int, tries: int) -> None:
+        cuda().recover(code, tries, self.loaded.name, self.owner.device)
 
     def _misaligned(self, stream: int, *args: Any) -> None:
         self._launchers[self.loaded.sizes(args)].misaligned(self.owner.device, stream, *args)
