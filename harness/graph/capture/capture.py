@@ -237,7 +237,7 @@ def _trace(
         if gm is None:
             raise CaptureFailed(f"torch produced no {part} graph", where=base)
         options.follow(f"converting {base}_{part}")
-        graph = convert(gm, None, f"{base}_{part}", naming, facts).graph
+        graph = convert(gm, f"{base}_{part}", naming, facts).graph
         graphs.append(with_bounds(_without_unused(graph)))
     return graphs
 
