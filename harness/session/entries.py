@@ -227,7 +227,7 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             query = name.partition(":")[2]
             found.extend(_corpus_graphs(options, corpus, query, () if query else (name,)))
             continue
-        known = [(graph, entry) for entry in declared.entries for graph in entry.entry.graph_names]
+        known = [(graph, entry) for entry in declared.entries for graph in entry.graph_names]
         mine = [
             GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
             for graph, entry in known
