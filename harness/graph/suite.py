@@ -7,7 +7,7 @@ same structure, tiny). Reading a suite imports neither torch nor a model library
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -105,12 +105,7 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
         stems += [corpus.parent.name for corpus in folder.glob("*/captures.parquet")]
         remedy = "a suite is a file SUITE.py in that folder; HARNESS_SUITES names another"
         raise unknown(f"no suite {name}", name, stems, str(folder), remedy, most=None)
-    spec = importlib.util.spec_from_file_location(f"harness_suite_{name}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError("a suite is a Python file", where=str(path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    declared = getattr(module, "ENTRIES", None)
+    declared = runpy.run_path(str(path)).get("ENTRIES")
     if not isinstance(declared, tuple | list):
         raise UsageError(
             "a file declares no suite", where=str(path), expected="ENTRIES = (Entry(...), ...)"
