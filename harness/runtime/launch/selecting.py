@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError, reason
+from harness.errors import CompileFailed, HarnessError, NoDevice, reason
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
@@ -24,7 +24,7 @@ from harness.runtime.compile.static import untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
 from harness.runtime.launch.native import Kernel, launching
-from harness.runtime.tune.autotune import CachingAutotuner, Settings
+from harness.runtime.tune.autotune import CachingAutotuner, Settings, none_left
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
@@ -252,22 +252,16 @@ class SelectedKernel:
         """The first candidate that compiles and does not spill much; else the one that spills
         least."""
         spilling: dict[Config, int] = {}
-        causes: list[str] = []
+        causes: dict[Config, str] = {}
         for config in self.owner.candidates(loaded):
             try:
-                spills = self.owner.launcher(self.loaded, config).prepare()
+                spills = self.owner.launcher(self.loaded, config).resources().spills
             except CompileFailed as error:
-                causes.append(f"{modules.config_text(config)}: {error.got or error.what}")
+                causes[config] = error.got or error.what
                 continue
             if spills <= spill_limit(self.owner.target):
                 return config
             spilling[config] = spills
         if spilling:
             return min(spilling, key=lambda config: spilling[config])
-        raise NoTritonConfigsError(
-            "every candidate configuration of a kernel failed",
-            where=self.loaded.name,
-            got="\n    ".join(causes),
-            expected="one that compiles and fits the device",
-            remedy="see the kernel's text; the default configuration may need smaller blocks",
-        )
+        raise none_left(self.loaded.name, causes)
