@@ -140,12 +140,8 @@ class Launcher:
             self._compiled[names, config] = found
         return found
 
-    def prepare(self) -> int:
-        """Compile and load for aligned arguments; the number of spilled registers."""
-        return self.resources().spills
-
     def resources(self) -> Loaded:
-        """Compile and load; registers and spills as the driver reports them."""
+        """Compile and load for aligned arguments; registers and spills as the driver says."""
         device = torch.cuda.current_device()
         if not self.loaded.unknown_sizes:
             self.kernel(device)
