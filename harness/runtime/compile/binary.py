@@ -260,5 +260,11 @@ def require_target(binary: KernelBinary, capability: int, where: str = "") -> No
         )
 
 
+def too_large(kernel: str, got: str, expected: str) -> CompileFailed:
+    """The error for a kernel that needs more than a device has."""
+    what = "a compiled kernel does not fit the device"
+    return CompileFailed(what, kernel, got, expected, "another configuration may fit")
+
+
 def _triton_version() -> str:
     return importlib.metadata.version("triton")
