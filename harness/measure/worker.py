@@ -240,7 +240,7 @@ def paired(
             config = modules.config_from_dict(kernel.config)
         launcher = Launcher(loaded, config, target, cache, triton=kernel.triton)
         try:
-            launcher.prepare()
+            launcher.resources()
         except CompileFailed as error:
             error.where = error.where or loaded.name
             raise

@@ -38,7 +38,8 @@ from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
     "_softmax _log_softmax gelu elu leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d "
-    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d"
+    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d as_strided_copy narrow_copy "
+    "unbind_copy"
 ).split()
 """Packets of ``aten`` every overload of which is taken apart, besides batch norms and torch's
 core table."""
