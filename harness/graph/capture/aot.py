@@ -401,9 +401,10 @@ def normalise(gm: fx.GraphModule) -> None:
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
         elif node.target in _SAME_VALUE and GIVES_MEMORY not in [n.target for n in node.users]:
-            same = node.args[0]  # but returned as well it is another tensor in the same memory
-            again = output in same.users and output in node.users
-            node.replace_all_uses_with(same, lambda user: not (again and user is output))
+            same = node.args[0]
+            for user in list(node.users):  # returned as well it is another tensor there
+                if user is not output or user not in same.users:
+                    user.replace_input_with(node, same)
     _merge_equal(gm, returned)
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
