@@ -201,12 +201,6 @@ class GraphWriter:
         ]
         for place, number in self.sizes.returned.items():
             outputs[place] = self.text.number(number)
-        # Autograd notes of a tensor, wherever it is returned, that it has no gradient.
-        places = map(int, dict(graph.facts).get(DIFFERENTIABLE, "").split())
-        having = {place: outputs[place] for place in places}
-        for place, text in enumerate(outputs):
-            if place not in having and text in having.values():
-                outputs[place] = f"{text}.detach()"
         self.text.add(f"return {listing(outputs)}")
 
     def _inputs(self, inputs: Sequence[Input]) -> None:

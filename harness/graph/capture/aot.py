@@ -389,7 +389,7 @@ def normalise(gm: fx.GraphModule) -> None:
     a constant's copy is a copy."""
     gather_seeds(gm)
     lift_functions(gm)
-    returned = _returned(gm)
+    returned, output = _returned(gm), gm.graph.output_node()
     for node in list(gm.graph.nodes):
         spell_conversions(node)
         if node.target is _aten.sum.dim_IntList and not node.args[1]:
@@ -401,8 +401,10 @@ def normalise(gm: fx.GraphModule) -> None:
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
         elif node.target in _SAME_VALUE and GIVES_MEMORY not in [n.target for n in node.users]:
-            node.replace_all_uses_with(node.args[0])
-            gm.graph.erase_node(node)
+            same = node.args[0]
+            for user in list(node.users):  # returned as well it is another tensor there
+                if user is not output or user not in same.users:
+                    user.replace_input_with(node, same)
     _merge_equal(gm, returned)
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
