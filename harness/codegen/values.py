@@ -53,6 +53,8 @@ def literal_text(constant: Constant) -> str:
         if number == 0 and math.copysign(1, number) < 0:
             return minus_zero(constant.dtype)
         text = repr(number)
+        if constant.dtype is DType.F32 and 0 < abs(number) < 2**-126:  # to Triton a float64
+            return f"tl.full([], {text}, tl.float32)"
     else:
         text = str(number)
     return f"({text})" if text.startswith("-") else text
