@@ -46,6 +46,14 @@ FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor | tuple[Tensor, ...]]] = 
     "written into": _written_into,
     "positions": lambda x, _: x + torch.arange(3000, 3024).bfloat16().float(),
     "a constant": lambda x, _: x * torch.full((), 0.1).bfloat16().float(),
+    "a constant, wider than before": lambda x, _: x.double() * torch.full((), 0.1).double(),
+    "a constant of 16 bits": lambda x, _: x * torch.full((), 0.1, dtype=torch.bfloat16).float(),
+    "a constant as an integer": lambda x, _: x.long() + torch.full((), 16777217.0).int(),
+    "a sum of constants": lambda x, _: x.double() + (torch.full((), 16777217.0) + 1).double(),
+    "an infinite product of constants": lambda x, _: (
+        x.double() * (torch.full((), 3e38) * 2).double()
+    ),
+    "constants that differ by less": lambda x, _: x * (torch.full((), 16777217.0) == 16777216.0),
     "elements of a softmax": lambda x, _: x.softmax(1, dtype=torch.bfloat16).amax(1),
     "elements of a sum": lambda x, _: x.sum(1, dtype=torch.bfloat16) * 0 + x[:, 0].bfloat16(),
     "a product that is added": lambda x, y: (x * 0.3).bfloat16() + y,

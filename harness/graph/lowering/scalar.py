@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +32,8 @@ _BOOLEAN_FORM = {
 # by the model (``arange(n) + 1``) can address memory linearly.
 _OF_POSITIONS = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
-# Operations on constants, done when compiling, in float64: at least as exact as in the
-# operands' own type, and what torch does with the Python numbers of a model.
+# Operations on constants, done when compiling: of numbers of the operands' own type, in float64,
+# whose result is rounded to that type by what reads it.
 _FOLDED: dict[Op, Callable[..., Any]] = {
     Op.ADD: lambda a, b: a + b,
     Op.SUB: lambda a, b: a - b,
@@ -58,7 +59,7 @@ def _position(value: Value) -> sympy.Expr | None:
     return sympy.Integer(int(value.number)) if isinstance(value, Constant) else None
 
 
-def _is_plain(position: sympy.Expr) -> bool:
+def is_plain(position: sympy.Expr) -> bool:
     """Whether it can be written out and its numbers have 32 bits, wherever it is moved to."""
     squares = all(power.exp <= 2 for power in position.atoms(sympy.Pow))
     return squares and all(abs(n) < 1 << 31 for n in position.atoms(sympy.Integer))
@@ -72,7 +73,8 @@ class Scalar:
 
     def constant(self, number: Number, dtype: DType) -> Constant:
         """``number`` in the compute type of ``dtype``, converted as torch converts on a CPU: an
-        integer out of range wraps, and a float that is none is the least number, or an int32's."""
+        integer out of range wraps, and a float that is none is the least number, or an int32's. A
+        float stays what the program says (0.1) until a conversion or arithmetic reads it."""
         compute = dtype.compute
         if compute is DType.BOOL:
             return self.builder.constant(bool(number), compute)
@@ -82,7 +84,8 @@ class Scalar:
             if isinstance(number, float) and not lowest <= number < end:
                 number = lowest
             return self.builder.constant((int(number) - least) % count + least, compute)
-        return self.builder.constant(float(number), compute)
+        nearest = compute.nearest(number)
+        return self.builder.constant(nearest if math.isinf(nearest) else float(number), compute)
 
     def like(self, number: Number, value: Value) -> Constant:
         """``number`` in the type of ``value``."""
@@ -102,7 +105,7 @@ class Scalar:
         if value.dtype is target:
             return value
         if isinstance(value, Constant):
-            return self.constant(value.number, target)
+            return self.constant(value.dtype.nearest(value.number), target)
         if isinstance(value, IndexValue) and target.is_integer and not value.indirect:
             return self.builder.index(value.index, target)
         if target is DType.BOOL:
@@ -116,7 +119,7 @@ class Scalar:
             op = _BOOLEAN_FORM.get(op, op)
         elif dtype.is_integer and op in _OF_POSITIONS:
             exprs = [_position(a) for a in args]
-            if None not in exprs and _is_plain(made := _FOLDED[op](*exprs)):
+            if None not in exprs and is_plain(made := _FOLDED[op](*exprs)):
                 return self.index(made, dtype)
         return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
@@ -128,7 +131,7 @@ class Scalar:
 
     def folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
         """The result of an operation on constants, if it is one of the simple ones."""
-        numbers = [a.number for a in args if isinstance(a, Constant)]
+        numbers = [a.dtype.nearest(a.number) for a in args if isinstance(a, Constant)]
         if len(numbers) < len(args) or op not in _FOLDED:
             return None
         return self.constant(_FOLDED[op](*numbers), dtype)

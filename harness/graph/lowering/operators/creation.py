@@ -18,10 +18,13 @@ def empty(call: Call) -> Lowered:
 
 
 def filled(position: int, name: str) -> Rule:
-    """Every element is the argument ``name``."""
+    """Every element is the argument ``name``. A number is rounded to 16 bits as any operand is."""
 
     def lower(call: Call) -> Lowered:
-        return call.result(call.operand(position, name))
+        value = call.operand(position, name)
+        if isinstance(value, Constant) and call.dtype is not call.dtype.compute:
+            value = call.scalar.constant(call.dtype.nearest(value.number), call.dtype)
+        return call.result(value)
 
     return Rule(lower)
 
