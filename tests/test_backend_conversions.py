@@ -74,6 +74,29 @@ def test_a_conversion_of_the_program_rounds(compiler: Compiler, name: str) -> No
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
+NUMBERS: dict[str, Callable[[Tensor], Tensor]] = {
+    "a tiny exponent": lambda x: x.abs() ** 1e-45,
+    "a tiny sign": lambda x: torch.copysign(x, -1e-40),
+    "a tiny choice": lambda x: torch.where(x > 0, 1e-40, -1e-40).signbit(),
+    "a tiny number's fraction": lambda x: x * torch.full((), 1e-40).frexp()[0],
+    "a huge exponent": lambda x: x.abs() ** 1e300,
+    "a huge divisor": lambda x: torch.fmod(x, 1e300),
+    "a huge number's logarithm": lambda x: torch.xlogy(x, 1e300),
+    "positions from a huge number": lambda x: torch.arange(1 << 40, (1 << 40) + 5) * 2 > x,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_triton_takes_for_those_of_another_type(devices: Devices, name: str) -> None:
+    """Literals out of the range of normal float32 numbers, or of int32."""
+    torch.compiler.reset()
+    x = torch.tensor([-2.0, 0.0, 0.3, 1.0, 7.0])
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    found = torch.compile(NUMBERS[name], backend=compiler)(x)
+    torch.testing.assert_close(found, NUMBERS[name](x), equal_nan=True)
+    assert compiler.reports[0].library_calls == ()
+
+
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "cumsum", "cumprod"])
 @pytest.mark.parametrize("given", [torch.float32, torch.float16, torch.int32])
 def test_elements_are_converted_to_the_type_that_a_reduction_is_given(
