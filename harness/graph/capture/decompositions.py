@@ -66,7 +66,6 @@ _convert, _to_copy = torch.ops.prims.convert_element_type.default, torch.ops.ate
 _DIV = torch.ops.aten.div.Tensor_mode
 _NARROW = (torch.float16, torch.bfloat16)
 _BARE = {torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
-"""Types that eager mode has few operators of, not always those that another is made of."""
 _WRITTEN = {f"aten::{name}" for name in ("_to_copy", "copy", "_foreach_copy", "renorm")}
 _OPERANDS = "exponent other self weight"
 _OF_DEVICE = {
@@ -289,8 +288,8 @@ def spell_conversions(node: torch.fx.Node) -> None:
 
 def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: Any) -> Any:
     """``rule`` if there is one, unless eager mode rejects this call of the program or its gradient.
-    (Calls inside of rules are our own.) A gradient that nobody may ask for is left to torch, unless
-    kernels compute it ``whole``; so are ``_BARE`` types. What is ``known`` is not asked again."""
+    (Calls inside of rules are our own.) Torch runs a gradient that nobody may ask for, unless it is
+    computed ``whole``, and ``_BARE`` types, whose parts it may lack. ``known``: asked before."""
     mode = get_proxy_mode()
     if mode is not None and mode.decomp_layers == 1:
         elementwise = torch.Tag.pointwise in op.tags

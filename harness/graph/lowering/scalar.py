@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -73,8 +72,7 @@ class Scalar:
 
     def constant(self, number: Number, dtype: DType) -> Constant:
         """``number`` in the compute type of ``dtype``, converted as torch converts on a CPU: an
-        integer out of range wraps, and a float that is none is the least number, or an int32's. A
-        float stays what the program says (0.1) until a conversion or arithmetic reads it."""
+        integer out of range wraps, and a float that is none is the least number, or an int32's."""
         compute = dtype.compute
         if compute is DType.BOOL:
             return self.builder.constant(bool(number), compute)
@@ -84,8 +82,7 @@ class Scalar:
             if isinstance(number, float) and not lowest <= number < end:
                 number = lowest
             return self.builder.constant((int(number) - least) % count + least, compute)
-        nearest = compute.nearest(number)
-        return self.builder.constant(nearest if math.isinf(nearest) else float(number), compute)
+        return self.builder.constant(float(number), compute)
 
     def like(self, number: Number, value: Value) -> Constant:
         """``number`` in the type of ``value``."""
