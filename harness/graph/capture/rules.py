@@ -35,6 +35,9 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten._conj.default: _conjugate,
         _aten._neg_view.default: _aten.neg,
         _aten._unique.default: lambda x, *how: _aten._unique2(x, *how)[:2],  # of traceable sizes
+        _aten.any.dims: lambda x, dim=None, *_, **__: (  # of no dimensions: of each one
+            NotImplemented if dim is None or len(dim) else _aten.any.dim(x.unsqueeze(0), 0)
+        ),
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.block_diag.default: block_diag,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
@@ -62,6 +65,9 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
             *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
+        ),
+        **_around(
+            lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
