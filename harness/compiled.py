@@ -182,6 +182,7 @@ class CompiledGraph:
         regions: dict[str, frozenset[str]] = {}
         loops: dict[str, bool] = {}
         kernels: dict[str, tuple[str, str]] = {}
+        products: set[str] = set()
         for region in self.partition.regions:
             names = frozenset(node.name for node in region.graph.nodes)
             regions.update((name, regions.get(name, frozenset()) | names) for name in names)
@@ -193,10 +194,12 @@ class CompiledGraph:
                 looped = launch.plan.category is Category.REDUCTION
                 if launch.plan.held is None:  # else sizes say which
                     loops.update((own[name], looped) for name in group.reduced)
+                if launch.plan.category is Category.TEMPLATE:
+                    products.update(own[name] for name in group.reduced)
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
                 kernels.update((own[name], where) for name in written if name in own)
-        return Decisions(regions, dict(self.splits), kernels, loops)
+        return Decisions(regions, dict(self.splits), kernels, loops, frozenset(products))
 
     def report(self) -> Report:
         """The account of this compilation."""

@@ -1,0 +1,207 @@
+"""Sums of products that are matrix products: which are, their text, and that they are right."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+import pytest
+import torch
+
+from harness.codegen.source import EmittedModule
+from harness.compiled import CompiledGraph
+from harness.graph.model import TensorType
+from harness.graph.text import loads
+from harness.heuristics.products import is_worthwhile
+from harness.pipeline import compile_graph
+from harness.runtime.compile.static import CompileJob, StaticMetrics, measure
+from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.runtime.module import load
+from harness.target import A100, B200, H200, Target
+from tests.running import run_graph
+
+ONE = dataclasses.replace(H200, multiprocessors=1)
+"""A device that a few small tiles fill."""
+
+ORDERS = ("zyxr", "zyrx", "yzrx", "rzyx", "xrzy", "yxrz")
+KINDS = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+
+
+def text(
+    sizes: dict[str, int],
+    order: str = "zyxr",
+    kinds: tuple[str, str] = ("f32", "f32"),
+    before: bool = False,
+    after: bool = False,
+    beside: bool = False,
+) -> str:
+    """A graph that sums ``a[z, y, r] * b[z, r, x]``, tensors with the dimensions in ``order``;
+    ``before`` and ``after`` are pointwise; ``beside`` is another product of the same rows."""
+
+    def shape(used: str, kept: str = "zyxr") -> str:
+        own = [str(sizes[d]) if d in used else "1" for d in order if d in kept]
+        return ", ".join(own)
+
+    def size(used: str) -> str:
+        return ", ".join(str(sizes[d]) for d in order if d in used)
+
+    a, b, out, along = size("zyr"), size("zrx"), size("zyx"), order.index("r")
+    wide_a, wide_b, every = shape("zyr"), shape("zrx"), shape("zyxr")
+    first, second = kinds
+    both = first if first == second else "f32"
+    lines = [
+        f'    aw: "{first}[{wide_a}]" = aten.unsqueeze.default(a, {order.index("x")})',
+        f'    bw: "{second}[{wide_b}]" = aten.unsqueeze.default(b, {order.index("y")})',
+    ]
+    left = "aw"
+    if before:
+        lines += [
+            f'    tall: "f32[{shape("yr", "zyxr")}]" = aten.view.default(c, [{shape("yr")}])',
+            f'    grown: "f32[{shape("yr", "zyxr")}]" = aten.exp.default(tall)',
+            f'    scaled: "f32[{wide_a}]" = aten.mul.Tensor(aw, grown)',
+        ]
+        left, both = "scaled", "f32"
+    lines += [
+        f'    prod: "{both}[{every}]" = aten.mul.Tensor({left}, bw)',
+        f'    total: "f32[{out}]" = aten.sum.dim_IntList(prod, [{along}], dtype=torch.float32)',
+    ]
+    found = ["total"]
+    if beside:
+        lines += [
+            f'    twice: "{second}[{wide_b}]" = aten.abs.default(bw)',
+            f'    other: "{both}[{every}]" = aten.mul.Tensor({left}, twice)',
+            f'    more: "f32[{out}]" = aten.sum.dim_IntList(other, [{along}], dtype=torch.float32)',
+        ]
+        found.append("more")
+    if after:
+        lines += [
+            f'    moved: "f32[{out}]" = aten.add.Tensor(total, d)',
+            f'    out: "f32[{out}]" = aten.relu.default(moved)',
+        ]
+        found.append("out")
+    tall = ", ".join(str(sizes[d]) for d in order if d in "yr")
+    head = f'    a: "{first}[{a}]",\n    b: "{second}[{b}]",\n    c: "f32[{tall}]",\n'
+    head += f'    d: "f32[{out}]",\n'
+    body = "\n".join(lines)
+    return f"# harness graph 1\ndef product(\n{head}):\n{body}\n    return ({', '.join(found)},)\n"
+
+
+def compiled(source: str, target: Target = ONE) -> CompiledGraph:
+    made = compile_graph(loads(source), target)
+    assert not made.report().failures
+    return made
+
+
+def _drawn(kind: TensorType) -> torch.Tensor:
+    shape = [int(n) for n in kind.shape]
+    return torch.randn(shape, dtype=KINDS[kind.dtype.value])
+
+
+SIZES = {"z": 2, "y": 128, "x": 128, "r": 128}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_sum_of_products_is_a_matrix_product(interpreter: InterpreterPool, seed: int) -> None:
+    rng = random.Random(seed)
+    sizes = {
+        "z": rng.choice((1, 2)),
+        "y": rng.choice((128, 141)),
+        "x": rng.choice((100, 112, 128)),
+        "r": rng.choice((128, 150)),
+    }
+    order, kinds = rng.choice(ORDERS), (rng.choice(list(KINDS)), rng.choice(list(KINDS)))
+    before, after, beside = (rng.random() < 0.5 for _ in range(3))
+    made = compiled(text(sizes, order, kinds, before, after, beside))
+    products = [k for k in made.kernels if k.module.category == "tem"]
+    assert len(products) == 1
+    torch.manual_seed(seed)
+    inputs = [_drawn(i.type) for i in made.partition.graph.inputs]
+
+    def launch(module: EmittedModule, args: list[Any]) -> None:
+        config = load(module.text).configs[seed % len(load(module.text).configs)]
+        interpreter.launch(module.text, args, config)
+
+    found = run_graph(made, inputs, launch, "cpu")
+    places = {d: n for n, d in enumerate(order)}
+    a, b = inputs[0].double().unsqueeze(places["x"]), inputs[1].double().unsqueeze(places["y"])
+    if before:
+        tall = [sizes[d] if d in "yr" else 1 for d in order]
+        a = a * inputs[2].double().view(tall).exp()
+    total = (a * b).sum(places["r"])
+    expected = [total, *([(a * b.abs()).sum(places["r"])] * beside)]
+    expected += [(total + inputs[3].double()).relu()] * after
+    for one, right in zip(found, expected, strict=True):
+        assert one is not None
+        torch.testing.assert_close(one.double(), right, rtol=1e-5, atol=1e-3 if before else 1e-4)
+
+
+def test_a_tile_of_results_is_added_up_by_dot() -> None:
+    """Both factors and the sum have two dimensions; terms beyond the last are zeros."""
+    odd = SIZES | {"r": 150}
+    (kernel,) = compiled(text(odd, before=True, after=True)).kernels
+    written = kernel.source.text
+    assert "r0_base = tl.arange(0, R0_BLOCK)[None, :]" in written
+    assert "r0_t_base = tl.arange(0, R0_BLOCK)[:, None]" in written
+    first, second = "tl.where(r0_mask, tmp3, 0.0)", "tl.where(r0_t_mask, tmp4, 0.0)"
+    assert f'dot_0 = tl.dot({first}, {second}, dot_0, input_precision="ieee")' in written
+    assert written.count("tl.store(") == 2  # the sum, and what becomes of it
+    assert kernel.module.bytes_moved == 4 * (2 * (2 * 128 * 150) + 128 * 150 + 3 * 2 * 128 * 128)
+
+
+def test_factors_of_16_bits_stay_so_if_both_are() -> None:
+    (kernel,) = compiled(text(SIZES, kinds=("bf16", "bf16"))).kernels
+    assert "tl.dot(tmp0, tmp1, dot_0)" in kernel.source.text
+    assert ".to(tl.float32)" not in kernel.source.text
+    assert kernel.source.plan.facts.narrow
+    for other in ("f32", "f16"):
+        (kernel,) = compiled(text(SIZES, kinds=("bf16", other))).kernels
+        assert 'input_precision="ieee"' in kernel.source.text
+        assert not kernel.source.plan.facts.narrow
+
+
+def test_what_is_small_or_narrow_stays_a_reduction() -> None:
+    big = {"z": 2, "y": 1024, "x": 512, "r": 512}
+    assert [k.module.category for k in compiled(text(big), H200).kernels] == ["tem"]
+    for less in ({"y": 8}, {"x": 8}, {"r": 12}, {"y": 64, "x": 64}):
+        made = compiled(text(big | less), H200)
+        assert all(k.module.category != "tem" for k in made.kernels), less
+    assert not is_worthwhile((64, 64, 64), 64**3, 64**3 // 3, ONE)
+    assert is_worthwhile((64, 64, 64), 64**3, 64**3 // 4, ONE)
+    assert not is_worthwhile((64, 64, 64), 64**3, 64**3 // 4, H200)  # too few tiles
+
+
+@pytest.mark.parametrize("what", ["z", "other", "f64", "i64"])
+def test_sums_that_are_no_matrix_product(what: str) -> None:
+    source = text(SIZES)
+    if what == "z":  # elements of both rows and columns in one factor
+        source = source.replace("aten.sum.dim_IntList(prod", "aten.sum.dim_IntList(odd")
+        line = '    odd: "f32[2, 128, 128, 128]" = aten.exp.default(prod)\n    total'
+        source = source.replace("    total", line, 1)
+    elif what == "other":  # a sum of something else beside
+        line = '    last: "f32[2, 128, 128]" = aten.amax.default(prod, [3])\n    return (last, '
+        source = source.replace("    return (", line)
+    else:
+        kind = {"f64": "float64", "i64": "int64"}[what]
+        source = source.replace("f32", what).replace("torch.float32", f"torch.{kind}")
+    assert all(k.module.category != "tem" for k in compiled(source).kernels)
+
+
+def test_a_small_counterpart_does_what_the_large_graph_does(interpreter: InterpreterPool) -> None:
+    whole = compiled(text({"z": 2, "y": 1024, "x": 512, "r": 512}, before=True), H200)
+    small = compile_graph(
+        loads(text({"z": 2, "y": 8, "x": 12, "r": 20}, before=True)), H200, whole.decisions
+    )
+    (kernel,) = small.kernels
+    assert kernel.module.category == "tem"
+    assert interpreter.check(kernel.module.text).passed
+
+
+@pytest.mark.parametrize("target", [A100, H200, B200])
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+def test_candidates_compile_for_every_target(target: Target, kind: str) -> None:
+    (kernel,) = compiled(text(SIZES, kinds=(kind, kind), before=kind == "f32"), target).kernels
+    jobs = [CompileJob(kernel.module.text, target, c) for c in load(kernel.module.text).configs[:2]]
+    for found in measure(jobs):
+        assert isinstance(found, StaticMetrics), found
+        assert found.spills == 0
