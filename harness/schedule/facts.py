@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from harness.ir.affine import size_hint
 from harness.ir.nodes import buffers_read, buffers_written
 from harness.ir.program import Buffer, Program, Role
+from harness.schedule.products import is_product
 
 
 class Hazard(enum.Enum):
@@ -37,7 +38,7 @@ class Edge:
 @dataclass(frozen=True, eq=False, slots=True)
 class Facts:
     """A program, indexed. Sets of nests are bit masks over nest numbers. ``into[n]`` are the edges
-    that end at nest ``n``."""
+    that end at nest ``n``, ``products`` the nests that are matrix products."""
 
     program: Program
     buffers: dict[str, Buffer]
@@ -47,6 +48,7 @@ class Facts:
     before: tuple[int, ...]
     after: tuple[int, ...]
     needed: frozenset[str]
+    products: frozenset[int]
 
     def users(self, buffer: str) -> int:
         """The nests that read or write ``buffer``."""
@@ -91,7 +93,8 @@ def gather(program: Program) -> Facts:
     needed |= {*program.outputs, *program.mutated}
     buffers, after = {b.name: b for b in program.buffers}, _after(into)
     facts = buffers, readers, writers, tuple(into), tuple(before), after, frozenset(needed)
-    return Facts(program, *facts)
+    products = frozenset(n for n, nest in enumerate(program.nests) if is_product(nest))
+    return Facts(program, *facts, products)
 
 
 def _after(into: Sequence[Sequence[Edge]]) -> tuple[int, ...]:

@@ -4,8 +4,8 @@ reduction. Each factor may be any value of its loads, and so may what becomes of
 loops are a batch (z), of which a program has one element.
 
 A program's tensors have two dimensions then: rows by terms, terms by columns, rows by columns. The
-terms are the reduction's tile ``r0_`` along the rows of the first factor, and its twin ``r0_t_`` down
-the columns of the second."""
+terms are the reduction's tile ``r0_`` along the rows of the first factor, and its twin ``r0_t_``
+down the columns of the second."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from harness.graph.lowering.single import single_sum
 from harness.heuristics.products import is_worthwhile
 from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol
-from harness.ir.ops import Op
 from harness.schedule.group import FusedGroup, SegmentKind
+from harness.schedule.products import factors, symbols_of
 from harness.target import Target
 from harness.tiling.choose import Access, touched_points
 from harness.tiling.plan import PlanSegment, Tile
@@ -51,7 +51,7 @@ def product_tiles(
     every = frozenset(s.var for s in parallel)
     sides: _Sides = (every, every)
     for pair in pairs:
-        used = [_symbols(factor, simplify) for factor in pair]
+        used = [symbols_of(factor, simplify) for factor in pair]
         if any(u.isdisjoint(s.var for s in reduced) for u in used):
             return []
         either = [(sides[0] - b, sides[1] - a) for a, b in (used, used[::-1])]
@@ -73,26 +73,13 @@ def _pairs(group: FusedGroup) -> list[tuple[ir.Value, ir.Value]]:
     kinds = [s.kind for s in group.segments]
     once = kinds == [SegmentKind.LOOP, *[SegmentKind.FLAT] * (len(kinds) - 1)]
     found = [ir.reductions(n.stores) for n in group.nests if n.raxes]
-    pairs = [_factors(reduce) for own in found for reduce in own]
+    pairs = [factors(reduce) for own in found for reduce in own]
     made = {v.buffer for pair in pairs for v in ir.walk(pair) if isinstance(v, ir.Load)}
     if group.walked or not (once and all(found) and all(pairs)) or made & group.internal:
         return []
     if any(single_sum(r.args[0], group.raxes, ir.Builder()) for own in found for r in own):
         return []
     return [(a, b) for a, b in pairs]
-
-
-def _factors(reduce: ir.Reduce) -> tuple[ir.Value, ...]:
-    """The two factors of the terms of a float32 sum; nothing for another reduction."""
-    term = reduce.args[0]
-    summed = reduce.kind is ir.ReduceKind.SUM and reduce.dtype is DType.F32 and not reduce.across
-    product = isinstance(term, ir.Compute) and term.op is Op.MUL and term.dtype is DType.F32
-    return ir.operands(term) if summed and product else ()
-
-
-def _symbols(factor: ir.Value, simplify: ir.Address) -> frozenset[sympy.Symbol]:
-    read = (v.index for v in ir.walk([factor]) if isinstance(v, ir.Load | ir.IndexValue))
-    return frozenset(s for index in read for s in simplify(index).free_symbols)
 
 
 def with_products(
@@ -108,8 +95,8 @@ def with_products(
     def product(value: ir.Value, made: ir.Made) -> ir.Value | None:
         if not isinstance(value, ir.Reduce):
             return None
-        pair = [made[id(f)] for f in _factors(value)]
-        pair.sort(key=lambda factor: not across.isdisjoint(_symbols(factor, ir.same_address)))
+        pair = [made[id(f)] for f in factors(value)]
+        pair.sort(key=lambda factor: not across.isdisjoint(symbols_of(factor, ir.same_address)))
         kinds = (DType.BF16, DType.F16)
         stored = ([as_stored(f, kind, dtypes, builder) for f in pair] for kind in kinds)
         first, second = next((s for s in stored if None not in s), pair)
