@@ -11,7 +11,7 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
-from harness.graph.model import TensorType
+from harness.graph.model import TEMPLATES, TensorType
 from harness.graph.text import loads
 from harness.heuristics.products import is_worthwhile
 from harness.pipeline import compile_graph
@@ -205,3 +205,79 @@ def test_candidates_compile_for_every_target(target: Target, kind: str) -> None:
     for found in measure(jobs):
         assert isinstance(found, StaticMetrics), found
         assert found.spills == 0
+
+
+_CALLS = {
+    "mm": ("bf16[512, 128]", "bf16[128, 256]", "bf16[512, 256]", "aten.mm.default(x, w)"),
+    "addmm": ("f16[512, 128]", "f16[128, 256]", "f16[512, 256]", "aten.addmm.default(b, x, w)"),
+    "scaled": (
+        *("bf16[512, 128]", "bf16[128, 256]", "bf16[512, 256]"),
+        "aten.addmm.default(b, x, w, beta=0.5, alpha=2.0)",
+    ),
+    "bmm": (
+        "bf16[2, 300, 100]",
+        "bf16[2, 100, 256]",
+        "bf16[2, 300, 256]",
+        "aten.bmm.default(x, w)",
+    ),
+    "baddbmm": (
+        *("f16[2, 300, 100]", "f16[2, 100, 256]", "f16[2, 300, 256]"),
+        "aten.baddbmm.default(b, x, w, beta=0)",
+    ),
+}
+
+
+def layer(call: str, asked: bool = True) -> str:
+    """A graph of a matrix product with a residual added and converted after it."""
+    x, w, y, text = _CALLS[call]
+    bias = f"{y.split('[')[0]}[{y.split(' ')[-1]}"
+    wide = y.replace("bf16", "f32").replace("f16", "f32")
+    head = f'x: "{x}", w: "{w}", b: "{bias}", c: "{wide}"'
+    lines = [f'y: "{y}" = {text}', f'r: "{y}" = aten.relu.default(y)']
+    lines += [f'o: "{wide}" = aten.add.Tensor(r, c)', "return (o,)"]
+    fact = f"# {TEMPLATES[0]}: {TEMPLATES[1]}\n" * asked
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"# harness graph 1\n{fact}def layer({head}):\n{body}"
+
+
+@pytest.mark.parametrize("call", _CALLS)
+def test_a_product_with_what_follows_is_one_kernel_where_that_is_asked_for(
+    interpreter: InterpreterPool, call: str
+) -> None:
+    made = compiled(layer(call))
+    (kernel,) = made.kernels
+    assert kernel.module.category == "tem" and not made.library_calls
+    assert kernel.source.text.count("tl.store(") == 1
+    assert interpreter.check(kernel.module.text).passed
+    torch.manual_seed(0)
+    given = [_drawn(i.type) for i in made.partition.graph.inputs]
+    wide = {i.name: t.double() for i, t in zip(made.partition.graph.inputs, given, strict=True)}
+    x, w, b, c = wide["x"], wide["w"], wide.get("b", 0), wide["c"]
+    if call == "baddbmm":
+        given[2] = given[2] * torch.nan  # times zero, of which not even NaN is seen
+    total = x @ w
+    expected = {"addmm": total + b, "scaled": 2 * total + 0.5 * b}.get(call, total).relu() + c
+    (found,) = run_graph(made, given, lambda m, a: interpreter.launch(m.text, a), "cpu")
+    assert found is not None
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-4)
+    assert [c.node.packet for c in compiled(layer(call, asked=False)).library_calls] == [
+        call.replace("scaled", "addmm")
+    ]
+
+
+def test_products_of_float32_and_small_ones_are_library_calls() -> None:
+    wide = layer("mm").replace("bf16", "f32")
+    small = layer("mm").replace("128", "32")
+    for source in (wide, small):
+        assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
+
+
+def test_what_else_is_reduced_is_another_kernel() -> None:
+    """A sum of the same terms would cost a product its tiles."""
+    big = {"z": 1, "y": 512, "x": 256, "r": 128}
+    line = '    last: "f32[1, 512, 256]" = aten.amax.default(prod, [3])\n    return (last, '
+    made = compiled(text(big).replace("    return (", line))
+    assert sorted(k.module.category for k in made.kernels) == ["per", "tem"]
+    (planned,) = [region.schedule for region in made.regions]
+    assert planned is not None
+    assert "matrix product" in {r.condition for r in planned.rejections}

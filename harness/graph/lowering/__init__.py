@@ -11,6 +11,7 @@ from harness.graph.lowering.operators import RULES
 from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.program import Program
 
+Facts = tuple[tuple[str, str], ...]
 __all__ = ["lower", "supports", "supports_node"]
 
 
@@ -26,11 +27,11 @@ def supports(op: str) -> bool:
     return op == "getitem" or op in RULES
 
 
-def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
+def supports_node(node: Node, types: Mapping[str, ValueType], facts: Facts = ()) -> bool:
     """Whether this call of an operator has a lowering, its arguments considered.
 
-    ``types`` holds the types of the values it uses. ``supports`` knows the operator
-    alone; some have forms that stay library calls (accumulation in 16 bits, a window
+    ``types`` holds the types of the values it uses, ``facts`` are the graph's. ``supports`` knows
+    the operator alone; some have forms that stay library calls (accumulation in 16 bits, a window
     that is too large, a view of a tensor with gaps).
     """
     touched = list(tensors_of(*(types[name] for name in node.refs()), node.type))
@@ -50,7 +51,7 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
         nodes += [Node(f"{node.name}_{k}", "getitem", (Ref(node.name), k), (), t) for k, t in parts]
         outputs = [f"{node.name}_{k}" for k, _ in parts]
     try:
-        lower(Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs)))
+        lower(Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs), (), facts))
     except UnsupportedOperator:
         return False
     return True
