@@ -180,9 +180,8 @@ class CompiledGraph:
     def decisions(self) -> Decisions:
         """What this compilation decided, for another one of the same graph."""
         regions: dict[str, frozenset[str]] = {}
-        loops: dict[str, bool] = {}
+        loops: dict[str, bool | None] = {}
         kernels: dict[str, tuple[str, str]] = {}
-        products: set[str] = set()
         for region in self.partition.regions:
             names = frozenset(node.name for node in region.graph.nodes)
             regions.update((name, regions.get(name, frozenset()) | names) for name in names)
@@ -191,15 +190,14 @@ class CompiledGraph:
             own = {theirs.name: ours.name for theirs, ours in pairs}
             for launch in one.launches:
                 group = launch.group
-                looped = launch.plan.category is Category.REDUCTION
+                kind = launch.plan.category
+                looped = None if kind is Category.TEMPLATE else kind is Category.REDUCTION
                 if launch.plan.held is None:  # else sizes say which
                     loops.update((own[name], looped) for name in group.reduced)
-                if launch.plan.category is Category.TEMPLATE:
-                    products.update(own[name] for name in group.reduced)
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
                 kernels.update((own[name], where) for name in written if name in own)
-        return Decisions(regions, dict(self.splits), kernels, loops, frozenset(products))
+        return Decisions(regions, dict(self.splits), kernels, loops)
 
     def report(self) -> Report:
         """The account of this compilation."""

@@ -64,8 +64,7 @@ def last_power_of_two(value: int) -> int:
 
 
 def block_name(prefix: str) -> str:
-    """The parameter that holds the block size of tile ``prefix``: ``r0_`` → ``R0_BLOCK``, which is
-    also that of its twin, ``r0_t_``."""
+    """The parameter that holds the block size of tile ``prefix``: ``r0_``, ``r0_t_`` → ``R0_BLOCK``."""
     return f"{prefix.removesuffix('t_').upper()}BLOCK"
 
 

@@ -4,7 +4,7 @@ that take their operands from shared memory."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 from harness.heuristics.facts import Facts
 from harness.heuristics.limits import LEAST_SIDE, Proposal, cdiv
@@ -23,11 +23,10 @@ _NARROW = ((128, 128, 64, 8, 3), (128, 64, 64, 4, 4), (64, 64, 64, 4, 4), (32, 6
 """Blocks of y, x and the sum, warps, stages. Several sums of a kernel share its registers."""
 
 
-def is_worthwhile(sides: tuple[int, int, int], products: int, moved: int, target: Target) -> bool:
+def is_worthwhile(sides: Sequence[int], products: int, moved: int, target: Target) -> bool:
     """Whether ``products`` in matrices of these ``sides`` (rows, columns, terms of a sum) are added
     up faster by tiles, where the kernel moves so many bytes. Tiles need 16 along each side."""
-    rows_and_columns = products // sides[2]
-    filled = rows_and_columns >= _FILLED * _TILE * target.multiprocessors
+    filled = products // sides[2] >= _FILLED * _TILE * target.multiprocessors
     return min(sides) >= LEAST_SIDE and filled and products >= _PER_BYTE * moved
 
 
@@ -35,12 +34,8 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """The largest tiles of which every multiprocessor has one first, then those that leave fewest
     without."""
     known = _NARROW if facts.narrow else _SEVERAL if facts.reductions > 1 else _WIDE
-
-    def idle(blocks: tuple[int, ...]) -> int:
-        tiles = math.prod(cdiv(facts.size(p), b) for p, b in zip("yx", blocks, strict=False))
-        return max(0, target.multiprocessors - tiles * facts.size("z"))
-
-    return [
-        Proposal((("y", y), ("x", x), ("r0_", r)), warps, stages)
-        for y, x, r, warps, stages in sorted(known, key=idle)
-    ]
+    z, y, x = (facts.size(prefix) for prefix in "zyx")
+    tiles = {b: z * cdiv(y, b[0]) * cdiv(x, b[1]) for b in known}
+    in_order = sorted(known, key=lambda b: max(0, target.multiprocessors - tiles[b]))
+    wanted = (((("y", y), ("x", x), ("r0_", r)), w, n) for y, x, r, w, n in in_order)
+    return [Proposal(blocks, warps, stages) for blocks, warps, stages in wanted]

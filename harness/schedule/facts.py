@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from harness.ir.affine import size_hint
 from harness.ir.nodes import buffers_read, buffers_written
 from harness.ir.program import Buffer, Program, Role
-from harness.schedule.products import is_product
 
 
 class Hazard(enum.Enum):
@@ -38,7 +37,7 @@ class Edge:
 @dataclass(frozen=True, eq=False, slots=True)
 class Facts:
     """A program, indexed. Sets of nests are bit masks over nest numbers. ``into[n]`` are the edges
-    that end at nest ``n``, ``products`` the nests that are matrix products."""
+    that end at nest ``n``."""
 
     program: Program
     buffers: dict[str, Buffer]
@@ -48,7 +47,6 @@ class Facts:
     before: tuple[int, ...]
     after: tuple[int, ...]
     needed: frozenset[str]
-    products: frozenset[int]
 
     def users(self, buffer: str) -> int:
         """The nests that read or write ``buffer``."""
@@ -93,8 +91,7 @@ def gather(program: Program) -> Facts:
     needed |= {*program.outputs, *program.mutated}
     buffers, after = {b.name: b for b in program.buffers}, _after(into)
     facts = buffers, readers, writers, tuple(into), tuple(before), after, frozenset(needed)
-    products = frozenset(n for n, nest in enumerate(program.nests) if is_product(nest))
-    return Facts(program, *facts, products)
+    return Facts(program, *facts)
 
 
 def _after(into: Sequence[Sequence[Edge]]) -> tuple[int, ...]:

@@ -74,7 +74,6 @@ def refused(sides: Sides, joined: Candidate, facts: Facts) -> Rejection | None:
     """Why ``joined`` would not compute what its two sides do, or be slower than they are."""
     return (
         _scan_is_alone(joined)
-        or _product_is_alone(joined, facts)
         or _positions_agree(joined)
         or _accesses_agree(sides, joined)
         or _directions_agree(sides, joined)
@@ -142,17 +141,6 @@ def _scan_is_alone(joined: Candidate) -> Rejection | None:
         return None
     reason = f"several programs share each row of {found[0].nest.name}"
     return Rejection("split scan", f"{reason}, {others[0].nest.name} needs whole rows")
-
-
-def _product_is_alone(joined: Candidate, facts: Facts) -> Rejection | None:
-    """Whether all that is done at the terms of a matrix product are such: tiles do nothing else."""
-    along = [v for v in joined.views if v.level is not Level.FLAT]
-    found = [v.nest.name for v in along if v.number in facts.products]
-    others = [v.nest.name for v in along if v.number not in facts.products]
-    if not (found and others):
-        return None
-    reason = f"{found[0]} is a matrix product, whose terms {others[0]} would need one by one"
-    return Rejection("matrix product", reason)
 
 
 def _positions_agree(joined: Candidate) -> Rejection | None:

@@ -1,11 +1,9 @@
 """Reductions that are matrix products: sums of products, one factor of which is the same along some
 of the parallel loops (the columns, x), the other along others (the rows, y); both differ along the
-reduction. Each factor may be any value of its loads, and so may what becomes of the sums. Other
-loops are a batch (z), of which a program has one element.
+reduction. Factors are any values of their loads. Other loops are a batch (z), an element a program.
 
 A program's tensors have two dimensions then: rows by terms, terms by columns, rows by columns. The
-terms are the reduction's tile ``r0_`` along the rows of the first factor, and its twin ``r0_t_``
-down the columns of the second."""
+terms are the tile ``r0_`` in the first factor, and its twin ``r0_t_``, downwards, in the second."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ from harness.graph.lowering.single import single_sum
 from harness.heuristics.products import is_worthwhile
 from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol
+from harness.ir.ops import Op
 from harness.schedule.group import FusedGroup, SegmentKind
-from harness.schedule.products import factors, symbols_of
 from harness.target import Target
 from harness.tiling.choose import Access, touched_points
 from harness.tiling.plan import PlanSegment, Tile
@@ -29,8 +27,6 @@ from harness.tiling.ranges import Split
 from harness.tiling.rewrite import as_stored
 
 TWIN = "r0_t_"
-_Sides = tuple[frozenset[sympy.Symbol], frozenset[sympy.Symbol]]
-"""Loops along which no second factor differs, and those along which no first one does."""
 
 
 def product_tiles(
@@ -48,10 +44,10 @@ def product_tiles(
     pairs = _pairs(group)
     if decided is False or not pairs or not all(s.length.is_Integer for s in (*parallel, *reduced)):
         return []
-    every = frozenset(s.var for s in parallel)
-    sides: _Sides = (every, every)
+    # Loops along which no second factor differs, and those along which no first one does.
+    sides = (frozenset(s.var for s in parallel),) * 2
     for pair in pairs:
-        used = [symbols_of(factor, simplify) for factor in pair]
+        used = [_symbols(factor, simplify) for factor in pair]
         if any(u.isdisjoint(s.var for s in reduced) for u in used):
             return []
         either = [(sides[0] - b, sides[1] - a) for a, b in (used, used[::-1])]
@@ -61,25 +57,35 @@ def product_tiles(
     size = [math.prod(int(s.length) for s in part) for part in (y, x, reduced)]
     products = len(pairs) * math.prod(int(s.length) for s in (*parallel, *reduced))
     moved = sum(a.itemsize * touched_points(a.index, (*parallel, *reduced)) for a in accesses)
-    own = (size[0], size[1], size[2])
-    if not (x and y) or not (decided or is_worthwhile(own, products, moved, target)):
+    if not (x and y) or not (decided or is_worthwhile(size, products, moved, target)):
         return []
     batch = [s for s in parallel if s not in (*x, *y)]
     return [*([("z", batch)] if batch else []), ("y", y), ("x", x)]
 
 
-def _pairs(group: FusedGroup) -> list[tuple[ir.Value, ir.Value]]:
+def _pairs(group: FusedGroup) -> list[tuple[ir.Value, ...]]:
     """The factors of every reduction of a kernel that does nothing else along its reduction."""
     kinds = [s.kind for s in group.segments]
-    once = kinds == [SegmentKind.LOOP, *[SegmentKind.FLAT] * (len(kinds) - 1)]
+    once = kinds == [SegmentKind.LOOP, *[SegmentKind.FLAT] * (len(kinds) - 1)] and not group.walked
     found = [ir.reductions(n.stores) for n in group.nests if n.raxes]
-    pairs = [factors(reduce) for own in found for reduce in own]
-    made = {v.buffer for pair in pairs for v in ir.walk(pair) if isinstance(v, ir.Load)}
-    if group.walked or not (once and all(found) and all(pairs)) or made & group.internal:
-        return []
-    if any(single_sum(r.args[0], group.raxes, ir.Builder()) for own in found for r in own):
-        return []
-    return [(a, b) for a, b in pairs]
+    pairs = [_factors(reduce) for own in found for reduce in own]
+    read = {v.buffer for pair in pairs for v in ir.walk(pair) if isinstance(v, ir.Load)}
+    single = (single_sum(r.args[0], group.raxes, ir.Builder()) for own in found for r in own)
+    whole = once and all(found) and all(pairs) and not read & group.internal
+    return pairs if whole and not any(single) else []
+
+
+def _factors(reduce: ir.Reduce) -> tuple[ir.Value, ...]:
+    """The two factors of the terms of a float32 sum; nothing for another reduction."""
+    term = reduce.args[0]
+    summed = reduce.kind is ir.ReduceKind.SUM and reduce.dtype is DType.F32 and not reduce.across
+    product = isinstance(term, ir.Compute) and term.op is Op.MUL and term.dtype is DType.F32
+    return ir.operands(term) if summed and product else ()
+
+
+def _symbols(factor: ir.Value, simplify: ir.Address) -> frozenset[sympy.Symbol]:
+    read = (v.index for v in ir.walk([factor]) if isinstance(v, ir.Load | ir.IndexValue))
+    return frozenset(s for index in read for s in simplify(index).free_symbols)
 
 
 def with_products(
@@ -95,8 +101,8 @@ def with_products(
     def product(value: ir.Value, made: ir.Made) -> ir.Value | None:
         if not isinstance(value, ir.Reduce):
             return None
-        pair = [made[id(f)] for f in factors(value)]
-        pair.sort(key=lambda factor: not across.isdisjoint(symbols_of(factor, ir.same_address)))
+        pair = [made[id(f)] for f in _factors(value)]
+        pair.sort(key=lambda factor: not across.isdisjoint(_symbols(factor, ir.same_address)))
         kinds = (DType.BF16, DType.F16)
         stored = ([as_stored(f, kind, dtypes, builder) for f in pair] for kind in kinds)
         first, second = next((s for s in stored if None not in s), pair)

@@ -270,14 +270,3 @@ def test_products_of_float32_and_small_ones_are_library_calls() -> None:
     small = layer("mm").replace("128", "32")
     for source in (wide, small):
         assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
-
-
-def test_what_else_is_reduced_is_another_kernel() -> None:
-    """A sum of the same terms would cost a product its tiles."""
-    big = {"z": 1, "y": 512, "x": 256, "r": 128}
-    line = '    last: "f32[1, 512, 256]" = aten.amax.default(prod, [3])\n    return (last, '
-    made = compiled(text(big).replace("    return (", line))
-    assert sorted(k.module.category for k in made.kernels) == ["per", "tem"]
-    (planned,) = [region.schedule for region in made.regions]
-    assert planned is not None
-    assert "matrix product" in {r.condition for r in planned.rejections}

@@ -11,7 +11,6 @@ from harness.graph.lowering.operators import RULES
 from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.program import Program
 
-Facts = tuple[tuple[str, str], ...]
 __all__ = ["lower", "supports", "supports_node"]
 
 
@@ -27,7 +26,9 @@ def supports(op: str) -> bool:
     return op == "getitem" or op in RULES
 
 
-def supports_node(node: Node, types: Mapping[str, ValueType], facts: Facts = ()) -> bool:
+def supports_node(
+    node: Node, types: Mapping[str, ValueType], facts: tuple[tuple[str, str], ...] = ()
+) -> bool:
     """Whether this call of an operator has a lowering, its arguments considered.
 
     ``types`` holds the types of the values it uses, ``facts`` are the graph's. ``supports`` knows

@@ -350,13 +350,11 @@ def install_exactness() -> None:
         return interpreter.TensorHandle(made, arg.dtype.scalar)
 
     def create_dot(builder: Any, *operands: Any) -> Any:
-        pair = (
-            interpreter.TensorHandle(round_to(o.data, "bf16", "fp32").view(np.float32), tl.float32)
-            if o.dtype.scalar.name == "bf16"
-            else o
-            for o in operands[:2]
-        )
-        return multiply(builder, *pair, *operands[2:])
+        if operands[0].dtype.scalar.name == "bf16":
+            pair = (round_to(o.data, "bf16", "fp32").view(np.float32) for o in operands[:2])
+            wide = (interpreter.TensorHandle(data, tl.float32) for data in pair)
+            return multiply(builder, *wide, *operands[2:])
+        return multiply(builder, *operands)
 
     def patch_tensor(tensor: Any, *others: Any) -> None:
         patch(tensor, *others)

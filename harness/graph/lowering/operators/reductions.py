@@ -35,8 +35,8 @@ APART = 16
 """By how many elements terms that are written out lie apart at least: 16-bit ones fill a sector."""
 
 _LEAST_SIDE, _LEAST_RESULTS, _READ = 64, 1 << 17, 16
-"""Of matrix products that are kernels: sides of whole tiles, and tiles for a device; and how many
-elements of its operands each result counts for, which tiles of 64 and more share, of 1024 or so."""
+"""Of matrix products that are kernels: least sides, least results (tiles for a device), and the
+elements of an operand that a result counts for: of 1024 terms, 64 results of a tile share them."""
 
 _STEPS = {
     ReduceKind.SUM: Op.ADD, ReduceKind.PROD: Op.MUL, ReduceKind.MAX: Op.MAXIMUM,
@@ -228,14 +228,12 @@ def product(added: bool) -> Rule:
         *batch, y, x = canonical(call.shape)
         sides = (*call.shape, *terms)
         large = all(n.is_Integer for n in sides) and min(*call.shape[-2:], *terms) >= _LEAST_SIDE
-        if not (large and dtype.itemsize == 2 and sympy.Mul(*call.shape) >= _LEAST_RESULTS):
-            raise call.reject(f"{dtype.short}[{call.shape}] of {terms[0]} terms", "large matrices")
-        if TEMPLATES not in call.context.facts:
-            raise call.reject("a matrix product", "an option that asks for kernels of them")
+        asked = TEMPLATES in call.context.facts and dtype.itemsize == 2 and large
+        if not (asked and sympy.Mul(*call.shape) >= _LEAST_RESULTS):
+            raise call.reject("a matrix product", "a large one of 16 bits, and a graph that asks")
         (r,) = reduction_index(terms)
-        places = ((first, (*batch, y, r)), (second, (*batch, r, x)))
+        places, scalar = ((first, (*batch, y, r)), (second, (*batch, r, x))), call.scalar
         pair = (call.rounded(call.read(t, at, call.shape, terms), dtype) for t, at in places)
-        scalar = call.scalar
         operand = Operand(call, scalar.op(Op.MUL, *pair), terms)
         total = operand.reduce(ReduceKind.SUM, DType.F32)
         if added:
