@@ -64,7 +64,7 @@ def last_power_of_two(value: int) -> int:
 
 
 def block_name(prefix: str) -> str:
-    """The parameter that holds the block size of tile ``prefix``: ``r0_``, ``r0_t_`` → ``R0_BLOCK``."""
+    """The parameter that holds a tile's block size; its twin ``r0_t_`` has that of ``r0_``."""
     return f"{prefix.removesuffix('t_').upper()}BLOCK"
 
 
