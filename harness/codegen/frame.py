@@ -158,7 +158,7 @@ def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
 def _program(frame: Frame, tile: Tile) -> str:
     """The text of this program's block number along ``tile``."""
     if frame.plan.category is Category.TEMPLATE:  # the columns of some rows come one after another
-        x, y = "tl.cdiv(xnumel, XBLOCK)", "tl.cdiv(ynumel, YBLOCK)"
+        x, y = "((xnumel + XBLOCK - 1) // XBLOCK)", "((ynumel + YBLOCK - 1) // YBLOCK)"
         row = f"{frame.program} // {x}"
         numbers = {"x": f"({frame.program} % {x})", "y": f"({row} % {y})", "z": f"{row} // {y}"}
         return numbers[tile.prefix]
