@@ -270,3 +270,17 @@ def test_products_of_float32_and_small_ones_are_library_calls() -> None:
     small = layer("mm").replace("128", "32")
     for source in (wide, small):
         assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
+
+
+@pytest.mark.parametrize(("before", "kernels"), [("mul.Tensor(x, s)", 1), ("erf.default(x)", 2)])
+def test_what_comes_before_a_product_is_in_its_kernel_unless_it_takes_long(
+    interpreter: InterpreterPool, before: str, kernels: int
+) -> None:
+    """Each tile computes it anew."""
+    source = layer("mm").replace('x: "bf16[512, 128]"', 'x: "f32[512, 128]", s: "f32[512, 1]"')
+    lines = f'm: "f32[512, 128]" = aten.{before}\n    n: "bf16[512, 128]"'
+    lines += " = aten._to_copy.default(m, dtype=torch.bfloat16)\n    y: "
+    made = compiled(source.replace("y: ", lines, 1).replace("(x, w)", "(n, w)"))
+    assert len(made.kernels) == kernels and made.kernels[-1].module.category == "tem"
+    assert made.kernels[-1].source.plan.facts.narrow
+    assert all(interpreter.check(k.module.text).passed for k in made.kernels)
