@@ -157,11 +157,6 @@ def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
 
 def _program(frame: Frame, tile: Tile) -> str:
     """The text of this program's block number along ``tile``."""
-    if frame.plan.category is Category.TEMPLATE:  # the columns of some rows come one after another
-        x, y = "((xnumel + XBLOCK - 1) // XBLOCK)", "((ynumel + YBLOCK - 1) // YBLOCK)"
-        row = f"{frame.program} // {x}"
-        numbers = {"x": f"({frame.program} % {x})", "y": f"({row} % {y})", "z": f"{row} // {y}"}
-        return numbers[tile.prefix]
     mixed = frame.plan.category is Category.MIXED  # a program for every strip
     first = mixed or (tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace))
     number = frame.program if first else "tl.program_id(1)"
@@ -173,6 +168,11 @@ def _program(frame: Frame, tile: Tile) -> str:
         # Of a combo, whose programs are numbered in one direction.
         blocks = "((xnumel + XBLOCK - 1) // XBLOCK)"
         number = f"({frame.program} {'%' if tile.prefix == 'x' else '//'} {blocks})"
+    if frame.plan.category is Category.TEMPLATE:  # the columns of some rows come one after another
+        x, y = "((xnumel + XBLOCK - 1) // XBLOCK)", "((ynumel + YBLOCK - 1) // YBLOCK)"
+        row = f"{frame.program} // {x}"
+        numbers = {"x": f"({frame.program} % {x})", "y": f"({row} % {y})", "z": f"({row} // {y})"}
+        number = numbers[tile.prefix]
     if frame.plan.index_dtype is DType.I64:
         number = f"{number}.to({frame.index_type})"
     return number

@@ -149,6 +149,17 @@ def test_a_tile_of_results_is_added_up_by_dot() -> None:
     assert kernel.module.bytes_moved == 4 * (2 * (2 * 128 * 150) + 128 * 150 + 3 * 2 * 128 * 128)
 
 
+def test_places_beyond_32_bits_are_counted_in_64() -> None:
+    """Not those of terms, which only ever are a part of a place."""
+    large = {"z": 16, "y": 16384, "x": 16384, "r": 64}
+    (kernel,) = compiled(text(large)).kernels
+    for tile in ("xoffset = ", "yoffset = ", "zindex = "):
+        (line,) = [one for one in kernel.source.text.splitlines() if tile in one]
+        assert ".to(tl.int64)" in line
+    (kernel,) = compiled(text(large | {"z": 4, "r": 4096})).kernels
+    assert "int64" not in kernel.source.text  # products: 2 to the 42
+
+
 def test_factors_of_16_bits_stay_so_if_both_are() -> None:
     (kernel,) = compiled(text(SIZES, kinds=("bf16", "bf16"))).kernels
     assert "tl.dot(tmp0, tmp1, dot_0)" in kernel.source.text
