@@ -295,3 +295,18 @@ def test_what_comes_before_a_product_is_in_its_kernel_unless_it_takes_long(
     assert len(made.kernels) == kernels and made.kernels[-1].module.category == "tem"
     assert made.kernels[-1].source.plan.facts.narrow
     assert all(interpreter.check(k.module.text).passed for k in made.kernels)
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+def test_what_is_not_finite_is_summed_as_it_is(interpreter: InterpreterPool, kind: str) -> None:
+    """Also in the last block of terms, which is not whole."""
+    made = compiled(text(SIZES | {"r": 150}, kinds=(kind, kind)))
+    torch.manual_seed(0)
+    a, b, c, d = (_drawn(i.type) for i in made.partition.graph.inputs)
+    a[0, 3, 149], a[0, 5, 0], b[1, 7, 149], b[1, 9, 2] = torch.inf, torch.nan, -torch.inf, torch.nan
+    b[0, :5, 149] = 0  # times infinity
+    (found,) = run_graph(made, [a, b, c, d], lambda m, v: interpreter.launch(m.text, v), "cpu")
+    right = (a.double()[:, :, None] * b.double()[:, None]).sum(-1)
+    assert found is not None
+    assert right.isnan().sum() > 128 and right.isinf().sum() > 128
+    torch.testing.assert_close(found.double(), right, rtol=1e-5, atol=1e-4, equal_nan=True)
