@@ -13,19 +13,19 @@ import sympy
 
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
-from harness.tiling.plan import KernelPlan
+from harness.tiling.plan import Category, KernelPlan
 
 
 def floating_operations(plan: KernelPlan) -> int:
-    """Operations of one launch; 0 where a size is unknown. What a looped kernel computes again
-    in a later loop counts again, because it is done again."""
+    """Operations of one launch; 0 where a size is unknown, or tensor cores do most. What a looped
+    kernel computes again in a later loop counts again, because it is done again."""
     points = sympy.Mul(*(t.numel for t in plan.tiles if not t.is_reduction))
     reduced = sympy.Mul(*(t.numel for t in plan.tiles if t.prefix == "r0_"))
-    if not (points.is_Integer and reduced.is_Integer):
+    if plan.facts.narrow or not (points.is_Integer and reduced.is_Integer):
         return 0
     inner = frozenset(e.var for t in plan.tiles if t.is_reduction for e in t.entries)
     passes = [segment.stores for segment in plan.segments]
-    if plan.persistent:
+    if plan.persistent or plan.category is Category.TEMPLATE:  # which has one loop
         passes = [tuple(store for stores in passes for store in stores)]
     total = 0
     for stores in passes:

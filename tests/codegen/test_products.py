@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from harness.codegen.operations import floating_operations
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
 from harness.graph.model import TEMPLATES, TensorType
@@ -147,6 +148,14 @@ def test_a_tile_of_results_is_added_up_by_dot() -> None:
     assert f'dot_0 = tl.dot({first}, {second}, dot_0, input_precision="ieee")' in written
     assert written.count("tl.store(") == 2  # the sum, and what becomes of it
     assert kernel.module.bytes_moved == 4 * (2 * (2 * 128 * 150) + 128 * 150 + 3 * 2 * 128 * 128)
+
+
+def test_operations_are_two_for_each_product_unless_tensor_cores_do_them() -> None:
+    results = 2 * 128 * 128
+    (kernel,) = compiled(text(SIZES, before=True, after=True)).kernels
+    assert floating_operations(kernel.source.plan) == 2 * results * 128 + 2 * results
+    (kernel,) = compiled(text(SIZES, kinds=("f16", "f16"))).kernels
+    assert floating_operations(kernel.source.plan) == 0
 
 
 def test_places_beyond_32_bits_are_counted_in_64() -> None:
