@@ -47,7 +47,7 @@ from harness.graph.bounds import with_bounds
 from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.decompositions import Rejected
-from harness.graph.capture.fx import Naming, convert, real_tensors
+from harness.graph.capture.fx import convert, real_tensors
 from harness.graph.model import CHECKED, DIVISORS, TEMPLATES, Graph
 from harness.hooks import StageFiles, dump_folder, write_dump
 from harness.measure.deciding import Choose, decided, faster_joined
@@ -320,7 +320,7 @@ class Compiler:
     def _compile(
         self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:
-        cut = any(map(control.is_control, gm.graph.nodes))
+        cut = any(map(control.is_cut, gm.graph.nodes))
         compile_for = functools.partial(self._compile_for, kind, gm, inputs, part, cut)
         return counted(compile_for, () if cut else inputs)
 
@@ -365,7 +365,7 @@ class Compiler:
         self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str
     ) -> Runner:
         facts = () if part else tangents.differentiable(gm, gm.meta.get(KEPT_OUTPUTS, ()))
-        converted, options = convert(gm, inputs, name, Naming(), facts), settings.current()
+        converted, options = convert(gm, name, None, facts), settings.current()
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)

@@ -49,11 +49,12 @@ def literal_text(constant: Constant) -> str:
     if isinstance(number, float):
         if math.isnan(number):
             return 'float("nan")'
-        if math.isinf(number):
+        if math.isinf(constant.dtype.nearest(number)):
             return 'float("inf")' if number > 0 else 'float("-inf")'
         if number == 0 and math.copysign(1, number) < 0:
             return minus_zero(constant.dtype)
-        text = repr(number)
+        tiny = constant.dtype is DType.F32 and 0 < abs(number) < 2**-126  # to Triton a float64
+        text = f"tl.full([], {number!r}, tl.float32)" if tiny else repr(number)
     else:
         text = str(number)
     return f"({text})" if text.startswith("-") else text
