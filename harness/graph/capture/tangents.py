@@ -132,7 +132,7 @@ class Called:
 
     def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
         """``run``, and torch where gradients have no memory that kernels of ``graph`` can read.
-        Autograd may hand on memory that holds their conjugates or negatives, which no guard sees."""
+        Autograd may hand on memory that holds conjugates or negatives, which no guard sees."""
         tangents = _tangents(graph)
 
         def call(args: list[Any]) -> Any:
