@@ -330,6 +330,33 @@ def test_what_is_returned_without_its_gradient_as_well_has_one(
     torch.testing.assert_close(ours.grad, theirs.grad)
 
 
+def _parts(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x.square().sum(), x.sum()
+
+
+def _number(x: torch.Tensor) -> torch.Tensor:
+    return torch.complex(x.sin(), x.cos())
+
+
+@pytest.mark.parametrize("function", [_parts, _number])
+def test_gradients_whose_memory_holds_negatives_or_conjugates(
+    function: Callable[[torch.Tensor], Any], compiler: Compiler
+) -> None:
+    """Which what follows a compiled function makes: the first were wrong, the others raised."""
+
+    def gradient(run: Callable[[torch.Tensor], Any]) -> torch.Tensor:
+        x = torch.linspace(-1, 2, 4, requires_grad=True)
+        made = run(x)
+        number = (torch.complex(*made) if isinstance(made, tuple) else made).conj()
+        (number * number * (0.3 + 1j)).real.sum().backward()
+        assert x.grad is not None
+        return x.grad
+
+    torch.testing.assert_close(
+        gradient(torch.compile(function, backend=compiler)), gradient(function)
+    )
+
+
 RETURNED_TWICE: dict[str, Callable[[torch.Tensor], Any]] = {
     **SHARING,
     "detached": lambda v: (v.detach(), v.detach(), v.detach().detach()),

@@ -234,7 +234,7 @@ def compile_joint(
             for change in changes:
                 change(graph)
             views = views_of_inputs(graph) if changes else None
-            return tangents.viewed(views, compile_part(graph, graph_inputs))
+            return called.run(graph, tangents.viewed(views, compile_part(graph, graph_inputs)))
 
         return compiled_part
 
@@ -444,7 +444,8 @@ def _merge_equal(gm: fx.GraphModule, returned: set[fx.Node]) -> None:
     for node in list(gm.graph.nodes):
         if node.op != "call_function" or node in returned or not _is_pure(node.target):
             continue
-        first = known.setdefault((node.target, _key(node.args), _key(node.kwargs)), node)
+        # As text 1, 1.0 and True differ, and 0.0 and -0.0 too; a node is its name.
+        first = known.setdefault((node.target, f"{node.args} {node.kwargs}"), node)
         if first is not node:
             node.replace_all_uses_with(first)
             gm.graph.erase_node(node)
@@ -456,15 +457,6 @@ def _is_pure(target: Any) -> bool:
     if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
         return False
     return torch.Tag.nondeterministic_seeded not in target.tags
-
-
-def _key(value: Any) -> Any:
-    """A hashable stand-in in which 1, 1.0 and True differ, and 0.0 and -0.0 too."""
-    if isinstance(value, (list, tuple)):
-        return tuple(_key(v) for v in value)
-    if isinstance(value, dict):
-        return tuple((k, _key(v)) for k, v in value.items())
-    return value if isinstance(value, fx.Node) else (type(value).__name__, repr(value))
 
 
 def _is_impure(node: fx.Node) -> bool:
