@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -354,3 +355,32 @@ def test_gradients_whose_memory_holds_negatives_or_conjugates(
     torch.testing.assert_close(
         gradient(torch.compile(function, backend=compiler)), gradient(function)
     )
+
+
+RETURNED_TWICE: dict[str, Callable[[torch.Tensor], Any]] = {
+    **SHARING,
+    "detached": lambda v: (v.detach(), v.detach(), v.detach().detach()),
+    "read as well": lambda v: (v, d := v.detach(), d.sin(), d.reshape(2, -1)),
+    "all by index": lambda v: (v, v[:], v[...], v.data),
+    "the same sizes": lambda v: (v, v.view_as(v), v.reshape(v.shape), v.expand(v.shape)),
+    "turned": lambda v: (v, v.t(), v.transpose(0, 0), v.permute(0)),
+    "given back": lambda v: (v, v.contiguous(), torch.atleast_1d(v), v.float(), v.flatten()),
+}
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("made", RETURNED_TWICE.values(), ids=list(RETURNED_TWICE))
+def test_what_is_returned_twice_is_one_tensor_where_it_is_in_eager_mode(
+    compiler: Compiler, made: Callable[[torch.Tensor], Any], graded: bool
+) -> None:
+    x = torch.linspace(-1, 1, 6, requires_grad=graded)
+
+    def function(x: torch.Tensor) -> Any:
+        return made(x.exp())
+
+    found, wanted = torch.compile(function, backend=compiler)(x), function(x)
+    for same in (id, lambda one: one.untyped_storage().data_ptr()):
+        pairs = itertools.combinations(zip(found, wanted, strict=True), 2)
+        assert all((same(a) == same(c)) == (same(b) == same(d)) for (a, b), (c, d) in pairs)
+    assert [one.requires_grad for one in found] == [one.requires_grad for one in wanted]
+    torch.testing.assert_close(found, wanted)
