@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 from harness.dtypes import DType
-from harness.ir.nodes import Constant
+from harness.errors import InvalidProgram
+from harness.ir.nodes import Constant, ReduceKind
 from harness.ir.op_triton import minus_zero, triton_type
 
 KEYS = {
@@ -69,6 +70,22 @@ def materialised(var: Var, shape: str = "[]") -> str:
     if var.dtype is DType.BF16:  # of which Triton's constants have six digits after the point
         return f"tl.full({shape}, {var.text}, tl.float32).to(tl.bfloat16)"
     return f"tl.full({shape}, {var.text}, {triton_type(var.dtype)})"
+
+
+def neutral(kind: ReduceKind, dtype: DType) -> str:
+    """The element that changes nothing, as text. Integers other than int64 are reduced as int32."""
+    zero, one = ("0.0", "1.0") if dtype.is_float else ("0", "1")
+    match kind:
+        case ReduceKind.SUM | ReduceKind.ANY | ReduceKind.XOR | ReduceKind.DOT:
+            return zero
+        case ReduceKind.PROD:
+            return one
+        case ReduceKind.MAX:
+            return 'float("-inf")' if dtype.is_float else LOWEST[dtype is DType.I64]
+        case ReduceKind.MIN:
+            return 'float("inf")' if dtype.is_float else HIGHEST[dtype is DType.I64]
+        case ReduceKind.ARGMAX | ReduceKind.ARGMIN | ReduceKind.WELFORD | ReduceKind.SOFTMAX:
+            raise InvalidProgram("a reduction without a neutral element", got=kind.value)
 
 
 @dataclass(slots=True)

@@ -38,7 +38,8 @@ from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
     "_softmax _log_softmax gelu elu leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d "
-    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d"
+    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d as_strided_copy narrow_copy "
+    "unbind_copy"
 ).split()
 """Packets of ``aten`` every overload of which is taken apart, besides batch norms and torch's
 core table."""
@@ -292,6 +293,10 @@ def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: A
     computed ``whole``, and ``_BARE`` types, whose parts it may lack. ``known``: asked before."""
     mode = get_proxy_mode()
     if mode is not None and mode.decomp_layers == 1:
+        names = [a.name for a in op._schema.arguments]
+        if "rms_norm" in op.name():  # torch hands a symbol's bits on; rms_norm has compared sizes
+            n, x = names.index("normalized_shape"), args[names.index("input")]
+            args = (*args[:n], x.shape[x.dim() - len(args[n]) :], *args[n + 1 :])
         elementwise = torch.Tag.pointwise in op.tags
         sizes: Any = Tensor.dim if elementwise else attrgetter("shape")
         given = tree_map_only(Tensor, _number, (args, options))

@@ -38,12 +38,9 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.any.dims: lambda x, dim=None, *_, **__: (  # of no dimensions: of each one
             NotImplemented if dim is None or len(dim) else _aten.any.dim(x.unsqueeze(0), 0)
         ),
-        _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.block_diag.default: block_diag,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
-        _aten.narrow_copy.default: _copied(_aten.narrow.default),
-        _aten.unbind_copy.int: _copied(_aten.unbind.int),
         _aten._cdist_forward.default: cdist,
         _aten.full.default: functools.partial(_filled, _aten.full.default),
         _aten.full_like.default: functools.partial(_filled, _aten.full_like.default),
@@ -264,16 +261,6 @@ def _linspace(rule: Callable[..., Any], *given: Any, dtype: Any = None, **option
     """Integers are the library's: how a device rounds decides which of two one of them is."""
     whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
     return NotImplemented if whole else rule(*given, dtype=dtype, **options)
-
-
-def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of an operator that copies what ``view`` shows."""
-
-    def rule(*args: Any, **options: Any) -> Any:
-        in_order = functools.partial(torch.clone, memory_format=torch.contiguous_format)
-        return torch.utils._pytree.tree_map(in_order, view(*args, **options))
-
-    return rule
 
 
 def hash_tensor(x: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Any:
