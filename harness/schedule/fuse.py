@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.decisions import Decisions
 from harness.dtypes import DType
-from harness.heuristics.mixed import fills, sharers
+from harness.heuristics.mixed import SHORT_ROW, fills, sharers
 from harness.ir.affine import same, size_hint
 from harness.ir.nodes import ReduceKind, reductions
 from harness.ir.ops import LAUNCH
@@ -131,6 +131,7 @@ class Fuser:
         self.kernels: dict[int, Kernel] = {}
         self.owner: list[int] = []
         self.queue: list[_Entry] = []
+        self.short = 0  # rows that a block holds in both directions: at the end
         self.rejections: dict[tuple[str, str, str], Rejection] = {}
         accessed = dict.fromkeys((*facts.readers, *facts.writers))
         self.users = {name: tuple(bits(facts.users(name))) for name in accessed}
@@ -150,6 +151,9 @@ class Fuser:
         while self._join_decided():
             self._drain()
         while self._join_mixed():
+            pass
+        self.short = SHORT_ROW
+        while self._join_short():
             pass
 
     def _drain(self) -> None:
@@ -220,6 +224,18 @@ class Fuser:
                     self._reject(first, second, outcome)
         return False
 
+    def _join_short(self) -> bool:
+        """Fuse a reduction of short rows with what reads or writes them across memory: a block of
+        several rows fills sectors both ways. Whether any was. Mixed order saves more, so first."""
+        for first, kernel in sorted(self.kernels.items()):
+            mixed = kernel.candidate.rnumel == 1 or kernel.candidate.walked
+            for other in () if mixed else self._partners(first):
+                found = self._decide(min(first, other), max(first, other))
+                if self.kernels[other].candidate.rnumel == 1 and isinstance(found, _Entry):
+                    self._fuse(*found.key[-2:], found.joined)
+                    return True
+        return False
+
     def _reject(self, first: int, second: int, why: Rejection) -> None:
         a, b = (self.kernels[k].candidate.views[0].nest.name for k in (first, second))
         self.rejections[a, b, why.condition] = replace(why, first=a, second=b)
@@ -287,7 +303,7 @@ class Fuser:
             return Rejection("cycle", f"{through} must run between {a.name} and {b.name}")
         if far < math.inf and (distance := self._distance(one, other)) > far:
             return Rejection("too far apart", f"{distance} nests between them, limit {far}")
-        return too_much(a, b, self.facts) or combine(sides, self.facts)
+        return too_much(a, b, self.facts) or combine(sides, self.facts, self.short)
 
     def _decide(self, first: int, second: int) -> _Entry | Rejection:
         one, other = self.kernels[first], self.kernels[second]
