@@ -306,6 +306,7 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
+    pieces = (is_piece(value, space.tiles()) for value in values(stores))
     dtypes = {b.name: b.dtype for b in buffers}
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
@@ -321,7 +322,7 @@ def _facts(
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
-        pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
+        pieces=category is Category.POINTWISE and any(pieces),
         strided=_strided(read, space.tiles()) if family in (Family.POINTWISE, Family.SCAN) else 0,
         shared=space.shared,
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,

@@ -62,6 +62,21 @@ def test_pieces(
     assert any("if tl.max(" in text for text in texts)
 
 
+@pytest.mark.parametrize(("width", "branches"), [(7, 2), (8, 0)])
+def test_channels_of_odd_images_are_a_branch_each(
+    width: int, branches: int, devices: Devices
+) -> None:
+    def both(a: torch.Tensor, b: torch.Tensor, *of_channels: torch.Tensor) -> torch.Tensor:
+        m, r, w, c = (v[:, None, None] for v in of_channels)
+        return torch.cat([(x - m) * r * w + c for x in (a, b)], 1).relu()
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    given = [torch.randn(2, 16, width, width) for _ in range(2)]
+    assert differences(both, [*given, *torch.randn(4, 16)], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert kernel.source.text.count("if tl.max(") == branches
+
+
 @pytest.mark.parametrize(
     ("function", "what", "times"),
     [
