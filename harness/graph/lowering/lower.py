@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -17,12 +18,11 @@ from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
 from harness.graph.model import Graph, Mutation, Node, Ref, TensorType, tensors_of
-from harness.graph.passes.reductions import parse_reduction
+from harness.graph.passes.reductions import crossed
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, StoreMode, walk
 from harness.ir.program import Buffer, Program, Role
-from harness.ir.reach import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,10 @@ def _end(
     node: Node, kept: Collection[str], ends: dict[str, int], numel: int, own: int
 ) -> dict[str, int]:
     """Where the use by ``node`` of a value of ``numel`` elements ends, with points: where those of
-    its own value do, if it is pointwise and these are few and of not many more points."""
+    its own value do, if it is pointwise and these are few and of not many more points. Padding
+    counts none: it has all elsewhere."""
+    if node.packet == "constant_pad_nd" and any(node.args[1]):  # type: ignore[arg-type]
+        return {node.name: 0}
     if node.op not in pointwise.RULES or node.name in kept or own != numel:
         return {node.name: own}
     most = max(ends.values())
@@ -58,17 +61,18 @@ def _end(
 
 def analyse(graph: Graph, rules: Rules) -> Uses:
     """Walk the graph backwards from its outputs and mutations."""
+    types = graph.types()
     points = {
         name: max((size_hint(one.numel) for one in tensors_of(kind)), default=1)
-        for name, kind in graph.types().items()
+        for name, kind in types.items()
     }
     needed = {name for name in graph.outputs if name is not None}
     needed.update(m.value for m in graph.mutations)
     kept = frozenset(needed)
-    users = dict.fromkeys(needed, 1)
+    users, reread = Counter(needed), Counter[str]()
+    padded, copied = Counter[str](), Counter[str]()
     ends = {name: {name: points.get(name, 1)} for name in needed}
-    evaluated = {name: points.get(name, 1) for name in needed}
-    reread = dict.fromkeys(needed, 0)
+    evaluated = Counter({name: points.get(name, 1) for name in needed})
     live: list[Node] = []
     parts: dict[tuple[str, int], str] = {}
     divided: set[str] = set()
@@ -85,15 +89,19 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         read = points[node.name] * rule.reads(node) if rule is not None and rule.reads else 0
         for name in names:
             needed.add(name)
-            users[name] = users.get(name, 0) + (users[node.name] if see_through else 1)
+            users[name] += users[node.name] if see_through else 1
             ends.setdefault(name, {}).update(
                 {f"{node.name} {end}": size for end, size in ends[node.name].items()}
                 if see_through
                 else _end(node, kept, ends[node.name], points[name], own)
             )
-            times = evaluated[node.name] if see_through else own
-            evaluated[name] = evaluated.get(name, 0) + times
-            reread[name] = reread.get(name, 0) + (reread[node.name] if see_through else read)
+            evaluated[name] += evaluated[node.name] if see_through else own
+            reread[name] += reread[node.name] if see_through else read
+            inner = node.packet == "constant_pad_nd" and node.name not in kept
+            padded[name] += reread[node.name] * inner
+            repeated = any(0 in one.stride for one in tensors_of(types[name]))
+            stored = own if repeated and node.packet == "clone" else copied[node.name]
+            copied[name] += stored * see_through
         if node.op == "getitem":
             source, position = node.args
             assert isinstance(source, Ref)
@@ -102,16 +110,10 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
     for name, count in users.items():
         size, ended = max(1, points[name]), min(count, len(ends[name]))
         times = max(count, evaluated[name] // size)
-        demand[name] = Demand(count, ended, times, reread[name] / size)
+        # Who needs all of it where it is may store it there for those who read it padded.
+        again = reread[name] + padded[name] * (size in ends[name].values())
+        demand[name] = Demand(count, ended, times, again / size, copied[name] / size)
     return Uses(tuple(live[::-1]), points, demand, parts, frozenset(divided))
-
-
-def _crossed(graph: Graph) -> Collection[str]:
-    """Nodes behind reductions across memory."""
-    types, nodes = graph.types(), {node.name: node for node in graph.nodes}
-    found = (parse_reduction(node, types, nodes) for node in graph.nodes)
-    sources = [one.source.name for one in found if one and not one.inner]
-    return reached(sources, lambda name: nodes[name].refs() if name in nodes else ())
 
 
 @dataclass(slots=True)
@@ -142,7 +144,7 @@ class Lowering:
         self.context.facts = self.graph.facts
         self.context.given = frozenset(given.name for given in self.graph.inputs)
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
-        self.context.crossed = functools.cache(functools.partial(_crossed, self.graph))
+        self.context.crossed = functools.cache(functools.partial(crossed, self.graph))
         self.context.apart = self._is_apart
 
     def run(self) -> Program:
@@ -278,7 +280,7 @@ class Lowering:
         """Scatter into the input that a scatter starts from, does not read and is stored into: at
         once if nothing else reads the input, or at the end if nothing else reads the result."""
         targets = [m.input for m in self.graph.mutations if m.value == name]
-        if len(targets) != 1 or self._wanted(name):
+        if len(targets) != 1 or name in self.context.outputs:
             return False
         own, start = self.buffers[targets[0]], result.initial
         if (
@@ -346,11 +348,8 @@ class Lowering:
 
     # -- buffers -------------------------------------------------------------------
 
-    def _wanted(self, name: str) -> bool:
-        return name in self.graph.outputs
-
     def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
-        if self._wanted(name):
+        if name in self.context.outputs:
             return True
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
             return False
@@ -365,6 +364,8 @@ class Lowering:
         reads = dict.fromkeys(load.buffer for load in found.loads)
         read = sum(min(self._extent(b), own) * self.buffers[b].dtype.itemsize for b in reads)
         given = all(self.buffers[b].role is Role.INPUT for b in reads)
+        if demand.copied and not self.maker.reduces(reads):
+            demand = replace(demand, copied=0)
         return worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
 
     def _extent(self, buffer: str) -> int:
@@ -373,7 +374,7 @@ class Lowering:
         return self.extents[buffer]
 
     def _new_buffer(self, name: str, kind: TensorType) -> Buffer:
-        role = Role.OUTPUT if self._wanted(name) else Role.TEMPORARY
+        role = Role.OUTPUT if name in self.context.outputs else Role.TEMPORARY
         bound = self.bounds.get(name)
         buffer = Buffer(name, kind.dtype, kind.shape, layout_of(kind), role, name, bound)
         self.buffers[name] = buffer
