@@ -14,6 +14,7 @@ those near each other, so that the work grows with the program and not with its 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
@@ -179,14 +180,8 @@ class Fuser:
 
     def _join_decided(self) -> bool:
         """Fuse what is decided to be one kernel, whatever it saves. Whether anything was."""
-        if not self.decided:
-            return False
-        numbers = sorted(self.kernels)
-        for place, first in enumerate(numbers):
-            for second in numbers[place + 1 :]:
-                if self._decided(first, second) and self._join(first, second):
-                    return True
-        return False
+        pairs = itertools.combinations(sorted(self.kernels), 2) if self.decided else ()
+        return any(self._decided(*pair) and self._join(*pair) for pair in pairs)
 
     def _join_siblings(self) -> bool:
         """Fuse small independent kernels over the same points; not reductions of one row, in turn
@@ -199,10 +194,8 @@ class Fuser:
             if row or _traffic(candidate, self.facts) > LAUNCH // 4:
                 continue
             earlier = by_size.setdefault((str(candidate.numel), str(candidate.rnumel)), [])
-            for base in earlier[-SIBLINGS:]:
-                if self._join(base, number):
-                    changed = True
-                    break
+            if any(self._join(base, number) for base in earlier[-SIBLINGS:]):
+                changed = True
             else:
                 earlier.append(number)
         return changed

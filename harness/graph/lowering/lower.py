@@ -160,10 +160,6 @@ class Lowering:
         mutated, buffers = self._mutate(), tuple(self.buffers.values())
         return Program(self.graph.name, buffers, tuple(self.maker.nests), outputs, mutated)
 
-    def resolve(self, name: str) -> str:
-        """The value that ``name`` is another name of."""
-        return self.alias.get(name, name)
-
     # -- nodes ---------------------------------------------------------------------
 
     def _lower_node(self, node: Node) -> None:
@@ -342,7 +338,7 @@ class Lowering:
         )
 
     def _become(self, name: str, other: str) -> None:
-        root = self.alias[name] = self.resolve(other)
+        root = self.alias[name] = self.alias.get(other, other)
         self.tensors[name] = self.tensors[root]
         self.origins[name] = self.origins[root]
 
@@ -401,7 +397,7 @@ class Lowering:
     def _output(self, name: str) -> str:
         """The buffer of an output; made now if the output is another name of a value
         that has none, or an input that is about to be overwritten."""
-        root = self.resolve(name)
+        root = self.alias.get(name, name)
         buffer = self.buffers.get(root)
         overwritten = any(m.input == root for m in self.graph.mutations)
         if buffer is not None and not (buffer.role is Role.INPUT and overwritten):
@@ -413,7 +409,7 @@ class Lowering:
 
     def _mutate(self) -> tuple[str, ...]:
         """Stores into inputs, after every read of their old contents."""
-        roots = ((m, self.resolve(m.value)) for m in self.graph.mutations)
+        roots = ((m, self.alias.get(m.value, m.value)) for m in self.graph.mutations)
         pending = [(mutation, root) for mutation, root in roots if root != mutation.input]
         ordered, stuck = self._readers_first(pending)
         targets = {m.input for m, _ in pending}
