@@ -244,6 +244,8 @@ def _segments(
             result.append(PlanSegment(segment.kind, stores))
     if group.raxes:
         result = without_single(result, space.tiles()[-1], builder)
+    elif len(space.tiles()) == 1:
+        result = [dataclasses.replace(s, stores=space.compared(s.stores)) for s in result]
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
 
 

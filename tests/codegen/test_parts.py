@@ -75,6 +75,7 @@ def test_channels_of_odd_images_are_a_branch_each(
     assert differences(both, [*given, *torch.randn(4, 16)], compiler) == []
     (kernel,) = compiler.compiled[-1].kernels
     assert kernel.source.text.count("if tl.max(") == branches
+    assert ("< 784" in kernel.source.text) is (width == 7)  # points, of 16 channels
 
 
 @pytest.mark.parametrize(
