@@ -64,13 +64,15 @@ class Demand:
     """How a value is used: by how many users, in how many places these end (pointwise users that
     all lead to one value do in one kernel), and how often they evaluate an element in all (a user
     that broadcasts it evaluates each element many times). ``reread``: how often of these a user
-    that reads several elements for one of its own does, ``copied`` one that stores it repeated."""
+    that reads several elements for one of its own does, ``copied`` one that stores it repeated.
+    ``wholes``: as many of all its elements are these evaluations, of users of slices too."""
 
     users: int
     ends: int
     evaluations: int
     reread: float = 0
     copied: float = 0
+    wholes: int = 1
 
 
 def worth_storing(

@@ -69,12 +69,11 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
     needed = {name for name in graph.outputs if name is not None}
     needed.update(m.value for m in graph.mutations)
     kept = frozenset(needed)
-    users, reread = Counter(needed), Counter[str]()
-    padded, copied = Counter[str](), Counter[str]()
     ends = {name: {name: points.get(name, 1)} for name in needed}
     evaluated = Counter({name: points.get(name, 1) for name in needed})
+    passes = evaluated.copy()  # over its elements, by all kernels that its users end in
+    users, reread, padded, copied = Counter(needed), *(Counter[str]() for _ in range(3))
     live: list[Node] = []
-    parts: dict[tuple[str, int], str] = {}
     divided: set[str] = set()
     for node in reversed(graph.nodes):
         if node.name not in needed:
@@ -89,30 +88,29 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         read = points[node.name] * rule.reads(node) if rule is not None and rule.reads else 0
         for name in names:
             needed.add(name)
-            users[name] += users[node.name] if see_through else 1
-            ends.setdefault(name, {}).update(
-                {f"{node.name} {end}": size for end, size in ends[node.name].items()}
-                if see_through
-                else _end(node, kept, ends[node.name], points[name], own)
-            )
-            evaluated[name] += evaluated[node.name] if see_through else own
-            reread[name] += reread[node.name] if see_through else read
+            found = _end(node, kept, ends[node.name], points[name], own)
+            if see_through:
+                found = {f"{node.name} {end}": size for end, size in ends[node.name].items()}
+                for counter in (users, evaluated, passes, reread, copied):
+                    counter[name] += counter[node.name]
+                repeated = any(0 in one.stride for one in tensors_of(types[name]))
+                copied[name] += own * (repeated and node.packet == "clone")
+            else:
+                users[name] += 1
+                evaluated[name] += own
+                passes[name] += own * len(found)
+                reread[name] += read
+            ends.setdefault(name, {}).update(found)
             inner = node.packet == "constant_pad_nd" and node.name not in kept
             padded[name] += reread[node.name] * inner
-            repeated = any(0 in one.stride for one in tensors_of(types[name]))
-            stored = own if repeated and node.packet == "clone" else copied[node.name]
-            copied[name] += stored * see_through
-        if node.op == "getitem":
-            source, position = node.args
-            assert isinstance(source, Ref)
-            parts[source.name, int(position)] = node.name  # type: ignore[arg-type]
+    parts = {(next(n.refs()), int(n.args[1])): n.name for n in live if n.op == "getitem"}  # type: ignore[arg-type]
     demand = {}
     for name, count in users.items():
         size, ended = max(1, points[name]), min(count, len(ends[name]))
-        times = max(count, evaluated[name] // size)
+        times, wholes = max(count, evaluated[name] // size), -(-passes[name] // size)
         # Who needs all of it where it is may store it there for those who read it padded.
         again = reread[name] + padded[name] * (size in ends[name].values())
-        demand[name] = Demand(count, ended, times, again / size, copied[name] / size)
+        demand[name] = Demand(count, ended, times, again / size, copied[name] / size, wholes)
     return Uses(tuple(live[::-1]), points, demand, parts, frozenset(divided))
 
 
@@ -360,8 +358,8 @@ class Lowering:
         reads = dict.fromkeys(load.buffer for load in found.loads)
         read = sum(min(self._extent(b), own) * self.buffers[b].dtype.itemsize for b in reads)
         given = all(self.buffers[b].role is Role.INPUT for b in reads)
-        if demand.copied and not self.maker.reduces(reads):
-            demand = replace(demand, copied=0)
+        if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduces(reads):
+            demand = replace(demand, copied=0, ends=min(demand.ends, demand.wholes))
         return worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
 
     def _extent(self, buffer: str) -> int:

@@ -87,6 +87,19 @@ def test_users_that_end_in_one_kernel_count_as_one() -> None:
     assert ("y",) in stored(check(b.graph(wide)))
 
 
+@pytest.mark.parametrize(("ends", "stored_before"), [((0, 64, 128, 192), False), ((0, 192), True)])
+def test_users_of_slices_together_evaluate_a_value_once(
+    ends: tuple[int, ...], stored_before: bool
+) -> None:
+    b = GraphBuilder()
+    x, g = b.input("x", (192, 256)), b.input("g", (192, 256))
+    y = b.call("aten.sigmoid.default", b.call("aten.mul.Tensor", x, g), name="y")
+    places = zip(ends, ends[1:], strict=False) if len(ends) > 2 else [ends] * 3
+    parts = [b.call("aten.slice.Tensor", y, 0, start, end) for start, end in places]
+    outputs = [b.call("aten.sum.dim_IntList", p, (1,), n > 0) for n, p in enumerate(parts)]
+    assert (("y",) in stored(check(b.graph(*outputs)))) is stored_before
+
+
 def test_softmax_of_long_rows_is_one_pass_and_of_short_rows_two() -> None:
     def kinds(columns: int) -> list[set[ReduceKind]]:
         b = GraphBuilder()
