@@ -72,21 +72,20 @@ class Declaration:
     def __post_init__(self) -> None:
         for names in (self.outputs, self.mutates):
             if isinstance(names, str):
-                raise _wrong("names of arguments are a list", repr(names), 'outputs=["out"]')
+                raise wrong("names of arguments are a list", repr(names), 'outputs=["out"]')
         for name in ("args", "reference", "grid"):
             if not callable(getattr(self, name)):
                 got = repr(getattr(self, name))
-                raise _wrong(f"{name} is not a function", got, "a function")
+                raise wrong(f"{name} is not a function", got, "a function")
         if not (self.outputs or self.mutates):
-            raise _wrong("a kernel writes nothing", "no outputs, no mutates", "names of arguments")
+            raise wrong("a kernel writes nothing", "no outputs, no mutates", "names of arguments")
         if twice := set(self.outputs) & set(self.mutates):
             got = ", ".join(sorted(twice))
-            raise _wrong("an argument is written only, or read too", got, "one")
+            raise wrong("an argument is written only, or read too", got, "one")
         if set(self.small or {}) - set(self.sizes):
-            raise _wrong("small sizes have other names", f"{self.small}", f"some of {self.sizes}")
+            raise wrong("small sizes have other names", f"{self.small}", f"some of {self.sizes}")
 
 
-def _wrong(what: str, got: str, expected: str) -> UsageError:
-    return UsageError(
-        what, "@harness.kernel", got, expected, "see docs/user-kernels.md, 'The declaration'"
-    )
+def wrong(what: str, got: str, expected: str, where: str = "@harness.kernel") -> UsageError:
+    """That a declaration makes no sense, ``where`` it is."""
+    return UsageError(what, where, got, expected, "see docs/user-kernels.md, 'The declaration'")

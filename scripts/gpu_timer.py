@@ -170,11 +170,11 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
     target = current_target()
     began = time.monotonic()
     timer = CudaTimer()
-    watch = timer.state
+    watch = timer.watch
     limits = roofline.measure(timer)
     if watch is not None:
         watch.wait_until_unthrottled(3.0)
-    print(f"process {process}: {limits}, floor {1000 * timer.floor_ms:.2f} µs", flush=True)
+    print(f"process {process}: {limits}, floor {1000 * timer.engine.floor_ms:.2f} µs", flush=True)
     start = time.monotonic() - began
     known = launches_of(Path(out) / "pass0.jsonl") if process else {}
     with (Path(out) / f"pass{process}.jsonl").open("w") as file:
@@ -194,7 +194,7 @@ def measure_pass(out: str, deadline: float, process: int) -> None:
                 row |= {
                     "median": found.median, "low": found.low, "high": found.high,
                     "stopped": found.stopped, "drift": found.drift, "k": found.launches,
-                    "floor": timer.floor_ms / found.median / found.launches,
+                    "floor": timer.engine.floor_ms / found.median / found.launches,
                     "mhz": found.clock_mhz, "cycles": found.cycles,
                     "samples": len(found.ms), "method": found.method,
                     "excluded": found.excluded,

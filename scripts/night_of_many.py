@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from harness.errors import HarnessError
 from harness.history import nights, store
 from harness.options import current
-from harness.records import modules, night
+from harness.records import modules
 from harness.records.machine import fingerprint
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.session.ahead import all_generated
@@ -183,8 +183,8 @@ def table(folder: Path) -> None:
     """What the night says, and its phases."""
     took = json.loads((folder / "took.json").read_text())
     print((folder / "night.txt").read_text()[:6000])
-    for path in night.nights(folder / "results")[-1:]:
-        one = night.load(path)
+    for path in nights.nights(folder / "results")[-1:]:
+        one = nights.load(path)
         print("| phase | seconds |\n|---|---|")
         for name, seconds in one.seconds.items():
             print(f"| {name} | {seconds:.1f} |")

@@ -29,9 +29,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.history import nights, store
-from harness.records import modules, night
+from harness.history.nights import Night
+from harness.records import modules
 from harness.records.machine import fingerprint
-from harness.records.night import Night
 from harness.records.run import Check, KernelRecord, Run
 
 HERE = Path(__file__).resolve().parent.parent
@@ -140,7 +140,7 @@ def table(folders: list[Path]) -> None:
         for results in sorted(folder.glob("gpu*")):
             log = (results / "log.txt").read_text()
             walls = re.findall(r"^exit (\d+) after ([\d.]+) s", log, re.MULTILINE)
-            spent = [night.load(path) for path in night.nights(results)]
+            spent = [nights.load(path) for path in nights.nights(results)]
             for one, (status, wall) in zip(spent, walls, strict=False):
                 print(_row(one, results.name, status, wall))
 

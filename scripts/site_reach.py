@@ -26,9 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.history import schema, store
-from harness.records import night
-from harness.records.night import Night
+from harness.history import nights, schema, store
+from harness.history.nights import Night
 from harness.records.run import GraphRecord, KernelRecord, Run
 
 RECORDED = "results/nvidia-h200-580.159.04/20261122-043256-fe055bcec26f.parquet"
@@ -118,7 +117,7 @@ def main() -> None:
         if "pages made" in what:
             shutil.rmtree(folder / "site", ignore_errors=True)
         if what.startswith("a night"):
-            night.save(folder / "results", beside)
+            nights.save(folder / "results", beside)
         wall, before = time.perf_counter(), os.times()
         start = "from harness.cli.main import main; main()"
         subprocess.run([sys.executable, "-c", start, *given], check=True)

@@ -156,6 +156,22 @@ def test_dynamic_sizes(compiler: Compiler) -> None:
         close(run(x), f(x))
 
 
+def test_rms_norm_of_unknown_sizes_with_gradients(compiler: Compiler) -> None:
+    def norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.rms_norm(x, (x.shape[1],), weight)
+
+    run = torch.compile(norm, backend=compiler, dynamic=True)
+    for rows, columns in ((3, 257), (70, 60)):
+        x, weight = torch.randn(rows, columns, device="cuda"), torch.rand(columns, device="cuda")
+        both = [[t.clone().requires_grad_() for t in (x, weight)] for _ in range(2)]
+        results = run(*both[0]), norm(*both[1])
+        close(*results)
+        for result in results:
+            result.square().sum().backward()
+        for ours, theirs in zip(*both, strict=True):
+            close(ours.grad, theirs.grad)
+
+
 def test_steady_state_waits_for_nothing_and_can_be_recorded(compiler: Compiler) -> None:
     model = Block(64).cuda()
     run = torch.compile(model, backend=compiler)

@@ -14,15 +14,12 @@ from harness.calibration.record import Calibration, Cell, CellJob, Subject
 from harness.devices.job import tried
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, UsageError
-from harness.measure.jobs import DeviceFacts, Effort, fresh_processes, gpu
+from harness.measure.jobs import DeviceFacts, Effort, Follow, fresh_processes, gpu
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
 from harness.records.run import fields, one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.session.entries import Entry
-
-Follow = Callable[[str, int, int], None]
-"""Hears what is being done, and how many of how many of it are done."""
 
 
 def candidates(entries: Iterable[Entry], names: Sequence[str] = ()) -> list[Subject]:

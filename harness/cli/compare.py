@@ -124,12 +124,12 @@ def confirm(
     return _tell(answer, found, everything, sort)
 
 
-def _tell(answer: Answer, found: Comparison, everything: bool, sort: str) -> int:
+def _tell(answer: Answer, found: Comparison, everything: bool, sort: Sorted) -> int:
     """Print a comparison; its exit status: the worst of it."""
-    from harness.report.comparison import Sort, View, chosen, comparison_report
+    from harness.report.comparison import View, chosen, comparison_report
 
     kept = chosen(found, answer.only)
-    answer.tell(comparison_report(kept, View(len(found.rows), everything, Sort(sort))))
+    answer.tell(comparison_report(kept, View(len(found.rows), everything, sort)))
     if kept.regressed:
         return REGRESSED
     if kept.broken:

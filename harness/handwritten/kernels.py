@@ -24,7 +24,7 @@ import torch
 from harness.codegen import tail
 from harness.codegen.reference import triton_signature
 from harness.codegen.source import EmittedModule
-from harness.declare import ATTRIBUTE, Declaration
+from harness.declare import ATTRIBUTE, Declaration, wrong
 from harness.dtypes import from_torch_name
 from harness.errors import HarnessError, UsageError, nearest, reason
 from harness.files import read_text
@@ -43,26 +43,6 @@ _INT32 = range(-(2**31), 2**31)
 _MOST = float("inf")
 _DOT = re.compile(r"\b(tl|language)\.dot(_scaled)?\(")
 """What runs on the tensor cores."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A kernel's arguments at one choice of sizes, numbers that are 1 and None left out (they
-    are ``constants``, as Triton has it). ``types`` are Triton's; ``outputs`` and ``kept`` positions
-    of what is written and of that what is read too; ``reduced`` how many elements one result may
-    sum up."""
-
-    sizes: Mapping[str, int]
-    types: Mapping[str, str]
-    numbers: Mapping[str, int | float | bool]
-    constants: Mapping[str, Any]
-    divisible: tuple[str, ...]
-    outputs: tuple[int, ...]
-    kept: tuple[int, ...]
-    nbytes: int
-    flops: int
-    reduced: int
-    floating: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,13 +67,6 @@ class UserKernel:
     def where(self) -> str:
         """File, line and name, for messages."""
         return f"{self.file}:{self.text.line}: {self.name}"
-
-    def signature(self, small: bool = False) -> Signature:
-        """The arguments as the declaration makes them, without memory where torch can do
-        without. Raises ``UsageError``."""
-        declared = self.declaration
-        sizes = {**declared.sizes, **((declared.small or {}) if small else {})}
-        return _signature(self, _made(self, sizes), sizes)
 
 
 def load_kernels(path: Path) -> tuple[list[UserKernel], dict[str, HarnessError]]:
@@ -150,14 +123,14 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     while not inspect.isfunction(getattr(value, "fn", None)):
         configs = configs or list(getattr(value, "configs", ()))
         if (value := getattr(value, "fn", None)) is None:
-            raise _wrong(where, "it is not a Triton kernel", "a function", "@triton.jit below it")
+            raise wrong("it is not a Triton kernel", "a function", "@triton.jit below it", where)
     parameters = inspect.signature(value.fn).parameters
     arguments = tuple(n for n, p in parameters.items() if not _is_constexpr(p))
     constexprs = {n: p for n, p in parameters.items() if _is_constexpr(p)}
     if tuple(parameters)[: len(arguments)] != arguments:
         what = "a constexpr parameter stands before an argument"
         expected = "arguments first, then every constexpr parameter"
-        raise _wrong(where, what, ", ".join(parameters), expected)
+        raise wrong(what, ", ".join(parameters), expected, where)
     _require_names(where, declaration, arguments, constexprs)
     made = tuple(_config(where, config, constexprs) for config in configs) or ({},)
     constants = {n: p.default for n, p in constexprs.items() if p.default is not p.empty}
@@ -169,7 +142,7 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     finished = tuple({**c, "num_stages": c.get("num_stages", 3)} for c in finished)
     if taken := _RESERVED & bound_names(text.device):
         what = "the kernel uses a name that its module needs for itself"
-        raise _wrong(where, what, ", ".join(sorted(taken)), "another name")
+        raise wrong(what, ", ".join(sorted(taken)), "another name", where)
     asked = {
         "reference": _asked(where, "reference", declaration.reference, known - set(made[0])),
         "grid": _asked(where, "grid", declaration.grid, known, whole=True),
@@ -182,7 +155,7 @@ def _declaration(value: Any, where: str) -> Declaration:
     if not isinstance(found, Declaration):
         what = "the name does not mean the declared kernel at the end of the file"
         expected = "@harness.kernel above all other decorators, and one function of that name"
-        raise _wrong(where, what, type(value).__name__, expected)
+        raise wrong(what, type(value).__name__, expected, where)
     return found
 
 
@@ -200,7 +173,7 @@ def _require_names(
     for name, value in declaration.constants.items():
         if not isinstance(value, int | float | str | None) or value in _NOT_FINITE:
             what, expected = "a constant cannot be written down", "a number, a string or None"
-            raise _wrong(where, what, f"{name}={value!r}", expected)
+            raise wrong(what, f"{name}={value!r}", expected, where)
         if name not in constexprs:
             raise _not_among(where, "a constant is no constexpr parameter", name, constexprs)
 
@@ -211,17 +184,17 @@ def _config(where: str, given: Any, constexprs: Mapping[str, Any]) -> dict[str, 
         extra = {"num_ctas": 1, "maxnreg": None, "pre_hook": None}
         odd = [n for n, usual in extra.items() if getattr(given, n, usual) not in (usual, None)]
         if odd:
-            raise _wrong(where, "a candidate sets what is not supported", odd[0], "blocks, warps")
+            raise wrong("a candidate sets what is not supported", odd[0], "blocks, warps", where)
         given = {**given.kwargs, "num_warps": given.num_warps, "num_stages": given.num_stages}
     if not isinstance(given, Mapping):
-        raise _wrong(where, "a candidate is not a dict", repr(given), "a dict or triton.Config")
+        raise wrong("a candidate is not a dict", repr(given), "a dict or triton.Config", where)
     for name, value in given.items():
         if name not in constexprs and name not in _OPTIONS:
             what, known = "a candidate sets an unknown name", (*constexprs, *_OPTIONS)
             raise _not_among(where, what, str(name), known)
         if not isinstance(value, int):
             what = "a candidate holds no whole number"
-            raise _wrong(where, what, f"{name}={value!r}", "constants={…}")
+            raise wrong(what, f"{name}={value!r}", "constants={…}", where)
     return {str(name): int(value) for name, value in given.items()}
 
 
@@ -235,9 +208,9 @@ def _require_constants(
         if missing := [n for n in constexprs if n not in config and n not in constants]:
             got = f"{', '.join(missing)} in {dict(config)}"
             expected = "a value in every candidate, in constants, or as its default"
-            raise _wrong(where, "a constexpr parameter has no value", got, expected)
+            raise wrong("a constexpr parameter has no value", got, expected, where)
         if (set(config) ^ set(configs[0])) - set(_OPTIONS):
-            raise _wrong(where, "candidates set different names", str(dict(config)), "the same")
+            raise wrong("candidates set different names", str(dict(config)), "the same", where)
 
 
 def _asked(
@@ -247,7 +220,7 @@ def _asked(
     parameters = inspect.signature(function).parameters.values()
     plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     if any(p.kind not in plain for p in parameters):
-        raise _wrong(where, f"the parameters of {part} have no names", part, "named parameters")
+        raise wrong(f"the parameters of {part} have no names", part, "named parameters", where)
     unknown = [p.name for p in parameters if p.name not in known and p.default is p.empty]
     if whole and len(parameters) == 1 and unknown:
         return None
@@ -267,50 +240,56 @@ def _made(kernel: UserKernel, sizes: Mapping[str, int]) -> dict[str, Any]:
             errors.append(error)
     else:
         wanted = f"args(device, {', '.join(sizes)}) that returns {', '.join(kernel.arguments)}"
-        raise _wrong(kernel.where, "its arguments cannot be made", reason(errors[-1]), wanted)
+        raise wrong("its arguments cannot be made", reason(errors[-1]), wanted, kernel.where)
     named = dict(made if isinstance(made, Mapping) else zip(kernel.arguments, made, strict=False))
     count = len(made)
     if count != len(kernel.arguments) or set(named) != set(kernel.arguments):
         got = f"{count}: {', '.join(map(str, named))}"
         wanted = f"{len(kernel.arguments)}: {', '.join(kernel.arguments)}"
-        raise _wrong(kernel.where, "args does not return the kernel's arguments", got, wanted)
+        raise wrong("args does not return the kernel's arguments", got, wanted, kernel.where)
     return {name: named[name] for name in kernel.arguments}
 
 
-def _signature(kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, int]) -> Signature:
-    declared = kernel.declaration
-    types: dict[str, str] = {}
-    constants = dict(kernel.constants)
-    for name, value in args.items():
-        if value is None or (type(value) is int and value == 1):
-            constants[name] = value
-        else:
-            types[name] = _type(kernel, name, value)
+def _stated(
+    kernel: UserKernel, args: Mapping[str, Any], sizes: Mapping[str, int]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the module of a kernel states of it, and what a launch at these ``sizes`` depends on
+    besides the kernel's text. ``args`` that are 1 or None are constants, as Triton has it."""
+    declared, text = kernel.declaration, kernel.text
+    constants = {n: v for n, v in args.items() if v is None or (type(v) is int and v == 1)}
+    types = {n: _type(kernel, n, v) for n, v in args.items() if n not in constants}
     names = list(types)
-    numbers = {n: args[n] for n in names if not isinstance(args[n], torch.Tensor)}
-    divisible = [n for n in names if n not in numbers]
-    divisible += [n for n, v in numbers.items() if type(v) is int and v % 16 == 0]
+    tensors = {n: args[n] for n in names if isinstance(args[n], torch.Tensor)}
+    numbers = {n: args[n] for n in names if n not in tensors}
+    aligned = {*tensors, *(n for n, v in numbers.items() if type(v) is int and v % 16 == 0)}
     written = sorted(names.index(n) for n in (*declared.outputs, *declared.mutates))
-    tensors = {n: args[n] for n in names if n not in numbers}
-    outputs = [tensors[names[at]] for at in written]
     known, nbytes = {**sizes, **kernel.constants, **args}, declared.bytes
     if nbytes is None:  # every argument once, what is read and written twice
         each = {n: t.numel() * t.element_size() for n, t in tensors.items()}
         nbytes = sum(size * (2 if n in declared.mutates else 1) for n, size in each.items())
-    largest = max(t.numel() for t in tensors.values())
-    return Signature(
-        dict(sizes),
-        types,
-        numbers,
-        constants,
-        tuple(n for n in names if n in divisible),
-        tuple(written),
-        tuple(names.index(n) for n in names if n in declared.mutates),
-        _number(kernel, "bytes", nbytes, known),
-        _number(kernel, "flops", declared.flops or 0, known),
-        max(1, largest // max(1, min(t.numel() for t in outputs))),
-        any(t.is_floating_point() for t in tensors.values()),
-    )
+    least = min(tensors[names[at]].numel() for at in written)
+    stated = {
+        "REGION": "",
+        "NODES": (kernel.name,),
+        "KERNEL": kernel.name,
+        "CATEGORY": USER,
+        "BYTES": _number(kernel, "bytes", nbytes, known),
+        "SIGNATURE": types,
+        "DIVISIBLE_BY_16": tuple(n for n in names if n in aligned),
+        "OUTPUTS": tuple(written),
+        "KEPT": tuple(names.index(n) for n in names if n in declared.mutates),
+        "REDUCED": max(1, max(t.numel() for t in tensors.values()) // max(1, least)),
+    }
+    if flops := _number(kernel, "flops", declared.flops or 0, known):
+        stated |= {"FLOPS": flops, "TENSOR": bool(_DOT.search(text.device))}
+    return stated, {
+        "GRID": " ".join(text.parts["grid"].split()),
+        "DECLARED_SIZES": dict(sizes),
+        "NAMES": kernel.arguments,
+        "NUMBERS": numbers,
+        "CONSTANTS": {**kernel.constants, **constants},
+        "PARAMETERS": dict(kernel.parameters),
+    }
 
 
 def _type(kernel: UserKernel, name: str, value: Any) -> str:
@@ -318,7 +297,7 @@ def _type(kernel: UserKernel, name: str, value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return triton_signature(from_torch_name(str(value.dtype).removeprefix("torch.")))
     if name in (*kernel.declaration.outputs, *kernel.declaration.mutates):
-        raise _wrong(kernel.where, "an output is not a tensor", f"{name}={value!r}", "a tensor")
+        raise wrong("an output is not a tensor", f"{name}={value!r}", "a tensor", kernel.where)
     if isinstance(value, bool):
         return "u1"
     if isinstance(value, int):
@@ -326,7 +305,7 @@ def _type(kernel: UserKernel, name: str, value: Any) -> str:
     if isinstance(value, float):
         return "fp32"
     got, expected = f"{name}={value!r}"[:200], "tensors, numbers and None"
-    raise _wrong(kernel.where, "an argument is neither tensor nor number", got, expected)
+    raise wrong("an argument is neither tensor nor number", got, expected, kernel.where)
 
 
 def _number(
@@ -340,47 +319,50 @@ def _number(
             given = given(**{name: known[name] for name in asked or ()})
         except Exception as error:  # the user's function may raise anything
             what = f"{part} cannot be computed"
-            raise _wrong(kernel.where, what, reason(error), "a number") from error
+            raise wrong(what, reason(error), "a number", kernel.where) from error
     found: Any = given
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _MOST:
-        raise _wrong(kernel.where, f"{part} is no quantity", repr(found), "a whole number from 0")
+        raise wrong(f"{part} is no quantity", repr(found), "a whole number from 0", kernel.where)
     return int(found)
 
 
-def _wrong(where: str, what: str, got: str, expected: str) -> UsageError:
-    return UsageError(what, where, got, expected, "see docs/user-kernels.md, 'The declaration'")
-
-
 def _not_among(where: str, what: str, name: str, known: Collection[str]) -> UsageError:
-    return _wrong(where, what, name, ", ".join(nearest(name, known) or known))
+    return wrong(what, name, ", ".join(nearest(name, known) or known), where)
 
 
 def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
     """The module of ``kernel`` at its sizes, or at its small ones. Raises ``UsageError`` where its
     arguments cannot be made or do not fit."""
-    facts = kernel.signature(small)
+    declared = kernel.declaration
+    sizes = {**declared.sizes, **((declared.small or {}) if small else {})}
+    stated, launch = _stated(kernel, _made(kernel, sizes), sizes)
+    kinds = list(stated["SIGNATURE"].values())
+    outputs = [kinds[n] for n in stated["OUTPUTS"]]
+    floating = any(kind.startswith(("*fp", "*bf")) for kind in kinds)
+    pairs = tail.allowed_pairs(outputs, stated["REDUCED"], floating, declared=declared.tolerance)
+    configs = "".join(f"    {config!r},\n" for config in kernel.configs)
     parts = "".join(f"    {name!r}: {text},\n" for name, text in kernel.text.parts.items())
     host = f'"""The functions of the declaration."""\n{kernel.text.host}\nreturn {{\n{parts}}}'
     # Up to the reference, a module's text says what executes (``records.modules.code``).
     body = tail.template("by_hand.py.j2").render(
         kernel=kernel,
-        constants=_constants(kernel, facts),
-        sizes=_sizes(kernel, facts),
+        constants=f"CONFIGS = [\n{configs}]\n{tail.allowed_line(pairs)}{_assigned(stated)}",
+        sizes=_assigned(launch),
         user=textwrap.indent(host, "    "),
-        check=tail.check(kernel.text.device, list(facts.types.values())),
+        check=tail.check(kernel.text.device, kinds),
     )
     known = code_hash(body)
     head = f'"""{_summary(kernel)}"""\n\n{_imports(kernel)}\nCODE_HASH = "{known}"\n'
     return EmittedModule(
         name=kernel.name,
         text=head + body,
-        bytes_moved=facts.nbytes,
+        bytes_moved=stated["BYTES"],
         facts=None,
         category=USER,
         origins=(kernel.name,),
         region="",
         code_hash=known,
-        signature=tuple(facts.types.items()),
+        signature=tuple(stated["SIGNATURE"].items()),
     )
 
 
@@ -396,40 +378,5 @@ def _imports(kernel: UserKernel) -> str:
     return ours + "".join(f"{line}\n" for line in own)
 
 
-def _constants(kernel: UserKernel, facts: Signature) -> str:
-    configs = "".join(f"    {config!r},\n" for config in kernel.configs)
-    kinds = [list(facts.types.values())[n] for n in facts.outputs]
-    tolerance = kernel.declaration.tolerance
-    allowed = tail.allowed_pairs(kinds, facts.reduced, facts.floating, declared=tolerance)
-    arithmetic: dict[str, object] = {}  # what a launch computes, where the declaration says so
-    if facts.flops:
-        arithmetic = {"FLOPS": facts.flops, "TENSOR": bool(_DOT.search(kernel.text.device))}
-    return f"CONFIGS = [\n{configs}]\n{tail.allowed_line(allowed)}" + _assigned(
-        REGION="",
-        NODES=(kernel.name,),
-        KERNEL=kernel.name,
-        CATEGORY=USER,
-        BYTES=facts.nbytes,
-        SIGNATURE=dict(facts.types),
-        DIVISIBLE_BY_16=facts.divisible,
-        OUTPUTS=facts.outputs,
-        KEPT=facts.kept,
-        REDUCED=facts.reduced,
-        **arithmetic,
-    )
-
-
-def _sizes(kernel: UserKernel, facts: Signature) -> str:
-    """What a launch depends on besides the kernel's text."""
-    return _assigned(
-        GRID=" ".join(kernel.text.parts["grid"].split()),
-        DECLARED_SIZES=dict(facts.sizes),
-        NAMES=kernel.arguments,
-        NUMBERS=dict(facts.numbers),
-        CONSTANTS=dict(facts.constants),
-        PARAMETERS=dict(kernel.parameters),
-    )
-
-
-def _assigned(**values: object) -> str:
+def _assigned(values: Mapping[str, Any]) -> str:
     return "".join(f"{name} = {value!r}\n" for name, value in values.items())

@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.ir.reach import reached
 from harness.runtime.module import names_in
 
-_TUNERS = ("autotune", "heuristics")
+_TUNERS = (".autotune", ".heuristics")
 _HOST_PARTS = ("args", "reference", "grid", "bytes")
 
 
@@ -41,7 +41,7 @@ def declares_kernels(text: str) -> bool:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return False
-    return any(_harness_names(tree))
+    return bool(_decorators(tree))
 
 
 def cut(text: str, where: str) -> dict[str, KernelText]:
@@ -64,16 +64,15 @@ def cut(text: str, where: str) -> dict[str, KernelText]:
     return {kernel.name: kernel for kernel in made}
 
 
-def _harness_names(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """Names that mean the harness, and names that mean ``harness.kernel``."""
-    modules: set[str] = set()
-    decorators: set[str] = set()
+def _decorators(tree: ast.Module) -> set[str]:
+    """What ``harness.kernel`` is called in a file, by what it imports."""
+    found: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.Import):
-            modules |= {a.asname or a.name for a in node.names if a.name == "harness"}
+            found |= {f"{a.asname or a.name}.kernel" for a in node.names if a.name == "harness"}
         elif isinstance(node, ast.ImportFrom) and node.module == "harness":
-            decorators |= {a.asname or a.name for a in node.names if a.name == "kernel"}
-    return modules, decorators
+            found |= {a.asname or a.name for a in node.names if a.name == "kernel"}
+    return found
 
 
 class _File:
@@ -83,16 +82,14 @@ class _File:
         self._text = text
         self._lines = text.splitlines()
         self._where = where
-        self._modules, self._decorators = _harness_names(tree)
+        self._decorators = _decorators(tree)
         self._body = [node for node in tree.body if not self._is_harness(node)]
 
     def kernel(self, node: ast.FunctionDef, declaration: ast.Call) -> KernelText:
         """The kernel that ``node`` defines, with all it needs."""
-        parts = {k.arg: ast.unparse(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS}
+        parts = {str(k.arg): k.value for k in declaration.keywords if k.arg in _HOST_PARTS}
         device = self._needed(self._used(node), {node.name})
-        wanted = set[str]().union(
-            *(names_in(k.value) for k in declaration.keywords if k.arg in _HOST_PARTS)
-        )
+        wanted = set[str]().union(*map(names_in, parts.values()))
         if wanted & {node.name}:
             raise UsageError(
                 "a declaration uses the kernel that it declares",
@@ -110,7 +107,7 @@ class _File:
             "\n".join(dict.fromkeys(ast.unparse(one) for one in imports)),
             "\n\n".join([*self._texts(device), self._function(node, ["@triton.jit"])]),
             "\n".join(ast.unparse(one) for one in host if one not in imports),
-            {str(name): text for name, text in parts.items()},
+            {name: ast.unparse(value) for name, value in parts.items()},
             (ast.get_docstring(node) or "").strip().split("\n")[0],
         )
 
@@ -121,20 +118,8 @@ class _File:
 
     def declaration(self, node: ast.FunctionDef) -> ast.Call | None:
         """The decorator that declares ``node`` as a kernel."""
-        for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call) and self._is_ours(decorator.func):
-                return decorator
-        return None
-
-    def _is_ours(self, function: ast.expr) -> bool:
-        if isinstance(function, ast.Name):
-            return function.id in self._decorators
-        return (
-            isinstance(function, ast.Attribute)
-            and function.attr == "kernel"
-            and isinstance(function.value, ast.Name)
-            and function.value.id in self._modules
-        )
+        calls = (one for one in node.decorator_list if isinstance(one, ast.Call))
+        return next((one for one in calls if ast.unparse(one.func) in self._decorators), None)
 
     def _used(self, node: ast.stmt) -> set[str]:
         """Names that a statement needs to exist; of a kernel without its decorators."""
@@ -146,9 +131,8 @@ class _File:
 
     def _dropped(self, decorator: ast.expr) -> bool:
         """Decorators that say how a kernel is tuned or declared, not what it does."""
-        function = decorator.func if isinstance(decorator, ast.Call) else decorator
-        tuner = isinstance(function, ast.Attribute) and function.attr in _TUNERS
-        return tuner or self._is_ours(function)
+        name = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        return name in self._decorators or name.endswith(_TUNERS)
 
     def _needed(self, names: Iterable[str], but: set[str]) -> list[ast.stmt]:
         """The statements that bind ``names`` and, over and over, what these use; file order."""

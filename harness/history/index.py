@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".index"
 FILE = "runs.arrow"
-VERSION = "9"
+VERSION = "10"
 """Of the index's own format; one of another version is made again."""
 _RUNS, _FORMAT = b"harness.index.runs", b"harness.index"
 
@@ -106,36 +106,25 @@ class Index:
 
 def refresh(results: Path) -> Index:
     """The index of all runs below ``results``, brought up to date with the folders."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     present = _present(results)
     known, rows, notes = _read_index(results / FOLDER / FILE)
-    kept = [present.get(run.file) == (run.size, run.changed) for run in known]
-    if sum(kept) < len(known) or len(known) < len(present):
-        runs = [run for run, stays in zip(known, kept, strict=True) if stays]
-        new = sorted(present.keys() - {run.file for run in runs})
+    runs = {run.file: run for run in known if present.get(run.file) == (run.size, run.changed)}
+    new = sorted(present.keys() - runs.keys())
+    if new or len(runs) < len(known):
         read = [_read_run(results, name, *present[name]) for name in new]
-        order = sorted([*runs, *(r for r, _ in read)], key=lambda r: (Path(r.file).name, r.file))
-        places = {run.file: place for place, run in enumerate(order)}
-        moved = np.array([places[r.file] if s else -1 for r, s in zip(known, kept, strict=True)])
-        tables = [_placed(table, np.full(table.num_rows, places[r.file])) for r, table in read]
-        if runs:
-            old = _placed(rows, moved[rows.column("run").to_numpy()])
-            stays = np.array(kept)[rows.column("run").to_numpy()]
-            tables.insert(0, old.filter(pa.array(stays)))
-        whole = pa.concat_tables(tables) if tables else _empty()
-        known, rows = order, whole.unify_dictionaries().combine_chunks()
-        _write_index(results / FOLDER, known, rows)
+        stays = pc.is_in(rows["file"], pa.array([*runs], pa.string()))
+        whole = pa.concat_tables([rows.filter(stays), *(table for _, table in read)])
+        rows = whole.unify_dictionaries().combine_chunks()
+        runs |= {run.file: run for run, _ in read}
+        _write_index(results / FOLDER, list(runs.values()), rows)
+    order = sorted(runs.values(), key=lambda run: (Path(run.file).name, run.file))
+    places = pc.index_in(rows["file"], pa.array([run.file for run in order], pa.string()))
+    rows = rows.set_column(0, "run", places)
     ours = rows.column("compiler").is_null()
-    return Index(tuple(known), rows.filter(ours), rows.filter(pc.invert(ours)), notes)
-
-
-def _placed(rows: pa.Table, places: Any) -> pa.Table:
-    import pyarrow as pa
-
-    return rows.set_column(0, "run", pa.array(places, pa.int32()))
+    return Index(tuple(order), rows.filter(ours), rows.filter(pc.invert(ours)), notes)
 
 
 def _present(results: Path) -> dict[str, tuple[int, int]]:
@@ -202,7 +191,9 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
         figures = [*_peers(zip(*regions.to_pydict().values(), strict=True)), *_peers(bare)]
         others = pa.Table.from_pylist(figures, schema=_columns())
         entry = _entry(run, rows, name, size, changed, problems)
-        return entry, pa.concat_tables([rows, others]) if figures else rows
+        whole = pa.concat_tables([rows, others]) if figures else rows
+        files = pa.array([name] * whole.num_rows, pa.string())
+        return entry, whole.set_column(0, "file", files.dictionary_encode())
     except RecordError as error:
         reason = str(error)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -231,7 +222,7 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
             read = None
     if read is None:
         read = schema.table(store.load(path))
-    columns = {"run": pa.nulls(read.num_rows, pa.int32())}
+    columns = {"file": pa.nulls(read.num_rows, kinds["graph"])}
     for name, kind in kinds.items():
         column = pa.nulls(read.num_rows, pa.string() if name in _TEXTS else kind)
         if names.get(name) in read.column_names:
@@ -291,7 +282,8 @@ def _kinds() -> dict[str, pa.DataType]:
 def _columns() -> pa.Schema:
     import pyarrow as pa
 
-    return pa.schema([("run", pa.int32()), *_kinds().items(), ("failed", pa.bool_())])
+    kinds = _kinds()
+    return pa.schema([("file", kinds["graph"]), *kinds.items(), ("failed", pa.bool_())])
 
 
 def _empty() -> pa.Table:

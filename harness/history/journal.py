@@ -111,7 +111,9 @@ class Journal(Memory):
             except FileExistsError:
                 continue
             except OSError as error:
-                raise store.write_error(place.parent, error) from error
+                failure = store.write_error(place.parent, error)
+                failure.remedy += ", or measure without recording: --no-record"
+                raise failure from error
         raise AssertionError("itertools.count ended")
 
     def _keep(self, **line: Any) -> None:
@@ -227,14 +229,13 @@ def _upgraded(kernel: Any, version: int) -> Any:
     return schema.upgrade_row(kernel, version) if isinstance(kernel, dict) else kernel
 
 
-def recover(results: Path, warn: Callable[[RecordError], None] | None = None) -> list[Path]:
+def recover(results: Path, warn: Callable[[RecordError], None]) -> list[Path]:
     """Turn every journal below ``results`` whose writer is gone into a run file.
 
     Returns the new files, oldest first. A journal without a graph is removed. One that
     cannot be read or stored stays where it is, keeps no other from being recovered and is told
-    to ``warn``; without that the first such ``RecordError`` is raised in the end."""
+    to ``warn``."""
     found: list[Path] = []
-    failed: list[RecordError] = []
     for path in sorted(results.glob(f"*/*{SUFFIX}")):
         with locked(path) as free:
             if not free:
@@ -245,9 +246,5 @@ def recover(results: Path, warn: Callable[[RecordError], None] | None = None) ->
                     found.append(store.save(results, run))
                 path.unlink()
             except RecordError as error:
-                failed.append(error)
-    for failure in failed:
-        if warn is None:
-            raise failure
-        warn(failure)
+                warn(error)
     return found

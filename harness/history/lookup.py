@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from harness.errors import UnknownName, UsageError
+from harness.errors import UnknownName, UsageError, unknown
 from harness.history import store
 
 LATEST = "latest"
@@ -48,13 +47,9 @@ def find(results: Path, name: str = LATEST) -> Path:
             expected=", ".join(path.stem for path in matches[-5:]),
             remedy="give more of the identifier",
         )
-    near = difflib.get_close_matches(name, [path.stem for path in known], n=3, cutoff=0.4)
-    raise UnknownName(
-        "there is no such run",
-        where=str(results),
-        got=name,
-        expected=", ".join(near or [path.stem for path in known[-3:]]),
-        remedy="list them: harness list --runs",
+    newest = [path.stem for path in reversed(known)]
+    raise unknown(
+        "there is no such run", name, newest, str(results), "list them: harness list --runs"
     )
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.errors import RecordError
-from harness.files import readable
+from harness.files import readable, write_error
 from harness.history import index, journal
 from harness.history.changes.waivers import Waiver
 from harness.history.index import IndexedRun
@@ -80,12 +79,8 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
         except FileNotFoundError:
             continue  # somebody else's gc
         except OSError as error:
-            raise RecordError(
-                "a file cannot be removed",
-                str(finding.file),
-                got=error.strerror or str(error),
-                remedy="look at its permissions; the files before it are gone",
-            ) from error
+            remedy = "look at its permissions; the files before it are gone"
+            raise write_error(finding.file, error, "a file cannot be removed", remedy) from error
         gone.append(finding.file)
     return gone
 

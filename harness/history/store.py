@@ -26,8 +26,6 @@ from harness.records.lines import known_version
 from harness.records.run import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
 
 SUFFIX = ".parquet"
-UNRECORDED = ", or measure without recording: --no-record"
-"""The advice for a run that cannot be written, beside what to do about the folder."""
 
 
 def run_path(results: Path, run: Run) -> Path:
@@ -144,5 +142,4 @@ def _with_kernels(
 def write_error(path: Path, error: OSError) -> RecordError:
     """The ``RecordError`` for a failed write of a run at ``path``."""
     elsewhere = "name another folder (HARNESS_RESULTS=/some/folder)"
-    found = files.write_error(path, error, "a run cannot be recorded", elsewhere)
-    return RecordError(found.what, found.where, remedy=f"{found.remedy}{UNRECORDED}")
+    return files.write_error(path, error, "a run cannot be recorded", elsewhere)

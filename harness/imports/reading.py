@@ -14,7 +14,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,11 +88,7 @@ def save(results: Path, run: Run) -> Path | None:
         except RecordError:
             return False
 
-    try:
-        return store.save_new(results, run, is_same)
-    except RecordError as error:
-        error.remedy = error.remedy.removesuffix(store.UNRECORDED)  # it helps only who measures
-        raise
+    return store.save_new(results, run, is_same)
 
 
 _TO_MS = {
@@ -184,12 +180,6 @@ def samples(values: Any, where: str) -> list[float]:
     if values is not None and not isinstance(values, list):
         raise RecordError("a sample to import is no number", where, got=repr(values)[:80])
     return [figure(each, where) for each in values or ()]
-
-
-def sample_sets(ms: Iterable[float], launches: int = 1) -> tuple[Samples, ...]:
-    """The samples of the one process that took them, if there are any."""
-    kept = tuple(ms)
-    return (Samples(kept, launches=launches),) if kept else ()
 
 
 def unused(name: str, taken: Mapping[str, Any]) -> str:
@@ -306,7 +296,8 @@ def _asv_kernel(name: str, value: Any, taken: Any, unit: str, where: str) -> Ker
     drawn = [quantity(each, unit) for each in samples(taken, where)]
     kept = [found[0] for found in drawn if found and found[0] is not None]
     ms = statistics.median(kept) if kept else ms
-    return KernelRecord(name, ASV, 0, ms=ms, gbps=gbps, sets=sample_sets(kept))
+    sets = (Samples(tuple(kept)),) if kept else ()
+    return KernelRecord(name, ASV, 0, ms=ms, gbps=gbps, sets=sets)
 
 
 PYTEST = "pytest-benchmark"
@@ -372,7 +363,7 @@ def _pytest_kernel(name: str, entry: dict[str, Any], where: str) -> KernelRecord
         for key in _FACTS
         if isinstance(extra.get(key), int | float) and not isinstance(extra[key], bool)
     }
-    launches = stats.get("iterations")
+    each = stats["iterations"] if isinstance(stats.get("iterations"), int) else 1
     return KernelRecord(
         name,
         PYTEST,
@@ -383,5 +374,5 @@ def _pytest_kernel(name: str, entry: dict[str, Any], where: str) -> KernelRecord
         gbps=facts.get("gbps"),
         fraction=facts.get("share_of_roof"),
         roof=plain(extra.get("roof")),
-        sets=sample_sets(kept, launches if isinstance(launches, int) else 1),
+        sets=(Samples(tuple(kept), launches=each),) if kept else (),
     )

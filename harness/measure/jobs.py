@@ -184,8 +184,8 @@ class Effort:
     seconds: float | None = None
 
 
-Follow = Callable[[int, int], None]
-"""Hears how many of how many measurements are done."""
+Follow = Callable[[str, int, int], None]
+"""Hears what is being done, and how many of how many of it are."""
 
 
 def ahead(left: int) -> int:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from harness.devices.job import Device
 from harness.devices.pool import Pool
 from harness.errors import HarnessError, NoDevice, WorkerDied
 from harness.measure import jobs as device_jobs
-from harness.measure.jobs import DeviceFacts, Effort, Follow, PairJob, PairSamples, TimedKernel
+from harness.measure.jobs import DeviceFacts, Effort, PairJob, PairSamples, TimedKernel
 from harness.records.run import one_line
 from harness.runtime.compile.compiling import CompileJob, compile_ahead
 from harness.runtime.module import config_from_dict
@@ -56,7 +56,7 @@ class _Pairs:
     pairs: Sequence[KernelPair]
     effort: Effort
     kept: Kept
-    follow: Follow
+    follow: Callable[[int, int], None]
     until: float
     outcomes: list[dict[int, PairSamples]]
     reasons: list[str]
@@ -118,7 +118,7 @@ def time_pairs(
     effort: Effort,
     cache: Path,
     jobs: int,
-    follow: Follow = lambda _done, _total: None,
+    follow: Callable[[int, int], None] = lambda _done, _total: None,
     handlers: Mapping[str, str] | None = None,
     devices: Sequence[Device] = (),
     kept: Kept | None = None,
@@ -126,7 +126,8 @@ def time_pairs(
     """Time every pair in every process, on the current GPU, or each on one of several ``devices``;
     what one had not finished when it was lost is timed on the others. A pair that hangs or fails is
     a reason and is not tried in later processes; the others go on. Ctrl-C and the last GPU that
-    gives out end it early. What is ``kept`` is not measured again. Raises ``NoDevice`` where
+    gives out end it early. What is ``kept`` is not measured again. ``follow`` hears how many of how
+    many measurements are done. Raises ``NoDevice`` where
     nothing could be measured."""
     devices = devices or (device_jobs.gpu(),)
     boards = [device.name if len(devices) > 1 else None for device in devices]

@@ -70,8 +70,8 @@ class Gpu:
         if known is None or known.machine.gpu_uuid != current_uuid():
             machine = fingerprint((lambda: _busy(timer)) if bandwidths else None)
             limits = roofline.measure(timer) if bandwidths else None
-            if bandwidths and timer.state is not None:
-                timer.state.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
+            if bandwidths and timer.watch is not None:
+                timer.watch.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
             known = DeviceFacts(self.target, machine, METHOD, limits)
         if known.roofline is None:
             return known
@@ -84,7 +84,7 @@ class Gpu:
             timer,
             known.roofline,
             self._cache,
-            readings=tuple if timer.state is None else timer.state.take,
+            readings=tuple if timer.watch is None else timer.watch.take,
             tuning_cache=tuned,
             table=_table(),
         )

@@ -8,7 +8,6 @@ function that moves the clock on by the next sample. Statistics, JSON, saving, c
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import CheckFailed, UsageError
 from harness.records.timing import METHOD, Samples, Work
-from harness.table import Column, Fit, Table, plain, text_lines
-from harness.table import Row as Cells
+from harness.table import Column, Fit, Row, Table, plain, text_lines
 
 if TYPE_CHECKING:
     from harness.measure.roofline import Limit, Roofline
@@ -42,21 +40,6 @@ class ManualClock:
         self._now += seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One benchmark in the GPU section. ``ms`` is the median of a launch, ``low`` and ``high``
-    bound it where the timer says so; ``gbps`` is None where no bytes are known, ``limit`` is what
-    holds the kernel back on this device."""
-
-    name: str
-    ms: float
-    low: float | None = None
-    high: float | None = None
-    gbps: float | None = None
-    limit: Limit | None = None
-    stopped: str = ""
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Gpu:
     """A device to time on, and what it can do by the same method."""
@@ -69,7 +52,7 @@ class Gpu:
 class GpuBenchmark:
     """Times one callable, or takes samples measured elsewhere; used once per test. ``benchmark`` is
     pytest-benchmark's fixture, ``open_gpu`` gives the device, or skips the test where there is
-    none."""
+    none, ``report`` hears a row of the GPU section (None: no bytes, no interval are known)."""
 
     name: str
     benchmark: Any
@@ -164,7 +147,10 @@ class GpuBenchmark:
                 **extra,
             }
         )
-        self.report(Row(self.name, median, samples.low, samples.high, gbps, limit, samples.stopped))
+        self.report(
+            {"name": self.name, "ms": median, "low": samples.low, "high": samples.high}
+            | {"gbps": gbps, "limit": limit, "stopped": samples.stopped}
+        )
         rest = iter(samples.ms)
         self.benchmark.pedantic(
             lambda: self.clock.advance(next(rest) / 1000), rounds=len(samples.ms), iterations=1
@@ -190,19 +176,19 @@ def _compare(name: str, result: Any, expected: Any, rtol: float | None, atol: fl
 def section(rows: Sequence[Row], width: int | None = None) -> list[str]:
     """The GPU section as lines of text: a heading, then a benchmark each, in at most ``width``
     columns; None: nothing is cut."""
-    return plain(text_lines([Table(_COLUMNS, [dataclasses.asdict(row) for row in rows])], width))
+    return plain(text_lines([Table(_COLUMNS, rows)], width))
 
 
-def _around(row: Cells) -> str:
+def _around(row: Row) -> str:
     """Half of the interval, in per cent of the median."""
     if row["low"] is None or row["high"] is None or not row["ms"]:
         return ""
     return f"{50 * (row['high'] - row['low']) / row['ms']:.2f}"
 
 
-def _of_peak(row: Cells) -> str:
+def _of_peak(row: Row) -> str:
     limit = row["limit"]
-    return "" if limit is None else f"{100 * limit['fraction']:.0f} % {limit['roof']}"
+    return "" if limit is None else f"{100 * limit.fraction:.0f} % {limit.roof}"
 
 
 _COLUMNS = (

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from harness.pytest import gpu_benchmark as benchmarks
-from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row
+from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock
+from harness.table import Row
 
 if TYPE_CHECKING:
     from harness.records.run import Machine

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 _SECONDS = 60
-NOT_THERE = "there is no git"
 
 
 def ask(folder: Path, *arguments: str, given: str = "") -> tuple[str, str]:
@@ -23,7 +22,7 @@ def ask(folder: Path, *arguments: str, given: str = "") -> tuple[str, str]:
             input=given,
         )
     except FileNotFoundError:
-        return "", NOT_THERE
+        return "", "there is no git"
     except OSError as error:
         return "", f"git cannot be run: {error.strerror or error}"
     except subprocess.TimeoutExpired:

@@ -47,13 +47,24 @@ def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
 
 def find_gpu(under_load: Callable[[], None] | None = None) -> Machine | None:
     """The current CUDA device as the GPU of a machine, of which nothing else is said; None without
-    one. Without nvidia-ml-py only its name and UUID are known."""
+    one. Clocks are those of the moment. Without nvidia-ml-py only its name and UUID are known."""
     import torch
 
     if not torch.cuda.is_available():
         return None
     name = str(torch.cuda.get_device_properties(torch.cuda.current_device()).name)
-    known = _with_driver(Machine("", gpu=name, gpu_uuid=current_uuid()), under_load)
+    known = Machine("", gpu=name, gpu_uuid=current_uuid())
+    if (found := nvml.open_device(known.gpu_uuid)) is not None:
+        with found as device:
+            if under_load is not None:
+                under_load()
+            known = replace(
+                known,
+                gpu_uuid=device.uuid() or known.gpu_uuid,
+                driver=device.driver(),
+                sm_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
+                memory_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),
+            )
     return replace(known, key=slug(name, known.driver or ""))
 
 
@@ -63,23 +74,6 @@ def current_uuid() -> str | None:
 
     uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", None)
     return None if uuid is None else f"GPU-{uuid}"
-
-
-def _with_driver(known: Machine, under_load: Callable[[], None] | None) -> Machine:
-    """``known`` with what the management library says; itself where that is missing. Clocks are
-    those of the moment."""
-    if (found := nvml.open_device(known.gpu_uuid)) is None:
-        return known
-    with found as device:
-        if under_load is not None:
-            under_load()
-        return replace(
-            known,
-            gpu_uuid=device.uuid() or known.gpu_uuid,
-            driver=device.driver(),
-            sm_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
-            memory_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),
-        )
 
 
 def cpu_name() -> str:

@@ -31,18 +31,14 @@ class NvmlDevice(Closing):
     def driver(self) -> str | None:
         """The driver's version; None where it is not said."""
         try:
-            return _text(self.nvml.nvmlSystemGetDriverVersion())
+            return str(self.nvml.nvmlSystemGetDriverVersion())
         except self.nvml.NVMLError:
             return None
 
     def uuid(self) -> str | None:
         """The GPU's identifier, ``GPU-…``; None where it is not said."""
-        found = self.ask("nvmlDeviceGetUUID")
-        return None if found is None else _text(found)
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+        found: str | None = self.ask("nvmlDeviceGetUUID")
+        return found
 
 
 def open_device(uuid: str | None, nvml: Any = None) -> NvmlDevice | None:

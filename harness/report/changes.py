@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.records.metrics import Metric, Scope
+from harness.records.metrics import Metric
 from harness.records.names import is_chosen, short
 from harness.records.run import fields
 from harness.report import output
@@ -80,21 +80,6 @@ def _blocks(report: Report, known: History, metrics: Sequence[Metric]) -> Iterat
     if report.changes:
         yield Text(LEGEND, wrapped=True, style="dim")
     yield from paragraphs(_summary(report, known))
-
-
-def verdict(change: Change) -> str:
-    """The section of a change: what is to be done about it."""
-    if change.series.metric.scope is Scope.PEER:
-        return "peer"
-    if change.machine:
-        return "machine"
-    if not change.confirmed:
-        return "suspected"
-    if change.waived is not None:
-        return "acknowledged"
-    if change.recovered:
-        return "undone"
-    return "regression" if change.worse else "improvement"
 
 
 def _where(row: Row) -> str:
@@ -239,7 +224,7 @@ _OF_CHANGE = (
 def _change_document(change: Change) -> dict[str, Any]:
     series, waived = change.series, change.waived
     return {
-        "verdict": verdict(change),
+        "verdict": change.verdict,
         "metric": series.metric.name,
         **fields(series, "graph kernel"),
         "name": change.name,

@@ -3,12 +3,11 @@ what deserves a look, the sums; the rest is counted."""
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from harness import table
 from harness.errors import unknown
@@ -40,21 +39,15 @@ _PAGE = 60_000
 _MOST_CAUSES = 4
 
 
-class Sort(enum.Enum):
-    """What kernels are sorted by: microseconds of all launches, or the ratio."""
-
-    US = "us"
-    RATIO = "ratio"
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """How a comparison is looked at: with ``everything``, ``judged`` rows of which those shown may
-    be a choice; ``more`` is said where rows are folded."""
+    be a choice, by microseconds of all launches or the ratio; ``more`` is said where rows are
+    folded."""
 
     judged: int
     everything: bool = False
-    sort: Sort = Sort.US
+    sort: Literal["us", "ratio"] = "us"
     more: str = " (--all prints them, -k NAME some)"
 
 
@@ -175,7 +168,7 @@ def _key(view: View) -> Callable[[Row], tuple[bool, float]]:
 
     def key(row: Row) -> tuple[bool, float]:
         value = row["ratio"] or 1.0
-        size = abs(row["change_us"] or 0.0) if view.sort is Sort.US else max(value, 1 / value)
+        size = abs(row["change_us"] or 0.0) if view.sort == "us" else max(value, 1 / value)
         return value < 1, -size
 
     return key

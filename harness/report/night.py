@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from harness.history.nights import Change, Light, Night
 from harness.records.names import short
-from harness.records.night import Change, Light, Night
 from harness.report.comparison import View, comparison_report
 from harness.report.output import Case, Report
 from harness.table import MOST, Block, Row, Text, paragraphs, plural

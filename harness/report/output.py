@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -197,28 +197,25 @@ class Progress:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """The bar is out of the way while the block prints a part of the answer."""
-        self.stop()
+        if self._bar is not None:
+            self._bar.stop()
         yield
         sys.stdout.flush()
-        self.start()
-
-    def start(self) -> None:
-        """Show the bar."""
         if self._bar is not None:
             self._bar.start()
 
-    def stop(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
+    @contextmanager
+    def shown(self) -> Iterator[Progress]:
+        """The bar is there while the block lasts."""
+        with self._bar or nullcontext():
+            yield self
 
 
 _WORTH_NAMING = 5.0
 """Seconds from which a step is named as the longest."""
 
 
-@contextmanager
-def progress(title: str, options: Options, watch: Watch) -> Iterator[Progress]:
+def progress(title: str, options: Options, watch: Watch) -> AbstractContextManager[Progress]:
     """The progress of the block; as a bar unless nobody watches. Lines printed meanwhile appear
     above it."""
     console = None
@@ -226,9 +223,4 @@ def progress(title: str, options: Options, watch: Watch) -> Iterator[Progress]:
         from rich.console import Console
 
         console = Console(stderr=True, no_color=not options.color)
-    bar = Progress(title, console, lines=watch is Watch.VERBOSE)
-    bar.start()
-    try:
-        yield bar
-    finally:
-        bar.stop()
+    return Progress(title, console, lines=watch is Watch.VERBOSE).shown()

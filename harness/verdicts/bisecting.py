@@ -20,13 +20,14 @@ from scipy import special
 
 from harness.errors import CommitUnusable, HarnessError, NoDevice, UsageError
 from harness.history.commits import tree
+from harness.measure.jobs import Follow
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Rules, Verdict
 from harness.records.metrics import StaticMetrics
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.session.session import with_metrics
 from harness.verdicts.comparing import Side, compare
-from harness.verdicts.generating import Follow, Kernel, Subject, changes
+from harness.verdicts.generating import Kernel, Subject, changes
 from harness.verdicts.why import Why, explain
 
 Kernels = Sequence[KernelRecord]

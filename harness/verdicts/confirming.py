@@ -4,13 +4,13 @@ interleaved in fresh processes."""
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.devices.job import Device
 from harness.errors import HarnessError, UsageError
-from harness.measure.jobs import Effort, Follow, PairSamples, TimedKernel
+from harness.measure.jobs import Effort, PairSamples, TimedKernel
 from harness.measure.noise.estimate import Pair, Times
 from harness.measure.noise.judge import Rules
 from harness.measure.pairs import Kept, KernelPair, time_pairs
@@ -42,7 +42,7 @@ class Workplace:
     jobs: int
     rules: Rules = field(default_factory=Rules)
     effort: Effort = field(default_factory=Effort)
-    follow: Follow = lambda _done, _total: None
+    follow: Callable[[int, int], None] = lambda _done, _total: None
     triton: str = ""
     target: Target = H100
     devices: Sequence[Device] = ()

@@ -16,15 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import CommitUnusable, UsageError, unknown
+from harness.history.commits.order import where_commits_are
+from harness.measure.jobs import Follow
 from harness.records import git, modules, names
 from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord
 from harness.session.entries import GraphFile
 from harness.verdicts.pairing import all_nodes, nodes_of
-from harness.verdicts.sides import PACKAGE, commit_side, where_commits_are
-
-Follow = Callable[[str, int, int], None]
-"""Hears what is being done, how far it is and of how much at most."""
+from harness.verdicts.sides import PACKAGE, commit_side
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.history import index
+from harness.history.nights import Change
 from harness.measure.noise.judge import Verdict
 from harness.records import modules
-from harness.records.night import Change
 from harness.records.run import Check, KernelRecord, Run, fields
 from harness.verdicts.causes import has_same_code, settings
 from harness.verdicts.comparing import Comparison, Row

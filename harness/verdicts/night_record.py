@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.history import schema
+from harness.history.nights import Change, Count, Finding, Night, NightCommit, Toolchain, Trust
 from harness.measure.noise.judge import Effect, Verdict
 from harness.records.names import short
-from harness.records.night import Change, Count, Finding, Night, NightCommit, Toolchain, Trust
 from harness.records.run import KernelRecord, Run, fields
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Comparison, Row

@@ -19,14 +19,13 @@ from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
 from harness.history.journal import Journal, Memory
-from harness.measure.jobs import Effort, PairSamples
+from harness.history.nights import Change, Finding, Night, NightCommit
+from harness.measure.jobs import Effort, Follow, PairSamples
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
 from harness.options import Options
-from harness.records import night as records
 from harness.records.lines import Kept
 from harness.records.names import short
-from harness.records.night import Change, Finding, Night, NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.compile.cache import usable
 from harness.session.ahead import all_generated, kept_graphs, key, shared
@@ -38,7 +37,6 @@ from harness.table import plural
 from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
-from harness.verdicts.generating import Follow
 from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
@@ -396,7 +394,7 @@ class _Night:
 
     def _waived(self, found: Sequence[Finding], commits: Sequence[str]) -> Iterator[Finding]:
         today = dt.datetime.now(dt.UTC).date()
-        places = order.read_line(Path.cwd()).positions if self.ask.waivers else {}
+        places, _ = order.read_line(Path.cwd()) if self.ask.waivers else ({}, "")
         for one in found:
             for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
                 covers = waiver.covers("ms", f"{one.graph}/{one.label}", commits, places)
@@ -407,12 +405,12 @@ class _Night:
     def _kept(self, night: Night) -> Night:
         """Write the night; where that fails, below the temporary folder."""
         try:
-            records.save(self.options.results, night)
+            nights.save(self.options.results, night)
         except RecordError as error:
             spare = Path(tempfile.mkdtemp(prefix="harness-night-"))
             self.say(f"{error.where}: {error.what}; the night is in {spare}")
             night = replace(night, complete=False, status=night.status or UNUSABLE)
-            records.save(spare, night)
+            nights.save(spare, night)
             return night
         whole = not (night.not_measured or night.unexamined or self.apart)
         green = self.ask.accept_green and night.status == FINE and whole

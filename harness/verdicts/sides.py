@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RecordError, UnknownName, UsageError, unknown
+from harness.files import read_text
 from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
+from harness.history.commits.order import where_commits_are
 from harness.ir.reach import grouped
 from harness.measure.peers.names import SUBJECTS, parse
 from harness.records import git, modules
@@ -152,16 +154,6 @@ def resolve_commit(folder: Path, name: str) -> str | None:
     return text.strip() or None
 
 
-def where_commits_are(folder: Path) -> str:
-    """What to do about a commit that the checkout in ``folder`` does not have."""
-    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
-    if silent:
-        return "commits are known inside a checkout only; "
-    if shallow.strip() == "true":
-        return "commits: this clone lacks its history (git fetch --unshallow); "
-    return "commits: git fetch the branch it is on; "
-
-
 def modules_side(path: Path) -> Side:
     """Emitted modules as a run without times: one graph per graph named in their texts. Read as
     text, never executed. Raises ``UsageError`` for a file that is no emitted module and for a
@@ -180,36 +172,21 @@ def modules_side(path: Path) -> Side:
 
 
 def _kernel(file: Path) -> KernelRecord:
-    try:
-        text = file.read_text(encoding="utf-8")
-        return KernelRecord(
-            name=_stated(text, "KERNEL"),
-            kind=_stated(text, "CATEGORY"),
-            bytes=int(_stated(text, "BYTES")),
-            # It may have been edited since: what it states of its code says nothing.
-            module=re.sub(r"^CODE_HASH = .*\n", "", text, flags=re.MULTILINE),
-        )
-    except OSError as error:
-        raise UnknownName(
-            "there is no such file",
-            got=str(file),
-            expected="an emitted module",
-            remedy="write one: harness emit GRAPH -o FOLDER",
-        ) from error
-    except ValueError as error:
+    remedy = "write it again: harness emit GRAPH -o FOLDER"
+    text = read_text(file, UnknownName, "an emitted module", "a file of harness emit", remedy)
+    stated = [modules.stated(text, name) for name in ("KERNEL", "CATEGORY", "BYTES")]
+    if [type(value) for value in stated] != [str, str, int]:
         raise UsageError(
             "a file is no emitted module",
             where=str(file),
-            got=f"{type(error).__name__}: {error}",
+            got=f"KERNEL, CATEGORY, BYTES: {stated}",
             expected="a file that harness emit GRAPH -o FOLDER wrote",
-            remedy="emit it again: harness emit GRAPH -o FOLDER",
-        ) from error
-
-
-def _stated(text: str, name: str) -> str:
-    if (found := modules.stated(text, name)) is None:
-        raise ValueError(f"no {name}")
-    return str(found)
+            remedy=remedy,
+        )
+    # It may have been edited since: what it states of its code says nothing.
+    module = re.sub(r"^CODE_HASH = .*\n", "", text, flags=re.MULTILINE)
+    name, kind, moved = stated
+    return KernelRecord(name, kind, moved, module=module)
 
 
 def compilers(run: Run) -> list[str]:

@@ -27,8 +27,8 @@ from harness.verdicts.causes import figure, settings
 from harness.verdicts.comparing import Side
 from harness.verdicts.pairing import Match, pair
 
-_RESIDENT = 0.25
-"""Relative change of the resident warps that decides."""
+_RESIDENT = Metric("resident", "", "resident warps", lower_is_better=False, threshold=0.25)
+"""What is no metric of a kernel alone: how many warps a target's multiprocessor can hold."""
 
 Compile = Callable[[Sequence[CompileJob]], Sequence[StaticMetrics | HarnessError]]
 """Answers jobs in their order: ``CompilePool.metrics``."""
@@ -41,27 +41,6 @@ class Change(enum.Enum):
     BETTER = "BETTER"
     CHANGED = "CHANGED"
     SAME = "SAME"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A figure that can decide: ``name``, the ``metric`` (None: the resident warps), whether a
-    larger one costs more, and the relative difference from which it counts."""
-
-    name: str
-    metric: Metric | None
-    worse_up: bool
-    threshold: float
-
-    def judged(self, match: Match, target: Target) -> Decided | None:
-        """What it says of a match, if it is known and differs by so much."""
-        before, after = (
-            figure(side, self.metric) if self.metric else resident_warps(side, target)
-            for side in match.sides
-        )
-        if before is None or after is None:
-            return None
-        return _turned(self.name, before, after, self.threshold, worse_up=self.worse_up)
 
 
 Decided = tuple[Change, str]
@@ -80,16 +59,24 @@ def resident_warps(kernels: Sequence[KernelRecord], target: Target) -> int | Non
     return min(found, default=None)
 
 
-def rules() -> list[Rule]:
+def rules() -> list[Metric]:
     """What decides, first come first served: the metrics that have a threshold, and before the
     instructions what the multiprocessor can hold."""
-    found = []
-    for metric in metrics.by_rank():
-        if metric.name == "instructions":
-            found.append(Rule("resident warps", None, False, _RESIDENT))
-        if metric.threshold is not None:
-            found.append(Rule(metric.title, metric, metric.lower_is_better, metric.threshold))
-    return found
+    found = [metric for metric in metrics.by_rank() if metric.threshold is not None]
+    place = found.index(metrics.named("instructions"))
+    return [*found[:place], _RESIDENT, *found[place:]]
+
+
+def _judged(rule: Metric, match: Match, target: Target) -> Decided | None:
+    """What ``rule`` says of a match, if it is known and differs by so much."""
+    before, after = (
+        resident_warps(side, target) if rule is _RESIDENT else figure(side, rule)
+        for side in match.sides
+    )
+    if before is None or after is None:
+        return None
+    worse_up, least = rule.lower_is_better, rule.threshold or 0.0
+    return _turned(rule.title, before, after, least, worse_up=worse_up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +229,7 @@ def _decided(match: Match, target: Target) -> Decided:
     before, after = (next((k.reason for k in side if k.reason), "") for side in match.sides)
     if before and after:
         return Change.SAME, "compiles on neither side"
-    told = (rule.judged(match, target) for rule in rules())
+    told = (_judged(rule, match, target) for rule in rules())
     found = _compiles(before, after, "no longer compiles") or next(filter(None, told), None)
     return found or (Change.SAME, "")
 

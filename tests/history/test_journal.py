@@ -15,6 +15,10 @@ from harness.records.run import SCHEMA_VERSION, Run
 from tests.history.examples import KERNEL, failed, run
 
 
+def refuse(error: RecordError) -> None:
+    raise error
+
+
 def stored(results: Path) -> list[Path]:
     return sorted(results.rglob("*.parquet"))
 
@@ -77,18 +81,18 @@ print("written", flush=True)
 def test_a_killed_run_becomes_a_run_file_on_the_next_command(tmp_path: Path) -> None:
     crash(tmp_path)
     assert stored(tmp_path) == []
-    (path,) = journal.recover(tmp_path)
+    (path,) = journal.recover(tmp_path, refuse)
     loaded = store.load(path)
     assert not loaded.complete
     assert [graph.name for graph in loaded.graphs] == ["block", "second"]
     assert loaded.graphs[1].kernels == (KERNEL,)
-    assert journal.recover(tmp_path) == []
+    assert journal.recover(tmp_path, refuse) == []
     assert not list(tmp_path.rglob("*.journal"))
 
 
 def test_regions_of_a_graph_in_progress_are_kept(tmp_path: Path) -> None:
     crash(tmp_path, 'kept.add_regions("second", run().graphs[0].regions); os._exit(1)')
-    (path,) = journal.recover(tmp_path)
+    (path,) = journal.recover(tmp_path, refuse)
     assert store.load(path).graphs[1].regions == run().graphs[0].regions
 
 
@@ -113,7 +117,7 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     crash(tmp_path)
     (path,) = tmp_path.rglob("*.journal")
     path.write_bytes(path.read_bytes()[:-20])
-    (recovered,) = journal.recover(tmp_path)
+    (recovered,) = journal.recover(tmp_path, refuse)
     assert [graph.name for graph in store.load(recovered).graphs] == ["block"]
 
 
@@ -124,7 +128,7 @@ def test_a_damaged_line_before_the_last_is_an_error_and_the_journal_stays(tmp_pa
     lines[1] = lines[1][:30]
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(RecordError, match="damaged line") as caught:
-        journal.recover(tmp_path)
+        journal.recover(tmp_path, refuse)
     assert caught.value.where == f"{path}:2"
     assert path.exists()
 
@@ -134,7 +138,7 @@ def test_a_journal_of_a_newer_harness_stays(tmp_path: Path) -> None:
     (path,) = tmp_path.rglob("*.journal")
     path.write_text(path.read_text().replace(f'{{"schema":{SCHEMA_VERSION}', '{"schema":99', 1))
     with pytest.raises(RecordError, match="newer harness"):
-        journal.recover(tmp_path)
+        journal.recover(tmp_path, refuse)
     assert path.exists()
 
 
@@ -150,12 +154,12 @@ def test_a_run_in_progress_is_not_touched(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"written\n"
-        assert journal.recover(tmp_path) == []
+        assert journal.recover(tmp_path, refuse) == []
         assert stored(tmp_path) == []
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert len(journal.recover(tmp_path)) == 1
+    assert len(journal.recover(tmp_path, refuse)) == 1
 
 
 _HOLD = """
@@ -201,7 +205,7 @@ def test_a_disk_full_everywhere_says_where_the_journal_is(
     assert "disk is full" in sentence
     assert f"what was measured is kept in {kept.journal}" in sentence
     monkeypatch.setattr("os.fsync", real)
-    (path,) = journal.recover(tmp_path)
+    (path,) = journal.recover(tmp_path, refuse)
     assert store.load(path).graphs == run().graphs[:1]
 
 

@@ -141,7 +141,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("not a folder")
     with pytest.raises(RecordError, match="cannot be recorded") as caught:
         store.save(tmp_path / "results", run())
-    assert "--no-record" in caught.value.remedy
+    assert "HARNESS_RESULTS" in caught.value.remedy
 
 
 def test_a_full_disk_leaves_nothing_half_written(

@@ -82,7 +82,7 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Timer:
-        state = None
+        watch = None
 
     measured: list[Timer] = []
     board = ["GPU-a"]

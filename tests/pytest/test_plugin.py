@@ -17,9 +17,10 @@ import pytest
 from harness.corpus.model import is_pattern_name
 from harness.errors import CheckFailed, UsageError
 from harness.measure.roofline import Limit, Roofline
-from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, Row, section
+from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, section
 from harness.pytest.plugin import pytest_benchmark_update_commit_info
 from harness.records.timing import Launch, Samples
+from harness.table import Row
 from suites.benchmarking import parametrize
 from tests import fork_server
 
@@ -401,7 +402,7 @@ def test_every_sample_becomes_a_round_in_order() -> None:
     )
     assert fake.seconds == pytest.approx([0.003, 0.001, 0.002])
     (row,) = rows
-    assert (row.ms, row.gbps, row.limit) == (2.0, 3.0, Limit("read", 0.5))
+    assert (row["ms"], row["gbps"], row["limit"]) == (2.0, 3.0, Limit("read", 0.5))
 
 
 class PaperTimer:
@@ -424,8 +425,8 @@ def on_paper() -> tuple[GpuBenchmark, list[Row]]:
 def test_arithmetic_is_the_limit_where_it_takes_longer() -> None:
     bench, rows = on_paper()
     bench(lambda: None, bytes=4000, flops=500_000_000)  # 0.5 ms at 1 Tflop/s
-    assert rows[0].limit is not None
-    assert (rows[0].limit.roof, rows[0].limit.fraction) == ("compute", pytest.approx(0.5))
+    limit = rows[0]["limit"]
+    assert (limit.roof, limit.fraction) == ("compute", pytest.approx(0.5))
 
 
 def test_tolerances_are_the_callers() -> None:
@@ -454,7 +455,7 @@ def test_no_bytes_no_bandwidth() -> None:
     rows: list[Row] = []
     bench = GpuBenchmark("k", FakeBenchmark(clock), clock, lambda: pytest.fail("x"), rows.append)
     bench.take(Samples((3.0,), method="m/1", stopped="width"))
-    assert rows[0].gbps is None
+    assert rows[0]["gbps"] is None
     assert len({len(line) for line in section(rows)[:1]}) == 1
 
 
@@ -462,7 +463,8 @@ def test_no_bytes_no_bandwidth() -> None:
 def test_the_section_fits_the_terminal(columns: int | None) -> None:
     names = [f"test_kernel[llama_block_forward/per_fused_pow_mean_{n}]" for n in (1, 2)]
     limit = Limit("copy", 1.234)
-    rows = [Row(name, 123.4567, 99.0, 140.0, 1234567.0, limit, "disturbed") for name in names]
+    row = {"ms": 123.4567, "low": 99.0, "high": 140.0, "gbps": 1234567.0, "limit": limit}
+    rows = [{"name": name, "stopped": "disturbed", **row} for name in names]
     lines = section(rows, columns)
     assert all("1234567" in line and "123 % copy" in line for line in lines[1:])
     assert len({line.split()[0] for line in lines}) == 3  # still told apart

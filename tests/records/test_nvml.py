@@ -37,8 +37,8 @@ class Library:
         return "first board"
 
     @staticmethod
-    def nvmlSystemGetDriverVersion() -> bytes:
-        return b"580.1"
+    def nvmlSystemGetDriverVersion() -> str:
+        return "580.1"
 
     @staticmethod
     def nvmlDeviceGetUUID(handle: str) -> str:

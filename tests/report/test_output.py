@@ -65,10 +65,8 @@ def test_of_how_much_is_said_where_it_is_known(
         bar.update("judging the series")
     assert capsys.readouterr().err.endswith("s] judging the series\n")
     console = Console(file=io.StringIO(), force_terminal=True, width=160)
-    bar = Progress("starting", console)
-    bar.start()
-    bar.update("judging the series")
-    bar.stop()
+    with Progress("starting", console).shown() as bar:
+        bar.update("judging the series")
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "judging the series" in shown and "0/?" in shown and "0/0" not in shown
 
@@ -77,13 +75,11 @@ def test_a_bar_says_how_long_still_and_what_took_longest(monkeypatch: pytest.Mon
     now = [0.0]
     monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
     console = Console(file=io.StringIO(), force_terminal=True, width=160)
-    bar = Progress("starting", console)
-    bar.start()
-    for seconds, title in ((1.0, "timing a"), (9.0, "timing b"), (1.0, "timing c")):
-        bar.update(title, int(now[0]), 20)
-        now[0] += seconds
-    bar.update("timing d", 11, 20)
-    bar.stop()
+    with Progress("starting", console).shown() as bar:
+        for seconds, title in ((1.0, "timing a"), (9.0, "timing b"), (1.0, "timing c")):
+            bar.update(title, int(now[0]), 20)
+            now[0] += seconds
+        bar.update("timing d", 11, 20)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "timing d" in shown and "11/20" in shown and "left" in shown
     assert "longest: timing b 9 s" in shown

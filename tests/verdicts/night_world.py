@@ -16,10 +16,9 @@ import pytest
 from harness.codegen.source import EmittedModule
 from harness.errors import NoDevice
 from harness.history import store
-from harness.history.nights import Accepted, accept
+from harness.history.nights import Accepted, Night, accept
 from harness.options import Options
 from harness.records import modules
-from harness.records.night import Night
 from harness.records.run import Check, GraphRecord, KernelRecord, LibraryCall, Machine, Run
 from harness.report.night import night_report
 from harness.report.output import Case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.records.night import Light
+from harness.history.nights import Light
 from harness.verdicts.night_plan import DETECT
 from tests.verdicts.night_world import World, world
 from tests.verdicts.test_nightly import slow

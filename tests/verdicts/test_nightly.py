@@ -12,10 +12,9 @@ import pytest
 from harness.errors import NoDevice, RecordError, UsageError
 from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
+from harness.history.nights import Change, Light, Night
 from harness.measure.noise.judge import Rules
-from harness.records import night as records
 from harness.records.lines import LineWriter
-from harness.records.night import Change, Light, Night
 from harness.records.run import LibraryCall
 from harness.report.night import openmetrics
 from harness.runtime.compile import binary
@@ -89,7 +88,7 @@ def test_a_slower_kernel_is_red_after_it_was_confirmed(world: World) -> None:
     assert len(world.timed) == 2, "detected, then confirmed"
     assert world.timed[0] == 12, "the changed kernel and all eleven others as controls"
     assert night.trust.controls == 11
-    assert records.load(records.nights(world.results)[-1]) == night
+    assert nights.load(nights.nights(world.results)[-1]) == night
     kept = store.load(world.results / MACHINE.key / f"{night.run}.parquet")
     assert kept.graphs[0].kernels[3].module == world.suite["g"][3][0].text
 
@@ -374,7 +373,7 @@ def test_a_gpu_lost_while_kernels_are_examined(world: World) -> None:
     assert any("the GPU was lost" in note for note in night.notes)
     assert len(night.unexamined) == 2, "they were timed"
     assert night.not_measured == ()
-    assert records.load(records.nights(world.results)[-1]) == night
+    assert nights.load(nights.nights(world.results)[-1]) == night
 
 
 def test_a_gpu_lost_while_kernels_are_timed_keeps_what_it_had(world: World) -> None:
@@ -479,20 +478,20 @@ def test_a_disk_that_fills_up_in_the_middle(world: World, monkeypatch: pytest.Mo
         raise RecordError("a file could not be written: the disk is full", "/results")
 
     with monkeypatch.context() as patched:
-        real = records.save
+        real = nights.save
         calls: list[object] = []
 
         def save(results: Path, night: Night) -> Path:
             calls.append(results)
             return full() if len(calls) == 1 else real(results, night)  # type: ignore[func-returns-value, return-value]
 
-        patched.setattr(records, "save", save)
+        patched.setattr(nights, "save", save)
         night = world.night()
     assert night.status == 1, "what was found is said all the same"
     assert not night.complete
     (said,) = world.said
     assert "the disk is full; the night is in " in said
     spare = Path(said.rpartition(" in ")[2])
-    (kept,) = records.nights(spare)
-    assert records.load(kept) == night
+    (kept,) = nights.nights(spare)
+    assert nights.load(kept) == night
     shutil.rmtree(spare)

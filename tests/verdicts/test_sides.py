@@ -166,7 +166,7 @@ def test_a_file_that_is_no_module_says_so(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="holds no emitted modules"):
         find_side(tmp_path, str(tmp_path / "empty"))
-    with pytest.raises(UnknownName, match="no such file"):
+    with pytest.raises(UnknownName, match="No such file"):
         find_side(tmp_path, str(tmp_path / "none.py"))
 
 

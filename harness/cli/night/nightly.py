@@ -25,7 +25,6 @@ from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
 from harness.records import git
-from harness.records import night as records
 from harness.report.night import night_report, openmetrics
 from harness.report.output import Report
 from harness.table import Text
@@ -104,8 +103,8 @@ def accept(
     harness accept 20260102-030405 --why 'a new driver'
     """
     results = answer.options.results
-    of_night = [p for p in records.nights(results) if name == "latest" or p.stem.startswith(name)]
-    night = records.load(of_night[-1]) if of_night else None
+    of_night = [p for p in nights.nights(results) if name == "latest" or p.stem.startswith(name)]
+    night = nights.load(of_night[-1]) if of_night else None
     run = store.load(lookup.find(results, name if night is None else night.run))
     left = len(night.not_measured) + len(night.unexamined) if night else 0
     why_not = ["it was interrupted"] * (not run.complete)

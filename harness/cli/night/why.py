@@ -110,12 +110,12 @@ class _Asked:
 
     def as_judged(self, found: Comparison) -> Comparison:
         """``found`` with what the night of B measured, if there was one."""
-        from harness.records import night
+        from harness.history import nights
         from harness.verdicts.night_record import as_judged
 
         run = found.b.run
-        path = night.path_of(self.options.results, run.machine.key, run.id)
-        return as_judged(found, night.load(path)) if run.id and path.exists() else found
+        path = nights.path_of(self.options.results, run.machine.key, run.id)
+        return as_judged(found, nights.load(path)) if run.id and path.exists() else found
 
     def in_graph(self, found: list[Why]) -> list[Why]:
         """The causes of the graph's kernels. Raises ``UnknownName`` where there are none."""

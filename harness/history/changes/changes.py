@@ -73,20 +73,30 @@ class Change:
     waived: Waiver | None = None
 
     @property
+    def verdict(self) -> str:
+        """What is to be done about it: the section that it is reported in."""
+        if self.series.metric.scope is Scope.PEER:
+            return "peer"
+        if self.machine:
+            return "machine"
+        if not self.confirmed:
+            return "suspected"
+        if self.waived is not None:
+            return "acknowledged"
+        if self.recovered:
+            return "undone"
+        return "regression" if self.worse else "improvement"
+
+    @property
     def regression(self) -> bool:
         """Whether somebody has to look at it."""
-        return self.confirmed and self._is_news
+        return self.verdict == "regression"
 
     @property
     def suspected(self) -> bool:
         """Whether it may be a regression that has to be measured once more."""
-        return not self.confirmed and self._is_news
-
-    @property
-    def _is_news(self) -> bool:
-        """Whether it is a loss of ours that stands and that nobody has waived."""
-        ours = self.series.metric.scope is not Scope.PEER and not self.machine
-        return self.worse and ours and not self.recovered and self.waived is None
+        stands = self.worse and not self.recovered and self.waived is None
+        return stands and self.verdict == "suspected"
 
 
 @dataclass(frozen=True, slots=True)

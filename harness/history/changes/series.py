@@ -87,19 +87,18 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     usable = [_reason_to_leave_out(run) for run in runs]
     left_out = Counter(filter(None, usable))
     commits = {run.commit for run, why in zip(runs, usable, strict=True) if run.commit and not why}
-    found = history.Order({}, False, notes=() if by_time or commits else (_NO_COMMITS,))
+    found = history.Order(notes=() if by_time or commits else (_NO_COMMITS,))
     if commits and not by_time:
         found = history.order(commits, repository)
-    by_history = found.by_history and bool(found.positions)
-    names, position = _placed(runs, usable, found if by_history else None, left_out)
+    names, position = _placed(runs, usable, found, left_out)
     return History(
         index.rows.to_pandas(),
         index.regions.to_pandas(),
         runs,
         tuple(names),
         position,
-        by_history,
-        found.line.commits,
+        bool(found.positions),
+        found.line,
         found.notes,
         left_out,
     )
@@ -116,20 +115,17 @@ def _reason_to_leave_out(run: IndexedRun) -> str:
 
 
 def _placed(
-    runs: Sequence[IndexedRun],
-    usable: Sequence[str],
-    found: history.Order | None,
-    left_out: Counter[str],
+    runs: Sequence[IndexedRun], usable: Sequence[str], found: history.Order, left_out: Counter[str]
 ) -> tuple[list[str], NDArray[np.int64]]:
     """What stands at each position, and the position of each run (-1: none): by the commits'
-    history, if it is ``found``, else by time."""
+    history, if they were ``found`` there, else by time."""
     order: list[tuple[Any, str, int]] = []
     for i, (run, why) in enumerate(zip(runs, usable, strict=True)):
-        if not why and found is None:
+        if not why and not found.positions:
             order.append(((run.created, run.id), run.commit or run.id, i))
-        elif not why and found is not None and run.commit in found.positions:
+        elif not why and run.commit in found.positions:
             place = found.positions[run.commit]
-            order.append((place, found.line.commits[place], i))
+            order.append((place, found.line[place], i))
         elif not why:
             where = "of commits off the first-parent line" if run.commit else "without a commit"
             left_out[f"runs {where}"] += 1
@@ -141,23 +137,16 @@ def _placed(
 
 def series_of(known: History, metric: Metric) -> list[Series]:
     """Every series of ``metric``, by graph, kernel and environment."""
+    import pandas as pd
+
     table = _rows(known, metric)
     if metric.name in ("ms", "gbps"):
-        table = _together(table, _totals(known, metric))
+        # Names stay categories: as texts they take a second.
+        names: dict[str, Any] = {"graph": table["graph"].dtype}
+        names["kernel"] = pd.CategoricalDtype([*table["kernel"].cat.categories, ""])
+        both = (each.astype(names) for each in (table, _totals(known, metric)))
+        table = pd.concat(both, ignore_index=True)
     return _assembled(known, metric, table)
-
-
-def _together(*tables: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``tables``, whose names stay categories: as texts they take a second."""
-    import pandas as pd
-    from pandas.api.types import union_categoricals
-
-    names = {
-        name: union_categoricals([table[name].astype("category") for table in tables])
-        for name in ("graph", "kernel")
-    }
-    numbers = pd.concat([table.drop(columns=[*names]) for table in tables], ignore_index=True)
-    return numbers.assign(**names)
 
 
 def region_series(known: History) -> list[Series]:

@@ -66,15 +66,16 @@ class Shape:
     scale: Block
 
     @cached_property
-    def structures(self) -> tuple[Structure, ...]:
-        """Those that differ here: days do where some points share one, and not all."""
+    def places(self) -> list[int]:
+        """Where among ``STRUCTURES`` those stand that differ here: days do where some points share
+        one, and not all."""
         shared = 1 < len(np.unique(self.days)) < len(self.days)
-        return tuple(one for one in STRUCTURES if shared or not one.day)
+        return [n for n, one in enumerate(STRUCTURES) if shared or not one.day]
 
     @cached_property
     def covariances(self) -> Block:
         """A matrix for each structure."""
-        return np.array([self._covariance(one) for one in self.structures])
+        return np.array([self._covariance(STRUCTURES[n]) for n in self.places])
 
     def _covariance(self, one: Structure) -> Block:
         n = len(self.days)
@@ -128,17 +129,16 @@ class Shape:
         """The smallest loss of each row under each structure (of all ``STRUCTURES``), and the steps
         at which it is reached: all ``proposed`` ones, or those less some that matter least. Each
         lies where it explains most: beside one that is left out it may have lain elsewhere."""
-        mine = [n for n, one in enumerate(STRUCTURES) if one in self.structures]
         losses = np.full((len(block), len(STRUCTURES)), np.inf)
         likely: list[list[Cuts]] = [[()] * len(STRUCTURES) for _ in block]
         for start in range(0, len(block), _AT_ONCE):
             sums = self.sums(block[start : start + _AT_ONCE])
-            losses[start : start + _AT_ONCE, mine] = sums.losses(())
+            losses[start : start + _AT_ONCE, self.places] = sums.losses(())
             for j, cuts in enumerate(proposed[start : start + _AT_ONCE], start):
                 own = sums.row(j - start)
                 for some in _nested(block[j], cuts):
                     some = own.placed(some)
-                    for n, one in zip(mine, own.losses(some)[0].tolist(), strict=True):
+                    for n, one in zip(self.places, own.losses(some)[0].tolist(), strict=True):
                         if one < losses[j, n]:
                             losses[j, n], likely[j][n] = one, some
         return losses, likely
@@ -241,12 +241,9 @@ def explain(
     ]
     ends = np.cumsum([len(block) for block in blocks])
     every = [rows[end - len(block) : end] for end, block in zip(ends, blocks, strict=True)]
-    places = [
-        [n for n, one in enumerate(STRUCTURES) if one in shape.structures] for shape in shapes
-    ]
     return [
-        [Explained(row.weights[place], row.cuts) for row in each]
-        for each, place in zip(every, places, strict=True)
+        [Explained(row.weights[shape.places], row.cuts) for row in each]
+        for each, shape in zip(every, shapes, strict=True)
     ]
 
 

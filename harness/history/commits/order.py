@@ -6,9 +6,8 @@ it. Where history cannot say, the runs' time of creation is used, and a sentence
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.records import git
@@ -16,105 +15,67 @@ from harness.table import plural
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """Commits of a branch in order, oldest first. ``reason`` says why there are none."""
-
-    commits: tuple[str, ...] = ()
-    reason: str = ""
-
-    @property
-    def positions(self) -> dict[str, int]:
-        """Where each commit stands."""
-        return {commit: i for i, commit in enumerate(self.commits)}
-
-
-@dataclass(frozen=True, slots=True)
 class Order:
-    """Positions of the commits that were asked for (by the names they were asked by).
+    """Positions of the commits that were asked for (by the names they were asked by) on the
+    ``line``, oldest first. None where only the runs' time can order them; ``notes`` are sentences
+    about that, and about commits that are not on the line."""
 
-    ``by_history`` is false when only the runs' time can order them; ``notes`` are sentences about
-    that, and about commits that are not on the line, which names those between two positions."""
-
-    positions: dict[str, int]
-    by_history: bool
+    positions: dict[str, int] = field(default_factory=dict)
+    line: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    line: Line = Line()
 
 
-def read_line(repository: Path) -> Line:
-    """The first-parent line of HEAD in ``repository``."""
+def read_line(repository: Path) -> tuple[dict[str, int], str]:
+    """Where each commit of HEAD's first-parent line in ``repository`` stands, oldest first; why
+    there is none."""
     asked = ("--first-parent", "--topo-order", "--reverse", "--format=%H", "HEAD")
     text, error = git.ask(repository, "log", *asked)
-    return Line(tuple(text.split()), error)
+    return {commit: place for place, commit in enumerate(text.split())}, error
 
 
 def order(commits: Collection[str], repository: Path) -> Order:
     """Where each of ``commits`` (names, possibly abbreviated, no empty one) stands on the
-    first-parent line of ``repository``.
-
-    If some commit is unknown there (a shallow clone, a rewritten branch, another project), or none
-    is on the line, ``by_history`` is false and the caller orders all runs by time."""
-    line = read_line(repository)
-    if not commits:
-        return Order({}, not line.reason, line=line)
-    if line.reason:
-        note = f"no history of commits ({line.reason}): runs are in the order of their time"
-        return Order({}, False, notes=(note,))
-    found = _on_line(commits, line.commits)
-    missing = sorted(set(commits) - set(found))
-    known = _existing(missing, repository)
-    if unknown := [commit for commit in missing if commit not in known]:
-        return Order({}, False, notes=(_unknown_note(unknown, repository),))
+    first-parent line of ``repository``: nowhere, if some commit is unknown there (a shallow clone,
+    a rewritten branch, another project), or none is on the line."""
+    places, error = read_line(repository)
+    if error:
+        note = f"no history of commits ({error}): runs are in the order of their time"
+        return Order(notes=(note,))
+    names = sorted(commits)
+    asked = "".join(f"{name}^{{commit}}\n" for name in names)
+    text, _ = git.ask(repository, "cat-file", "--batch-check=%(objectname)", given=asked)
+    full = dict(zip(names, text.splitlines(), strict=False))
+    # Of what it does not know, git says so in two words.
+    if unknown := [name for name in names if " " in full.get(name, " ")]:
+        note = (
+            f"{plural(len(unknown), 'commit')} of the runs {_are(unknown)} unknown to git here "
+            f"({_few(unknown)}): {where_commits_are(repository)}runs are in the order of their time"
+        )
+        return Order(notes=(note,))
+    found = {name: places[full[name]] for name in names if full[name] in places}
+    missing = [name for name in names if name not in found]
     if missing and not found:
         note = (
             f"none of the {plural(len(missing), 'commit')} of the runs is on HEAD's first-parent "
             "line (another branch, or one that was rewritten): runs are in the order of their time"
         )
-        return Order({}, False, notes=(note,))
-    notes: tuple[str, ...] = ()
-    if missing:
-        notes = (
-            f"left out: {plural(len(missing), 'commit')} that {_are(missing)} not on HEAD's "
-            f"first-parent line ({_few(missing)}): another branch, or one that was rewritten; "
-            "--order time takes all runs",
-        )
-    return Order(found, True, notes, line)
-
-
-def _on_line(commits: Collection[str], line: tuple[str, ...]) -> dict[str, int]:
-    ordered = sorted((commit, i) for i, commit in enumerate(line))
-    found = {}
-    for name in commits:
-        place = bisect_left(ordered, (name, -1))
-        hits = [i for full, i in ordered[place : place + 2] if full.startswith(name)]
-        if len(hits) == 1:
-            found[name] = hits[0]
-    return found
-
-
-def _existing(commits: list[str], repository: Path) -> set[str]:
-    """Those of ``commits`` that the repository has, on whatever branch."""
-    if not commits:
-        return set()
-    asked = "".join(f"{commit}^{{commit}}\n" for commit in commits)
-    text, error = git.ask(repository, "cat-file", "--batch-check", given=asked)
-    if error:
-        return set()
-    answers = text.splitlines()
-    return {name for name, answer in zip(commits, answers, strict=False) if " commit " in answer}
-
-
-def _unknown_note(unknown: list[str], repository: Path) -> str:
-    shallow, _ = git.ask(repository, "rev-parse", "--is-shallow-repository")
-    if shallow.strip() == "true":
-        why, remedy = "this is a clone without its whole history", "git fetch --unshallow"
-    else:
-        why = "the branch was rewritten, or the runs are of another repository"
-        remedy = "fetch the branch they are on"
-    return (
-        f"{plural(len(unknown), 'commit')} of the runs {_are(unknown)} unknown to git here "
-        f"({_few(unknown)}): {why}; runs are in the order of their time instead ({remedy})"
+        return Order(notes=(note,))
+    note = (
+        f"left out: {plural(len(missing), 'commit')} that {_are(missing)} not on HEAD's "
+        f"first-parent line ({_few(missing)}): another branch, or one that was rewritten; "
+        "--order time takes all runs"
     )
+    return Order(found, tuple(places), (note,) if missing else ())
+
+
+def where_commits_are(folder: Path) -> str:
+    """What to do about a commit that the checkout in ``folder`` does not have."""
+    shallow, silent = git.ask(folder, "rev-parse", "--is-shallow-repository")
+    if silent:
+        return "commits are known inside a checkout only; "
+    if shallow.strip() == "true":
+        return "this clone lacks a part of its history (git fetch --unshallow); "
+    return "git fetch the branch that it is on, unless that was rewritten; "
 
 
 def _few(commits: list[str]) -> str:

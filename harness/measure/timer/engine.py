@@ -98,18 +98,6 @@ class NotRecordable(HarnessError):
     """A launch waits for the device or does something else that a CUDA graph cannot hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Replay:
-    """A recorded launch. The graph holds addresses only, so what owns the memory behind them
-    has to live as long."""
-
-    graph: Any
-    kept: object
-
-    def __call__(self) -> None:
-        self.graph.replay()
-
-
 @dataclass(eq=False, slots=True)
 class CudaEngine:
     """The current CUDA device. Holds a buffer several times the size of the L2 cache, which
@@ -273,4 +261,9 @@ def _recorded(enqueue: Launch, device: torch.device) -> Launch:
             expected="work that is enqueued without waiting for the device",
             remedy="take copies to the host and synchronisation out of what is timed",
         ) from error
-    return _Replay(graph, (enqueue, kept))
+
+    # The graph holds addresses only, so what owns the memory behind them has to live as long.
+    def replay(_: object = (enqueue, kept)) -> None:
+        graph.replay()
+
+    return replay

@@ -196,11 +196,6 @@ class GraphTimer:
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
 
-    @property
-    def floor_ms(self) -> float:
-        """The timer's own share of a sample, in milliseconds."""
-        return self.engine.floor_ms
-
     def flush(self) -> None:
         """Enqueue what leaves nothing of use in the L2 cache."""
         self.engine.flush()
@@ -429,11 +424,9 @@ class CudaTimer(GraphTimer):
     free that memory. Raises ``NoDevice``."""
 
     def __init__(self) -> None:
-        super().__init__(CudaEngine())
-        self.state = monitor(current_uuid())
-        self.watch = self.state
-        if self.state is not None:
-            weakref.finalize(self, self.state.close)
+        super().__init__(CudaEngine(), monitor(current_uuid()))
+        if self.watch is not None:
+            weakref.finalize(self, self.watch.close)
 
 
 def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Launch:

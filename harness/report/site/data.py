@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from harness.errors import UnknownName
+from harness.errors import unknown
 from harness.files import slug
 from harness.history import schema
+from harness.history.nights import NightCommit
 from harness.ir.reach import grouped
 from harness.records import metrics, modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
-from harness.records.night import NightCommit
 from harness.records.run import GraphRecord, KernelRecord, Run
-from harness.report.changes import verdict
 from harness.table import plural
 from harness.verdicts.totals import scopes
 
@@ -263,12 +262,9 @@ def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:
     newest run that has it. Raises ``UnknownName`` if no run is of such a machine."""
     readable = [n for n, run in enumerate(known.runs) if not run.unreadable]
     if not (mine := [n for n in readable if wanted.lower() in known.runs[n].machine]):
-        raise UnknownName(
-            "no run is of such a machine",
-            got=wanted,
-            expected=", ".join(sorted({known.runs[n].machine for n in readable})) or "a run",
-            remedy="name one of them, or measure: harness run",
-        )
+        machines = sorted({known.runs[n].machine for n in readable})
+        remedy = "name one of these, or measure: harness run"
+        raise unknown("no run is of such a machine", wanted, machines, remedy=remedy)
     placed = [n for n in mine if known.position_of_run[n] >= 0] or mine
     order = sorted(placed, key=lambda n: (known.position_of_run[n], known.runs[n].created))
     name = known.runs[max(order, key=lambda n: known.runs[n].created)].machine
@@ -312,30 +308,23 @@ def versions(
     """For each kernel (graph, key) of ``latest`` where it last changed in code or configuration,
     and before that in code: rows of the last run with what it was, and of the first with what it
     is now."""
-    frame = known.frame
-    runs = frame["run"].to_numpy()
-    mine = np.array([run.machine == machine for run in known.runs], bool)
-    rows = np.flatnonzero(mine[runs] & (known.position_of_run[runs] >= 0))
-    codes = {name: frame[name].cat.codes.to_numpy()[rows] for name in _IDENTITY}
-    order = np.lexsort(
-        (runs[rows], known.position_of_run[runs[rows]], codes["key"], codes["graph"])
-    )
-    rows = rows[order]
-    differs = {name: np.diff(values[order]) != 0 for name, values in codes.items()}
-    same = ~(differs["graph"] | differs["key"])
-    graph, key = (frame[name].cat.categories for name in ("graph", "key"))
+    frame, at = known.frame, known.position_of_run[known.frame["run"]]
+    mine = np.array([run.machine == machine for run in known.runs], bool)[frame["run"]]
+    rows = frame[["graph", "key", "run"]].assign(at=at, row=frame.index)
+    rows = rows.assign(**{name: frame[name].cat.codes for name in ("code", "config")})
+    rows = rows[mine & (at >= 0) & frame["graph"].isin(latest)]
+    rows = rows.sort_values(["graph", "key", "at", "run"])
+    before = rows.groupby(["graph", "key"], observed=True)[["row", "code", "config"]].shift()
+    code, config = (before[n].notna() & (before[n] != rows[n]) for n in ("code", "config"))
     found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
-    for changed in (differs["code"] | differs["config"], differs["code"]):
-        places = np.flatnonzero(same & changed)
-        numbers = zip(codes["graph"][order][places], codes["key"][order][places], strict=True)
-        for (one, other), n in dict(zip(numbers, places.tolist(), strict=True)).items():
-            where, pair = (str(graph[one]), str(key[other])), (int(rows[n]), int(rows[n + 1]))
-            if where[0] in latest and pair not in found[where]:
-                found[where].append(pair)
+    for changed in (code | config, code):
+        last = rows.assign(before=before["row"])[changed].drop_duplicates(
+            ["graph", "key"], keep="last"
+        )
+        for graph, key, old, new in last[["graph", "key", "before", "row"]].itertuples(index=False):
+            if (pair := (int(old), int(new))) not in found[graph, key]:
+                found[graph, key].append(pair)
     return dict(found)
-
-
-_IDENTITY = ("graph", "key", "code", "config")
 
 
 def models_of(
@@ -392,7 +381,7 @@ def chart(line: Line, site: Site) -> dict[str, Any]:
             "high": places.get(change.highest, places[change.commit]),
             "old": None if line.summed else 1000 * change.old,
             "new": None if line.summed else 1000 * change.new,
-            "style": verdict(change) if change.confirmed else "suspected",
+            "style": change.verdict if change.confirmed else "suspected",
             "text": f"{_part(change)} " * line.summed
             + f"{100 * (change.size or 0):+.1f} % {change.commit[:10]}",
         }

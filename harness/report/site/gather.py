@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.files import readable, slug
-from harness.history import store
+from harness.history import nights, store
 from harness.history.between import learn
 from harness.history.changes.series import region_series, series_of
+from harness.history.nights import NightCommit
 from harness.ir.reach import grouped
-from harness.records import git, metrics, night
-from harness.records.night import NightCommit
+from harness.records import git, metrics
 from harness.records.run import KernelRecord, Run
 from harness.report.site import data
 from harness.report.site.data import Earlier, Kernel, Line, Place, Region, Segment, Site
@@ -85,7 +85,7 @@ def gather(
         newest,
         "" if places[machine] == "." else os.path.relpath(".", places[machine]) + "/",
     )
-    nightly = readable(night.load, reversed(night.nights(results, machine)))
+    nightly = readable(nights.load, reversed(nights.nights(results, machine)))
     # The newest night of the newest run: nights at older commits may have been made since.
     if (of_night := next((one for one in nightly if one.run == newest.id), None)) is None:
         step("comparing the two newest runs")

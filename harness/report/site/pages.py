@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from markupsafe import Markup, escape
 
-from harness.errors import RecordError, UsageError
+from harness.errors import UsageError
 from harness.files import holds, write_atomically, write_error
+from harness.history.nights import NightCommit
 from harness.ir.reach import grouped
 from harness.measure.peers.names import INDUCTOR
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
-from harness.records.night import NightCommit
-from harness.report.changes import verdict
 from harness.report.site.data import NOWHERE, Kernel, Line, Site, chart
 from harness.report.site.tonight import Tonight
 from harness.table import MOST, clean, microseconds, plural, ratio
@@ -115,21 +114,16 @@ def _manifest(folder: Path) -> list[str]:
         inside = (path for path in listed if not path.is_absolute() and ".." not in path.parts)
         return [path.as_posix() for path in inside]
     except FileNotFoundError:
-        pass
+        foreign = folder.is_dir() and any(folder.iterdir())
     except (OSError, ValueError, TypeError):
         return []
-    try:
-        if folder.exists() and any(folder.iterdir()):
-            raise UsageError(
-                "the folder holds files that harness report did not write",
-                where=str(folder),
-                expected="a new or empty folder, or one that harness report wrote",
-                remedy="name another one: -o FOLDER",
-            )
-    except OSError as error:
-        raise RecordError(
-            "the folder for the pages cannot be used", str(folder), got=error.strerror or str(error)
-        ) from error
+    if foreign:
+        raise UsageError(
+            "the folder holds files that harness report did not write",
+            where=str(folder),
+            expected="a new or empty folder, or one that harness report wrote",
+            remedy="name another one: -o FOLDER",
+        )
     return []
 
 
@@ -227,7 +221,6 @@ def _environment() -> jinja2.Environment:
     made.filters |= {"plural": plural, "spark": lambda y: " ".join(f"{v:.5g}" for v in y[-60:])}
     made.globals |= {
         "chart": lambda line, site: Markup(script(chart(line, site))),
-        "verdict": verdict,
         "count": Counter,
         "microseconds": microseconds,
         "metric": metrics.named,

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from harness.history.nights import Change as Why
+from harness.history.nights import Finding, Light, Night, NightCommit
 from harness.measure.noise.judge import Verdict
 from harness.records import modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
-from harness.records.night import Change as Why
-from harness.records.night import Finding, Light, Night, NightCommit
 from harness.records.run import Run
 from harness.report.site.data import Kernel, Site, model_of
 from harness.table import plural

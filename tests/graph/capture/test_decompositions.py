@@ -295,3 +295,25 @@ def test_the_power_in_ldexp_is_rounded(devices: Devices, dtype: torch.dtype) -> 
         gm = traced(torch.ldexp, device, "cpu")
         converted = [n for n in gm.graph.nodes if n.kwargs.get("dtype") is DTYPES[0]]
         assert len(converted) == (device == "cuda")
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.ops.aten, "_fused_rms_norm"), reason="this torch has one rms_norm only"
+)
+def test_rms_norms_of_unknown_sizes_are_asked_with_the_sizes_of_their_input(
+    devices: Devices,
+) -> None:
+    # torch.rms_norm hands on the bits of a symbol; a CPU gets what rejects them on a GPU
+    def kernel(x: Tensor, sizes: list[int], weight: Tensor | None, eps: float | None) -> Any:
+        if x.shape[-1:] != torch.Size(sizes):
+            raise RuntimeError(f"Given normalized_shape={sizes}")
+        root = (x.square().mean(-1, keepdim=True) + (eps or 1e-7)).rsqrt()
+        return x * root, root
+
+    x = torch.rand(4, 9)
+    with torch.library._scoped_library("aten", "IMPL") as library:
+        library.impl("_fused_rms_norm", kernel, "CPU")
+        compiler = Compiler(fail_on_fallback=True, devices=devices)
+        norm = lambda x: functional.rms_norm(x, (x.shape[1],))  # noqa: E731
+        got = torch.compile(norm, backend=compiler, dynamic=True)(x)
+    torch.testing.assert_close(got, functional.rms_norm(x, (9,)))

@@ -377,7 +377,7 @@ def test_a_clone_without_its_history(tmp_path: Path, commits: tuple[Path, list[s
     save_history(tmp_path / "results", names, flat())
     found = report(tmp_path / "results", clone)
     (note,) = found.notes
-    assert "clone without its whole history" in note
+    assert "clone lacks a part of its history" in note
     assert "git fetch --unshallow" in note
     assert found.judged == KERNELS + 1
 

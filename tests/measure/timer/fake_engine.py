@@ -129,4 +129,4 @@ class FakeEngine:
 
 def floor_of(timer: GraphTimer, samples: Samples) -> float:
     """The timer's own share of a sample (0.01: 1 %)."""
-    return timer.floor_ms / (samples.median * samples.launches)
+    return timer.engine.floor_ms / (samples.median * samples.launches)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import harness.records.night as nights_of_machines
+import harness.history.nights as nights_of_machines
 from harness.history import store
+from harness.history.nights import Change, Count, Finding, Night, NightCommit, Trust
 from harness.history.schema import series_keys
-from harness.records.night import Change, Count, Finding, Night, NightCommit, Trust
 from harness.records.run import Run
 from harness.report.site.data import Site
 from harness.report.site.tonight import first_page
