@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
+from harness.tiling import passes
 
 
 def wide(x: torch.Tensor, mode: str = "bilinear") -> torch.Tensor:
@@ -62,10 +63,12 @@ def test_pieces(
     assert any("if tl.max(" in text for text in texts)
 
 
-@pytest.mark.parametrize(("width", "branches"), [(7, 2), (8, 0)])
+@pytest.mark.parametrize(("width", "many", "branches"), [(7, 3136, 2), (7, 3137, 0), (8, 1, 0)])
 def test_channels_of_odd_images_are_a_branch_each(
-    width: int, branches: int, devices: Devices
+    width: int, many: int, branches: int, devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(passes, "MANY", many)
+
     def both(a: torch.Tensor, b: torch.Tensor, *of_channels: torch.Tensor) -> torch.Tensor:
         m, r, w, c = (v[:, None, None] for v in of_channels)
         return torch.cat([(x - m) * r * w + c for x in (a, b)], 1).relu()

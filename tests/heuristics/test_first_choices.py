@@ -23,6 +23,8 @@ from tests.heuristics.test_candidates import persistent, pointwise, reduction
         (reduction(192, 25088, Hint.INNER, loads=1), (1, 2048), 32),
         (reduction(192, 6144, Hint.INNER, loads=7), (1, 4096), 32),
         (reduction(4096, 6144, Hint.INNER, loads=7), (1, 2048), 8),
+        (persistent(150528, 32, Hint.MIXED, loads=1), (32, 32), 1),
+        (persistent(16384, 256, Hint.MIXED, loads=2), (16, 256), 2),
         (persistent(1000, 64, Hint.OUTER, loads=6), (16, 64), 8),
         (persistent(1000, 64, Hint.OUTER, loads=2), (2, 64), 1),
     ],
