@@ -47,8 +47,8 @@ from harness.graph.bounds import with_bounds
 from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.decompositions import Rejected
-from harness.graph.capture.fx import Naming, convert, real_tensors
-from harness.graph.model import CHECKED, DIVISORS, Graph
+from harness.graph.capture.fx import convert, real_tensors
+from harness.graph.model import CHECKED, DIVISORS, TEMPLATES, Graph
 from harness.hooks import StageFiles, dump_folder, write_dump
 from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
@@ -273,6 +273,7 @@ class Compiler:
     reduce_overhead: bool = False
     multi_kernel: bool = False
     timed_fusion: bool = False
+    templates: bool = False
     recordings: dict[str, Recorded] = field(default_factory=dict)
     record: Record = cuda_graph
 
@@ -319,7 +320,7 @@ class Compiler:
     def _compile(
         self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:
-        cut = any(map(control.is_control, gm.graph.nodes))
+        cut = any(map(control.is_cut, gm.graph.nodes))
         compile_for = functools.partial(self._compile_for, kind, gm, inputs, part, cut)
         return counted(compile_for, () if cut else inputs)
 
@@ -364,12 +365,13 @@ class Compiler:
         self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str
     ) -> Runner:
         facts = () if part else tangents.differentiable(gm, gm.meta.get(KEPT_OUTPUTS, ()))
-        converted, options = convert(gm, inputs, name, Naming(), facts), settings.current()
+        converted, options = convert(gm, name, None, facts), settings.current()
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)
         unchecked = self.unchecked_indices or options.unchecked_indices
         checks = (CHECKED,) * (not unchecked) + (DIVISORS,) * (device.type == "cpu")
+        checks += (TEMPLATES,) * (self.templates or options.templates)
         graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *checks)))
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
@@ -391,8 +393,9 @@ class Compiler:
             self._fall_back(name, error)
             return run_eagerly(gm)
 
-        warns = self.warn_layouts or options.warn_layouts
-        for sentence in mixed_layouts(compiled) if warns else ():
+        for sentence in (
+            mixed_layouts(compiled) if self.warn_layouts or options.warn_layouts else ()
+        ):
             warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
         nodes = ((str(s), getattr(inputs[n], "node", None)) for s, n in converted.sizes.items())
         seen = ((name, getattr(node, "hint", None)) for name, node in nodes)

@@ -180,7 +180,7 @@ class CompiledGraph:
     def decisions(self) -> Decisions:
         """What this compilation decided, for another one of the same graph."""
         regions: dict[str, frozenset[str]] = {}
-        loops: dict[str, bool] = {}
+        loops: dict[str, bool | None] = {}
         kernels: dict[str, tuple[str, str]] = {}
         for region in self.partition.regions:
             names = frozenset(node.name for node in region.graph.nodes)
@@ -190,7 +190,8 @@ class CompiledGraph:
             own = {theirs.name: ours.name for theirs, ours in pairs}
             for launch in one.launches:
                 group = launch.group
-                looped = launch.plan.category is Category.REDUCTION
+                kind = launch.plan.category
+                looped = None if kind is Category.TEMPLATE else kind is Category.REDUCTION
                 if launch.plan.held is None:  # else sizes say which
                     loops.update((own[name], looped) for name in group.reduced)
                 where = (one.region.name, group.name)

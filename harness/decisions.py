@@ -14,14 +14,14 @@ class Decisions:
     reduction or a scatter is split; a node that is not listed is not split. ``kernels``: the kernel
     that computes a node; two nodes with equal values are computed by one kernel wherever that is
     legal, nodes with different ones by two. ``loops``: whether the kernel that reduces to a node
-    loops over what it reduces. ``None``, or a node that is not listed, leaves the decision to
-    the compiler.
+    loops over what it reduces; ``None`` where it is one of matrix products. What is ``None`` else,
+    or a node that is not listed, leaves the decision to the compiler.
     """
 
     regions: Mapping[str, frozenset[str]] | None = None
     chunks: Mapping[str, int] | None = None
     kernels: Mapping[str, Hashable] = field(default_factory=dict)
-    loops: Mapping[str, bool] = field(default_factory=dict)
+    loops: Mapping[str, bool | None] = field(default_factory=dict)
 
     def split(self, node: str, default: int) -> int:
         """The number of parts of ``node``, 1 for none, where ``default`` is the compiler's own."""
@@ -31,6 +31,11 @@ class Decisions:
         """Whether the kernel that reduces to ``nodes`` loops; ``None`` if that is not decided."""
         return next((self.loops[node] for node in nodes if node in self.loops), None)
 
+    def multiplied(self, nodes: Iterable[str]) -> bool | None:
+        """Whether the kernel is one of matrix products; ``None`` if that is not decided."""
+        found = [self.loops[node] for node in nodes if node in self.loops]
+        return None in found if found else None
+
     def about(self, nodes: Iterable[str]) -> Hashable:
         """What is decided of a region's ``nodes``, by position: equal for regions that are to be
         compiled alike."""
@@ -38,7 +43,7 @@ class Decisions:
         places: dict[Hashable, int] = {}
         kernels = (self.kernels.get(node) for node in nodes)
         numbers = (None if k is None else places.setdefault(k, len(places)) for k in kernels)
-        return tuple(numbers), tuple(self.loops.get(node) for node in nodes)
+        return tuple(numbers), tuple(self.loops.get(node, "") for node in nodes)
 
 
 UNDECIDED = Decisions()

@@ -4,6 +4,7 @@ both are named by string, so that reading a graph or printing a table does not i
 from __future__ import annotations
 
 import enum
+import math
 
 
 class Kind(enum.Enum):
@@ -94,7 +95,18 @@ class DType(enum.Enum):
         """The type arithmetic on such elements is carried out in."""
         return DType.F32 if self.is_float and self.itemsize < 4 else self
 
+    def nearest(self, number: float) -> float:
+        """The number of this float type that is nearest to ``number``: infinite if out of range."""
+        if self not in _PRECISIONS or not math.isfinite(number):
+            return number
+        digits, most = _PRECISIONS[self]
+        ulp = 2.0 ** (max(math.frexp(number)[1], 3 - most) - digits)
+        made = math.copysign(round(number / ulp) * ulp, number)
+        return made if math.frexp(made)[1] <= most else math.copysign(math.inf, number)
 
+
+_PRECISIONS = {DType.F16: (11, 16), DType.BF16: (8, 128), DType.F32: (24, 128)}
+"""Of types that are rounded to when compiling: binary digits, and the power of two out of range."""
 _BY_TORCH = {dtype.torch_name: dtype for dtype in DType}
 
 

@@ -37,8 +37,9 @@ class Options:
     found besides the log; ``eager_random`` has torch draw all random numbers, as eager mode does;
     ``unchecked_indices`` leaves out the assertions that indices are in range; ``assert_no_nan``
     and ``assert_finite`` look at what every kernel reads and writes; ``warn_layouts`` warns of
-    kernels whose inputs lie in memory in different orders; ``dump`` is a folder that gets a folder
-    of readable files for every graph that is compiled."""
+    kernels whose inputs lie in memory in different orders; ``templates`` has large products of
+    16-bit matrices generated, with what is fused to them, not called; ``dump`` is a folder that
+    gets a folder of readable files for every graph that is compiled."""
 
     cache: Path
     results: Path
@@ -60,6 +61,7 @@ class Options:
     assert_no_nan: bool = False
     assert_finite: bool = False
     warn_layouts: bool = False
+    templates: bool = False
 
     @property
     def kept_cache(self) -> Path | None:

@@ -34,7 +34,7 @@ def run(graphs: list[str], devices: str, processes: int, out: Path) -> None:
     moments = {"imported": _now()}
     request = Request(names=tuple(graphs), timing=True, processes=processes, devices=devices)
     with prepare(options.current(), request) as plan:
-        moments["GPUs taken"] = _now()
+        moments["set up"] = _now()
         records = _followed(plan.session.events(), moments)
         moments["end"] = _now()
         session, gpu = plan.session, plan.ended(plan.run).machine.gpu_uuid
@@ -93,7 +93,8 @@ def compare(one: Path, other: Path) -> None:
     print(f"{'seconds':32}{a['devices']:>10}{b['devices']:>10}  times")
     spans = [
         ("all", None, "GPUs given back"),
-        ("GPUs taken to end", "GPUs taken", "end"),
+        ("set up to end", "set up", "end"),
+        ("first check to end", "code generated", "end"),
         ("first kernel to end", "first kernel", "end"),
         ("first kernel to last, process 0", "first kernel", "last kernel"),
         ("process 1 to end", "process 1 begun", "end"),

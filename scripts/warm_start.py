@@ -35,7 +35,7 @@ def texts_of(names: list[str]) -> list[str]:
     from harness.target import H100
 
     entries = load_suite("default", current().suites).entries
-    files = [entry.path(name) for entry in entries for name in entry.entry.graph_names]
+    files = [entry.path(name) for entry in entries for name in entry.graph_names]
     chosen = [f for f in files if not names or any(name in f.stem for name in names)]
     found = (m.text for f in chosen for m, _ in compile_graph(load(f), H100).distinct())
     return list(dict.fromkeys(found))

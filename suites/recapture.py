@@ -21,7 +21,7 @@ def recapture(suite: Suite, names: Sequence[str] = ()) -> list[Path]:
     chosen = [suite.entry(name) for name in names] if names else list(suite.entries)
     written = []
     for item in chosen:
-        real, small = capture_entry(item.entry)
+        real, small = capture_entry(item)
         for graphs, is_small in ((real, False), (small, True)):
             for graph in graphs:
                 path = item.path(graph.name, is_small)

@@ -212,6 +212,41 @@ def test_powers_and_large_multiples_of_positions_wrap_at_64_bits(compiler: Compi
         assert torch.equal(found, wanted)
 
 
+def test_any_and_all_of_no_dimensions_are_of_each_element(compiler: Compiler) -> None:
+    """``()`` means all dimensions to every other reduction."""
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        double = x * 2
+        return [torch.any(double, ()), torch.all(x, (), keepdim=True).sum(), x.amax(())]
+
+    for dtype in (torch.float32, torch.uint8):
+        x = torch.tensor([[0, 1, 2], [3, 0, 0]], dtype=dtype)
+        for found, wanted in zip(
+            torch.compile(function, backend=compiler)(x), function(x), strict=True
+        ):
+            assert torch.equal(found, wanted) and found.dtype is wanted.dtype
+
+
+def test_complex_numbers_that_are_none_are_replaced_by_the_library(compiler: Compiler) -> None:
+    x = torch.tensor([1 + 2j, complex("nan+infj"), complex("-inf+nanj")])
+    found = torch.compile(lambda x: torch.nan_to_num(x, 1.5), backend=compiler)(x)
+    assert torch.equal(found, torch.nan_to_num(x, 1.5))
+    assert [op for op, *_ in compiler.reports[0].library_calls] == ["aten.nan_to_num.default"]
+
+
+def test_types_with_few_operators_are_given_to_no_others(compiler: Compiler) -> None:
+    """Eager mode can roll uint16, but not index it, of which a roll is made elsewhere."""
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        return [x.roll(1), x.view(2, 2).diagonal_scatter(x[:2]), torch.all(x), x.float() * 0.5]
+
+    for dtype in (torch.uint16, torch.float8_e5m2fnuz):
+        x = torch.tensor([1.0, 2.0, 0.0, 4.0]).to(dtype)
+        run = function if dtype is torch.uint16 else lambda x: [x.roll(1), x.float() * 0.5]
+        for found, wanted in zip(torch.compile(run, backend=compiler)(x), run(x), strict=True):
+            assert torch.equal(found.float(), wanted.float()) and found.dtype is wanted.dtype
+
+
 def test_infinities_that_only_16_bits_make_are_found(compiler: Compiler) -> None:
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = x.half()

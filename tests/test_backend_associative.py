@@ -224,7 +224,7 @@ def test_what_torch_makes_of_nested_operands_on_a_gpu_goes_into_a_graph() -> Non
         given = [torch.empty(size, device="cuda") for size in ((3, 40), (3, 40), (3,))]
         torch.compile(model, backend=backend, fullgraph=True)(*given)
     torch.compiler.reset()
-    graph = convert(found[0], None, "traced").graph
+    graph = convert(found[0], "traced").graph
     (scan,) = [node for node in graph.nodes if node.op == "harness.associative_scan.default"]
     assert loads(dumps(graph)) == graph and "aten.mul.Tensor" in str(scan.args[1])
     assert isinstance(scan.args[2], tuple) and len(scan.args[2]) == 1

@@ -46,6 +46,14 @@ FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor | tuple[Tensor, ...]]] = 
     "written into": _written_into,
     "positions": lambda x, _: x + torch.arange(3000, 3024).bfloat16().float(),
     "a constant": lambda x, _: x * torch.full((), 0.1).bfloat16().float(),
+    "a constant, wider than before": lambda x, _: x.double() * torch.full((), 0.1).double(),
+    "a constant of 16 bits": lambda x, _: x * torch.full((), 0.1, dtype=torch.bfloat16).float(),
+    "a constant as an integer": lambda x, _: x.long() + torch.full((), 16777217.0).int(),
+    "a sum of constants": lambda x, _: x.double() + (torch.full((), 16777217.0) + 1).double(),
+    "an infinite product of constants": lambda x, _: (
+        x.double() * (torch.full((), 3e38) * 2).double()
+    ),
+    "constants that differ by less": lambda x, _: x * (torch.full((), 16777217.0) == 16777216.0),
     "elements of a softmax": lambda x, _: x.softmax(1, dtype=torch.bfloat16).amax(1),
     "elements of a sum": lambda x, _: x.sum(1, dtype=torch.bfloat16) * 0 + x[:, 0].bfloat16(),
     "a product that is added": lambda x, y: (x * 0.3).bfloat16() + y,
@@ -64,6 +72,29 @@ def test_a_conversion_of_the_program_rounds(compiler: Compiler, name: str) -> No
     pairs = zip(*((t,) if isinstance(t, Tensor) else t for t in (found, wanted)), strict=True)
     for one, other in pairs:
         torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+NUMBERS: dict[str, Callable[[Tensor], Tensor]] = {
+    "a tiny exponent": lambda x: x.abs() ** 1e-45,
+    "a tiny sign": lambda x: torch.copysign(x, -1e-40),
+    "a tiny choice": lambda x: torch.where(x > 0, 1e-40, -1e-40).signbit(),
+    "a tiny number's fraction": lambda x: x * torch.full((), 1e-40).frexp()[0],
+    "a huge exponent": lambda x: x.abs() ** 1e300,
+    "a huge divisor": lambda x: torch.fmod(x, 1e300),
+    "a huge number's logarithm": lambda x: torch.xlogy(x, 1e300),
+    "positions from a huge number": lambda x: torch.arange(1 << 40, (1 << 40) + 5) * 2 > x,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_triton_takes_for_those_of_another_type(devices: Devices, name: str) -> None:
+    """Literals out of the range of normal float32 numbers, or of int32."""
+    torch.compiler.reset()
+    x = torch.tensor([-2.0, 0.0, 0.3, 1.0, 7.0])
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    found = torch.compile(NUMBERS[name], backend=compiler)(x)
+    torch.testing.assert_close(found, NUMBERS[name](x), equal_nan=True)
+    assert compiler.reports[0].library_calls == ()
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "cumsum", "cumprod"])

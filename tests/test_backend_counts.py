@@ -157,6 +157,28 @@ def test_gradients_of_what_was_chosen(function: Function, devices: Devices) -> N
     assert any("backward" in report.name and report.kernels for report in compiler.reports)
 
 
+def test_a_size_that_a_caller_marks_as_unbacked(devices: Devices) -> None:
+    """What torch asserts of it is asserted on the host."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        torch._check(x.shape[0] < 9)
+        return (x * x).sin().sum(0) * x.shape[0]
+
+    def marked(height: int) -> torch.Tensor:
+        x = torch.randn(height, 5)
+        torch._dynamo.decorators.mark_unbacked(x, 0)
+        return x
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    compiled = torch.compile(function, backend=compiler, fullgraph=True)
+    made = []
+    for height in (6, 1, 8):
+        x = marked(height)
+        same(compiled(x), function(x))
+        made.append(sum(report.kernels for report in compiler.reports))
+    assert made == [made[0]] * 3 and made[0]
+
+
 @pytest.mark.parametrize("function", [chosen, routed, one_after_another])
 def test_one_compilation_serves_every_count_and_size(function: Function, devices: Devices) -> None:
     compiler = Compiler(devices=devices, fail_on_fallback=True)

@@ -56,6 +56,31 @@ def test_torch_computes_gradients_of_gradients(
     assert len(compiler.compiled) == 2
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_torch_runs_a_backward_graph_on_batches(compiler: Compiler, dynamic: bool) -> None:
+    """They have no memory that a kernel could read. (Of dropout a mask is drawn again.)"""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return (x.softmax(0) * x.sum(), nn.functional.dropout(x, 0.5) * x)
+
+    run = torch.compile(function, backend=compiler, dynamic=dynamic)
+    x = torch.rand(5, requires_grad=True)
+    made, drawn = run(x)
+    units = torch.eye(5)
+
+    def slopes(y: torch.Tensor, by: torch.Tensor, batched: bool = True) -> torch.Tensor:
+        found = torch.autograd.grad(y, x, by, retain_graph=True, is_grads_batched=batched)
+        return found[0]
+
+    with pytest.warns(FallbackWarning, match="batches of gradients") as said:
+        found, mask = slopes(made, units), slopes(drawn, units)
+    torch.testing.assert_close(found, torch.stack([slopes(made, unit, False) for unit in units]))
+    wanted = torch.autograd.functional.jacobian(lambda x: x.softmax(0) * x.sum(), x.detach())
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(mask, torch.diag(2 * drawn / x).detach())
+    assert [one.category for one in said].count(FallbackWarning) == len(compiler.eager) == 1
+
+
 def test_a_fallback_that_is_forbidden(compiler: Compiler) -> None:
     compiler.fail_on_fallback = True
     x = torch.randn(3, requires_grad=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -327,3 +328,59 @@ def test_what_is_returned_without_its_gradient_as_well_has_one(
     for results in (found, wanted):
         sum((one * 2).sum() for one in results if one.requires_grad).backward()
     torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+def _parts(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x.square().sum(), x.sum()
+
+
+def _number(x: torch.Tensor) -> torch.Tensor:
+    return torch.complex(x.sin(), x.cos())
+
+
+@pytest.mark.parametrize("function", [_parts, _number])
+def test_gradients_whose_memory_holds_negatives_or_conjugates(
+    function: Callable[[torch.Tensor], Any], compiler: Compiler
+) -> None:
+    """Which what follows a compiled function makes: the first were wrong, the others raised."""
+
+    def gradient(run: Callable[[torch.Tensor], Any]) -> torch.Tensor:
+        x = torch.linspace(-1, 2, 4, requires_grad=True)
+        made = run(x)
+        number = (torch.complex(*made) if isinstance(made, tuple) else made).conj()
+        (number * number * (0.3 + 1j)).real.sum().backward()
+        assert x.grad is not None
+        return x.grad
+
+    torch.testing.assert_close(
+        gradient(torch.compile(function, backend=compiler)), gradient(function)
+    )
+
+
+RETURNED_TWICE: dict[str, Callable[[torch.Tensor], Any]] = {
+    **SHARING,
+    "detached": lambda v: (v.detach(), v.detach(), v.detach().detach()),
+    "read as well": lambda v: (v, d := v.detach(), d.sin(), d.reshape(2, -1)),
+    "all by index": lambda v: (v, v[:], v[...], v.data),
+    "the same sizes": lambda v: (v, v.view_as(v), v.reshape(v.shape), v.expand(v.shape)),
+    "turned": lambda v: (v, v.t(), v.transpose(0, 0), v.permute(0)),
+    "given back": lambda v: (v, v.contiguous(), torch.atleast_1d(v), v.float(), v.flatten()),
+}
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("made", RETURNED_TWICE.values(), ids=list(RETURNED_TWICE))
+def test_what_is_returned_twice_is_one_tensor_where_it_is_in_eager_mode(
+    compiler: Compiler, made: Callable[[torch.Tensor], Any], graded: bool
+) -> None:
+    x = torch.linspace(-1, 1, 6, requires_grad=graded)
+
+    def function(x: torch.Tensor) -> Any:
+        return made(x.exp())
+
+    found, wanted = torch.compile(function, backend=compiler)(x), function(x)
+    for same in (id, lambda one: one.untyped_storage().data_ptr()):
+        pairs = itertools.combinations(zip(found, wanted, strict=True), 2)
+        assert all((same(a) == same(c)) == (same(b) == same(d)) for (a, b), (c, d) in pairs)
+    assert [one.requires_grad for one in found] == [one.requires_grad for one in wanted]
+    torch.testing.assert_close(found, wanted)

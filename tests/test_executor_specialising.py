@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 def conversion(op: str = "", name: str = "graph0") -> Conversion:
     """Of a graph of one node, which calls ``op``, of three elements."""
     x = torch.ones(3)
-    made = convert(make_fx(torch.sin, tracing_mode="fake")(x), [x], name)
+    made = convert(make_fx(torch.sin, tracing_mode="fake")(x), name)
     (node,) = made.graph.nodes
     return replace(made, graph=replace(made.graph, nodes=(replace(node, op=op or node.op),)))
 
@@ -100,7 +100,7 @@ def test_types_of_what_kernels_read_views_of_are_checked() -> None:
         return x.t()[1:].sin() + y.t().matmul(y)
 
     given = [torch.ones(4, 5), torch.ones(4, 4)]
-    made, rescued = convert(make_fx(function, tracing_mode="fake")(*given), given, "graph0"), []
+    made, rescued = convert(make_fx(function, tracing_mode="fake")(*given), "graph0"), []
 
     def rescue(error: HarnessError) -> Callable[[list[Any]], Any]:
         rescued.append(error)

@@ -103,7 +103,7 @@ def _launcher(loaded: modules.LoadedModule, target: Target, context: Context) ->
     for config in loaded.configs:
         launcher = Launcher(loaded, config, target, context.cache)
         try:
-            launcher.prepare()
+            launcher.resources()
             return launcher
         except CompileFailed as error:
             causes.append(error)

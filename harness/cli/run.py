@@ -268,8 +268,10 @@ def detecting(
 
 
 def _conclude(sink: Memory, cause: KeyboardInterrupt | NoDevice | None, answer: Answer) -> int:
-    """Print the run; its exit status. ``cause`` is what ended it early."""
+    """Print the run; its exit status. ``cause`` is what ended it early; raised without a kernel."""
     run = sink.run
+    if isinstance(cause, NoDevice) and not run.graphs:
+        raise cause
     file = None if sink.path is None else str(sink.path)
     answer.tell(run_report(run, file) if answer.quiet else summary_report(run, file))
     if cause is not None:

@@ -204,15 +204,16 @@ def _corpus(answer: Answer, suite: str, models: bool, coverage: bool) -> Report 
 def _suite(options: Options, suite: str, answer: Answer) -> Report:
     document: list[dict[str, Any]] = []
     for entry in load_suite(suite, options.suites).entries:
-        paths = {name: entry.path(name) for name in entry.entry.graph_names}
+        paths = {name: entry.path(name) for name in entry.graph_names}
         graphs = [
             {"name": name, "file": str(path), "captured": path.is_file()}
             for name, path in paths.items()
             if is_chosen(answer.only, name, entry.name)
         ]
         if graphs:
-            known, named = asdict(entry.entry), {"real": "sizes", "small": "small_sizes"}
-            known |= {"dtype": entry.entry.dtype.short, "tags": list(entry.entry.tags)}
+            known, named = asdict(entry), {"real": "sizes", "small": "small_sizes"}
+            known |= {"dtype": entry.dtype.short, "tags": list(entry.tags)}
+            del known["folder"]
             document.append({named.get(k, k): v for k, v in known.items()} | {"graphs": graphs})
     answer.note_nothing_like(document, "graph of the suite")
     rows: list[Row] = [

@@ -21,7 +21,7 @@ from harness.ir.nodes import walk
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
 from harness.tiling.passes import is_piece
-from harness.tiling.plan import LANES
+from harness.tiling.plan import LANES, Category
 
 Context = tuple[ir.Value, ...]
 """Masks that a value is computed under, outermost first."""
@@ -426,6 +426,8 @@ class Body:
     def _eviction(self, load: ir.Load, tiles: frozenset[str]) -> str:
         """Data that other programs or later loops read again is kept, data read for the
         last time is dropped first."""
+        if self.frame.plan.category is Category.TEMPLATE and self.loop is not None:
+            return ""  # every tile is read by many programs
         level = {t.prefix for t in self.frame.plan.tiles if t.numel != 1}
         if self.loop is None and not self.frame.plan.persistent:
             level = {p for p in level if not p.startswith("r")}

@@ -9,11 +9,18 @@ import sympy
 
 from harness.codegen.values import HIGHEST
 from harness.dtypes import DType
-from harness.heuristics.limits import block_name, largest_block, next_power_of_two, reach
+from harness.heuristics.limits import (
+    block_name,
+    largest_block,
+    largest_side,
+    next_power_of_two,
+    reach,
+)
 from harness.ir.index_text import IndexPrinter, Language, size_text
 from harness.ir.simplify import Simplifier
-from harness.runtime.grid import Grid, Size, cooperative, in_chunks, split_scan, tiled
+from harness.runtime.grid import Grid, Size, cooperative, in_chunks, products, split_scan, tiled
 from harness.tiling.plan import Category, KernelPlan, SharedRows, Tile, Workspace
+from harness.tiling.products import TWIN
 from harness.tiling.ranges import Split
 
 PROGRAM = "tl.program_id(0)"
@@ -23,26 +30,29 @@ PROGRAM = "tl.program_id(0)"
 @dataclass(frozen=True, eq=False, slots=True)
 class Frame:
     """What every line of one kernel refers to. ``vector`` are the tiles that are dimensions of the
-    kernel's tensors, in order; a tile whose block is pinned to 1 is a scalar instead. ``masked``
-    are the tiles whose last block may be partly outside. ``program`` is the text of the program's
-    number in x."""
+    kernel's tensors, in order; a tile whose block is pinned to 1 is a scalar instead. Of a matrix
+    product no tensor varies over all: ``dims`` are the tiles of each dimension, one at a time.
+    ``masked`` are the tiles whose last block may be partly outside. ``program`` is the text of the
+    program's number in x."""
 
     plan: KernelPlan
     vector: tuple[str, ...]
+    dims: tuple[tuple[str, ...], ...]
     masked: frozenset[str]
     printer: IndexPrinter
     program: str = PROGRAM
 
     def axis(self, prefix: str) -> int:
         """The dimension of tile ``prefix``."""
-        return self.vector.index(prefix)
+        return next(n for n, dim in enumerate(self.dims) if prefix in dim)
 
     def shape(self, tiles: Iterable[str]) -> str:
         """The shape of a value that varies over ``tiles``, as text; ``[]`` for a scalar."""
         used = frozenset(tiles)
         if not used & frozenset(self.vector):
             return "[]"
-        return f"[{', '.join(block_name(p) if p in used else '1' for p in self.vector)}]"
+        own = (next((block_name(p) for p in dim if p in used), "1") for dim in self.dims)
+        return f"[{', '.join(own)}]"
 
     def same_shape(self, tiles: Iterable[str], others: Iterable[str]) -> bool:
         """Whether values over ``tiles`` and over ``others`` have the same shape."""
@@ -53,7 +63,7 @@ class Frame:
         """The subscript that puts a one-dimensional range along tile ``prefix``."""
         if len(self.vector) == 1:
             return ""
-        return f"[{', '.join(':' if p == prefix else 'None' for p in self.vector)}]"
+        return f"[{', '.join(':' if prefix in dim else 'None' for dim in self.dims)}]"
 
     def masks(self, tiles: Iterable[str]) -> list[str]:
         """Names of the tile masks a value over ``tiles`` needs."""
@@ -89,7 +99,11 @@ def build_frame(plan: KernelPlan) -> Frame:
     ranges = {e.var: e.length for t in plan.tiles for e in t.entries}
     names = {s: f"ks{n}" for n, s in enumerate(plan.sizes)}
     names |= {e.var: f"{t.prefix}index" for t in plan.tiles for e in t.entries if _is_root(t, e)}
-    return Frame(plan, vector, masked, IndexPrinter(Language.TRITON, Simplifier(ranges), names))
+    product = plan.category is Category.TEMPLATE
+    dims = (("y", TWIN), ("x", "r0_")) if product else tuple((p,) for p in vector)
+    return Frame(
+        plan, vector, dims, masked, IndexPrinter(Language.TRITON, Simplifier(ranges), names)
+    )
 
 
 def _is_root(tile: Tile, entry: Split) -> bool:
@@ -105,6 +119,8 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
     if plan.facts.chunked:
         return True  # not every program stores
     numel = int(tile.numel)
+    if plan.category is Category.TEMPLATE:
+        return numel % largest_side(numel) != 0
     if tile.is_reduction and plan.persistent:
         largest = next_power_of_two(numel)
     else:
@@ -152,6 +168,11 @@ def _program(frame: Frame, tile: Tile) -> str:
         # Of a combo, whose programs are numbered in one direction.
         blocks = "((xnumel + XBLOCK - 1) // XBLOCK)"
         number = f"({frame.program} {'%' if tile.prefix == 'x' else '//'} {blocks})"
+    if frame.plan.category is Category.TEMPLATE:  # the columns of some rows come one after another
+        x, y = "((xnumel + XBLOCK - 1) // XBLOCK)", "((ynumel + YBLOCK - 1) // YBLOCK)"
+        row = f"{frame.program} // {x}"
+        numbers = {"x": f"({frame.program} % {x})", "y": f"({row} % {y})", "z": f"({row} // {y})"}
+        number = numbers[tile.prefix]
     if frame.plan.index_dtype is DType.I64:
         number = f"{number}.to({frame.index_type})"
     return number
@@ -224,7 +245,8 @@ def reduction_lines(frame: Frame, tile: Tile, used: frozenset[sympy.Symbol]) -> 
             "r0_inside = True if PART == 1 else tl.max_constancy(r0_column < r0_stop, VECTOR)",
         ]
     else:
-        lines = [f"{prefix}index = {prefix}offset + {prefix}base"]
+        offset = "r0_offset" if tile.is_reduction else f"{prefix}offset"
+        lines = [f"{prefix}index = {offset} + {prefix}base"]
     if prefix in frame.masked:
         lines.append(_mask_line(frame, tile))
     return lines + entry_lines(frame, tile, used)
@@ -268,6 +290,9 @@ def launch_grid(plan: KernelPlan) -> Grid:
     if isinstance(plan.workspace, Workspace):
         (scanned,) = [t for t in plan.tiles if t.is_reduction]
         return split_scan(_size(scanned.numel), block_name(scanned.prefix), plan.workspace.rows)
+    if plan.category is Category.TEMPLATE:
+        lengths = {t.prefix: int(t.numel) for t in plan.tiles}
+        return products(lengths["y"], lengths["x"], lengths.get("z", 1))
     if plan.category is Category.MIXED:
         strips = plan.tiles[0]
         if plan.workspace is not None:

@@ -124,7 +124,7 @@ def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], lis
 def block_names(plan: KernelPlan) -> list[str]:
     """Block sizes in the order in which they are passed: x, y, z, then reductions."""
     in_order = sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
-    return [block_name(tile.prefix) for tile in in_order]
+    return list(dict.fromkeys(block_name(tile.prefix) for tile in in_order))
 
 
 @dataclass(slots=True)
@@ -355,7 +355,7 @@ class _Kernel:
     def _write_loop(self, body: Body, loop: Scope, used: frozenset[sympy.Symbol]) -> None:
         if not loop.lines and not loop.stores:
             return
-        (tile,) = [t for t in self.plan.tiles if t.is_reduction]
+        tile, *twin = [t for t in self.plan.tiles if t.is_reduction]
         outer, body.outer.lines = body.outer.lines, []
         self._text += outer
         block, prefix = block_name(tile.prefix), tile.prefix
@@ -367,7 +367,8 @@ class _Kernel:
         if self.plan.aligned is not None:
             head = _PARTS
         self._text += head
-        lines = (*reduction_lines(self.frame, tile, used), *loop.lines, *loop.stores)
+        indices = [line for t in (tile, *twin) for line in reduction_lines(self.frame, t, used)]
+        lines = (*indices, *loop.lines, *loop.stores)
         self._text += [_INDENT * len(head) + line for line in lines]
 
     # reductions and passes over memory

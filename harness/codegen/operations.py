@@ -13,19 +13,19 @@ import sympy
 
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
-from harness.tiling.plan import KernelPlan
+from harness.tiling.plan import Category, KernelPlan
 
 
 def floating_operations(plan: KernelPlan) -> int:
-    """Operations of one launch; 0 where a size is unknown. What a looped kernel computes again
-    in a later loop counts again, because it is done again."""
+    """Operations of one launch; 0 where a size is unknown, or tensor cores do most. What a looped
+    kernel computes again in a later loop counts again, because it is done again."""
     points = sympy.Mul(*(t.numel for t in plan.tiles if not t.is_reduction))
-    reduced = sympy.Mul(*(t.numel for t in plan.tiles if t.is_reduction))
-    if not (points.is_Integer and reduced.is_Integer):
+    reduced = sympy.Mul(*(t.numel for t in plan.tiles if t.prefix == "r0_"))
+    if plan.facts.narrow or not (points.is_Integer and reduced.is_Integer):
         return 0
     inner = frozenset(e.var for t in plan.tiles if t.is_reduction for e in t.entries)
     passes = [segment.stores for segment in plan.segments]
-    if plan.persistent:
+    if plan.persistent or plan.category is Category.TEMPLATE:  # which has one loop
         passes = [tuple(store for stores in passes for store in stores)]
     total = 0
     for stores in passes:
@@ -35,17 +35,19 @@ def floating_operations(plan: KernelPlan) -> int:
 
 
 def _counts(stores: Iterable[ir.Store], inner: frozenset[sympy.Symbol]) -> tuple[int, int]:
-    """Operations for each point of the parallel axes, and for each reduced element."""
+    """Operations for each point of the parallel axes, and for each reduced element. The factors of
+    a matrix product are computed once a tile, and not counted."""
+    dots = {id(r) for r in ir.reductions(stores) if r.kind is ir.ReduceKind.DOT}
     changing: set[int] = set()
     per_row = per_element = 0
-    for value in ir.walk(ir.store_roots(stores)):
+    for value in ir.walk(ir.store_roots(stores), dots):
         if _changes(value, inner, changing):
             changing.add(id(value))
         if not value.dtype.is_float:
             continue
         match value:
             case ir.Reduce():
-                per_element += value.component == 0
+                per_element += (1 + (id(value) in dots)) * (value.component == 0)
             case ir.Scan():
                 per_element += value.component == 0
             case ir.Compute() if value.op not in (Op.CAST, Op.BITCAST):

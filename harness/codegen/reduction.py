@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from harness.codegen.body import Body, remark
 from harness.codegen.exchange import Exchange, Part
-from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised
+from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised, neutral
 from harness.dtypes import DType
-from harness.errors import InvalidProgram
 from harness.heuristics.limits import block_name
 from harness.ir.nodes import Compute, Reduce, ReduceKind, store_roots, walk
 from harness.ir.op_triton import triton_type
 from harness.ir.ops import Op
 from harness.tiling.aligned import divides
+from harness.tiling.products import TWIN
 from harness.tiling.softmax import LONGEST_ROW_IN_REGISTERS, side_by_side
 
 R = "r0_"
@@ -83,6 +83,8 @@ class Reducer:
                 (self._welford_loop if looped else self._welford_block)(group, args[0])
             case ReduceKind.SOFTMAX:
                 (self._softmax_loop if looped else self._softmax_block)(group, args[0])
+            case ReduceKind.DOT:
+                self._dot(first, args)
             case ReduceKind.ARGMAX | ReduceKind.ARGMIN:
                 (self._arg_loop if looped else self._arg_block)(first, args[0])
             case (
@@ -103,6 +105,23 @@ class Reducer:
         if self.exchange is not None and self.parts:
             self.exchange.write(self.parts, self.body.outer)
             self.parts.clear()
+
+    # sums of products, a block of terms after the other
+
+    def _dot(self, reduce: Reduce, factors: Sequence[Var]) -> None:
+        loop, frame, texts = self.body.loop, self.body.frame, list[str]()
+        assert loop is not None
+        for var, sides, terms in zip(factors, (("y", R), (TWIN, "x")), (R, TWIN), strict=True):
+            text = var.text
+            if not frame.same_shape(var.tiles, sides):
+                text = f"tl.broadcast_to({text}, {frame.shape(sides)})"
+            # Beyond the last term both are zero, whatever they are computed from.
+            texts.append(f"tl.where({terms}mask, {text}, 0.0)" if terms in frame.masked else text)
+        acc = self._accumulator("dot", "0.0", triton_type(reduce.dtype))
+        how = ', input_precision="ieee"' * (factors[0].dtype is DType.F32)
+        loop.lines.append(f"{acc} = tl.dot({', '.join(texts)}, {acc}{how})")
+        tile = Var(acc, reduce.dtype, frozenset("zyx"))
+        self._finals.append(lambda: self.body.define(reduce, tile))
 
     # sum, prod, max, min, any, xor
 
@@ -475,19 +494,3 @@ _ACROSS = {
     ReduceKind.MAX: "tl.max",
     ReduceKind.MIN: "tl.min",
 }
-
-
-def neutral(kind: ReduceKind, dtype: DType) -> str:
-    """The element that changes nothing, as text. Integers other than int64 are reduced as int32."""
-    zero, one = ("0.0", "1.0") if dtype.is_float else ("0", "1")
-    match kind:
-        case ReduceKind.SUM | ReduceKind.ANY | ReduceKind.XOR:
-            return zero
-        case ReduceKind.PROD:
-            return one
-        case ReduceKind.MAX:
-            return 'float("-inf")' if dtype.is_float else LOWEST[dtype is DType.I64]
-        case ReduceKind.MIN:
-            return 'float("inf")' if dtype.is_float else HIGHEST[dtype is DType.I64]
-        case ReduceKind.ARGMAX | ReduceKind.ARGMIN | ReduceKind.WELFORD | ReduceKind.SOFTMAX:
-            raise InvalidProgram("a reduction without a neutral element", got=kind.value)

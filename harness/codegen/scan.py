@@ -19,8 +19,8 @@ from functools import partial
 
 from harness.codegen.body import Body
 from harness.codegen.lookback import LookBack
-from harness.codegen.reduction import R, neutral
-from harness.codegen.values import KEYS, Scope, Var, materialised
+from harness.codegen.reduction import R
+from harness.codegen.values import KEYS, Scope, Var, materialised, neutral
 from harness.dtypes import DType
 from harness.heuristics.limits import next_power_of_two
 from harness.ir.nodes import Combine, ReduceKind, Scan, ScanKind, Sort

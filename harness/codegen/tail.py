@@ -167,6 +167,7 @@ def check(kernel: str, signature: Sequence[str], steps: bool = False) -> str:
         integers=any(re.match(r"\*[iu]\d", kind) for kind in signature),
         signature=signature,
         steps=steps,
+        multiplies="tl.dot(" in kernel and "*bf16" in signature,
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,
         others={name: _OTHER_NAMES[name] for name in called if name in _OTHER_NAMES},

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 from harness.dtypes import DType
-from harness.ir.nodes import Constant
+from harness.errors import InvalidProgram
+from harness.ir.nodes import Constant, ReduceKind
 from harness.ir.op_triton import minus_zero, triton_type
 
 KEYS = {
@@ -48,11 +49,12 @@ def literal_text(constant: Constant) -> str:
     if isinstance(number, float):
         if math.isnan(number):
             return 'float("nan")'
-        if math.isinf(number):
+        if math.isinf(constant.dtype.nearest(number)):
             return 'float("inf")' if number > 0 else 'float("-inf")'
         if number == 0 and math.copysign(1, number) < 0:
             return minus_zero(constant.dtype)
-        text = repr(number)
+        tiny = constant.dtype is DType.F32 and 0 < abs(number) < 2**-126  # to Triton a float64
+        text = f"tl.full([], {number!r}, tl.float32)" if tiny else repr(number)
     else:
         text = str(number)
     return f"({text})" if text.startswith("-") else text
@@ -68,6 +70,22 @@ def materialised(var: Var, shape: str = "[]") -> str:
     if var.dtype is DType.BF16:  # of which Triton's constants have six digits after the point
         return f"tl.full({shape}, {var.text}, tl.float32).to(tl.bfloat16)"
     return f"tl.full({shape}, {var.text}, {triton_type(var.dtype)})"
+
+
+def neutral(kind: ReduceKind, dtype: DType) -> str:
+    """The element that changes nothing, as text. Integers other than int64 are reduced as int32."""
+    zero, one = ("0.0", "1.0") if dtype.is_float else ("0", "1")
+    match kind:
+        case ReduceKind.SUM | ReduceKind.ANY | ReduceKind.XOR | ReduceKind.DOT:
+            return zero
+        case ReduceKind.PROD:
+            return one
+        case ReduceKind.MAX:
+            return 'float("-inf")' if dtype.is_float else LOWEST[dtype is DType.I64]
+        case ReduceKind.MIN:
+            return 'float("inf")' if dtype.is_float else HIGHEST[dtype is DType.I64]
+        case ReduceKind.ARGMAX | ReduceKind.ARGMIN | ReduceKind.WELFORD | ReduceKind.SOFTMAX:
+            raise InvalidProgram("a reduction without a neutral element", got=kind.value)
 
 
 @dataclass(slots=True)

@@ -136,7 +136,7 @@ def _chosen(
             for places in shared:
                 launches = [found[place] for place in places]
                 width = sum(len(launch.arguments) for launch in launches)
-                if width > MOST_ARGUMENTS:
+                if len(places) > 1 and width > MOST_ARGUMENTS:
                     what = "a combo of the partition has too many arguments"
                     raise InvalidProgram(what, kind, f"{width}", f"at most {MOST_ARGUMENTS}")
                 yield places, launches

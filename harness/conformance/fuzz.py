@@ -358,7 +358,8 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
         told = [text for r in compiler.reports for text in (*r.failures, r.eager) if text]
         failed = [text for text in told if OVERLAPPING not in text]  # what torch is to run
         torchs = torchs_own(function, args, [*lines, *failed], **how)
-        if failed and differences(function, args, "aot_eager", **how):
+        tracing = ("aot_eager", "eager") if failed else ()
+        if any(differences(function, args, backend, **how) for backend in tracing):
             torchs += tuple(failed)  # graphs that torch's tracing gives what they do not fit
     lines = [line for line in (*lines, *failed) if line not in torchs]
     return Trial(

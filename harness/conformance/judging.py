@@ -135,7 +135,7 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class _Unrounded(_Repeat):
     """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
     were before they were rounded, as inside a kernel; results have their types. With a ``seed``
-    each reader has something in between, so that what one has less what another has is not nothing;
+    each reader has something in between, or of the backward pass alone, which computes values anew;
     or what is not computed element by element is stored, where most kernels end."""
 
     def __init__(self, seed: int) -> None:
@@ -145,6 +145,7 @@ class _Unrounded(_Repeat):
         self.known: MutableMapping[Tensor, tuple[Tensor, int]] = WeakTensorKeyDictionary()
 
     def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
+        self.apart = self.seed % 20 == 17 and torch._C._current_graph_task_id() < 0
         given = pytree.tree_map_only(Tensor, self._before_rounding, (args, kwargs))
         schema = func._schema
         if schema.is_mutable:
@@ -161,7 +162,7 @@ class _Unrounded(_Repeat):
         stored = self.seed == _STORED and not viewed and torch.Tag.pointwise not in func.tags
         for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
             if one.shape == better.shape:
-                if not viewed:
+                if not (viewed or self.apart):
                     one.copy_(better)
                 if not stored:
                     self.known[one] = better, one._version + schema.is_mutable
@@ -171,9 +172,9 @@ class _Unrounded(_Repeat):
         better, version = self.known.get(value, (value, -1))
         if version != value._version:
             return value
-        if self.seed in (0, _STORED):
+        if self.seed in (0, _STORED) or self.apart:
             return better
-        share = torch.rand((), generator=self.rng).mul(1.5).sub(0.25).clamp(0, 1)  # or an end
+        share = torch.rand((), generator=self.rng).mul(3).sub(1).clamp(0, 1)  # or an end
         between = better.lerp(value.to(better.dtype), share.to(better))
         return torch.where(value.isfinite(), between, better)
 

@@ -35,6 +35,7 @@ from harness.graph.model import (
 )
 from harness.graph.products import interleaved_mm, windows_mm
 from harness.graph.random import draw_seeds
+from harness.graph.text import print_argument
 from harness.graph.views import GETITEM, VIEW_OPS, root_name
 
 _OWN_RESULT = frozenset(
@@ -200,12 +201,6 @@ class GraphWriter:
         ]
         for place, number in self.sizes.returned.items():
             outputs[place] = self.text.number(number)
-        # Autograd notes of a tensor, wherever it is returned, that it has no gradient.
-        places = map(int, dict(graph.facts).get(DIFFERENTIABLE, "").split())
-        having = {place: outputs[place] for place in places}
-        for place, text in enumerate(outputs):
-            if place not in having and text in having.values():
-                outputs[place] = f"{text}.detach()"
         self.text.add(f"return {listing(outputs)}")
 
     def _inputs(self, inputs: Sequence[Input]) -> None:
@@ -388,20 +383,14 @@ class GraphWriter:
         match arg:
             case Ref(name=name):
                 return given[name]
-            case Token(name=name):
+            case Token(name=name) | DType(torch_name=name):
                 return self.text.bind(replay.torch_constant(name), name)
-            case DType():
-                return self.text.dtype(replay.torch_dtype(arg))
             case sympy.Expr():
                 return self.text.size(arg)
             case tuple():
                 return listing([self._argument(item, node, given) for item in arg])
-            case complex():
-                return f'complex("{arg}")'
-            case float():
-                return f'float("{arg!r}")' if arg != arg or abs(arg) == float("inf") else repr(arg)
             case _:
-                return repr(arg)
+                return print_argument(arg)
 
     def _drop(self, names: Iterable[str]) -> None:
         """Delete variables; several values can be one variable (an input passed through)."""

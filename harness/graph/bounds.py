@@ -23,7 +23,7 @@ _PASS_ON = frozenset(
 )
 """Operators whose result holds values of their operands (or constants of no account)."""
 
-_LOOKED_UP = frozenset({"gather", "index", "index_select"})
+LOOKED_UP = frozenset({"embedding", "gather", "index", "index_select"})
 """Operators whose result holds values of their first operand."""
 
 _INDEXED = frozenset({"index", "index_put", "_unsafe_index", "_unsafe_index_put"})
@@ -50,7 +50,7 @@ def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
     bounds: dict[str, sympy.Expr] = {}
     for node in reversed(graph.nodes):
         packet, limit = node.packet, bounds.get(node.name)
-        found = list(_limits(node, packet, types))
+        found = list(_limits(node, types))
         if limit is not None:
             found += _passed(node, packet, limit, flags)
         for name, below in found:
@@ -71,7 +71,7 @@ def _passed(
         case (Ref(name=left), Ref(name=right)) if packet == "mul":
             if left in flags or right in flags:
                 yield from ((left, limit), (right, limit))
-        case (Ref(name=table), *_) if packet in _LOOKED_UP:
+        case (Ref(name=table), *_) if packet in LOOKED_UP:
             yield table, limit
         case _ if packet in _PASS_ON:
             yield from ((name, limit) for name in node.refs())
@@ -86,27 +86,29 @@ def _is_flag(node: Node, types: Mapping[str, object]) -> bool:
     return isinstance(kind, TensorType) and kind.dtype is DType.BOOL
 
 
-def _limits(
-    node: Node, packet: str, types: Mapping[str, object]
-) -> Iterator[tuple[str, sympy.Expr]]:
-    """(index value, exclusive bound) pairs of one node."""
+def places(node: Node) -> Iterator[tuple[str, int, str]]:
+    """What ``node`` indexes: a table, its dimension, and the integers that are places along it."""
     match node.args:
-        case (Ref(name=table), Ref(name=index), *_) if packet == "embedding":
-            yield from _sized(index, types.get(table), 0)
+        case (Ref(name=table), Ref(name=index), *_) if node.packet == "embedding":
+            yield table, 0, index
         case (Ref(name=table), int(dimension), Ref(name=index), *_) if (
-            packet in _DIMENSION_THEN_INDEX
+            node.packet in _DIMENSION_THEN_INDEX
         ):
-            yield from _sized(index, types.get(table), dimension)
-        case (Ref(name=table), tuple(indices), *_) if packet in _INDEXED:
+            yield table, dimension, index
+        case (Ref(name=table), tuple(indices), *_) if node.packet in _INDEXED:
             for dimension, one in enumerate(indices):
                 if isinstance(one, Ref):
-                    yield from _sized(one.name, types.get(table), dimension)
+                    yield table, dimension, one.name
+
+
+def _limits(node: Node, types: Mapping[str, object]) -> Iterator[tuple[str, sympy.Expr]]:
+    """(index value, exclusive bound) pairs of one node."""
+    for table, dimension, index in places(node):
+        kind = types.get(table)
+        if isinstance(kind, TensorType) and kind.rank:
+            yield index, kind.shape[dimension]
+    match node.args:
         case (_, Ref(name=index), int() | sympy.Integer() as rows, *_) if (
-            packet == "embedding_dense_backward"
+            node.packet == "embedding_dense_backward"
         ):
             yield index, sympy.sympify(rows)
-
-
-def _sized(index: str, table: object, dimension: int) -> Iterator[tuple[str, sympy.Expr]]:
-    if isinstance(table, TensorType) and table.rank:
-        yield index, table.shape[dimension]

@@ -146,6 +146,8 @@ CHECKED = ("indices", "checked")
 """The fact of a graph whose kernels assert that indices are in range."""
 DIVISORS = ("divisors", "checked")
 """And of one for a CPU, where dividing an integer by zero raises."""
+TEMPLATES = ("products", "generated")
+"""And of one whose matrix products are kernels, and no library calls."""
 FAMILIAR = ("aten.", "getitem", "harness.", "prims.")
 """How operators begin that are no user's: their results have the sizes that tracing found."""
 

@@ -20,7 +20,7 @@ import torch
 
 from harness.dtypes import DType
 from harness.errors import HarnessError, reason
-from harness.graph.bounds import with_bounds
+from harness.graph.bounds import LOOKED_UP, places, with_bounds
 from harness.graph.lowering.operators.views import matched
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.graph.replay import META, call_node, random_inputs, replay, stand_in
@@ -139,15 +139,9 @@ class _Extents:
         return _search(sorted(known - set(chosen)), domain, self.demands, chosen)
 
     def _looked_up(self, types: Mapping[str, ValueType]) -> Iterator[int]:
-        for node in self.graph.nodes:
-            match node.packet, node.args:
-                case "embedding" | "gather" | "index_select", (Ref(name), dim, *_):
-                    dims = [0 if node.packet == "embedding" else _number(dim)]
-                case "index", (Ref(name), tuple(places), *_):
-                    dims = [d for d, one in enumerate(places) if one is not None]
-                case _:
-                    continue
-            yield from (int(kind.shape[d]) for kind in tensors_of(types[name]) for d in dims)
+        for node in (one for one in self.graph.nodes if one.packet in LOOKED_UP):
+            for table, dim, _ in places(node):
+                yield from (int(kind.shape[dim]) for kind in tensors_of(types[table]))
 
     def _demand(self, node: Node, types: Mapping[str, ValueType]) -> None:
         kind, first = node.type, node.args[0] if node.args else None

@@ -7,7 +7,7 @@ same structure, tiny). Reading a suite imports neither torch nor a model library
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +32,8 @@ class Entry:
 
     ``target`` and ``mode`` are those of ``harness.graph.capture.capture``; ``real`` and ``small``
     are the target's options at either size; ``origin`` says where the code and the sizes come from,
-    ``libraries`` which packages besides torch and the target's provider the code is from.
+    ``libraries`` which packages besides torch and the target's provider the code is from. The suite
+    lies in ``folder``, with the graph files, which are read when first asked for.
     """
 
     name: str
@@ -45,31 +46,19 @@ class Entry:
     small: Mapping[str, Any]
     tags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    folder: Path = FOLDER
 
     @property
     def graph_names(self) -> tuple[str, ...]:
         """Names of the entry's graphs: ``<entry>_forward``, ``_backward`` or ``_step``."""
         return tuple(f"{self.name}_{part}" for part in _PARTS[self.mode])
 
-
-@dataclass(frozen=True)
-class SuiteEntry:
-    """An entry with its graph files, which are read when first asked for."""
-
-    entry: Entry
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """The entry's name."""
-        return self.entry.name
-
     @cached_property
     def graphs(self) -> tuple[Graph, ...]:
         """The graphs at real sizes."""
         from harness.graph.text import load
 
-        return tuple(load(self.path(name)) for name in self.entry.graph_names)
+        return tuple(load(self.path(name)) for name in self.graph_names)
 
     def path(self, graph_name: str, small: bool = False) -> Path:
         """The file of one graph."""
@@ -82,15 +71,15 @@ class Suite:
     """A named list of entries."""
 
     name: str
-    entries: tuple[SuiteEntry, ...]
+    entries: tuple[Entry, ...]
 
-    def entry(self, name: str, more: Iterable[str] = ()) -> SuiteEntry:
+    def entry(self, name: str, more: Iterable[str] = ()) -> Entry:
         """The entry called ``name``, or that has a graph called so. ``UnknownName`` carries the
         nearest names, of ``more`` where none of the suite's is near."""
-        known: dict[str, SuiteEntry] = {}
+        known: dict[str, Entry] = {}
         for entry in self.entries:
             known[entry.name] = entry
-            known.update((graph, entry) for graph in entry.entry.graph_names)
+            known.update((graph, entry) for graph in entry.graph_names)
         if name in known:
             return known[name]
         what, remedy = f"suite {self.name} has no graph {name}", "harness list shows all graphs"
@@ -116,17 +105,12 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
         stems += [corpus.parent.name for corpus in folder.glob("*/captures.parquet")]
         remedy = "a suite is a file SUITE.py in that folder; HARNESS_SUITES names another"
         raise unknown(f"no suite {name}", name, stems, str(folder), remedy, most=None)
-    spec = importlib.util.spec_from_file_location(f"harness_suite_{name}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError("a suite is a Python file", where=str(path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    declared = getattr(module, "ENTRIES", None)
+    declared = runpy.run_path(str(path)).get("ENTRIES")
     if not isinstance(declared, tuple | list):
         raise UsageError(
             "a file declares no suite", where=str(path), expected="ENTRIES = (Entry(...), ...)"
         )
-    entries = tuple(SuiteEntry(entry, folder) for entry in declared)
+    entries = tuple(replace(entry, folder=folder) for entry in declared)
     names = [e.name for e in entries]
     for position, entry_name in enumerate(names):
         if entry_name in names[:position]:

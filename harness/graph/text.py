@@ -135,10 +135,8 @@ def print_argument(value: Arg) -> str:
     match value:
         case Ref():
             return _identifier(value.name)
-        case Token():
-            return f"torch.{value.name}"
-        case DType():
-            return f"torch.{value.torch_name}"
+        case Token(name=name) | DType(torch_name=name):
+            return f"torch.{name}"
         case None | bool() | int():
             return repr(value)
         case float() | complex():

@@ -19,6 +19,7 @@ class Family(enum.Enum):
     SPLIT_SCAN = "split_scan"
     MIXED = "mixed_reduction"
     SPREAD = "spread_reduction"
+    TEMPLATE = "template"
 
 
 class Hint(enum.Enum):
@@ -85,7 +86,8 @@ class Facts:
     much that only programs with points of some piece compute (``tiling.passes.is_piece``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
     work (``tiling.choose.work_boundary``), ``longest`` the longest row that a kernel for rows of
-    unknown length holds in a block, ``chunked`` whether programs share columns.
+    unknown length holds in a block, ``chunked`` whether programs share columns, ``narrow``
+    whether the factors of a matrix product have 16 bits.
     """
 
     family: Family
@@ -109,10 +111,13 @@ class Facts:
     shared: bool = False
     longest: int = 0
     chunked: bool = False
+    narrow: bool = False
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:
         """Blocks that the text of a kernel of these sizes fixes."""
+        if self.family is Family.TEMPLATE:
+            return (("ZBLOCK", 1),) * (self.sizes[0][0] == "z")
         reduced = self.sizes[-1][0].startswith("r") and self.sizes[-1][0] not in self.unknown
         long = self.hint is Hint.INNER and self.longest >= NO_X_LOOPED  # short ones are held
         if self.family is Family.SPLIT_SCAN or not reduced:

@@ -31,6 +31,9 @@ MAX_GRID_X = (1 << 31) - 1
 MAX_GRID_YZ = 65535
 MAX_THREADS_X = 1 << 31
 MAX_THREADS_PER_BLOCK = 1024
+LEAST_SIDE, _SMALL_SIDE, _LARGEST_SIDE = 16, 64, 256
+"""Sides of the tiles of a matrix product: the least that ``tl.dot`` takes, one large enough to do
+without a mask, and the largest."""
 STAGES = "STAGES"
 """The parameter for how many blocks of rows are under way at once: loads so far ahead of use.
 Triton's own number is of matrix products."""
@@ -61,8 +64,8 @@ def last_power_of_two(value: int) -> int:
 
 
 def block_name(prefix: str) -> str:
-    """The parameter that holds the block size of tile ``prefix``: ``r0_`` → ``R0_BLOCK``."""
-    return f"{prefix.upper()}BLOCK"
+    """The parameter that holds a tile's block size; its twin ``r0_t_`` has that of ``r0_``."""
+    return f"{prefix.removesuffix('t_').upper()}BLOCK"
 
 
 def is_reduction(prefix: str) -> bool:
@@ -96,6 +99,14 @@ def largest_block(prefix: str, numel: int, most: int = MAX_REDUCTION_BLOCK) -> i
     while block < hint and _grid_overflows(prefix, numel, block, MAX_THREADS_PER_BLOCK):
         block *= 2
     return min(hint, block)
+
+
+def largest_side(numel: int) -> int:
+    """The largest block along a side of a matrix product: a divisor of ``numel`` if one is not too
+    small, which needs no mask."""
+    divisor = numel & -numel
+    side = divisor if divisor >= _SMALL_SIDE else next_power_of_two(numel)
+    return min(max(side, LEAST_SIDE), _LARGEST_SIDE)
 
 
 def spill_limit(target: Target) -> int:
@@ -226,6 +237,10 @@ def _within_threads(facts: Facts, blocks: dict[str, int], warps: int, target: Ta
 
 def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     """``proposal`` made to obey every rule for ``facts`` on ``target``."""
+    if facts.family is Family.TEMPLATE:
+        wanted = dict(proposal.blocks)
+        sides = {p: min(wanted.get(p, 1), largest_side(n)) for p, n in facts.sizes}
+        return Config(_named(sides), proposal.warps, proposal.stages)
     shrunk = _shrunk(facts, proposal)
     blocks = _filled(facts, proposal, shrunk) if proposal.grow else shrunk
     blocks = _grown(facts, _capped(facts, blocks), target)
@@ -233,8 +248,11 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
     warps = _within_threads(facts, blocks, warps, target)
     warps = enough_per_thread(facts, warps, _product(blocks), target)
-    in_order = sorted(blocks, key=lambda prefix: (is_reduction(prefix), prefix))
-    named = tuple((block_name(prefix), blocks[prefix]) for prefix in in_order)
     if facts.strips:
-        return Config((*named, (STAGES, proposal.stages)), warps)
-    return Config(named, warps, proposal.stages)
+        return Config((*_named(blocks), (STAGES, proposal.stages)), warps)
+    return Config(_named(blocks), warps, proposal.stages)
+
+
+def _named(blocks: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    in_order = sorted(blocks, key=lambda prefix: (is_reduction(prefix), prefix))
+    return tuple((block_name(prefix), blocks[prefix]) for prefix in in_order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.heuristics import cooperative, mixed, persistent, pointwise, reduction
+from harness.heuristics import cooperative, mixed, persistent, pointwise, products, reduction
 from harness.heuristics.facts import Config, Facts, Family
 from harness.heuristics.learned import chosen, config_of, kind_of, trees
 from harness.heuristics.limits import Proposal, finish
@@ -19,6 +19,7 @@ RULES: dict[Family, Callable[[Facts, Target], list[Proposal]]] = {
     Family.SPLIT_SCAN: reduction.split_scans,
     Family.MIXED: mixed.proposals,
     Family.SPREAD: mixed.proposals,
+    Family.TEMPLATE: products.proposals,
 }
 """What each family wants, before the rules that hold for every kernel."""
 

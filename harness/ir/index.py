@@ -7,14 +7,17 @@ them (floor): ``FloorDiv(a, b)`` is ``a // b`` and ``Mod(a, b)`` is ``a % b``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import sympy
 
 
+@functools.cache
 def axis_symbol(prefix: str, number: int) -> sympy.Symbol:
-    """The loop variable ``<prefix><number>``: an integer that is never negative."""
+    """The loop variable ``<prefix><number>``: an integer that is never negative. (Making one is
+    slow in sympy.)"""
     return sympy.Symbol(f"{prefix}{number}", integer=True, nonnegative=True)
 
 

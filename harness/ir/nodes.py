@@ -37,7 +37,8 @@ class ReduceKind(enum.Enum):
     ARGMAX and ARGMIN yield the flat index (int64) over the reduction axes, first
     index on ties, NaN wins. WELFORD has components 0 mean and 1 sum of squared
     deviations. SOFTMAX (online) has components 0 the maximum and 1 the sum of
-    exp(value - maximum). MAX and MIN propagate NaN. XOR is of integers.
+    exp(value - maximum). MAX and MIN propagate NaN. XOR is of integers. DOT is the sum of the
+    products of two arguments, as a matrix product: one of them has the reduction axes' twins.
     """
 
     SUM = "sum"
@@ -50,6 +51,7 @@ class ReduceKind(enum.Enum):
     ARGMIN = "argmin"
     WELFORD = "welford"
     SOFTMAX = "softmax"
+    DOT = "dot"
 
 
 class ScanKind(enum.Enum):

@@ -342,7 +342,7 @@ def reduced_dtype(kind: ir.ReduceKind, dtype: DType) -> tuple[DType, ...]:
     match kind:
         case ir.ReduceKind.SUM | ir.ReduceKind.PROD:
             return (dtype,) if dtype.is_float else (DType.I64, dtype)
-        case ir.ReduceKind.MAX | ir.ReduceKind.MIN | ir.ReduceKind.XOR:
+        case ir.ReduceKind.MAX | ir.ReduceKind.MIN | ir.ReduceKind.XOR | ir.ReduceKind.DOT:
             return (dtype,)
         case ir.ReduceKind.ANY:
             return (DType.BOOL,)

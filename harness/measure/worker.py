@@ -8,6 +8,7 @@ The first one measures the GPU's bandwidths when asked to; all watch its state.
 from __future__ import annotations
 
 import os
+import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +45,7 @@ from harness.target import Target
 _FLUSHES = 500
 """Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
 _UNTHROTTLED_SECONDS = 3.0
-"""What the clocks are given to come back after the product of matrices."""
+"""What the clocks are given to come back after the product of matrices before one is timed."""
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Gpu:
     ``RuntimeError`` where the driver does."""
 
     def __init__(self, context: Context) -> None:
-        self.timer: Timer = CudaTimer()
+        self.timer = CudaTimer()
         self.target: Target = current_target()
         self.notes: list[str] = []
         self.compilers: CompilePool | None = None
@@ -66,12 +67,11 @@ class Gpu:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
         is ``known`` of the same device is not measured again."""
         timer = self.timer
-        assert isinstance(timer, CudaTimer)
         if known is None or known.machine.gpu_uuid != current_uuid():
             machine = fingerprint((lambda: _busy(timer)) if bandwidths else None)
             limits = roofline.measure(timer) if bandwidths else None
             if bandwidths and timer.watch is not None:
-                timer.watch.wait_until_unthrottled(_UNTHROTTLED_SECONDS)
+                timer.watch.patient_until = clock.monotonic() + _UNTHROTTLED_SECONDS
             known = DeviceFacts(self.target, machine, METHOD, limits)
         if known.roofline is None:
             return known
@@ -240,7 +240,7 @@ def paired(
             config = modules.config_from_dict(kernel.config)
         launcher = Launcher(loaded, config, target, cache, triton=kernel.triton)
         try:
-            launcher.prepare()
+            launcher.resources()
         except CompileFailed as error:
             error.where = error.where or loaded.name
             raise

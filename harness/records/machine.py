@@ -7,7 +7,6 @@ import contextlib
 import os
 import platform
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from harness.errors import UsageError
 from harness.files import slug
 from harness.records import git, nvml
 from harness.records.run import Machine
+from harness.records.timing import Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Commit:
     dirty: bool = False
 
 
-def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
-    """Describe this machine. ``under_load`` enqueues work on the GPU, during which clocks are
-    read."""
+def fingerprint(under_load: Launch | None = None, number: int | None = None) -> Machine:
+    """Describe this machine, with the CUDA device of this ``number`` (None: the current one).
+    ``under_load`` enqueues work on the GPU, during which clocks are read."""
     import torch
 
-    gpu, cpu = find_gpu(under_load), cpu_name()
+    gpu, cpu = find_gpu(under_load, number), cpu_name()
     return replace(
         gpu or Machine(""),
         key=gpu.key if gpu else slug(cpu or platform.machine()),
@@ -45,15 +45,15 @@ def fingerprint(under_load: Callable[[], None] | None = None) -> Machine:
     )
 
 
-def find_gpu(under_load: Callable[[], None] | None = None) -> Machine | None:
-    """The current CUDA device as the GPU of a machine, of which nothing else is said; None without
-    one. Clocks are those of the moment. Without nvidia-ml-py only its name and UUID are known."""
+def find_gpu(under_load: Launch | None = None, number: int | None = None) -> Machine | None:
+    """A CUDA device as the GPU of a machine, of which nothing else is said; None without one.
+    Clocks are those of the moment. Without nvidia-ml-py only its name and UUID are known."""
     import torch
 
     if not torch.cuda.is_available():
         return None
-    name = str(torch.cuda.get_device_properties(torch.cuda.current_device()).name)
-    known = Machine("", gpu=name, gpu_uuid=current_uuid())
+    name = str(torch.cuda.get_device_properties(number).name)
+    known = Machine("", gpu=name, gpu_uuid=current_uuid(number))
     if (found := nvml.open_device(known.gpu_uuid)) is not None:
         with found as device:
             if under_load is not None:
@@ -68,11 +68,11 @@ def find_gpu(under_load: Callable[[], None] | None = None) -> Machine | None:
     return replace(known, key=slug(name, known.driver or ""))
 
 
-def current_uuid() -> str | None:
-    """The current CUDA device as the driver's management library names it."""
+def current_uuid(number: int | None = None) -> str | None:
+    """A CUDA device, the current one if None, as the driver's management library names it."""
     import torch
 
-    uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", None)
+    uuid = getattr(torch.cuda.get_device_properties(number), "uuid", None)
     return None if uuid is None else f"GPU-{uuid}"
 
 

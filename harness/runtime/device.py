@@ -32,9 +32,10 @@ def require() -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def boards(asked: str) -> list[str]:
-    """The identifiers (``GPU-…``) of the CUDA devices ``asked`` for: ``all``, or their numbers with
-    commas between them. Raises ``NoDevice``, and ``UsageError`` for a number that there is not."""
+def boards(asked: str) -> dict[int, str]:
+    """The CUDA devices ``asked`` for (``all``, or their numbers with commas between them): their
+    identifiers (``GPU-…``) by number. Raises ``NoDevice``, and ``UsageError`` for a number that
+    there is not."""
     require()
     count = torch.cuda.device_count()
     numbers = [str(n) for n in range(count)] if asked == "all" else asked.split(",")
@@ -46,10 +47,10 @@ def boards(asked: str) -> list[str]:
             got=wrong[0] if wrong else asked,
             expected=f"all, or numbers from 0 to {count - 1} with commas between them",
         )
-    return [f"GPU-{torch.cuda.get_device_properties(int(n)).uuid}" for n in numbers]
+    return {n: f"GPU-{torch.cuda.get_device_properties(n).uuid}" for n in map(int, numbers)}
 
 
-def current_target(device: torch.device | None = None) -> Target:
+def current_target(device: torch.device | int | None = None) -> Target:
     """The target of ``device`` (the current one if None): the row of its model, with
     multiprocessors and cache size as the driver reports them. Bandwidth stays the model's nominal
     one; 0 for a board that is not in the table."""

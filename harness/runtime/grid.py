@@ -41,6 +41,12 @@ def tiled(x: tuple[Size, str], y: tuple[Size, str] | None = None, *, layered: bo
     return Grid((x[1], y[1]), f"({_blocks(*x)}, {rest})")
 
 
+def products(rows: int, columns: int, batch: int) -> Grid:
+    """A program for every tile of ``batch`` matrices, in x alone: row by row of tiles."""
+    tiles = f"{_blocks(rows, 'YBLOCK')} * {_blocks(columns, 'XBLOCK')} * {batch}"
+    return Grid(("XBLOCK", "YBLOCK"), f"({tiles}, 1, 1)")
+
+
 def cooperative(rows: Size) -> Grid:
     """Rows shared by ``RSPLIT`` programs each: as many of the ``PROGRAMS`` that can run at once as
     there are rows for. With one program a row, a program for every row."""

@@ -1,7 +1,6 @@
 """Code generation of many graphs at once, and compiling ahead, in blocks of graphs, by as many
 processes as there are: while the device checks and times one block, the next one's kernels are
-compiled. Other compilers do so too: they load what they compile and launch nothing there.
-"""
+compiled. Other compilers do so too, and load nothing there."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -36,8 +37,8 @@ class CudaDevice(Closing):
     One process, ``worker``, checks and times. A kernel that takes longer than ``seconds``, or after
     which the device's context is gone, costs its own row: the worker is replaced. What the device
     can do is measured once, by the first process. Raises ``NoDevice`` where the GPU cannot be used,
-    also when it cannot be any more. A device that was ``seen`` without being taken is taken by its
-    first job; ``started`` is its process, where there is one already."""
+    also when it cannot be any more. A device that was ``seen`` without being taken is taken by
+    ``take`` or its first job; ``started`` is its process, where there is one already."""
 
     def __init__(
         self,
@@ -63,6 +64,10 @@ class CudaDevice(Closing):
         except BaseException:
             self.close()
             raise
+
+    def take(self) -> None:
+        """Take the device meanwhile. Where that fails the first job tries again, and says why."""
+        ThreadPoolExecutor(1).submit(self.worker.open)
 
     def close(self) -> None:
         """End the processes."""

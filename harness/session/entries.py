@@ -227,7 +227,7 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             query = name.partition(":")[2]
             found.extend(_corpus_graphs(options, corpus, query, () if query else (name,)))
             continue
-        known = [(graph, entry) for entry in declared.entries for graph in entry.entry.graph_names]
+        known = [(graph, entry) for entry in declared.entries for graph in entry.graph_names]
         mine = [
             GraphFile(graph, entry.path(graph), entry.path(graph, small=True))
             for graph, entry in known
@@ -315,35 +315,25 @@ class MadeEntry:
         return self.entry.compile_small()
 
 
-@dataclass(frozen=True, slots=True)
-class PartEntry:
+def part_of(entry: Entry, configs: Mapping[str, Any]) -> MadeEntry:
     """Those kernels of an entry that ``configs`` has, each to be timed in the first of what stands
     there, or tuned: the tuner's luck is no change, so the baseline's, the second, stays where
     nothing is faster. It is generated if it was not, once it is its turn."""
 
-    name: str
-    entry: Entry
-    configs: Mapping[str, Any]
-
-    def compile(self) -> Compiled:
-        """The wanted kernels alone. Raises ``HarnessError``."""
-        compiled = self.entry.compile()
+    def made() -> Compiled:
+        compiled = entry.compile()
         kernels = tuple(
             replace(kernel, config=given, earlier=(before,) if before else ())
             for kernel in compiled.kernels
-            if kernel.module.name in self.configs
-            for given, before in [
-                (c and config_from_dict(c) for c in self.configs[kernel.module.name])
-            ]
+            if kernel.module.name in configs
+            for given, before in [(c and config_from_dict(c) for c in configs[kernel.module.name])]
         )
         return replace(compiled, kernels=kernels, failures=(), regions=())
 
-    def compile_small(self) -> Compiled | None:
-        """At small sizes, where every kernel may be a part of a wanted one."""
-        return self.entry.compile_small()
+    return MadeEntry(entry.name, made, entry)
 
 
-Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry | PartEntry"
+Entry: TypeAlias = "FileEntry | UserEntry | MadeEntry"
 """What a session compiles: at full size, and small for the interpreter (None without sizes)."""
 
 

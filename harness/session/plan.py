@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import harness
 from harness.corpus.store import load
@@ -35,8 +36,6 @@ from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
 from harness.target import Target, find_target
 
-_SMALL_FILE = 1 << 14
-"""Bytes of a graph whose code is generated in a few tenths of a second."""
 _DEVICES = Path("/dev")
 """Where the driver has a file for each GPU, in a container for each that may be used there."""
 
@@ -52,7 +51,7 @@ class Request:
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a
     scheduler of dask.distributed whose workers have one each; empty: the current GPU alone.
     ``decide``: what the compiler is unsure of is timed both ways before a graph is compiled.
-    ``patient``: that one is taken once there is something to measure."""
+    ``patient``: GPUs here are taken once there is something to measure."""
 
     suite: str = "default"
     names: tuple[str, ...] = ()
@@ -88,11 +87,11 @@ class Plan:
 @contextlib.contextmanager
 def prepare(options: Options, request: Request) -> Iterator[Plan]:
     """Find the graphs and set up a session. Raises ``UnknownName`` for a graph, suite or target
-    that does not exist, ``NoDevice`` where a GPU is demanded and cannot be used, before anything is
-    measured."""
+    that does not exist, ``NoDevice`` where a GPU is demanded and there is none. One that cannot be
+    taken is what the session raises."""
     _require_timing(request)
     named = find_target(request.target or options.target)
-    early = find_entries(options, request.suite, request.names, named, request.only)
+    find_entries(options, request.suite, request.names, named, request.only)  # says what is wrong
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
@@ -100,9 +99,9 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         device: CudaDevice | None = None
         boards: list[CudaDevice] = []
         if request.devices or request.workers:
-            boards = stack.enter_context(_boards(options, request, workers, early))
+            boards = stack.enter_context(_boards(options, request, workers))
             device = boards[0]
-        elif device := open_device(options, request, workers, early):
+        elif device := open_device(options, request, workers):
             stack.enter_context(device)
         facts = None if device is None else device.facts
         target = facts.target if facts else named
@@ -117,22 +116,25 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
         if not whole:
             notes.append(f"only kernels like {' '.join(request.only)}: nothing is recorded")
         run = new_run(options, request, target, facts)
+
+        def ended(run: Run) -> Run:
+            if device is None:
+                return run
+            state = summary([reading for board in boards or [device] for reading in board.readings])
+            machine = fleet.machine() if boards else device.facts.machine
+            limits = asdict(device.facts.roofline) if device.facts.roofline else {}
+            return replace(run, machine=machine, state=state, **limits)
+
         if facts and boards:
             notes.append(f"{len(boards)} GPUs: {', '.join(board.name for board in boards)}")
             homes = Homes(options.results / facts.machine.key / BOARDS if whole else None)
             fleet = stack.enter_context(_fleet(options, request, boards, homes, entries))
             run = replace(run, machine=fleet.machine())
             devices = tuple(replace(board.where, opening=OpenDevice()) for board in boards)
-            yield Plan(fleet, run, True, tuple(notes), fleet.ended, whole, devices)
+            yield Plan(fleet, run, True, tuple(notes), ended, whole, devices)
             return
         others = stack.enter_context(_peers(options, request, workers, device))
         session = _session(options, others, workers, target, device, entries, request.processes)
-
-        def ended(run: Run) -> Run:
-            if device is None:
-                return run
-            return replace(_limits(run, device.facts), state=summary(device.readings))
-
         yield Plan(session, run, device is not None, tuple(notes), ended, whole)
 
 
@@ -194,13 +196,6 @@ def _peers(
     return peers.PeerPool(*given, processes=request.processes, first=first, on=on)
 
 
-def _limits(run: Run, device: DeviceFacts | None) -> Run:
-    """``run`` on a device as it was found, with what that can do."""
-    if device is None or device.roofline is None:
-        return run
-    return replace(run, machine=device.machine, **asdict(device.roofline))
-
-
 @contextlib.contextmanager
 def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
     """Processes for as many GPUs as are asked for and have a file: they import while this one
@@ -218,45 +213,37 @@ def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
 
 
 @contextlib.contextmanager
-def _boards(
-    options: Options, request: Request, workers: int, early: Sequence[Entry]
-) -> Iterator[list[CudaDevice]]:
-    """The GPUs that are asked for: of other machines, or of this one, each with its share of the
-    processes. Raises ``UsageError`` where they do not go together. ``early`` as for one."""
+def _boards(options: Options, request: Request, workers: int) -> Iterator[list[CudaDevice]]:
+    """The GPUs that are asked for: of other machines, or of this one, taken meanwhile, each with
+    its share of the processes. Raises ``UsageError`` where they do not go together."""
     _require_alone(request)
     with contextlib.ExitStack() as stack:
+
+        def board(where: Device, jobs: int, **more: Any) -> CudaDevice:
+            given = (options.cache, jobs, request.kernel_seconds)
+            return stack.enter_context(cuda.CudaDevice(*given, where=where, **more))
+
         if request.workers:
             from harness.session.workers import remote_gpus
 
             remote = stack.enter_context(remote_gpus(request.workers))
-            found = [(*one, list[Process]()) for one in remote]
+            with ThreadPoolExecutor(len(remote)) as threads:  # seconds each
+                asked = [threads.submit(board, *one) for one in remote]
+            found = [one for one in asked if not isinstance(one.exception(), NoDevice)]
+            taken = [one.result() for one in found or asked]
         else:
             with _started(options, request) as started:
                 from harness.runtime.device import boards  # imports torch
 
                 names, given = boards(request.devices), peers.environment(options.cache)
-                each = max(1, workers // len(names))
-                found = [(gpu(True, given, n), each, [*islice(started, 1)]) for n in names]
-
-        missing: list[NoDevice] = []
-
-        def take(where: Device, jobs: int, first: Sequence[Process]) -> CudaDevice | None:
-            try:
-                given = (options.cache, jobs, request.kernel_seconds)
-                return stack.enter_context(cuda.CudaDevice(*given, where=where, started=first))
-            except NoDevice as error:
-                missing.append(error)
-                return None
-
-        with ThreadPoolExecutor(len(found)) as threads:  # 7 s each on an H200
-            # All are closed, also where one cannot be taken.
-            taking = threads.map(take, *zip(*found, strict=True))
-            _compile_small(early)
-            taken = [board for board in taking if board]
-        if missing and not (request.workers and taken):
-            raise missing[0]
+                each, taken = max(1, workers // len(names)), []
+                for number, name in names.items():
+                    more = {"seen": _seen(number), "started": [*islice(started, 1)]}
+                    taken.append(board(gpu(True, given, name), each, **more))
         require_one_kind(taken)
         _require_kind(request, taken[0].target)
+        for one in () if request.patient else taken:
+            one.take()
         yield taken
 
 
@@ -277,50 +264,34 @@ def _require_alone(request: Request) -> None:
         )
 
 
-def open_device(
-    options: Options, request: Request, workers: int, early: Sequence[Entry] = ()
-) -> CudaDevice | None:
+def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
-    ``NoDevice`` for the first and the last where a GPU is demanded. While its process imports, the
-    first small graph of ``early`` is compiled, for what that imports here."""
-    demanded = request.timing or bool(request.against)
+    ``NoDevice`` for the first and the last where a GPU is demanded. It is taken meanwhile: where
+    that fails, the first job raises ``NoDevice``."""
     if request.timing is False:
         return None
-    with _started(options, request) as started:
-        from harness.runtime.device import is_available, require  # imports torch
+    unsaid = () if request.timing or request.against else (NoDevice,)
+    with contextlib.suppress(*unsaid), _started(options, request) as started:
+        from harness.runtime.device import require  # imports torch
 
-        if demanded:
-            require()
-        elif not is_available():
-            return None
-        _compile_small(() if request.patient else early)
-        first = [*islice(started, 1)]
-    where, seen = gpu(True, peers.environment(options.cache)), _seen() if request.patient else None
-    given = (options.cache, workers, request.kernel_seconds)
-    device = cuda.CudaDevice(*given, where=where, seen=seen, started=first)
-    try:
-        _require_kind(request, device.target)
-    except NoDevice:
-        device.close()
-        if demanded:
-            raise
-        return None
-    return device
+        require()
+        seen = _seen()
+        _require_kind(request, seen.target)
+        where = gpu(True, peers.environment(options.cache))
+        given = (options.cache, workers, request.kernel_seconds)
+        device = cuda.CudaDevice(*given, where=where, seen=seen, started=[*islice(started, 1)])
+        if not request.patient:
+            device.take()
+        return device
+    return None
 
 
-def _compile_small(entries: Sequence[Entry]) -> None:
-    """Generate the code of the first small graph, for what that imports."""
-    small = (e for e in entries if isinstance(e, FileEntry) and e.file.bytes <= _SMALL_FILE)
-    for entry in islice(small, 1):
-        ahead.generated(entry)
-
-
-def _seen() -> DeviceFacts:
-    """The GPU as the driver describes it, without a process on it."""
+def _seen(number: int | None = None) -> DeviceFacts:
+    """A GPU, the current one if None, as the driver describes it, without a process on it."""
     from harness.records.machine import fingerprint
     from harness.runtime.device import current_target
 
-    return DeviceFacts(current_target(), fingerprint(), METHOD)
+    return DeviceFacts(current_target(number), fingerprint(number=number), METHOD)
 
 
 def _require_timing(request: Request) -> None:
@@ -353,7 +324,7 @@ def new_run(options: Options, request: Request, target: Target, device: DeviceFa
     commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     machine: Machine = fingerprint() if device is None else device.machine
-    run = Run(
+    return Run(
         id=f"{now:%Y%m%d-%H%M%S}-{commit.name[:12] or 'no-commit'}",
         created=now.isoformat(),
         machine=machine,
@@ -364,4 +335,3 @@ def new_run(options: Options, request: Request, target: Target, device: DeviceFa
         method=METHOD,
         processes=1 if device is None else request.processes,
     )
-    return _limits(run, device)

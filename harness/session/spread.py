@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 from harness.errors import NoDevice, UsageError
 from harness.files import write_atomically
 from harness.ir.reach import grouped
-from harness.measure.timer.state import summary
-from harness.records.run import Machine, Run, one_line
+from harness.records.run import Machine, one_line
 from harness.session import model
 from harness.session.ahead import FEW, Made, shared
 from harness.session.cuda import CudaDevice
@@ -126,11 +125,6 @@ class Fleet:
         moved = " moved" if self.moved else ""
         return replace(self.boards[0].facts.machine, gpu_uuid=names + moved)
 
-    def ended(self, run: Run) -> Run:
-        """``run`` with what is known of the GPUs at the end."""
-        state = summary([reading for board in self.boards for reading in board.readings])
-        return replace(run, machine=self.machine(), state=state)
-
     def _together(self, work: Mapping[int, Sequence[Entry]]) -> Generator[model.Event, None, None]:
         """What boards say of their ``work``, as it comes, each from a thread that waits for it; at
         last None, or why there is no more. A process is announced once all boards are in it."""
@@ -145,7 +139,7 @@ class Fleet:
                 match event:
                     case None:
                         del running[number]
-                    case NoDevice():
+                    case NoDevice() if self.boards[number].worker.found:
                         del running[number]
                         self._lost[number] = event
                         yield model.BoardLost(self.boards[number].name, one_line(event))

@@ -40,6 +40,7 @@ from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
 from harness.tiling.passes import components, is_piece, loaded_by_segment, without_single
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
+from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
 from harness.tiling.sharing import shared_rows
 from harness.tiling.softmax import online_softmax, passes, side_by_side, sums_beside_maxima
@@ -72,15 +73,16 @@ def plan(
     """Everything about the kernel for ``group``, short of its text. Whether a reduction runs in a
     loop or in one block is its size's and direction's to say where ``decisions`` do not. Raises
     ``InvalidProgram`` for a group whose loads of internal buffers match no store."""
-    space = iteration_space(program, group)
+    space = iteration_space(program, group, target, decisions.multiplied(group.reduced))
     category = _category(group, space, target, decisions.looped(group.reduced))
     segments = _segments(program, group, space, category is not Category.REDUCTION)
     if group.raxes and all(segment.kind is SegmentKind.FLAT for segment in segments):
         category, space = Category.POINTWISE, space.flat()
+    buffers = _buffers(program, [s for segment in segments for s in segment.stores])
+    tiles, dtypes = space.tiles(), {b.name: b.dtype for b in buffers}
+    segments, tiles = with_products(segments, tiles, dtypes) if space.product else (segments, tiles)
     stores = [s for segment in segments for s in segment.stores]
-    buffers = _buffers(program, stores)
-    tiles = space.tiles()
-    sizes, dtypes = _unknown_sizes(tiles, buffers, stores), {b.name: b.dtype for b in buffers}
+    sizes = _unknown_sizes(tiles, buffers, stores)
     pairs = shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     moved, touched = bytes_moved(reads, writes, dict.fromkeys(sizes, UNKNOWN_SIZE))
@@ -95,7 +97,7 @@ def plan(
     if lanes is not None:
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
-    initial, kept = _states(program, group)
+    extents, (initial, kept) = _extents(group, space, buffers), _states(program, group)
     split = category is Category.SPLIT_SCAN
     shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
@@ -111,7 +113,7 @@ def plan(
         buffers=buffers,
         internal=frozenset(b.name for b in buffers if b.name in group.internal),
         sizes=sizes,
-        index_dtype=_index_dtype(group, buffers),
+        index_dtype=_index_dtype(extents),
         facts=facts,
         bytes_moved=moved,
         origins=group.origins,
@@ -121,7 +123,7 @@ def plan(
         workspace=shared,
         aligned=aligned,
         runs=lanes[2] if lanes is not None else (),
-        extents=_counted(sizes, group, buffers, stores),
+        extents=_counted(sizes, extents, stores),
     )
     return _with_held(made, program, group, space) if longest else made
 
@@ -190,8 +192,8 @@ def _category(group: FusedGroup, space: Space, target: Target, looped: bool | No
     """Which kind of kernel it is; ``looped`` is what was decided before."""
     if space.hint is None:
         return Category.POINTWISE
-    if group.walked:
-        return Category.MIXED
+    if group.walked or space.product:
+        return Category.MIXED if group.walked else Category.TEMPLATE
     along = [v for nest in group.nests for v in scans(nest.stores)]
     if any(isinstance(v, Sort) for v in along):
         return Category.PERSISTENT
@@ -267,26 +269,23 @@ def _unknown_sizes(
     return tuple(sorted({s for e in exprs for s in e.free_symbols} - bound, key=str))
 
 
-def _extents(group: FusedGroup, buffers: Sequence[Buffer]) -> list[sympy.Expr]:
-    """How many points and elements there are to count."""
-    return [group.numel * group.rnumel, *(b.extent for b in buffers)]
+def _extents(group: FusedGroup, space: Space, buffers: Sequence[Buffer]) -> list[sympy.Expr]:
+    """How many points (of matrix products: results) and elements there are to count."""
+    points = group.numel if space.product else group.numel * group.rnumel
+    return [points, *(b.extent for b in buffers)]
 
 
-def _index_dtype(group: FusedGroup, buffers: Sequence[Buffer]) -> DType:
+def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:
     """int32 if every point and every element can be counted in it; unknown sizes cannot."""
-    fits = all(e.is_Integer and int(e) < INT32_LIMIT for e in _extents(group, buffers))
+    fits = all(e.is_Integer and int(e) < INT32_LIMIT for e in extents)
     return DType.I32 if fits else DType.I64
 
 
 def _counted(
-    sizes: Sequence[sympy.Symbol],
-    group: FusedGroup,
-    buffers: Sequence[Buffer],
-    stores: Sequence[Store],
+    sizes: Sequence[sympy.Symbol], extents: Sequence[sympy.Expr], stores: Sequence[Store]
 ) -> tuple[sympy.Expr, ...]:
     """Extents, and products of sizes that are values, of which a launch may find that 32 bits hold
     them; none if one is too large for certain, or sizes are computed with otherwise."""
-    extents = _extents(group, buffers)
     indices = [v.index for v in values(stores) if isinstance(v, IndexValue)]
     used = [index for index in indices if index.free_symbols & set(sizes)]
     factors = [f for index in used for f in sympy.Mul.make_args(index)]
@@ -330,6 +329,8 @@ def _facts(
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
         longest=longest,
+        narrow=space.product
+        and all(v.dtype.itemsize == 2 for r in reductions(stores) for v in r.args),
     )
     shared = shared_rows(segments, space.tiles(), made)
     chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))

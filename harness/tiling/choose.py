@@ -108,7 +108,9 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | 
     for access in accesses:
         unit = unit_stride(access, splits)
         if unit is not None and _crosses(access, unit, splits):
-            weight = access.itemsize * _points(access.index, splits) * (2 if access.write else 1)
+            weight = (
+                access.itemsize * touched_points(access.index, splits) * (2 if access.write else 1)
+            )
             weights[unit] = weights.get(unit, 0) + weight
     scores = {
         number: weights[split.var] * _aligned(split.divisor) * _aligned(split.length)
@@ -166,7 +168,8 @@ def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> boo
     return not access.index.free_symbols.isdisjoint(lower)
 
 
-def _points(index: sympy.Expr, splits: Sequence[Split]) -> int:
+def touched_points(index: sympy.Expr, splits: Sequence[Split]) -> int:
+    """Points of the loops that ``index`` depends on: about as many elements."""
     return math.prod(size_hint(s.length) for s in splits if s.var in index.free_symbols)
 
 
@@ -185,7 +188,7 @@ def reduction_hint(
     for access in accesses:
         if not access.index.free_symbols & along_r:
             continue
-        weight = access.itemsize * _points(access.index, everything)
+        weight = access.itemsize * touched_points(access.index, everything)
         unit = unit_stride(access, everything)
         if unit in along_r:
             inner += weight

@@ -35,6 +35,7 @@ class Category(enum.Enum):
     PERSISTENT = "per"
     SPLIT_SCAN = "spl"
     MIXED = "mix"
+    TEMPLATE = "tem"
 
 
 class ArgumentKind(enum.Enum):

@@ -162,6 +162,17 @@ def _copy(
             return None
 
 
+def as_stored(
+    value: ir.Value, dtype: DType, dtypes: Mapping[str, DType], builder: ir.Builder
+) -> ir.Value | None:
+    """A float32 ``value`` that is one of ``dtype``, widened, as the latter; None if it is none."""
+    copies: dict[int, ir.Value] = {}
+    for one in ir.walk([value]):
+        if (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
+            copies[id(one)] = copy
+    return copies.get(id(value))
+
+
 def _narrowed(value: ir.Value, dtype: DType) -> ir.Value | None:
     """What is rounded to ``dtype`` here."""
     if isinstance(value, ir.Compute) and value.op is Op.CAST and value.dtype is dtype:

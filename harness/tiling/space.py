@@ -17,10 +17,12 @@ from harness.ir.program import Program
 from harness.ir.simplify import Simplifier
 from harness.schedule.group import FusedGroup
 from harness.schedule.group import splits as shares_rows
+from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.choose import Access
 from harness.tiling.passes import VECTOR
 from harness.tiling.plan import Tile
+from harness.tiling.products import product_tiles
 from harness.tiling.ranges import Split, merge, splits
 
 
@@ -64,7 +66,8 @@ class Space:
     a kernel without a reduction; ``full_loads`` counts loads along the reduction, ``held`` those of
     them that differ between results, ``widths`` is the ratio of the widest to the narrowest element
     accessed along it, ``stored`` whether a store is, ``narrow`` that all is 16 bits, ``shared``
-    that the points of y share work. ``index`` adds the entries that it needs."""
+    that the points of y share work, ``product`` that its tiles are those of a matrix product.
+    ``index`` adds the entries that it needs."""
 
     hint: Hint | None
     full_loads: int
@@ -73,6 +76,7 @@ class Space:
     stored: bool
     narrow: bool
     shared: bool
+    product: bool
     _tiles: list[_TileSpace]
     _simplify: Address
     _rename: dict[sympy.Symbol, sympy.Expr]
@@ -122,8 +126,10 @@ class Space:
         return tuple(Tile(t.prefix, t.numel, tuple(t.entries)) for t in self._tiles)
 
 
-def iteration_space(program: Program, group: FusedGroup) -> Space:
-    """The tiles of ``group``."""
+def iteration_space(
+    program: Program, group: FusedGroup, target: Target, product: bool | None
+) -> Space:
+    """The tiles of ``group``. ``product``: whether it is decided to be a matrix product."""
     stores = [s for n in dict.fromkeys(group.nests) for s in n.stores]
     simple = Simplifier.of_axes((*group.axes, *group.raxes)).simplify
     exprs = [simple(e) for e in index_exprs(stores)]
@@ -152,7 +158,9 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
             crossed = [a for a in accesses if every <= a.index.free_symbols]
             cut = choose.tile_boundary(parallel, crossed)
         cut = cut or choose.strip_boundary(parallel, reduced, accesses)
+    products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
     parts = [("x", parallel)] if cut is None else [("y", parallel[cut:]), ("x", parallel[:cut])]
+    parts = products or parts
     if group.raxes:
         parts.append(("r0_", reduced))
     tiles = [_tile(prefix, chain) for prefix, chain in parts]
@@ -168,6 +176,7 @@ def iteration_space(program: Program, group: FusedGroup) -> Space:
         stored=any(a.write for a in full),
         narrow=set(sizes) == {2},
         shared=shared is not None,
+        product=bool(products),
         _tiles=tiles,
         _simplify=simplify,
         _rename={

@@ -29,7 +29,7 @@ from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.runtime.compile.cache import usable
 from harness.session.ahead import all_generated, kept_graphs, key, shared
-from harness.session.entries import Entry, PartEntry
+from harness.session.entries import Entry, part_of
 from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.session.session import blank
@@ -212,7 +212,7 @@ class _Night:
             configs.setdefault(graph, {})[kernel.name] = (kernel.config, old)
         session = plan.session
         whole = {entry.name: entry for entry in session.entries} | made
-        session.entries = [PartEntry(name, whole[name], only) for name, only in configs.items()]
+        session.entries = [part_of(whole[name], only) for name, only in configs.items()]
         session.processes = 1 if sorting.a.graphs else DETECT
         session.until = until = time.monotonic() + self._remaining(_EXAMINING)
         if session.entries:

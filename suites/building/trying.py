@@ -221,7 +221,7 @@ def on_gpus(workers: int) -> tuple[list[Device], int]:
 
     from harness.runtime.device import boards
 
-    names, imports = boards("all"), ("harness.measure.worker",)
+    names, imports = [*boards("all").values()], ("harness.measure.worker",)
     given = [(*_ALONE, ("CUDA_VISIBLE_DEVICES", name)) for name in names]
     count = max(workers, len(names))
     memory = min(torch.cuda.get_device_properties(n).total_memory for n in range(len(names)))

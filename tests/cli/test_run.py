@@ -15,9 +15,9 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.history import store
-from harness.measure.jobs import Timing
+from harness.measure.jobs import DeviceFacts, Timing
 from harness.measure.peers.jobs import Comparable
-from harness.records.run import StateSummary
+from harness.records.run import Machine, StateSummary
 from harness.report import output
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session import plan
@@ -244,6 +244,21 @@ def test_a_gpu_that_vanishes_keeps_what_was_measured(
     assert [k.ms for graph in kept.graphs for k in graph.kernels] == [0.002]
 
 
+def test_a_gpu_that_cannot_be_taken_is_an_error(
+    harness: Command, results: Path, planned: Any
+) -> None:
+    class Full(FakeDevice):
+        def missing(self, *_: object) -> list[str]:
+            raise NoDevice("the GPU has too little free memory", remedy="end what runs on it")
+
+    planned(FakeEntry("first", compiled(A)), device=Full())
+    answer = harness("run")
+    assert answer.status == 1
+    assert answer.err.startswith("error: the GPU has too little free memory\n")
+    assert "what to do: end what runs on it" in answer.err
+    assert not stored(results)
+
+
 def test_a_results_folder_that_cannot_be_written(
     harness: Command, results: Path, planned: Any
 ) -> None:
@@ -293,24 +308,17 @@ def test_a_gpu_that_is_demanded_and_absent_is_one_sentence(
 def test_a_gpu_of_another_kind_than_the_target_cannot_time_it(
     harness: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closed: list[bool] = []
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it is not taken")
 
-    class Elsewhere:
-        target = A100
-
-        def __init__(self, *_: object, **__: object) -> None:
-            pass
-
-        def close(self) -> None:
-            closed.append(True)
-
+    seen = DeviceFacts(A100, Machine("here"), "fake/1")
     monkeypatch.setattr("harness.runtime.device.require", lambda: None)
-    monkeypatch.setattr("harness.session.cuda.CudaDevice", Elsewhere)
+    monkeypatch.setattr("harness.session.plan._seen", lambda: seen)
+    monkeypatch.setattr("harness.session.cuda.CudaDevice", never)
     answer = harness("run", "channels_last_forward", "--timing", "--target", "h100")
     assert answer.status == 1
     assert "got: sm_80" in answer.err
     assert "expected: sm_90, as --target h100 says" in answer.err
-    assert closed == [True]
 
 
 def test_error_as_json(harness: Command) -> None:

@@ -88,6 +88,13 @@ def test_a_combo_has_so_many_arguments_and_no_more() -> None:
     assert all(len(m.signature) <= MOST_ARGUMENTS for m, _ in compiled.distinct())
 
 
+def test_a_launch_alone_has_as_many_arguments_as_it_needs() -> None:
+    b = GraphBuilder()
+    parts = [b.input(f"x{n}", (3,)) for n in range(MOST_ARGUMENTS + 1)]
+    _, seen = run_both(b.graph(b.call("aten.cat.default", tuple(parts))))
+    assert len(seen) == 1
+
+
 def test_regions_on_both_sides_of_a_library_call_are_not_side_by_side() -> None:
     b = GraphBuilder()
     x, w = b.input("x", (4, 4)), b.input("w", (4, 4))

@@ -429,3 +429,12 @@ def test_torchs_own_words_may_hold_other_numbers() -> None:
     x = torch.arange(8)
     line = "RuntimeError: Storage size calculation overflowed with sizes=[144116] and strides=[1]"
     assert torchs_own(function, [x, x[..., :2]], [line, "0: wrong"], dynamic=True) == (line,)
+
+
+def test_a_graph_of_sizes_that_eager_mode_does_not_give_is_torchs_own(devices: Devices) -> None:
+    """Tracing unshuffles nothing to other sizes than a CPU does, and ``aot_eager`` does not run
+    what nobody reads (3602729)."""
+    unread = "v1 = F.pixel_unshuffle(v0, 2)", "v2 = v1.expand(1, *v1.shape)"
+    program = Program(("torch.zeros(0, 2, 2, 2)",), ("v0 = x0 + 1", *unread), ("v0",))
+    found = fuzzing.faults(program, devices)
+    assert not found.faults and len(found.torchs) == 2

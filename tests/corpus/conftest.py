@@ -18,7 +18,7 @@ def shard(name: str, family: str) -> Shard:
     """The default suite's graphs, as a capture of a catalogue."""
     entry = load_suite().entry(name.removesuffix("_tuned"))
     variant = Variant("training", DType.BF16, "throughput")
-    planned = Planned(f"{name}/training", Model(entry.entry.target, name, family), variant)
+    planned = Planned(f"{name}/training", Model(entry.target, name, family), variant)
     return cut(blank(planned), entry.graphs)
 
 

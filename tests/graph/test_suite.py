@@ -20,7 +20,7 @@ every_graph = pytest.mark.parametrize(
     [
         pytest.param((entry, n), id=name)
         for entry in SUITE.entries
-        for n, name in enumerate(entry.entry.graph_names)
+        for n, name in enumerate(entry.graph_names)
     ],
     indirect=True,
 )
@@ -43,7 +43,7 @@ LIBRARY = {
 
 
 def small_graphs(entry):
-    return [load(entry.path(name, small=True)) for name in entry.entry.graph_names]
+    return [load(entry.path(name, small=True)) for name in entry.graph_names]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_the_suite_is_wide_enough():
     assert len(graphs) >= 12
     assert {i.type.dtype for g in graphs for i in g.inputs} >= {DType.BF16, DType.F16, DType.F32}
     assert any(g.mutations for g in graphs)
-    assert {e.entry.mode for e in SUITE.entries} == {"inference", "training", "optimizer"}
+    assert {e.mode for e in SUITE.entries} == {"inference", "training", "optimizer"}
 
 
 @every_graph
@@ -119,7 +119,7 @@ def test_graphs_say_where_they_come_from(real, small):
     assert any(n.source for n in real.nodes) or real.name == "adamw_step"
 
 
-@pytest.mark.parametrize("entry", [e for e in SUITE.entries if e.entry.mode == "training"])
+@pytest.mark.parametrize("entry", [e for e in SUITE.entries if e.mode == "training"])
 def test_backward_reads_only_what_forward_gives(entry):
     forward, backward = entry.graphs
     known = {n: t for n, t in forward.types().items() if n in forward.outputs}
@@ -137,7 +137,7 @@ def test_index_inputs_are_bounded():
 
 
 def test_no_file_is_left_over():
-    named = {e.path(g, s) for e in SUITE.entries for g in e.entry.graph_names for s in (0, 1)}
+    named = {e.path(g, s) for e in SUITE.entries for g in e.graph_names for s in (0, 1)}
     assert set((FOLDER / "graphs").rglob("*.py")) == named
 
 
@@ -188,9 +188,9 @@ def installed_versions(entry):
 def test_capturing_again_gives_the_same_bytes(name, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER.parent))
     item = SUITE.entry(name)
-    if dict(item.graphs[0].facts)["versions"] != installed_versions(item.entry):
+    if dict(item.graphs[0].facts)["versions"] != installed_versions(item):
         pytest.skip("the committed graphs were captured with other versions")
-    real, small = capture_entry(item.entry)
+    real, small = capture_entry(item)
     for graph in real:
         assert dumps(graph) == item.path(graph.name).read_text()
     for graph in small:

@@ -121,6 +121,6 @@ def test_sizes_that_are_unknown_are_left_alone() -> None:
 @pytest.mark.parametrize("name", ["gpt2", "moe_router", "unet_up_block"])
 def test_graphs_of_the_suite_pass(name: str) -> None:
     entry = load_suite().entry(name)
-    for name in entry.entry.graph_names:
+    for name in entry.graph_names:
         validate(load(entry.path(name)))
         validate(load(entry.path(name, small=True)))

@@ -267,7 +267,8 @@ REDUCING = (Family.REDUCTION, Family.COOPERATIVE, Family.SCAN, Family.SPLIT_SCAN
 
 @st.composite
 def any_facts(draw: st.DrawFn) -> Facts:
-    family = draw(st.sampled_from([f for f in Family if f is not Family.SPREAD]))  # below
+    others = (Family.SPREAD, Family.TEMPLATE)  # below
+    family = draw(st.sampled_from([f for f in Family if f not in others]))
     sizes = [("x", draw(NUMEL))]
     if family is not Family.SPLIT_SCAN and draw(st.booleans()):
         sizes.insert(0, ("y", draw(NUMEL)))

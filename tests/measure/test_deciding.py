@@ -150,8 +150,8 @@ class Kernels:
 class Idle:
     spills: list[int]
 
-    def prepare(self) -> int:
-        return self.spills.pop(0)
+    def resources(self) -> SimpleNamespace:
+        return SimpleNamespace(spills=self.spills.pop(0))
 
     def __call__(self, args: Sequence[Any]) -> None:
         assert all(isinstance(arg, torch.Tensor) for arg in args)

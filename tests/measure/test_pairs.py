@@ -135,8 +135,8 @@ class EmptyLauncher:
     def __init__(self, loaded, config, target, cache, **_) -> None:
         self.name, self.config = loaded.name, config
 
-    def prepare(self) -> int:
-        return 0
+    def resources(self) -> None:
+        pass
 
     def __call__(self, args) -> None:
         EmptyLauncher.calls.append((self.name, self.config))

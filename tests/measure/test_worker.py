@@ -7,6 +7,7 @@ import importlib
 import sys
 import weakref
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -82,7 +83,8 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Timer:
-        watch = None
+        def __init__(self) -> None:
+            self.watch = SimpleNamespace(patient_until=0.0, take=tuple)
 
     measured: list[Timer] = []
     board = ["GPU-a"]
@@ -97,7 +99,10 @@ def test_bandwidths_are_measured_once_for_all_processes_on_a_board(
     def opened(job: OpenDevice) -> DeviceFacts:
         context = Context()
         facts = worker.open_device(context, job)
-        assert facts.roofline == context.once(worker.Gpu).measurer.roofline
+        gpu = context.once(worker.Gpu)
+        assert facts.roofline == gpu.measurer.roofline
+        measures = gpu.timer in measured
+        assert (gpu.timer.watch.patient_until > 0) == measures, "it lets kernels be checked"  # type: ignore[union-attr]
         return facts
 
     first = OpenDevice(bandwidths=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from harness.devices.pool import Pool
 from harness.devices.process import Process
-from harness.errors import DamagedGraph, WorkerDied
+from harness.errors import DamagedGraph, NoDevice, WorkerDied
 from harness.measure import jobs
 from harness.measure.jobs import DeviceFacts
 from harness.options import Options
@@ -22,11 +24,12 @@ from harness.runtime import device as devices
 from harness.session import ahead, cuda, plan
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
+from harness.session.model import Compiled, GraphDone
 from harness.session.session import Session
 from harness.session.spread import Fleet, Homes
 from harness.target import H100
 from tests.measure import fake_device
-from tests.measure.fakes import module
+from tests.measure.fakes import FakeEntry, compiled, module
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAPHS = ROOT / "suites" / "graphs" / "small"
@@ -95,7 +98,7 @@ def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
 def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "is_available", lambda: True)
+    monkeypatch.setattr(devices, "require", lambda: None)
     monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     made: list[dict[str, object]] = []
 
@@ -117,36 +120,35 @@ def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
     assert made[0]["seen"] is not None
 
 
-def test_the_first_small_graph_is_compiled_while_the_gpus_process_starts(
+def test_code_is_generated_while_the_gpu_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "is_available", lambda: True)
-    seen: list[tuple[str, bool, bool]] = []
-    started: list[Process] = []
-    start = Process.started
+    """The GPU's process, which imports for seconds, has been asked; nobody waits for it."""
+    made = threading.Event()
+    taking = Pool.open
 
-    def starting(*given: object) -> Process:
-        started.append(start(*given))  # type: ignore[arg-type]
-        return started[-1]
+    def opened(pool: Pool) -> list[object]:
+        assert made.wait(300)
+        return taking(pool)
 
-    class Device(CudaDevice):
-        def __init__(self, *given: object, **more: object) -> None:
-            super().__init__(*given, handlers=fake_device.HANDLERS, **more)  # type: ignore[arg-type]
+    class Noted(FakeEntry):
+        def compile(self) -> Compiled:
+            made.set()
+            return super().compile()
 
-    def generated(entry: Entry) -> ahead.Made:
-        seen.append((entry.name, bool(started), (tmp_path / "cache" / "taken").exists()))
-        return entry, entry.compile()
-
-    monkeypatch.setattr(Process, "started", starting)
-    monkeypatch.setattr(cuda, "CudaDevice", Device)
-    monkeypatch.setattr(ahead, "generated", generated)
-    monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
-    monkeypatch.setattr(plan, "_DEVICES", tmp_path / "dev")
-    (tmp_path / "dev" / "nvidia0").mkdir(parents=True)
+    monkeypatch.setattr(Pool, "open", opened)
+    monkeypatch.setattr(devices, "require", lambda: None)
+    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    monkeypatch.setattr(plan, "find_entries", lambda *_: [Noted("x", compiled(module("k")))])
+    monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
+    fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
+    monkeypatch.setattr(cuda, "CudaDevice", fake)
     options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
-    with plan.prepare(options, plan.Request(names=("adamw_step", "fp8*", "bert*"))):
-        assert seen == [("fp8_rowwise_forward", True, False)]
-        assert (tmp_path / "cache" / "taken").exists()
+    with plan.prepare(options, plan.Request()) as found:
+        (done,) = (e for e in found.session.events() if isinstance(e, GraphDone))
+        assert done.record.kernels[0].ms == 0.002
+        found.session.device.worker.open()  # type: ignore[union-attr]
+    assert (tmp_path / "cache" / "taken").read_text() == "x", "it was taken once"
 
 
 def test_what_starts_a_gpus_process_imports_little() -> None:
@@ -170,12 +172,17 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
         started.append(start(*given))  # type: ignore[arg-type]
         return started[-1]
 
-    def looked() -> bool:
+    def absent() -> None:
+        raise NoDevice("a GPU is needed and none can be used")
+
+    def looked() -> None:
         assert len(started) == listed
-        return listed > 0
+        if not listed:
+            absent()
 
     monkeypatch.setattr(Process, "started", starting)
-    monkeypatch.setattr(devices, "is_available", looked)
+    monkeypatch.setattr(devices, "require", looked)
+    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
     monkeypatch.setattr(cuda, "CudaDevice", fake)
@@ -188,8 +195,10 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
         asked = plan.Request(names=("adamw_step",), timing=timing)
         with plan.prepare(options, asked) as found:
             assert found.timed == timed
+            if timed:
+                found.session.device.worker.open()  # type: ignore[union-attr]
             assert len(started) == int(timed), "the process that was started is the device's"
-    monkeypatch.setattr(devices, "is_available", lambda: False)
+    monkeypatch.setattr(devices, "require", absent)
     with plan.prepare(options, plan.Request(names=("adamw_step",))) as found:
         assert not found.timed
     assert started[-1].log.closed, "nobody took it"

@@ -32,7 +32,6 @@ from harness.runtime import device
 from harness.session import ahead, cuda, plan
 from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice
-from harness.session.entries import FileEntry
 from harness.session.model import BoardLost, Event, GraphDone, GraphStarted, ProcessStarted
 from harness.session.spread import Fleet, Homes, require_one_kind
 from harness.target import H100
@@ -54,6 +53,7 @@ class FakeBoard:
     gate: threading.Semaphore | None = None
     had: list[str] = field(default_factory=list)
     interrupted: bool = False
+    found: Sequence[object] = ("taken",)
     readings: tuple[Reading, ...] = (Reading(0.0, 1980.0),)
     facts: DeviceFacts = field(init=False)
 
@@ -326,10 +326,17 @@ def test_what_a_board_kept_is_not_timed_again(
     assert len((tmp_path / "log").read_text().splitlines()) == 4
 
 
+def see(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """This machine has boards of these names."""
+    facts = [DeviceFacts(H100, Machine("fake", gpu_uuid=name), "fake/1") for name in names]
+    monkeypatch.setattr(plan, "_seen", facts.__getitem__)
+    monkeypatch.setattr(device, "boards", lambda asked: dict(enumerate(names)))
+
+
 def test_a_run_over_the_boards_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
+    see(monkeypatch, "GPU-a", "GPU-b")
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
     monkeypatch.setattr(cuda, "CudaDevice", fake)
@@ -339,8 +346,10 @@ def test_a_run_over_the_boards_of_this_machine(
     with plan.prepare(options, plan.Request(devices="all", processes=2)) as made:
         assert made.timed
         assert made.run.machine.gpu_uuid == "GPU-a+GPU-b"
+        assert made.run.copy_gbps is None
         found = records(made.session.events())
         run = made.ended(made.run)
+    assert run.copy_gbps in {1000.0, 2000.0}, "as the first board's process measured it"
     assert [(d.name, d.opening) for d in made.devices] == [
         (name, OpenDevice()) for name in ("GPU-a", "GPU-b")
     ]
@@ -352,29 +361,10 @@ def test_a_run_over_the_boards_of_this_machine(
     assert set(kept["graphs"].values()) == {"GPU-a", "GPU-b"}
 
 
-def test_code_is_generated_while_boards_are_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What that imports takes seconds, and so do the boards' processes."""
-    made = threading.Event()
-
-    class Board(CudaDevice):
-        def __init__(self, *given: Any, **more: Any) -> None:
-            assert made.wait(300)
-            super().__init__(*given, handlers=fake_device.HANDLERS, **more)
-
-    def first(entry: FileEntry) -> Any:
-        made.set()
-        return entry, HarnessError(entry.name)
-
-    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
-    monkeypatch.setattr(cuda, "CudaDevice", Board)
-    monkeypatch.setattr(ahead, "generated", first)
-    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
-    (tmp_path / "cache").mkdir()
-    request = plan.Request(names=("moe_router_forward",), devices="all")
-    with plan.prepare(options, request) as found:
-        assert found.timed
+def test_a_board_that_cannot_be_taken_ends_the_run() -> None:
+    busy, other = FakeBoard("GPU-a", dies=0, found=()), FakeBoard("GPU-b")
+    with pytest.raises(NoDevice, match="cannot be used"):
+        records(fleet([busy, other], 4).events())
 
 
 def test_boards_processes_are_started_before_their_names_are_known(
@@ -387,15 +377,16 @@ def test_boards_processes_are_started_before_their_names_are_known(
         started.append(start(*given))
         return started[-1]
 
-    def boards(asked: str) -> list[str]:
+    def boards(asked: str) -> dict[int, str]:
         assert len(started) == 2
-        return ["GPU-a", "GPU-b", "GPU-c"]
+        return dict(enumerate(("GPU-a", "GPU-b", "GPU-c")))
 
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
         (tmp_path / "dev" / name).mkdir(parents=True)
     monkeypatch.setattr(plan, "_DEVICES", tmp_path / "dev")
     monkeypatch.setattr(Process, "started", starting)
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
+    see(monkeypatch, "GPU-a", "GPU-b", "GPU-c")
     monkeypatch.setattr(device, "boards", boards)
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
     monkeypatch.setattr(cuda, "CudaDevice", fake)
@@ -404,18 +395,35 @@ def test_boards_processes_are_started_before_their_names_are_known(
     asked = plan.Request(names=("moe_router_forward",), devices="all")
     with plan.prepare(options, asked) as found:
         assert found.run.machine.gpu_uuid == "GPU-a+GPU-b+GPU-c"
+        for board in found.session.boards:  # type: ignore[union-attr]
+            board.worker.open()
         assert len(started) == 3, "of those that were not listed"
     started.clear()
-    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-b"])
+    monkeypatch.setattr(device, "boards", lambda asked: {1: "GPU-b"})
     with plan.prepare(options, replace(asked, devices="1")) as found:
         assert (found.run.machine.gpu_uuid, len(started)) == ("GPU-b", 1)
+
+
+def test_boards_are_taken_meanwhile_unless_that_has_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    see(monkeypatch, "GPU-a", "GPU-b")
+    taken: list[str] = []
+    monkeypatch.setattr(CudaDevice, "take", lambda board: taken.append(board.name))
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    (tmp_path / "cache").mkdir()
+    asked = plan.Request(names=("moe_router_forward",), devices="all", patient=True)
+    with plan.prepare(options, asked):
+        assert not taken, "nights time pairs there, with processes of their own"
+    with plan.prepare(options, replace(asked, patient=False)):
+        assert taken == ["GPU-a", "GPU-b"]
 
 
 def test_boards_compare_compilers_each_on_its_own_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handlers = fake_device.HANDLERS | fake_worker.ON_BOARDS
-    monkeypatch.setattr(device, "boards", lambda asked: ["GPU-a", "GPU-b"])
+    see(monkeypatch, "GPU-a", "GPU-b")
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     monkeypatch.setattr(cuda, "CudaDevice", functools.partial(CudaDevice, handlers=handlers))
     order: list[str] = []
@@ -463,18 +471,6 @@ def test_what_several_boards_cannot_do(asked: plan.Request, said: str, tmp_path:
     with failed as error, plan.prepare(options, asked):
         pass
     assert error.value.got == said
-
-
-def test_boards_are_named_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "require", lambda: None)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    properties = SimpleNamespace(uuid="abc")
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda n: properties)
-    assert len(device.boards("all")) == 3
-    assert device.boards("2,0") == ["GPU-abc"] * 2
-    for wrong in ("3", "0,0", "", "0,x"):
-        with pytest.raises(UsageError, match="GPU"):
-            device.boards(wrong)
 
 
 @pytest.mark.gpu

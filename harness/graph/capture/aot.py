@@ -234,7 +234,7 @@ def compile_joint(
             for change in changes:
                 change(graph)
             views = views_of_inputs(graph) if changes else None
-            return tangents.viewed(views, compile_part(graph, graph_inputs))
+            return called.run(graph, tangents.viewed(views, compile_part(graph, graph_inputs)))
 
         return compiled_part
 
@@ -389,7 +389,7 @@ def normalise(gm: fx.GraphModule) -> None:
     a constant's copy is a copy."""
     gather_seeds(gm)
     lift_functions(gm)
-    returned = _returned(gm)
+    returned, output = _returned(gm), gm.graph.output_node()
     for node in list(gm.graph.nodes):
         spell_conversions(node)
         if node.target is _aten.sum.dim_IntList and not node.args[1]:
@@ -401,8 +401,10 @@ def normalise(gm: fx.GraphModule) -> None:
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
         elif node.target in _SAME_VALUE and GIVES_MEMORY not in [n.target for n in node.users]:
-            node.replace_all_uses_with(node.args[0])
-            gm.graph.erase_node(node)
+            same = node.args[0]
+            for user in list(node.users):  # returned as well it is another tensor there
+                if user is not output or user not in same.users:
+                    user.replace_input_with(node, same)
     _merge_equal(gm, returned)
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
@@ -442,7 +444,8 @@ def _merge_equal(gm: fx.GraphModule, returned: set[fx.Node]) -> None:
     for node in list(gm.graph.nodes):
         if node.op != "call_function" or node in returned or not _is_pure(node.target):
             continue
-        first = known.setdefault((node.target, _key(node.args), _key(node.kwargs)), node)
+        # As text 1, 1.0 and True differ, and 0.0 and -0.0 too; a node is its name.
+        first = known.setdefault((node.target, f"{node.args} {node.kwargs}"), node)
         if first is not node:
             node.replace_all_uses_with(first)
             gm.graph.erase_node(node)
@@ -454,15 +457,6 @@ def _is_pure(target: Any) -> bool:
     if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
         return False
     return torch.Tag.nondeterministic_seeded not in target.tags
-
-
-def _key(value: Any) -> Any:
-    """A hashable stand-in in which 1, 1.0 and True differ, and 0.0 and -0.0 too."""
-    if isinstance(value, (list, tuple)):
-        return tuple(_key(v) for v in value)
-    if isinstance(value, dict):
-        return tuple((k, _key(v)) for k, v in value.items())
-    return value if isinstance(value, fx.Node) else (type(value).__name__, repr(value))
 
 
 def _is_impure(node: fx.Node) -> bool:

@@ -76,7 +76,7 @@ def _hoisted(
 def _text(function: fx.GraphModule, count: int) -> str | None:
     """The text of ``function`` of ``count`` arguments; None if it does not go into a graph."""
     try:
-        graph = convert(function, None, "combine").graph
+        graph = convert(function, "combine").graph
     except CaptureFailed:
         return None
     fits = len(graph.inputs) == count and not graph.mutations and None not in graph.outputs

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, fx
 
 from harness.graph.capture.fx import real_tensors
+from harness.graph.capture.libraries.calls import called
 
 _aten = torch.ops.aten
 _FLASH = _aten._scaled_dot_product_flash_attention.default
@@ -151,9 +152,7 @@ def _link(gm: fx.GraphModule, node: fx.Node, out: int, seeds: tuple[int, int], f
     after = next(iter(forward.users))
     for offset, result in enumerate(seeds):
         with gm.graph.inserting_after(after):
-            seed = gm.graph.call_function(operator.getitem, (forward, result))
-        seed.meta = {k: v for k, v in forward.meta.items() if k != "tensor_meta"}
-        seed.meta["val"] = forward.meta["val"][result]
+            seed = called(gm.graph, forward, operator.getitem, forward, result)
         node.update_arg(first + offset, seed)
 
 

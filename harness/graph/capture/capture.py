@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -205,10 +206,7 @@ _ROLES = {"gradients": "gradient", "parameters": "parameter", "state": "buffer"}
 
 def _identifier(text: str) -> str:
     name = re.sub(r"\W+", "_", text).strip("_").lower()
-    return f"x_{name}" if not name or name[0].isdigit() or name in _RESERVED else name
-
-
-_RESERVED = frozenset({"def", "return", "lambda", "class", "is", "in", "not", "from", "none"})
+    return name if name.isidentifier() and not keyword.iskeyword(name) else f"x_{name}"
 
 
 def _numbered() -> Callable[[str], str]:
@@ -237,7 +235,7 @@ def _trace(
         if gm is None:
             raise CaptureFailed(f"torch produced no {part} graph", where=base)
         options.follow(f"converting {base}_{part}")
-        graph = convert(gm, None, f"{base}_{part}", naming, facts).graph
+        graph = convert(gm, f"{base}_{part}", naming, facts).graph
         graphs.append(with_bounds(_without_unused(graph)))
     return graphs
 

@@ -108,6 +108,11 @@ def _tell_sizes(gm: fx.GraphModule, homes: Mapping[fx.Node, int]) -> None:
             node.meta["example_value"] = value
 
 
+def is_cut(node: fx.Node) -> bool:
+    """Whether graphs are cut at ``node``: at control, and at what is asserted of sizes."""
+    return is_control(node) or node.target is torch.ops.aten._assert_scalar.default
+
+
 def is_control(node: fx.Node) -> bool:
     """Whether it stays on the host: a higher-order operator, one that gives an input other memory,
     or one that finds a whole number or a size of what it makes in data."""

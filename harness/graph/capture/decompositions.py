@@ -38,7 +38,8 @@ from harness.graph.lowering.operators import RULES
 
 DECOMPOSED = (
     "_softmax _log_softmax gelu elu leaky_relu hardtanh upsample_nearest1d upsample_bilinear2d "
-    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d"
+    "linalg_vector_norm std std_mean logsumexp grid_sampler_2d as_strided_copy narrow_copy "
+    "unbind_copy"
 ).split()
 """Packets of ``aten`` every overload of which is taken apart, besides batch norms and torch's
 core table."""
@@ -65,6 +66,7 @@ RANDOM = (
 _convert, _to_copy = torch.ops.prims.convert_element_type.default, torch.ops.aten._to_copy.default
 _DIV = torch.ops.aten.div.Tensor_mode
 _NARROW = (torch.float16, torch.bfloat16)
+_BARE = {torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
 _WRITTEN = {f"aten::{name}" for name in ("_to_copy", "copy", "_foreach_copy", "renorm")}
 _OPERANDS = "exponent other self weight"
 _OF_DEVICE = {
@@ -287,8 +289,8 @@ def spell_conversions(node: torch.fx.Node) -> None:
 
 def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: Any) -> Any:
     """``rule`` if there is one, unless eager mode rejects this call of the program or its gradient.
-    (Calls inside of rules are our own.) A gradient that nobody may ask for is left to torch, unless
-    kernels compute it ``whole``. What is ``known`` is not asked again."""
+    (Calls inside of rules are our own.) Torch runs a gradient that nobody may ask for, unless it is
+    computed ``whole``, and ``_BARE`` types, whose parts it may lack. ``known``: asked before."""
     mode = get_proxy_mode()
     if mode is not None and mode.decomp_layers == 1:
         names = [a.name for a in op._schema.arguments]
@@ -305,7 +307,8 @@ def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: A
         error = known[key]
         if error and (whole or torch._C._current_autograd_node() is None):
             raise Rejected(error)
-        rule = None if error or op in _FILLS and _may_not_fit(*args) else rule
+        bare = any(getattr(one, "dtype", None) in _BARE for one in tree_leaves(given))
+        rule = None if error or bare or op in _FILLS and _may_not_fit(*args) else rule
     return rule(*args, **options) if rule else NotImplemented
 
 

@@ -81,21 +81,16 @@ class Naming:
 
 def convert(
     gm: fx.GraphModule,
-    example_fake_inputs: Sequence[Any] | None,
     name: str,
     naming: Naming | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> Conversion:
-    """The graph called ``name`` that ``gm`` computes, and how inputs and outputs correspond.
-
-    ``example_fake_inputs`` gives the types of placeholders that carry none themselves. Raises
+    """The graph called ``name`` that ``gm`` computes, and how inputs and outputs correspond. Raises
     ``CaptureFailed`` for values that have no place in a graph (sparse tensors, sizes that depend
-    on data).
-    """
+    on data)."""
     reader = _Reader(gm, naming or Naming())
     for number, node in enumerate(n for n in gm.graph.nodes if n.op == "placeholder"):
-        example = None if example_fake_inputs is None else example_fake_inputs[number]
-        reader.placeholder(number, node, example)
+        reader.placeholder(number, node)
     for node in gm.graph.nodes:
         reader.visit(node)
     graph = Graph(
@@ -132,11 +127,11 @@ class _Reader:
             n.op == "placeholder" and "tangents" in str(n.target) for n in gm.graph.nodes
         )
 
-    def placeholder(self, number: int, node: fx.Node, example: object) -> None:
+    def placeholder(self, number: int, node: fx.Node) -> None:
         """Take one placeholder: a tensor becomes an input, a size an expression."""
-        value = fixed(node.meta.get("val", example))
+        value = fixed(node.meta["val"])
         if not isinstance(value, torch.Tensor):
-            known = self._values[node] = self._literal(node, value)
+            known = self._values[node] = self._argument(value, node)
             if isinstance(known, sympy.Symbol):
                 self.sizes.setdefault(known, number)
             return
@@ -166,7 +161,7 @@ class _Reader:
     def _call(self, node: fx.Node) -> None:
         value = fixed(node.meta.get("val"))
         if isinstance(value, (torch.SymInt, int, float)) and not isinstance(value, bool):
-            self._values[node] = value if isinstance(value, float) else size_expr(value)
+            self._values[node] = self._argument(value, node)
             return
         if isinstance(value, (torch.SymFloat, torch.SymBool)) and _counts(node):
             return  # what uses it is a size, whose expression says everything, or an output
@@ -310,22 +305,11 @@ class _Reader:
                 return tuple(self._argument(v, node) for v in value)
             case _:
                 raise CaptureFailed(
-                    f"argument of {node.target} has no place in a graph",
+                    f"a value at {node.target} has no place in a graph",
                     where=source_of(node),
                     got=f"{value!r} ({type(value).__name__})",
                     expected="tensors, numbers, types, memory formats, text, lists of these",
                 )
-
-    def _literal(self, node: fx.Node, value: object) -> Arg:
-        if value is None or isinstance(value, (bool, float, str)):
-            return value
-        if isinstance(value, (int, torch.SymInt)):
-            return size_expr(value)
-        raise CaptureFailed(
-            f"input {node.name} of the traced graph has no place in a graph",
-            got=type(value).__name__,
-            expected="a tensor or a size",
-        )
 
     def _source(self, node: fx.Node) -> str:
         trace = node.meta.get("stack_trace")  # one for all that a line is taken apart into

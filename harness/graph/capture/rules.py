@@ -35,12 +35,12 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten._conj.default: _conjugate,
         _aten._neg_view.default: _aten.neg,
         _aten._unique.default: lambda x, *how: _aten._unique2(x, *how)[:2],  # of traceable sizes
-        _aten.as_strided_copy.default: _copied(_aten.as_strided.default),
+        _aten.any.dims: lambda x, dim=None, *_, **__: (  # of no dimensions: of each one
+            NotImplemented if dim is None or len(dim) else _aten.any.dim(x.unsqueeze(0), 0)
+        ),
         _aten.channel_shuffle.default: channel_shuffle,
         _aten.block_diag.default: block_diag,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
-        _aten.narrow_copy.default: _copied(_aten.narrow.default),
-        _aten.unbind_copy.int: _copied(_aten.unbind.int),
         _aten._cdist_forward.default: cdist,
         _aten.full.default: functools.partial(_filled, _aten.full.default),
         _aten.full_like.default: functools.partial(_filled, _aten.full_like.default),
@@ -65,6 +65,9 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
             *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
+        ),
+        **_around(
+            lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
@@ -258,16 +261,6 @@ def _linspace(rule: Callable[..., Any], *given: Any, dtype: Any = None, **option
     """Integers are the library's: how a device rounds decides which of two one of them is."""
     whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
     return NotImplemented if whole else rule(*given, dtype=dtype, **options)
-
-
-def _copied(view: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of an operator that copies what ``view`` shows."""
-
-    def rule(*args: Any, **options: Any) -> Any:
-        in_order = functools.partial(torch.clone, memory_format=torch.contiguous_format)
-        return torch.utils._pytree.tree_map(in_order, view(*args, **options))
-
-    return rule
 
 
 def hash_tensor(x: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Any:

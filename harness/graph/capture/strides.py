@@ -35,9 +35,13 @@ IN_ORDER = (
 
 UNTAGGED = (
     "_prelu_kernel elu_backward floor_divide hardsigmoid_backward hardswish_backward "
-    "hardtanh_backward mish_backward mse_loss rsub smooth_l1_loss softplus_backward"
+    "hardtanh_backward leaky_relu_backward mish_backward mse_loss rsub smooth_l1_loss "
+    "softplus_backward"
 ).split()
 """Elementwise packets that torch does not tag as such."""
+
+_SECOND_FIRST = ("aten::leaky_relu_backward", "aten::rsub", "aten::threshold_backward")
+"""Elementwise operators whose kernels take their operands in the other order."""
 
 _OF_IMAGES = (
     "_adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d upsample_nearest2d_backward"
@@ -159,13 +163,6 @@ def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: 
     return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
 
 
-def _second_first(rule: Callable[..., Any], x: Tensor, y: Tensor, *args: Any) -> Any:
-    """An elementwise operator whose kernel takes its operands in the other order."""
-    made = rule(x, y, *args)
-    stride = _wanted(made, [y, x])
-    return made if stride is None else laid_out(made, stride)
-
-
 def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
     stride = _wanted(made, _operands(op, args, kwargs))
@@ -184,7 +181,6 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "huber_loss": functools.partial(_like, 0),
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
-    "leaky_relu_backward": _second_first,
     # The next two have kernels of a CPU and of a GPU that do otherwise.
     "max_unpool2d": lambda rule, x, *args: (
         _in_order(rule, x, *args) if x.is_cuda else _channels_last(0, rule, x, *args)
@@ -199,7 +195,6 @@ _WAYS: dict[str, Callable[..., Any]] = {
         rule(grad, x, y, *args),  # torch's rule loses it
     ).contiguous(),
     "soft_margin_loss": functools.partial(_like, 0),
-    "threshold_backward": _second_first,
 }
 
 
@@ -276,7 +271,7 @@ def _operands(
         powers = floats or not x.is_floating_point()
     if powers:  # of a number: in order, whatever the tensor's strides are
         found[-1:] = [found[-1].new_empty(found[-1].shape)] * 2
-    return found[::-1] if target._schema.name == "aten::rsub" else found
+    return found[::-1] if target._schema.name in _SECOND_FIRST else found
 
 
 def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> None:

@@ -40,6 +40,7 @@ _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 _hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
 _unpacked: Callable[..., Any] = forward_ad.unpack_dual
+_is_batched: Callable[..., bool] = torch._C._functorch.is_legacy_batchedtensor
 _overlapping: Callable[..., Any] = compute_overlapping_tensors
 
 
@@ -50,7 +51,8 @@ class Called:
     The backward graph gets None for gradients that do not exist, if all sizes are known. What it
     cannot give torch computes from ``gm``, and ``tell`` is told once: derivatives in forward mode,
     gradients that are to be differentiated, for which ``gm`` runs again, and calls whose inputs
-    overlap otherwise than those it was compiled for, if it changes them.
+    overlap otherwise than those it was compiled for, if it changes them. It also runs backward
+    graphs on batches (``is_grads_batched``).
     """
 
     gm: fx.GraphModule
@@ -127,6 +129,21 @@ class Called:
             return outputs
 
         return call
+
+    def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
+        """``run``, and torch where gradients have no memory that kernels of ``graph`` can read.
+        Autograd may hand on memory that holds conjugates or negatives, which no guard sees."""
+        tangents = _tangents(graph)
+
+        def call(args: list[Any]) -> Any:
+            if any(_is_batched(args[n]) for n in tangents):
+                self._say("batches of gradients")
+                return graph(*args)
+            for n in tangents:
+                args[n] = args[n].resolve_conj().resolve_neg()
+            return run(args)
+
+        return boxed(call) if tangents else run
 
     def _keep(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Have the node of a call keep what ``_again`` needs."""
@@ -286,8 +303,7 @@ def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
     def compiled(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         if not fixed(graph):
             return compile_backward(graph, inputs)
-        nodes = (node for node in graph.graph.nodes if node.op == "placeholder")
-        tangents = [n for n, node in enumerate(nodes) if "tangents" in node.name]
+        tangents = _tangents(graph)
         made: dict[tuple[int, ...], Callable[..., Any]] = {}
 
         def run(args: list[Any]) -> Any:
@@ -307,6 +323,12 @@ def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
         return boxed(run)
 
     return compiled
+
+
+def _tangents(graph: fx.GraphModule) -> list[int]:
+    """Which arguments of a backward graph are gradients."""
+    given = graph.graph.find_nodes(op="placeholder")
+    return [n for n, node in enumerate(given) if "tangents" in node.name]
 
 
 def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:

@@ -26,11 +26,13 @@ def supports(op: str) -> bool:
     return op == "getitem" or op in RULES
 
 
-def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
+def supports_node(
+    node: Node, types: Mapping[str, ValueType], facts: tuple[tuple[str, str], ...] = ()
+) -> bool:
     """Whether this call of an operator has a lowering, its arguments considered.
 
-    ``types`` holds the types of the values it uses. ``supports`` knows the operator
-    alone; some have forms that stay library calls (accumulation in 16 bits, a window
+    ``types`` holds the types of the values it uses, ``facts`` are the graph's. ``supports`` knows
+    the operator alone; some have forms that stay library calls (accumulation in 16 bits, a window
     that is too large, a view of a tensor with gaps).
     """
     touched = list(tensors_of(*(types[name] for name in node.refs()), node.type))
@@ -50,7 +52,7 @@ def supports_node(node: Node, types: Mapping[str, ValueType]) -> bool:
         nodes += [Node(f"{node.name}_{k}", "getitem", (Ref(node.name), k), (), t) for k, t in parts]
         outputs = [f"{node.name}_{k}" for k, _ in parts]
     try:
-        lower(Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs)))
+        lower(Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs), (), facts))
     except UnsupportedOperator:
         return False
     return True

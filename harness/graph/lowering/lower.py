@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import sympy
 
@@ -228,13 +229,13 @@ class Lowering:
             kind = node.type[position] if isinstance(node.type, tuple) else None
             assert kind is not None
             made.append((self._new_buffer(name, kind), part))
-        reduced = [(buffer, part) for buffer, part in made if isinstance(part, Reduced)]
-        scanned = [(buffer, part) for buffer, part in made if isinstance(part, Scanned)]
-        origins = self.origins[node.name].union(buffer.name for buffer, _ in made)
-        if reduced:
-            self.maker.reduce(reduced, origins)
-        if scanned:
-            self.maker.scan(scanned, origins)
+        self._made(made, self.origins[node.name].union(buffer.name for buffer, _ in made))
+
+    def _made(self, made: Sequence[tuple[Buffer, Any]], origins: frozenset[str]) -> None:
+        """Fill the buffers of what is reduced or scanned together, and read them from now on."""
+        for kind, make in ((Reduced, self.maker.reduce), (Scanned, self.maker.scan)):
+            if parts := [one for one in made if isinstance(one[1], kind)]:
+                make(parts, origins)
         for buffer, _ in made:
             self._stored(buffer)
 
@@ -293,9 +294,10 @@ class Lowering:
             return False
         return True
 
-    def _read_by(self, result: Scattered) -> Iterator[Load]:
-        """What is read for the values that are scattered, and for where to."""
-        places = [v for i in result.target for _, v in self.context.bindings(i)]
+    def _read_by(self, result: Tensor | Scattered) -> Iterator[Load]:
+        """What is read for the values, and for where they are scattered to."""
+        target = result.target if isinstance(result, Scattered) else ()
+        places = [v for i in target for _, v in self.context.bindings(i)]
         return (part for part in walk([result.value, *places]) if isinstance(part, Load))
 
     def _reads_elsewhere(self, own: Buffer, result: Scattered) -> bool:
@@ -312,14 +314,10 @@ class Lowering:
     ) -> None:
         """Give a result that is more than an expression its buffer."""
         buffer = self._new_buffer(name, kind)
-        if isinstance(result, Reduced):
-            self.maker.reduce([(buffer, result)], self.origins[name])
-        elif isinstance(result, Scanned):
-            self.maker.scan([(buffer, result)], self.origins[name])
-        else:
+        if isinstance(result, Scattered):
             self.maker.fill(buffer, result.initial, self.origins[name])
             self.maker.scatter(buffer, result, self.origins[name])
-        self._stored(buffer)
+        self._made([(buffer, result)], self.origins[name])
 
     def _is_same(self, node: Node, result: Tensor, kind: TensorType, rule: Rule | None) -> bool:
         """Whether a node is another name of its only operand: a view that changes nothing.
@@ -446,19 +444,16 @@ class Lowering:
 
     def _inputs_read(self, root: str) -> set[str]:
         """Names of the buffers that the value ``root`` is computed from."""
-        if root in self.in_place:
-            return {load.buffer for load in self._read_by(self.in_place[root])}
-        return {part.buffer for part in walk([self.tensors[root].value]) if isinstance(part, Load)}
+        found: Tensor | Scattered = self.in_place.get(root) or self.tensors[root]
+        return {load.buffer for load in self._read_by(found)}
 
     def _reads_itself_elsewhere(self, mutation: Mutation, root: str) -> bool:
         """Whether a value reads the input it is stored into at another element."""
         own = self.buffers[mutation.input]
         here = flat_index(own.stride, canonical(own.shape))
         return any(
-            isinstance(part, Load)
-            and part.buffer == mutation.input
-            and sympy.expand(part.index - here) != 0
-            for part in walk([self.tensors[root].value])
+            load.buffer == mutation.input and sympy.expand(load.index - here) != 0
+            for load in self._read_by(self.tensors[root])
         )
 
     def _filled(self, name: str, own: str, role: Role, origins: frozenset[str]) -> str:

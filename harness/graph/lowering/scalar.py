@@ -31,8 +31,8 @@ _BOOLEAN_FORM = {
 # by the model (``arange(n) + 1``) can address memory linearly.
 _OF_POSITIONS = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
-# Operations on constants, done when compiling, in float64: at least as exact as in the
-# operands' own type, and what torch does with the Python numbers of a model.
+# Operations on constants, done when compiling: of numbers of the operands' own type, in float64,
+# whose result is rounded to that type by what reads it.
 _FOLDED: dict[Op, Callable[..., Any]] = {
     Op.ADD: lambda a, b: a + b,
     Op.SUB: lambda a, b: a - b,
@@ -58,7 +58,7 @@ def _position(value: Value) -> sympy.Expr | None:
     return sympy.Integer(int(value.number)) if isinstance(value, Constant) else None
 
 
-def _is_plain(position: sympy.Expr) -> bool:
+def is_plain(position: sympy.Expr) -> bool:
     """Whether it can be written out and its numbers have 32 bits, wherever it is moved to."""
     squares = all(power.exp <= 2 for power in position.atoms(sympy.Pow))
     return squares and all(abs(n) < 1 << 31 for n in position.atoms(sympy.Integer))
@@ -102,7 +102,7 @@ class Scalar:
         if value.dtype is target:
             return value
         if isinstance(value, Constant):
-            return self.constant(value.number, target)
+            return self.constant(value.dtype.nearest(value.number), target)
         if isinstance(value, IndexValue) and target.is_integer and not value.indirect:
             return self.builder.index(value.index, target)
         if target is DType.BOOL:
@@ -116,7 +116,7 @@ class Scalar:
             op = _BOOLEAN_FORM.get(op, op)
         elif dtype.is_integer and op in _OF_POSITIONS:
             exprs = [_position(a) for a in args]
-            if None not in exprs and _is_plain(made := _FOLDED[op](*exprs)):
+            if None not in exprs and is_plain(made := _FOLDED[op](*exprs)):
                 return self.index(made, dtype)
         return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
@@ -128,7 +128,7 @@ class Scalar:
 
     def folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
         """The result of an operation on constants, if it is one of the simple ones."""
-        numbers = [a.number for a in args if isinstance(a, Constant)]
+        numbers = [a.dtype.nearest(a.number) for a in args if isinstance(a, Constant)]
         if len(numbers) < len(args) or op not in _FOLDED:
             return None
         return self.constant(_FOLDED[op](*numbers), dtype)

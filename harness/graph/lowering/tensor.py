@@ -88,20 +88,14 @@ def is_one(size: sympy.Expr) -> bool:
     return size is sympy.S.One
 
 
-# The variables of all but absurd ranks, made once: making a symbol is slow in sympy.
-_MADE = 12
-_OUTER = tuple(axis_symbol("i", k) for k in range(_MADE))
-_INNER = tuple(axis_symbol("r", k) for k in range(_MADE))
-
-
 def outer_variable(dim: int) -> sympy.Symbol:
     """``i<dim>``, the variable of a tensor's dimension."""
-    return _OUTER[dim] if dim < _MADE else axis_symbol("i", dim)
+    return axis_symbol("i", dim)
 
 
 def inner_variable(dim: int) -> sympy.Symbol:
     """``r<dim>``, the variable of a reduced dimension."""
-    return _INNER[dim] if dim < _MADE else axis_symbol("r", dim)
+    return axis_symbol("r", dim)
 
 
 def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:

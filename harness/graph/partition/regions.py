@@ -132,7 +132,8 @@ def partition(
     from harness.graph.lowering import supports_node
 
     cleaned = clean(graph)
-    layout = analyse(cleaned, supports or functools.partial(supports_node, types=cleaned.types()))
+    known = functools.partial(supports_node, types=cleaned.types(), facts=cleaned.facts)
+    layout = analyse(cleaned, supports or known)
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))

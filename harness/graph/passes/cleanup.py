@@ -5,7 +5,6 @@ order."""
 from __future__ import annotations
 
 import dataclasses
-import struct
 from collections.abc import Callable, Iterable, Mapping
 
 import sympy
@@ -220,12 +219,8 @@ def argument_key(arg: Arg | Iterable[object]) -> object:
     match arg:
         case tuple():
             return tuple(argument_key(item) for item in arg)
-        case bool():
-            return ("bool", arg)
-        case float():
-            return ("float", struct.pack("<d", arg))
-        case complex():
-            return ("complex", struct.pack("<dd", arg.real, arg.imag))
+        case bool() | float() | complex():
+            return (type(arg).__name__, repr(arg))
         case int() | sympy.Integer():
             return ("int", int(arg))
         case Ref() | Token() | DType() | str() | None:

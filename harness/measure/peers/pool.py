@@ -74,11 +74,7 @@ class PeerPool(Closing):
         """Compile with Inductor what ``compare`` will need, in parallel, beside what is timed. What
         fails here fails again, with its reason, when it is compared."""
         graphs = [one.work.region.graph for one in work if not isinstance(one.work, str)]
-        jobs = [
-            WarmJob(graph, tuned, seconds=self._seconds)
-            for tuned in self._tuned
-            for graph in graphs
-        ]
+        jobs = [WarmJob(g, tuned, seconds=self._seconds) for tuned in self._tuned for g in graphs]
         # Before it times anything, the process that compares imports Inductor too, meanwhile.
         first, self._imported = [] if self._imported else jobs[:1], True
         with ThreadPoolExecutor(1) as thread:

@@ -4,14 +4,18 @@ Inductor, which it does through ``torch._inductor.compile`` and ``torch.compile`
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import torch
 
 from harness.graph.model import Graph
 from harness.graph.replay import bound, empty_inputs, replay
 from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
+from harness.runtime.compile.disassembly import Binary, resources
 
 Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
 """Computes a region's outputs from its inputs and applies its mutations to them."""
@@ -77,6 +81,35 @@ def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provide
         given: list[Any] = list(empty_inputs(graph, device))
     compiled = compile_graph(module, given, options=TUNED_OPTIONS if tuned else None)
     return lambda tensors: listed(compiled(*tensors))
+
+
+def unloaded() -> contextlib.ExitStack:
+    """Inductor compiles meanwhile and does nothing on the device. The first launch loads what it
+    needs; constants are folded on the host; a reduction's registers, by which Inductor adds a
+    configuration, are read from its binary."""
+    from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    fold, stack = UniformValueConstantFolder._deduce_value, contextlib.ExitStack()
+
+    def on_host(folder: Any, node: Any) -> Any:
+        given = node.kwargs
+        node.kwargs = {**given, "device": torch.device("cpu")} if "device" in given else given
+        try:
+            return fold(folder, node)
+        finally:
+            node.kwargs = given
+
+    stack.enter_context(patch.object(UniformValueConstantFolder, "_deduce_value", on_host))
+    stack.enter_context(patch.object(CachingAutotuner, "_make_launchers", _read_registers))
+    return stack
+
+
+def _read_registers(tuner: Any) -> None:
+    for kernel in (found.kernel for found in tuner.compile_results):
+        if tuner.heuristic_type.name == "REDUCTION" and hasattr(kernel, "cubin_path"):
+            binary = Binary(kernel.name, Path(kernel.cubin_path).read_bytes(), "", 0, True)
+            kernel.n_regs, _ = resources(binary)
 
 
 def backend(name: str, graph: Graph, device: torch.device) -> Provider:

@@ -300,15 +300,15 @@ def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]
 
 def warm(_: Context, job: WarmJob) -> str:
     """The handler of ``WarmJob``. What fails fails again, with its reason, when it is compared.
-    Nothing is run and the inputs take no memory: others are being timed on the device."""
+    Nothing is loaded or run and the inputs take no memory: others are being timed on the device."""
     warnings.filterwarnings("ignore")
     try:
-        providers.inductor(job.graph, torch.device("cuda"), job.tuned)
+        with providers.unloaded():
+            providers.inductor(job.graph, torch.device("cuda"), job.tuned)
     except Exception as error:  # noqa: BLE001 - see above
         return why(error)
     finally:
         torch.compiler.reset()
-        release("cuda")
     return ""
 
 

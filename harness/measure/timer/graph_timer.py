@@ -213,6 +213,8 @@ class GraphTimer:
         about as long as the quickest (up to four times) get as many launches per sample."""
         patience, lost_ms = min(self._intervals.patience_ms, _WAIT * budget_ms), 0.0
         attempt = min(patience, _ATTEMPT_MS)
+        if self.watch is not None:
+            self.watch.wait_until_unthrottled()
         while True:
             subjects = self._prepared(launches, width)
             self._intervals.begin()

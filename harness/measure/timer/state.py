@@ -75,10 +75,12 @@ def reasons_of(bits: int) -> tuple[str, ...]:
 
 @dataclass(eq=False, slots=True)
 class Monitor(Closing):
-    """Reads every ``interval`` seconds in a thread until closed."""
+    """Reads every ``interval`` seconds in a thread until closed. ``patient_until`` is the moment of
+    ``time.monotonic`` until which throttling is waited for."""
 
     read: Callable[[], Reading]
     interval: float = INTERVAL_SECONDS
+    patient_until: float = 0.0
     _readings: list[Reading] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -109,10 +111,9 @@ class Monitor(Closing):
         found = dict.fromkeys(r for reading in self._around(begin, end) for r in reading.reasons)
         return tuple(found)
 
-    def wait_until_unthrottled(self, seconds: float) -> None:
-        """Wait until nothing throttles, for at most so long."""
-        end = time.monotonic() + seconds
-        while (now := time.monotonic()) < end and self.throttled(now, now):
+    def wait_until_unthrottled(self) -> None:
+        """Wait until nothing throttles, as long as that is waited for."""
+        while (now := time.monotonic()) < self.patient_until and self.throttled(now, now):
             self._over.wait(self.interval)
 
     def take(self) -> tuple[Reading, ...]:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness.errors import CompileFailed, DamagedBinary, RecordError
 from harness.files import read_error, write_atomically
 from harness.heuristics.facts import Config
@@ -110,17 +112,15 @@ class KernelBinary:
 
     @classmethod
     def _of_facts(cls, facts: dict[str, Any], cubin: bytes) -> KernelBinary:
-        if facts["format"] != FORMAT:
+        known = {"format", "sha256", *(one.name for one in dataclasses.fields(cls))}
+        if facts["format"] != FORMAT or not facts.keys() <= known:
             raise ValueError("another format")
         if facts.pop("sha256") != _digest(facts, cubin):
             raise ValueError("it is not what was saved")
-        del facts["format"]
-        facts["grid"] = _three(facts["grid"])
-        facts["config"] = tuple((str(k), int(v)) for k, v in facts["config"].items())
-        facts["signature"] = tuple((str(k), str(v)) for k, v in facts["signature"].items())
-        facts["aligned"] = tuple(map(str, facts["aligned"]))
-        made = cls(cubin=cubin, **facts)
-        if not made.kinds.isascii() or not 0 < made.threads <= 1024 or made.shared < 0:
+        pairs = {key: list(facts[key].items()) for key in ("config", "signature")}
+        made = msgspec.convert({**facts, **pairs, "cubin": cubin}, cls)
+        whole = made.grid == ASKED or min(made.grid) > 0
+        if not (whole and made.kinds.isascii() and 0 < made.threads <= 1024 and made.shared >= 0):
             raise ValueError("launch parameters out of range")
         return made
 
@@ -128,13 +128,6 @@ class KernelBinary:
 def _digest(facts: Mapping[str, Any], cubin: bytes) -> str:
     """Of all that decides a launch: a grid that somebody changed runs as far as a binary."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode() + cubin).hexdigest()
-
-
-def _three(values: list[int]) -> tuple[int, int, int]:
-    x, y, z = map(int, values)
-    if min(x, y, z) < 1 and (x, y, z) != ASKED:
-        raise ValueError(f"grid {values}")
-    return x, y, z
 
 
 def of_compiled(
@@ -265,6 +258,12 @@ def require_target(binary: KernelBinary, capability: int, where: str = "") -> No
             expected=f"cuda capability {capability}",
             remedy="compile the kernel for this device",
         )
+
+
+def too_large(kernel: str, got: str, expected: str) -> CompileFailed:
+    """The error for a kernel that needs more than a device has."""
+    what = "a compiled kernel does not fit the device"
+    return CompileFailed(what, kernel, got, expected, "another configuration may fit")
 
 
 def _triton_version() -> str:

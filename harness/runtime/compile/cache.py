@@ -39,9 +39,9 @@ def usable(folder: Path | None) -> Iterator[tuple[Path, str]]:
 
 def trusted(folder: Path) -> Path:
     """As ``usable`` for as long as the process runs; a warning says why, once."""
-    if not (reason := refusal(folder)):
-        return folder
-    note = f"the cache {folder} cannot be used ({reason}); nothing is cached for this run"
+    with usable(folder) as (_, note):
+        if not note:
+            return folder
     warnings.warn(note, RuntimeWarning, stacklevel=2)
     return process_folder()
 

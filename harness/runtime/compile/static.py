@@ -123,12 +123,8 @@ class _Choice:
         config = self.left.pop(0)
         limit = self.job.target.shared_per_block
         if isinstance(found, StaticMetrics) and found.shared > limit:
-            found = CompileFailed(
-                "a compiled kernel does not fit the device",
-                where=self.module.name,
-                got=f"{found.shared} bytes of shared memory",
-                expected=f"at most {limit}",
-            )
+            got = f"{found.shared} bytes of shared memory"
+            found = binaries.too_large(self.module.name, got, f"at most {limit}")
         if isinstance(found, HarnessError):
             self.found = self.found or found
             return

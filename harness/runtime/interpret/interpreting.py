@@ -326,16 +326,19 @@ def round_to(data: np.ndarray[Any, Any], source: str, target: str) -> np.ndarray
 
 
 def install_exactness() -> None:
-    """Have the interpreter in this process do four things right. It converts between
+    """Have the interpreter in this process do five things right. It converts between
     floating-point types; repeats a scalar in its own numpy type (it takes the result of comparing
-    two scalars for a number of the type that was compared); takes a tensor of one element as a
-    loop's bound (Triton before 3.7 converts an array of one dimension, which numpy refuses); and
-    reads what atomic operations are given where it lies (Triton 3.6 takes a value that repeats for
-    one that is in memory as often)."""
+    two scalars for a number of the type that was compared); multiplies matrices of bfloat16 (it
+    takes their bits for integers); takes a tensor of one element as a loop's bound (Triton before
+    3.7 converts an array of one dimension, which numpy refuses); and reads what atomic operations
+    are given where it lies (Triton 3.6 takes a value that repeats for one that is in memory as
+    often)."""
+    import triton.language as tl
     from triton.runtime import interpreter
 
     cut, patch = interpreter._convert_float, interpreter._patch_lang_tensor
     change = interpreter.InterpreterBuilder.create_atomic_rmw
+    multiply = interpreter.InterpreterBuilder.create_dot
 
     def convert(data: Any, source: Any, target: Any, rounding: Any) -> Any:
         if source.name in _FLOATS and target.name in _FLOATS:
@@ -345,6 +348,13 @@ def install_exactness() -> None:
     def create_splat(_builder: Any, kind: Any, arg: Any) -> Any:
         made = np.full(kind.shape, np.asarray(arg.data).flat[0])
         return interpreter.TensorHandle(made, arg.dtype.scalar)
+
+    def create_dot(builder: Any, *operands: Any) -> Any:
+        if operands[0].dtype.scalar.name == "bf16":
+            pair = (round_to(o.data, "bf16", "fp32").view(np.float32) for o in operands[:2])
+            wide = (interpreter.TensorHandle(data, tl.float32) for data in pair)
+            return multiply(builder, *wide, *operands[2:])
+        return multiply(builder, *operands)
 
     def patch_tensor(tensor: Any, *others: Any) -> None:
         patch(tensor, *others)
@@ -357,6 +367,7 @@ def install_exactness() -> None:
 
     interpreter._convert_float = convert
     interpreter.InterpreterBuilder.create_splat = create_splat
+    interpreter.InterpreterBuilder.create_dot = create_dot
     interpreter.InterpreterBuilder.create_atomic_rmw = create_atomic_rmw
     interpreter._patch_lang_tensor = patch_tensor
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import CompileFailed, HarnessError, NoDevice
+from harness.runtime.compile.binary import too_large
 
 _LIBRARY = "libcuda.so.1"
 _STATIC_SHARED = 48 << 10
@@ -67,7 +68,7 @@ class Driver:
         self.ensure_context(device)
         limit = self._device_attribute(_DEVICE_SHARED_OPTIN, device)
         if shared > limit:
-            raise _too_much(name, f"{shared} bytes of shared memory", f"at most {limit}")
+            raise too_large(name, f"{shared} bytes of shared memory", f"at most {limit}")
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         code = self.library.cuModuleLoadData(ctypes.byref(module), cubin)
         if code in _BINARY_OF_ANOTHER:
@@ -91,7 +92,7 @@ class Driver:
                 self._attribute(_FUNCTION_THREADS, function),
             )
             if threads > made.threads:
-                raise _too_much(name, f"{threads} threads in a block", f"at most {made.threads}")
+                raise too_large(name, f"{threads} threads in a block", f"at most {made.threads}")
             if shared > _STATIC_SHARED:
                 self._allow_shared(function, shared, name)
         except HarnessError:
@@ -182,7 +183,7 @@ def launch_error(code: int, text: str, where: str) -> HarnessError:
     """What a driver's answer other than success means."""
     if code in _DOES_NOT_FIT:
         within = "grid, threads and memory within the device's limits"
-        return _does_not_fit(where, f"{_DOES_NOT_FIT[code]}: {text}", within)
+        return too_large(where, f"{_DOES_NOT_FIT[code]}: {text}", within)
     return NoDevice(
         "the GPU did not carry out what it was asked",
         where=where,
@@ -191,12 +192,3 @@ def launch_error(code: int, text: str, where: str) -> HarnessError:
         remedy="start a new process; `nvidia-smi` says whether the device is still there, "
         "compute-sanitizer finds a kernel that writes outside its memory",
     )
-
-
-def _too_much(name: str, got: str, expected: str) -> CompileFailed:
-    return _does_not_fit(name, f"OutOfResources: {got}", expected)
-
-
-def _does_not_fit(where: str, got: str, expected: str) -> CompileFailed:
-    what = "a compiled kernel does not fit the device"
-    return CompileFailed(what, where, got, expected, "another configuration may fit")

@@ -140,12 +140,8 @@ class Launcher:
             self._compiled[names, config] = found
         return found
 
-    def prepare(self) -> int:
-        """Compile and load for aligned arguments; the number of spilled registers."""
-        return self.resources().spills
-
     def resources(self) -> Loaded:
-        """Compile and load; registers and spills as the driver reports them."""
+        """Compile and load for aligned arguments; registers and spills as the driver says."""
         device = torch.cuda.current_device()
         if not self.loaded.unknown_sizes:
             self.kernel(device)
@@ -174,11 +170,8 @@ class Launcher:
 
     def _empty(self, device: int) -> Kernel:
         """A kernel to which nothing is bound yet."""
-        driver = self.driver or cuda()
-
-        def failed(code: int, tries: int) -> None:
-            driver.recover(code, tries, self.loaded.name, device)
-
+        recover = (self.driver or cuda()).recover
+        failed = functools.partial(recover, name=self.loaded.name, device=device)
         return launching(self.cache)(_not_bound, functools.partial(self.misaligned, device), failed)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from harness.errors import CompileFailed, HarnessError, NoDevice, NoTritonConfigsError, reason
+from harness.errors import CompileFailed, HarnessError, NoDevice, reason
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
@@ -24,7 +24,7 @@ from harness.runtime.compile.static import untuned
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
 from harness.runtime.launch.native import Kernel, launching
-from harness.runtime.tune.autotune import CachingAutotuner, Settings
+from harness.runtime.tune.autotune import CachingAutotuner, Settings, none_left
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
@@ -118,17 +118,6 @@ class SelectedKernels:
             given = untuned(loaded.text, self.target, self.cache)
         return list(dict.fromkeys((given or loaded.configs[0], *loaded.configs)))
 
-    def unbound(
-        self, first: Callable[..., None], misaligned: Callable[..., None], module_text: str
-    ) -> Kernel:
-        """A kernel that calls ``first`` until something is bound to it."""
-        driver = cuda()
-
-        def failed(code: int, tries: int) -> None:
-            driver.recover(code, tries, self._kernels[module_text].loaded.name, self.device)
-
-        return launching(self.cache)(first, misaligned, failed)
-
     def launcher(self, loaded: modules.LoadedModule, config: Config) -> Launcher:
         """What launches ``loaded`` under ``config``."""
         key = (loaded.text, config)
@@ -178,7 +167,8 @@ class SelectedKernel:
     _launchers: dict[tuple[int, ...], Launcher] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.kernel = self.owner.unbound(self._first_launch, self._misaligned, self.text)
+        make = launching(self.owner.cache)
+        self.kernel = make(self._first_launch, self._misaligned, self._failed)
 
     @property
     def loaded(self) -> modules.LoadedModule:
@@ -218,6 +208,9 @@ class SelectedKernel:
             if not sizes:
                 self._launchers[sizes].bind(self.kernel, self.owner.device)
         return self._launchers[sizes]
+
+    def _failed(self, code: int, tries: int) -> None:
+        cuda().recover(code, tries, self.loaded.name, self.owner.device)
 
     def _misaligned(self, stream: int, *args: Any) -> None:
         self._launchers[self.loaded.sizes(args)].misaligned(self.owner.device, stream, *args)
@@ -259,22 +252,16 @@ class SelectedKernel:
         """The first candidate that compiles and does not spill much; else the one that spills
         least."""
         spilling: dict[Config, int] = {}
-        causes: list[str] = []
+        causes: dict[Config, str] = {}
         for config in self.owner.candidates(loaded):
             try:
-                spills = self.owner.launcher(self.loaded, config).prepare()
+                spills = self.owner.launcher(self.loaded, config).resources().spills
             except CompileFailed as error:
-                causes.append(f"{modules.config_text(config)}: {error.got or error.what}")
+                causes[config] = error.got or error.what
                 continue
             if spills <= spill_limit(self.owner.target):
                 return config
             spilling[config] = spills
         if spilling:
             return min(spilling, key=lambda config: spilling[config])
-        raise NoTritonConfigsError(
-            "every candidate configuration of a kernel failed",
-            where=self.loaded.name,
-            got="\n    ".join(causes),
-            expected="one that compiles and fits the device",
-            remedy="see the kernel's text; the default configuration may need smaller blocks",
-        )
+        raise none_left(self.loaded.name, causes)

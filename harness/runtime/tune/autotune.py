@@ -221,9 +221,7 @@ class _Tuning:
             self.prepare.ahead([c for c in more if not race.tried(c)])
             race.compile(more, Origin.SCALED)
         if not race.compiled and not race.admit_spilling():
-            raise self._none_left(
-                race, "", "see the kernel's text; the default configuration may need smaller blocks"
-            )
+            raise self._none_left(race)
 
     def _likely(self, space: Space) -> list[Config]:
         """What a search will ask for first, as many as idle processes compile meanwhile."""
@@ -244,17 +242,22 @@ class _Tuning:
             trial.artifact,
         )
 
-    def _none_left(self, race: Race, when: str, remedy: str) -> NoTritonConfigsError:
-        """One error that names every candidate with its reason."""
+    def _none_left(self, race: Race, *how: str) -> NoTritonConfigsError:
         every = ((modules.config_from_dict(t.config), t.reason) for t in race.trials.values())
-        lines = [f"{modules.config_text(config)}: {why or 'no time'}" for config, why in every]
-        return NoTritonConfigsError(
-            f"every candidate configuration of a kernel failed{when}",
-            where=self.loaded.name,
-            got="; ".join(lines)[:4000],
-            expected="one that compiles, fits the device and runs",
-            remedy=remedy,
-        )
+        return none_left(self.loaded.name, {c: why or "no time" for c, why in every}, *how)
+
+
+def none_left(
+    kernel: str,
+    reasons: Mapping[Config, str],
+    when: str = "",
+    remedy: str = "see the kernel's text; the default configuration may need smaller blocks",
+) -> NoTritonConfigsError:
+    """One error that names every candidate with its reason."""
+    lines = [f"{modules.config_text(config)}: {why}" for config, why in reasons.items()]
+    what, got = f"every candidate configuration of a kernel failed{when}", "; ".join(lines)[:4000]
+    expected = "one that compiles, fits the device and runs"
+    return NoTritonConfigsError(what, kernel, got, expected, remedy)
 
 
 @dataclass(eq=False)

@@ -76,7 +76,7 @@ class Chooser:
                 args[place] = earlier if _alike(earlier, args[place]) else args[place]
                 tensors.update(dict.fromkeys(buffers, args[place]))
             launcher = kernel.chosen(args)
-            spills = max(spills, launcher.prepare())
+            spills = max(spills, launcher.resources().spills)
             steps.append((launcher, slice(len(flat), len(flat) + len(args))))
             flat.extend(args)
 

@@ -105,7 +105,6 @@ class Race:
     _compiled: dict[Config, Ready] = field(default_factory=dict)
     _ready: dict[Config, Ready] = field(default_factory=dict)
     _binaries: dict[tuple[str, tuple[int, int, int]], Config] = field(default_factory=dict)
-    _spilling: dict[Config, Ready] = field(default_factory=dict)
 
     @property
     def noise(self) -> float:
@@ -139,7 +138,7 @@ class Race:
     @property
     def compiled(self) -> list[Config]:
         """What compiled and does not spill too much, in the order it was compiled."""
-        return list(self._compiled)
+        return [config for config in self._compiled if not self.trials[config].reason]
 
     def measure(self, configs: Iterable[Config], origin: Origin) -> None:
         """Compile those of ``configs`` that have no trial yet, and time what is not timed yet."""
@@ -157,11 +156,8 @@ class Race:
 
     def admit_spilling(self) -> list[Config]:
         """Let in the configurations that were passed over because they spill; which ones."""
-        admitted = list(self._spilling)
-        for config, launch in self._spilling.items():
-            self._compiled[config] = launch
-            self.trials[config] = replace(self.trials[config], reason="")
-        self._spilling.clear()
+        admitted = [config for config in self._compiled if self.trials[config].reason]
+        self.trials.update({c: replace(self.trials[c], reason="") for c in admitted})
         return admitted
 
     def final(self) -> None:
@@ -201,7 +197,7 @@ class Race:
         spills = needs.spills or 0
         if self.spill_limit is not None and spills > self.spill_limit:
             text = f"spills {spills} registers, more than {self.spill_limit}"
-        (self._spilling if text else self._compiled)[config] = launch
+        self._compiled[config] = launch
         self.trials[config] = Trial(config_dict(config), origin, reason=text, **asdict(needs))
 
     def _is_twin(self, config: Config) -> bool:

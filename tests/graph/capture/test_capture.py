@@ -253,7 +253,7 @@ def test_conversion_folds_sizes_and_keeps_odd_floats():
         return torch.where(x > 0, x, math.nan).view(-1) * float("-inf")
 
     gm = make_fx(function, tracing_mode="symbolic")(torch.randn(3, 5))
-    graph = convert(gm, None, "symbolic").graph
+    graph = convert(gm, "symbolic").graph
     assert "sym(" in dumps(graph) or "*s" in dumps(graph)
     assert loads(dumps(graph)) == graph
 
@@ -262,7 +262,7 @@ def test_complex_values_have_a_type():
     from torch.fx.experimental.proxy_tensor import make_fx
 
     gm = make_fx(lambda x: torch.view_as_complex(x) * 2, tracing_mode="fake")(torch.randn(3, 2))
-    (*_, last) = convert(gm, None, "g").graph.nodes
+    (*_, last) = convert(gm, "g").graph.nodes
     assert last.type.dtype is DType.C64
     assert last.type.shape == (3,)
 
@@ -272,7 +272,7 @@ def test_torch_compile_trains_and_mutates_through_converted_graphs():
 
     def compiler(part):
         def compile_one(gm, inputs):
-            conversion = convert(gm, inputs, part)
+            conversion = convert(gm, part)
             seen.append(part)
             assert loads(dumps(conversion.graph)) == conversion.graph
 
@@ -342,4 +342,4 @@ def test_a_graph_file_holds_no_input_that_gets_other_memory():
         node.meta["val"] = torch.empty(2, device="meta")
     graph.output((y,))
     with pytest.raises(CaptureFailed, match="something other than the contents of an input"):
-        convert(fx.GraphModule({}, graph), None, "step")
+        convert(fx.GraphModule({}, graph), "step")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 import math
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,12 +39,17 @@ from harness.measure.peers.worker import (
 )
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.pipeline import compile_graph
+from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH
+from harness.runtime import module as modules
+from harness.runtime.compile.compiling import CompileJob
+from harness.runtime.compile.static import compiled_binary, measure
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 from tests.graph.building import GraphBuilder
 from tests.measure.peers.cpu_worker import HANDLERS, FakeTimer
+from tests.runtime import emitted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 from codegen_time import inductor_codegen
@@ -90,6 +98,44 @@ def test_inductor_compiles_ahead_without_memory_for_the_inputs(
         found = [(list(one.shape), list(one.stride()), one.dtype) for one in inputs]
         kinds = [(item.type.shape, item.type.stride, item.type.dtype) for item in graph.inputs]
         assert found == [(list(a), list(b), torch_dtype(c)) for a, b, c in kinds]
+
+
+def test_inductor_compiles_ahead_without_the_device(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Others are being timed on the device. What Inductor asks of a loaded kernel is known."""
+    inductor = importlib.import_module("torch._inductor.runtime.triton_heuristics")
+    loaded = modules.load(emitted.ROW_SUM)
+    binary = compiled_binary(loaded, H100, loaded.configs[0])
+    (tmp_path / "sum.cubin").write_bytes(binary.cubin)
+    kernel = SimpleNamespace(hash="00" * 32, name="sum", cubin_path=str(tmp_path / "sum.cubin"))
+    tuner: Any = inductor.CachingAutotuner.__new__(inductor.CachingAutotuner)
+    tuner.lock, tuner.triton_meta, tuner.launchers = threading.Lock(), {}, []
+    tuner._plugins = ()
+    tuner.heuristic_type, registers = inductor.HeuristicType.REDUCTION, list[int]()
+    tuner.compile_results = [SimpleNamespace(kernel=kernel)]  # no ``make_launcher``
+    tuner._dynamic_scale_rblock = lambda: registers.append(kernel.n_regs)
+    folding = importlib.import_module("torch._inductor.fx_passes.joint_graph")
+    whole = torch.fx.Graph()
+    on = {"dtype": torch.float32, "device": torch.device("cuda")}
+    two = whole.call_function(torch.ops.aten.full.default, ([8], 2.0), on)
+    whole.output(two)
+    folder = folding.UniformValueConstantFolder(torch.fx.GraphModule(torch.nn.Module(), whole))
+    folded = list[torch.Tensor]()
+
+    def compiling(*_: Any, **__: Any) -> None:
+        tuner.precompile()
+        folded.append(folder._deduce_value(two))
+
+    monkeypatch.setattr("torch._inductor.compile", compiling)
+    loading = inductor.CachingAutotuner._make_launchers
+    assert not warm(Context(), WarmJob(graph))
+    (known,) = measure([CompileJob(emitted.ROW_SUM, H100, loaded.configs[0])])
+    assert isinstance(known, StaticMetrics) and registers == [known.registers]
+    assert not tuner.launchers
+    assert [(one.item(), one.device) for one in folded] == [(2.0, CPU)]
+    assert two.kwargs == on
+    assert inductor.CachingAutotuner._make_launchers is loading, "this process may compare later"
 
 
 def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 import time
 from pathlib import Path
@@ -125,6 +127,19 @@ def test_the_thread_reads_until_it_is_closed() -> None:
     monitor.close()
     monitor.take()
     assert len(monitor.take()) == 1
+
+
+def test_throttling_is_waited_for_as_long_as_that_is_asked_for() -> None:
+    slow = itertools.chain([True] * 5, itertools.repeat(False))
+    reads = lambda: Reading(time.monotonic(), reasons=("power cap",) * next(slow))  # noqa: E731
+    with Monitor(reads, interval=0.001) as monitor:
+        monitor.start()
+        monitor.patient_until = math.inf
+        monitor.wait_until_unthrottled()
+        assert len(monitor.take()) > 5
+    forever = at(0.0, slow=(0.0,))
+    forever.wait_until_unthrottled()
+    assert forever.throttled(1.0, 2.0), "nobody asked to wait"
 
 
 def test_the_summary_counts_each_reading_once() -> None:

@@ -205,6 +205,10 @@ class Throttle:
     def __init__(self, *slow: int) -> None:
         self.slow = slow
         self.looks = 0
+        self.waits = list[int]()
+
+    def wait_until_unthrottled(self) -> None:
+        self.waits.append(self.looks)
 
     def throttled(self, begin: float, end: float) -> tuple[str, ...]:
         self.looks += 1
@@ -217,9 +221,11 @@ def test_throttled_samples_are_left_out_and_counted() -> None:
     assert found.excluded > 0
     assert found.stopped == "width"
     assert len(found.ms) >= 60
-    found = GraphTimer(engine, Throttle()).measure(work(engine, 600_000), 1e9)
+    watch = Throttle()
+    found = GraphTimer(engine, watch).measure(work(engine, 600_000), 1e9)
     assert (found.stopped, found.excluded) == ("disturbed", 0)
     assert found.ms
+    assert watch.waits == [0], "what measuring bandwidths did to the clocks is waited for first"
 
 
 def test_cycles_tell_a_clock_from_a_code_change() -> None:
@@ -412,7 +418,7 @@ def test_an_episode_over_several_kernels_is_waited_for_once(
 
 
 def test_a_throttled_device_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Throttled:
+    class Throttled(Throttle):
         def throttled(self, begin: float, end: float) -> tuple[str, ...]:
             return ("power cap",)
 

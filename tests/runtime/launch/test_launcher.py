@@ -230,7 +230,7 @@ def test_launcher_uses_the_current_stream_and_loads_once(
     assert first == second
     assert first[1:5] == ((2, 1, 1), 128, first[3], 9)
     assert first[5] == [a.data_ptr() for a in args]
-    assert launch.prepare() == 0 and launch.resources().registers == 16
+    assert (launch.resources().spills, launch.resources().registers) == (0, 16)
 
 
 def test_misaligned_arguments_get_a_variant_of_their_own(
@@ -274,13 +274,13 @@ def test_a_forked_child_unloads_nothing(
 
 def test_too_much_shared_memory_is_an_error(launcher: Callable[[FakeDriver], Launcher]) -> None:
     with pytest.raises(CompileFailed, match="does not fit"):
-        launcher(FakeDriver(limit=-1)).prepare()
+        launcher(FakeDriver(limit=-1)).resources()
 
 
 def test_a_kept_binary_is_loaded_without_compiling(
     launcher: Callable[[FakeDriver], Launcher], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    launcher(FakeDriver()).prepare()
+    launcher(FakeDriver()).resources()
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("compiled again")
@@ -313,7 +313,7 @@ def test_the_grid_follows_the_sizes_of_each_launch(
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     driver = FakeDriver()
     launch = sized(cache, driver)
-    assert launch.prepare() == 0
+    assert launch.resources().spills == 0
     for n in (512, 5120, 512):
         launch([aligned(), aligned(), n])
     assert [grid for _, grid, *_ in driver.launches] == [(1, 1, 1), (10, 1, 1), (1, 1, 1)]

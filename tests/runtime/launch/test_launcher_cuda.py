@@ -84,7 +84,7 @@ def test_registers_as_the_disassembler_counts_them(launcher: Launcher) -> None:
 
     found = metrics(emitted.POINTWISE, launcher.target)
     assert launcher.resources().registers == found.registers
-    assert launcher.prepare() == 0
+    assert launcher.resources().spills == 0
 
 
 def test_a_thread_without_a_context(launcher: Launcher) -> None:

@@ -126,7 +126,10 @@ def test_a_candidate_that_is_known_to_spill_is_not_even_compiled(
 def test_of_candidates_that_all_spill_the_one_that_spills_least_is_taken(
     driver: FakeDriver, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Launcher, "prepare", lambda self: 100 + self.config.block("XBLOCK"))
+    def resources(self: Launcher) -> SimpleNamespace:
+        return SimpleNamespace(spills=100 + self.config.block("XBLOCK"))
+
+    monkeypatch.setattr(Launcher, "resources", resources)
     kernel = SelectedKernels(H100, cache=cache).get(emitted.POINTWISE)
     kernel.kernel(0, *arguments())
     assert kernel.config.block("XBLOCK") == 512

@@ -71,14 +71,12 @@ def without_biases(gm: fx.GraphModule) -> None:
 
 def _bias_behind(gm: fx.GraphModule, node: fx.Node) -> None:
     result, bias = value(node), node.args[2]
-    users = list(node.users)
     node.update_arg(2, None)
     with gm.graph.inserting_after(node):
         wide = called(gm.graph, node, _aten.view.default, bias, [-1, *[1] * (result.dim() - 2)])
     with gm.graph.inserting_after(wide):
         added = called(gm.graph, node, _aten.add.Tensor, node, wide)
-    for user in users:
-        user.replace_input_with(node, added)
+    node.replace_all_uses_with(added, functools.partial(operator.is_not, added))
 
 
 def _bias_gradient_apart(gm: fx.GraphModule, node: fx.Node) -> None:
@@ -197,12 +195,10 @@ def _as_image(graph: fx.Graph, node: fx.Node) -> None:
     node.meta["val"] = traced(node)
     results = [node] if node.target is _FORWARD else [u for u in node.users if u.args[1] != 2]
     for result in results:
-        users = list(result.users)
         result.meta["val"] = traced(result)
         with graph.inserting_after(result):
             flat = called(graph, node, _aten.squeeze.dim, result, 2)
-        for user in users:
-            user.replace_input_with(result, flat)
+        result.replace_all_uses_with(flat, functools.partial(operator.is_not, flat))
 
 
 def channels_last(gm: fx.GraphModule) -> None:

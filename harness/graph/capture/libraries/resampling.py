@@ -17,14 +17,11 @@ from torch import Tensor, fx
 from torch.nn import functional
 
 _aten = torch.ops.aten
+_MODES = {"linear": [1], "bilinear": [2], "trilinear": [3], "bicubic": [2], "nearest": [1, 2, 3]}
 _BACKWARD: dict[tuple[str, int], Any] = {
-    ("linear", 3): _aten.upsample_linear1d_backward,
-    ("bilinear", 4): _aten.upsample_bilinear2d_backward,
-    ("trilinear", 5): _aten.upsample_trilinear3d_backward,
-    ("bicubic", 4): _aten.upsample_bicubic2d_backward,
-    ("nearest", 3): _aten.upsample_nearest1d_backward,
-    ("nearest", 4): _aten.upsample_nearest2d_backward,
-    ("nearest", 5): _aten.upsample_nearest3d_backward,
+    (mode, 2 + rank): getattr(_aten, f"upsample_{mode}{rank}d_backward")
+    for mode, ranks in _MODES.items()
+    for rank in ranks
 }
 """By mode and dimensions of the input."""
 _SIGNATURE = inspect.signature(functional.interpolate)

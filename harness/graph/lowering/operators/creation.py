@@ -6,6 +6,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.scalar import is_plain
 from harness.graph.lowering.tensor import Lowered, Tensor, canonical
 from harness.ir.index import flat_index
 from harness.ir.nodes import Constant, Value
@@ -18,10 +19,13 @@ def empty(call: Call) -> Lowered:
 
 
 def filled(position: int, name: str) -> Rule:
-    """Every element is the argument ``name``."""
+    """Every element is the argument ``name``. A number is rounded to 16 bits as any operand is."""
 
     def lower(call: Call) -> Lowered:
-        return call.result(call.operand(position, name))
+        value = call.operand(position, name)
+        if isinstance(value, Constant) and call.dtype is not call.dtype.compute:
+            value = call.scalar.constant(call.dtype.nearest(value.number), call.dtype)
+        return call.result(value)
 
     return Rule(lower)
 
@@ -34,11 +38,10 @@ def progression(call: Call, start: Value, step: Value) -> Tensor:
         for v in (start, step)
         if isinstance(v, Constant) and v.number == int(v.number)
     ]
-    if len(whole) == 2:
-        return call.result(
-            scalar.index(whole[0] + whole[1] * canonical(call.shape)[0], start.dtype)
-        )
-    position = scalar.cast(scalar.index(canonical(call.shape)[0]), start.dtype)
+    (place,) = canonical(call.shape)
+    if len(whole) == 2 and is_plain(made := whole[0] + whole[1] * place):
+        return call.result(scalar.index(made, start.dtype))
+    position = scalar.cast(scalar.index(place), start.dtype)
     return call.result(scalar.add(start, scalar.mul(position, step)))
 
 
@@ -83,6 +86,7 @@ RULES: Rules = {
     "aten.full.default": filled(1, "fill_value"),
     "aten.full_like.default": filled(1, "fill_value"),
     "aten.scalar_tensor.default": filled(0, "s"),
+    "prims.scalar_tensor.default": filled(0, "s"),
     "aten.zeros.default": Rule(lambda call: call.result(call.scalar.constant(0, call.dtype))),
     "aten.arange.start_step": Rule(arange),
     "prims.iota.default": Rule(iota),

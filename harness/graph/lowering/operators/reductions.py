@@ -26,12 +26,17 @@ from harness.graph.lowering.tensor import (
     ranges_of,
     reduction_index,
 )
+from harness.graph.model import TEMPLATES
 from harness.ir.affine import affine, positions, size_hint
 from harness.ir.nodes import Axis, Reduce, ReduceKind, Value, walk
 from harness.ir.ops import Op
 
 APART = 16
 """By how many elements terms that are written out lie apart at least: 16-bit ones fill a sector."""
+
+_LEAST_SIDE, _LEAST_RESULTS, _READ = 64, 1 << 17, 16
+"""Of matrix products that are kernels: least sides, least results (tiles for a device), and the
+elements of an operand that a result counts for: of 1024 terms, 64 results of a tile share them."""
 
 _STEPS = {
     ReduceKind.SUM: Op.ADD, ReduceKind.PROD: Op.MUL, ReduceKind.MAX: Op.MAXIMUM,
@@ -213,7 +218,40 @@ def running_mean(operand: Operand) -> Value:
     return operand.reduce(ReduceKind.WELFORD, operand.value.dtype, 0)
 
 
+def product(added: bool) -> Rule:
+    """Matrix products of 16 bits, added up in float32, where a graph asks for them; ``added``: a
+    multiple of the sum to a multiple of the first argument."""
+
+    def lower(call: Call) -> Lowered:
+        first, second = (call.tensor(n + added, name) for n, name in enumerate(("self", "mat2")))
+        terms, dtype = first.shape[-1:], call.dtype
+        *batch, y, x = canonical(call.shape)
+        sides = (*call.shape, *terms)
+        large = all(n.is_Integer for n in sides) and min(*call.shape[-2:], *terms) >= _LEAST_SIDE
+        asked = TEMPLATES in call.context.facts and dtype.itemsize == 2 and large
+        if not (asked and sympy.Mul(*call.shape) >= _LEAST_RESULTS):
+            raise call.reject("a matrix product", "a large one of 16 bits, and a graph that asks")
+        (r,) = reduction_index(terms)
+        places, scalar = ((first, (*batch, y, r)), (second, (*batch, r, x))), call.scalar
+        pair = (call.rounded(call.read(t, at, call.shape, terms), dtype) for t, at in places)
+        operand = Operand(call, scalar.op(Op.MUL, *pair), terms)
+        total = operand.reduce(ReduceKind.SUM, DType.F32)
+        if added:
+            beta, alpha = (call.number(9, name, 1) for name in ("beta", "alpha"))
+            given = call.broadcast(call.tensor(0), call.shape)
+            given, total = (
+                value if n == 1 else scalar.op(Op.MUL, value, scalar.like(n, value))
+                for value, n in ((given, beta), (total, alpha))
+            )
+            total = scalar.add(given, total) if beta != 0 else total  # nor is a NaN of it seen
+        return operand.finish(total)
+
+    return Rule(lower, reads=lambda _: _READ, partial=True)
+
+
 RULES: Rules = {
+    **dict.fromkeys(("aten.mm.default", "aten.bmm.default"), product(added=False)),
+    **dict.fromkeys(("aten.addmm.default", "aten.baddbmm.default"), product(added=True)),
     "aten.sum.dim_IntList": total(ReduceKind.SUM),
     "aten.prod.dim_int": total(ReduceKind.PROD),
     "aten.prod.default": total(ReduceKind.PROD),

@@ -8,6 +8,8 @@ is found atomically too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy
 
 from harness.dtypes import DType
@@ -20,13 +22,18 @@ from harness.ir.ops import Op
 from harness.ir.verify import ATOMIC
 
 
-def _mode(call: Call, mode: StoreMode) -> StoreMode:
+def _written(
+    call: Call, points: Shape, target: Sequence[sympy.Expr], value: Value, mode: StoreMode
+) -> Scattered:
+    """``value`` at the ``target`` of each of the ``points`` of the first argument."""
     if mode.is_atomic and call.dtype not in ATOMIC[mode]:
         raise call.reject(
             f"{mode.value} into {call.dtype.torch_name}",
             "one of " + ", ".join(d.torch_name for d in ATOMIC[mode]),
         )
-    return mode
+    initial, value = (call.scalar.cast(v, call.dtype) for v in (call.tensor(0).value, value))
+    whole = Tensor(call.shape, call.dtype, initial)
+    return Scattered(whole, points, tuple(target), value, mode)
 
 
 def scatter(call: Call, source: Value, mode: StoreMode) -> Lowered:
@@ -36,17 +43,7 @@ def scatter(call: Call, source: Value, mode: StoreMode) -> Lowered:
     dim = call.dim(1, "dim", len(shape))
     target = list(canonical(index.shape or indexing.ONE))
     target[dim] = indexing.position(call, index.value, shape[dim])
-    return Scattered(
-        _initial(call, tensor),
-        index.shape,
-        tuple(target),
-        call.scalar.cast(source, call.dtype),
-        _mode(call, mode),
-    )
-
-
-def _initial(call: Call, tensor: Tensor) -> Tensor:
-    return Tensor(call.shape, call.dtype, call.scalar.cast(tensor.value, call.dtype))
+    return _written(call, index.shape, target, source, mode)
 
 
 def scatter_tensor(mode: StoreMode) -> Rule:
@@ -95,10 +92,8 @@ def index_add(call: Call) -> Lowered:
     target = list(canonical(source.shape))
     at = call.read(index, (target[dim],), source.shape)
     target[dim] = indexing.position(call, at, tensor.shape[dim])
-    value = call.scalar.cast(source.value, call.dtype)
-    value = call.scalar.scale(value, call.number(4, "alpha", 1))
-    mode = _mode(call, StoreMode.ATOMIC_ADD)
-    return Scattered(_initial(call, tensor), source.shape, tuple(target), value, mode)
+    value = call.scalar.scale(source.value, call.number(4, "alpha", 1))
+    return _written(call, source.shape, target, value, StoreMode.ATOMIC_ADD)
 
 
 def index_put(call: Call) -> Lowered:
@@ -116,9 +111,8 @@ def index_put(call: Call) -> Lowered:
     rest = [n for d, n in enumerate(tensor.shape) if d >= len(indices) or indices[d] is None]
     points = (*rest[:front], *common, *rest[front:])  # of self[indices]: of the values
     target = indexing.advanced_index(call, tensor.shape, indices, points)
-    value = call.scalar.cast(call.broadcast(values, points), call.dtype)
-    mode = _mode(call, StoreMode.ATOMIC_ADD if accumulate else StoreMode.PLAIN)
-    return Scattered(_initial(call, tensor), points, target, value, mode)
+    mode = StoreMode.ATOMIC_ADD if accumulate else StoreMode.PLAIN
+    return _written(call, points, target, call.broadcast(values, points), mode)
 
 
 def _masks(call: Call) -> Tensor | None:
