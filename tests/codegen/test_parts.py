@@ -82,6 +82,27 @@ def test_channels_of_odd_images_are_a_branch_each(
 
 
 @pytest.mark.parametrize(
+    ("channels", "at", "point"),
+    [
+        (torch.arange(16), 5, ">= 245"),
+        (torch.arange(16), 2**40, ">= 1099511627776"),  # as a point it may be no number of 64 bits
+        (torch.arange(16.0), 4.5, ">= 4.5"),
+    ],
+)
+def test_channels_are_compared_as_points_where_that_is_a_number_of_the_kernel(
+    channels: torch.Tensor, at: float, point: str, devices: Devices
+) -> None:
+    def later(x: torch.Tensor) -> torch.Tensor:
+        number = torch.arange(16, dtype=channels.dtype)[:, None, None]
+        return torch.where(number >= at, x, -x)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(later, [torch.randn(2, 16, 7, 7)], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert point in kernel.source.text
+
+
+@pytest.mark.parametrize(
     ("function", "what", "times"),
     [
         (lambda a, b, c: torch.cat([x.abs().sqrt() for x in (a, b, c)]), "sqrt_rn(", 1),
