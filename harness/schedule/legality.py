@@ -208,9 +208,8 @@ def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection 
 
 
 def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
-    if not any(joined.reduced):
-        return None
-    early = overwritten_too_early(joined, segments(joined, facts))
+    looped = any(joined.reduced)
+    early = overwritten_too_early(joined, segments(joined, facts)) if looped else None
     if early is None:
         return None
     reason = f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten"
