@@ -436,12 +436,10 @@ class Reducer:
 
     def _softmax_finish(self, group: Sequence[Reduce], best: str, total: str) -> None:
         dtype = group[0].dtype
-        if self.exchange is None:
-            self._components(group, self._rescaled(dtype, best, total))
-            return
-
-        own = self._rescaled(dtype, best, total, nothing=True)
+        own = self._rescaled(dtype, best, total, nothing=self.exchange is not None)
         define = functools.partial(self._components, group, own)
+        if self.exchange is None:
+            return define()
         self.parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, v[0], v[1]), define))
 
     def _rescaled(

@@ -100,14 +100,11 @@ def arguments(
     for name in (*uses.read, *(w for w in uses.written if w not in uses.read)):
         if name in internal or name in reusing:
             continue
-        if name in reused:
-            found[ArgumentKind.IN_OUT].append((name, reused[name]))
-        elif name not in uses.written:
-            found[ArgumentKind.INPUT].append((name,))
-        elif name in uses.old or name in kept:
-            found[ArgumentKind.IN_OUT].append((name,))
-        else:
-            found[ArgumentKind.OUTPUT].append((name,))
+        names = (name, reused[name]) if name in reused else (name,)
+        kind = ArgumentKind.OUTPUT if name in uses.written else ArgumentKind.INPUT
+        if name in reused or (name in uses.written and (name in uses.old or name in kept)):
+            kind = ArgumentKind.IN_OUT
+        found[kind].append(names)
     result = [
         Argument(f"{kind.value}{number}", kind, dtypes[names[0]], names)
         for kind, lists in found.items()
