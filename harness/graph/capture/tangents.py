@@ -40,7 +40,6 @@ _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 _hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
 _unpacked: Callable[..., Any] = forward_ad.unpack_dual
-_is_batched: Callable[..., bool] = torch._C._functorch.is_legacy_batchedtensor
 _overlapping: Callable[..., Any] = compute_overlapping_tensors
 
 
@@ -51,8 +50,7 @@ class Called:
     The backward graph gets None for gradients that do not exist, if all sizes are known. What it
     cannot give torch computes from ``gm``, and ``tell`` is told once: derivatives in forward mode,
     gradients that are to be differentiated, for which ``gm`` runs again, and calls whose inputs
-    overlap otherwise than those it was compiled for, if it changes them. It also runs backward
-    graphs on batches (``is_grads_batched``).
+    overlap otherwise than those it was compiled for, if it changes them.
     """
 
     gm: fx.GraphModule
@@ -131,12 +129,12 @@ class Called:
         return call
 
     def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
-        """``run``, and torch where gradients have no memory that kernels of ``graph`` can read.
-        Autograd may hand on memory that holds conjugates or negatives, which no guard sees."""
+        """``run``, and torch where gradients are batches, without memory for kernels. What no guard
+        sees, autograd also hands on memory that holds their conjugates or negatives."""
         tangents = _tangents(graph)
 
         def call(args: list[Any]) -> Any:
-            if any(_is_batched(args[n]) for n in tangents):
+            if any(torch._C._functorch.is_legacy_batchedtensor(args[n]) for n in tangents):
                 self._say("batches of gradients")
                 return graph(*args)
             for n in tangents:

@@ -314,4 +314,4 @@ def test_support_depends_on_the_call() -> None:
     graph = b.graph()
     types = graph.types()
     assert [supports_node(n, types) for n in graph.nodes] == [True, False]
-    assert supports("aten.index_put.default") and not supports("aten.mm.default")
+    assert supports("aten.index_put.default") and not supports("aten.convolution.default")
