@@ -186,12 +186,21 @@ def of_windows(x: torch.Tensor) -> torch.Tensor:
     return windows
 
 
+def of_windows_of_a_part(x: torch.Tensor) -> torch.Tensor:
+    """As many whole windows as fit, in a size that is no plain symbol (3604063)."""
+    windows = torch.tensor_split(x, 2, 0)[1].unfold(0, 2, 2)
+    windows.unbind(0)[-1].mul_(2)
+    return windows + 1
+
+
 def parts_and_one_more(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     x.cumsum_(0)
     return x[: x.shape[0] // 2], x.transpose(0, 2)[1 : x.shape[0] - 1], x.sum(), x[0]
 
 
-@pytest.mark.parametrize("function", [sliced, narrowed, of_windows, parts_and_one_more])
+@pytest.mark.parametrize(
+    "function", [sliced, narrowed, of_windows, of_windows_of_a_part, parts_and_one_more]
+)
 def test_views_of_unknown_sizes_are_of_the_input_that_changed(
     compiler: Compiler, function: Callable[..., object]
 ) -> None:

@@ -11,7 +11,7 @@ def test_products_are_generated_where_that_is_asked_for(devices: Devices) -> Non
     torch.manual_seed(0)
     first, second = torch.nn.Linear(64, 256), torch.nn.Linear(256, 512, bias=False)
     first, second = first.bfloat16(), second.bfloat16()
-    x = torch.randn(1024, 64, dtype=torch.bfloat16)
+    x = torch.randn(2048, 64, dtype=torch.bfloat16)
 
     def layers(x: torch.Tensor) -> torch.Tensor:
         return second(torch.nn.functional.gelu(first(x)))

@@ -177,7 +177,8 @@ class Body:
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
                 continue
-            if self.frame.plan.facts.pieces and not self._branches and is_piece(value):
+            plan = self.frame.plan
+            if plan.facts.pieces and not self._branches and is_piece(value, plan.tiles):
                 assert isinstance(value, ir.Masked)
                 self.value(value.mask, masks)
                 self._branches[id(value)] = Scope()

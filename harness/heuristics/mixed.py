@@ -33,6 +33,9 @@ _SHORT = 1024
 """Columns below which what spills likely does not with one block at a time."""
 _CROWDED = 4
 """Loads beyond which a thread of a short row holds 32 elements of each: 128 spill (limit.md)."""
+SHORT_ROW = 512
+"""The longest row of tensors that are contiguous in different directions that a block holds if it
+would be loaded twice: it also needs 16 rows or more, so that both directions fill sectors."""
 LONG, _PART, _SHARING = 16384, 4096, 2
 """Columns of a row from which on programs may share it, and of the part of one of them; such
 programs for each multiprocessor: more of them spill what they hold."""

@@ -14,13 +14,14 @@ those near each other, so that the work grows with the program and not with its 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
 
 from harness.decisions import Decisions
 from harness.dtypes import DType
-from harness.heuristics.mixed import fills, sharers
+from harness.heuristics.mixed import SHORT_ROW, fills, sharers
 from harness.ir.affine import same, size_hint
 from harness.ir.nodes import ReduceKind, reductions
 from harness.ir.ops import LAUNCH
@@ -131,6 +132,7 @@ class Fuser:
         self.kernels: dict[int, Kernel] = {}
         self.owner: list[int] = []
         self.queue: list[_Entry] = []
+        self.short = 0  # rows that a block holds in both directions: at the end
         self.rejections: dict[tuple[str, str, str], Rejection] = {}
         accessed = dict.fromkeys((*facts.readers, *facts.writers))
         self.users = {name: tuple(bits(facts.users(name))) for name in accessed}
@@ -150,6 +152,9 @@ class Fuser:
         while self._join_decided():
             self._drain()
         while self._join_mixed():
+            pass
+        self.short = SHORT_ROW
+        while self._join_short():
             pass
 
     def _drain(self) -> None:
@@ -175,14 +180,8 @@ class Fuser:
 
     def _join_decided(self) -> bool:
         """Fuse what is decided to be one kernel, whatever it saves. Whether anything was."""
-        if not self.decided:
-            return False
-        numbers = sorted(self.kernels)
-        for place, first in enumerate(numbers):
-            for second in numbers[place + 1 :]:
-                if self._decided(first, second) and self._join(first, second):
-                    return True
-        return False
+        pairs = itertools.combinations(sorted(self.kernels), 2) if self.decided else ()
+        return any(self._decided(*pair) and self._join(*pair) for pair in pairs)
 
     def _join_siblings(self) -> bool:
         """Fuse small independent kernels over the same points; not reductions of one row, in turn
@@ -195,10 +194,8 @@ class Fuser:
             if row or _traffic(candidate, self.facts) > LAUNCH // 4:
                 continue
             earlier = by_size.setdefault((str(candidate.numel), str(candidate.rnumel)), [])
-            for base in earlier[-SIBLINGS:]:
-                if self._join(base, number):
-                    changed = True
-                    break
+            if any(self._join(base, number) for base in earlier[-SIBLINGS:]):
+                changed = True
             else:
                 earlier.append(number)
         return changed
@@ -218,6 +215,18 @@ class Fuser:
                     return True
                 if outcome is not None:
                     self._reject(first, second, outcome)
+        return False
+
+    def _join_short(self) -> bool:
+        """Fuse a reduction of short rows with what reads or writes them across memory: a block of
+        several rows fills sectors both ways. Whether any was. Mixed order saves more, so first."""
+        for first, kernel in sorted(self.kernels.items()):
+            mixed = kernel.candidate.rnumel == 1 or kernel.candidate.walked
+            for other in () if mixed else self._partners(first):
+                found = self._decide(min(first, other), max(first, other))
+                if self.kernels[other].candidate.rnumel == 1 and isinstance(found, _Entry):
+                    self._fuse(*found.key[-2:], found.joined)
+                    return True
         return False
 
     def _reject(self, first: int, second: int, why: Rejection) -> None:
@@ -287,7 +296,7 @@ class Fuser:
             return Rejection("cycle", f"{through} must run between {a.name} and {b.name}")
         if far < math.inf and (distance := self._distance(one, other)) > far:
             return Rejection("too far apart", f"{distance} nests between them, limit {far}")
-        return too_much(a, b, self.facts) or combine(sides, self.facts)
+        return too_much(a, b, self.facts) or combine(sides, self.facts, self.short)
 
     def _decide(self, first: int, second: int) -> _Entry | Rejection:
         one, other = self.kernels[first], self.kernels[second]

@@ -60,23 +60,23 @@ def too_much(first: Candidate, second: Candidate, facts: Facts) -> Rejection | N
     return None
 
 
-def combine(sides: Sides, facts: Facts) -> Candidate | Rejection:
-    """The fused candidate."""
+def combine(sides: Sides, facts: Facts, short: int = 0) -> Candidate | Rejection:
+    """The fused candidate. Rows of up to ``short`` elements serve both directions of memory."""
     matching = matched(sides)
     if matching is None:
         sizes = f"{_shape(sides.first)} and {_shape(sides.second)}"
         return Rejection("index mismatch", f"the loops {sizes} cannot be split to common sizes")
     joined = join(sides, matching)
-    return refused(sides, joined, facts) or merge_dimensions(joined)
+    return refused(sides, joined, facts, short) or merge_dimensions(joined)
 
 
-def refused(sides: Sides, joined: Candidate, facts: Facts) -> Rejection | None:
+def refused(sides: Sides, joined: Candidate, facts: Facts, short: int = 0) -> Rejection | None:
     """Why ``joined`` would not compute what its two sides do, or be slower than they are."""
     return (
         _scan_is_alone(joined)
         or _positions_agree(joined)
         or _accesses_agree(sides, joined)
-        or _directions_agree(sides, joined)
+        or _directions_agree(sides, joined, short)
         or _order_is_safe(joined, facts)
     )
 
@@ -174,13 +174,13 @@ def full_units(views: tuple[NestView, ...]) -> set[int]:
     return found
 
 
-def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
+def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection | None:
     """Whether one tiling serves the memory accesses of both sides.
 
     A reduction that reads along its reduced loops runs row by row: an access along the
     other loops would touch a sector of memory per element. One that reads along its
     parallel loops has wide tiles, which serve both directions; so has one whose own
-    accesses run both ways. A pointwise kernel has at most two tiles.
+    accesses run both ways, or whose rows are ``short``. A pointwise kernel has at most two tiles.
     """
     if size_hint(math.prod(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
@@ -198,7 +198,7 @@ def _directions_agree(sides: Sides, joined: Candidate) -> Rejection | None:
     if sides.second.rnumel != 1:
         clash = len(own) == len(added) == 1 and own != added
     else:
-        clash = own == {True} and False in added
+        clash = own == {True} and False in added and size_hint(joined.rnumel) > short
     if not clash:
         return None
     name = {False: "parallel", True: "reduced"}

@@ -246,6 +246,8 @@ def _segments(
             result.append(PlanSegment(segment.kind, stores))
     if group.raxes:
         result = without_single(result, space.tiles()[-1], builder)
+    elif len(space.tiles()) == 1:
+        result = [dataclasses.replace(s, stores=space.compared(s.stores)) for s in result]
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
 
 
@@ -305,6 +307,7 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
+    pieces = (is_piece(value, space.tiles()) for value in values(stores))
     dtypes = {b.name: b.dtype for b in buffers}
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
@@ -320,7 +323,7 @@ def _facts(
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
-        pieces=category is Category.POINTWISE and any(map(is_piece, values(stores))),
+        pieces=category is Category.POINTWISE and any(pieces),
         strided=_strided(read, space.tiles()) if family in (Family.POINTWISE, Family.SCAN) else 0,
         shared=space.shared,
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,

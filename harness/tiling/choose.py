@@ -16,6 +16,7 @@ import sympy
 
 from harness.heuristics.facts import Hint
 from harness.heuristics.limits import MAX_GRID_YZ
+from harness.heuristics.mixed import SHORT_ROW
 from harness.ir import nodes as ir
 from harness.ir.affine import affine, divide, positions, size_hint, size_of
 from harness.ir.ops import Rule
@@ -45,10 +46,6 @@ PERSISTENT_OUTER = 64
 
 PERSISTENT_STORED = 16
 """The same where one loop would do that stores every element: it reads ahead of what it stores."""
-
-PERSISTENT_MIXED = 512
-"""Largest reduction of tensors that are contiguous in different directions held in one
-block: it also needs 16 rows or more, so that both directions fill sectors."""
 
 PERSISTENT_WIDTHS = 2048
 """Largest reduction held in one block if its values are stored 1 and 8 bytes wide: the
@@ -225,7 +222,7 @@ def is_persistent(
         return False
     size = int(rnumel)
     if hint is Hint.MIXED:
-        return size <= (PERSISTENT_MIXED if passes > 1 else PERSISTENT_OUTER)
+        return size <= (SHORT_ROW if passes > 1 else PERSISTENT_OUTER)
     if widths >= 8 and size > PERSISTENT_WIDTHS:
         return False
     if hint in (Hint.INNER, Hint.DEFAULT):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 import sympy
 
 from harness.heuristics.facts import Hint
+from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol
 from harness.ir.nodes import Address, Axis, Scan, Store, index_exprs, loads, reductions, scans
+from harness.ir.ops import Op
 from harness.ir.program import Program
 from harness.ir.simplify import Simplifier
 from harness.schedule.group import FusedGroup
@@ -18,6 +20,7 @@ from harness.schedule.group import splits as shares_rows
 from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.choose import Access
+from harness.tiling.passes import VECTOR
 from harness.tiling.plan import Tile
 from harness.tiling.products import product_tiles
 from harness.tiling.ranges import Split, merge, splits
@@ -87,6 +90,32 @@ class Space:
                 found = tile.join(found)
             self._known[expr] = found
         return found
+
+    def compared(self, stores: tuple[Store, ...]) -> tuple[Store, ...]:
+        """``stores`` of a kernel of one tile in which a loop that changes within a vector, as the
+        channels of 35 x 35 images do, is compared as the point it is at: parts of a ``cat`` begin
+        at whole vectors for all that, so that each is loaded in them."""
+        (tile,), builder, below = self._tiles, ir.Builder(), sympy.S.Zero
+        points: dict[sympy.Expr, tuple[sympy.Expr, sympy.Expr]] = {}
+        for split in tile.chain:
+            below, step = below + split.var * split.divisor, split.divisor
+            if step.is_Integer and step != 1 and int(step) % VECTOR:
+                points[split.var] = tile.join(below), step
+
+        def moved(value: ir.Value, _: ir.Made) -> ir.Value | None:
+            if not isinstance(value, ir.Compute) or value.op not in (Op.GE, Op.LT):
+                return None
+            at, end = value.args
+            if not (isinstance(at, ir.IndexValue) and isinstance(end, ir.Constant)):
+                return None
+            point, step = points.get(at.index, (None, sympy.S.One))
+            if point is None or at.dtype.is_float or abs(end.bits * step) > tile.numel:
+                return None
+            args = (builder.index(e, at.dtype) for e in (point, end.bits * step))
+            return builder.compute(value.op, *args, dtype=value.dtype)
+
+        small = tile.numel.is_Integer and int(tile.numel) < 1 << 31
+        return ir.rewrite_stores(stores, builder, replace=moved) if points and small else stores
 
     def flat(self) -> Space:
         """The space of a kernel that turns out to do nothing along its reduction."""

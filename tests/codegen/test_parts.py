@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
+from harness.tiling import passes
 
 
 def wide(x: torch.Tensor, mode: str = "bilinear") -> torch.Tensor:
@@ -60,6 +61,45 @@ def test_pieces(
     (graph,) = compiler.compiled
     texts = [kernel.module.text for kernel in graph.kernels]
     assert any("if tl.max(" in text for text in texts)
+
+
+@pytest.mark.parametrize(("width", "many", "branches"), [(7, 3136, 2), (7, 3137, 0), (8, 1, 0)])
+def test_channels_of_odd_images_are_a_branch_each(
+    width: int, many: int, branches: int, devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "MANY", many)
+
+    def both(a: torch.Tensor, b: torch.Tensor, *of_channels: torch.Tensor) -> torch.Tensor:
+        m, r, w, c = (v[:, None, None] for v in of_channels)
+        return torch.cat([(x - m) * r * w + c for x in (a, b)], 1).relu()
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    given = [torch.randn(2, 16, width, width) for _ in range(2)]
+    assert differences(both, [*given, *torch.randn(4, 16)], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert kernel.source.text.count("if tl.max(") == branches
+    assert ("< 784" in kernel.source.text) is (width == 7)  # points, of 16 channels
+
+
+@pytest.mark.parametrize(
+    ("channels", "at", "point"),
+    [
+        (torch.arange(16), 5, ">= 245"),
+        (torch.arange(16), 2**40, ">= 1099511627776"),  # as a point it may be no number of 64 bits
+        (torch.arange(16.0), 4.5, ">= 4.5"),
+    ],
+)
+def test_channels_are_compared_as_points_where_that_is_a_number_of_the_kernel(
+    channels: torch.Tensor, at: float, point: str, devices: Devices
+) -> None:
+    def later(x: torch.Tensor) -> torch.Tensor:
+        number = torch.arange(16, dtype=channels.dtype)[:, None, None]
+        return torch.where(number >= at, x, -x)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(later, [torch.randn(2, 16, 7, 7)], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert point in kernel.source.text
 
 
 @pytest.mark.parametrize(

@@ -228,20 +228,20 @@ def test_candidates_compile_for_every_target(target: Target, kind: str) -> None:
 
 
 _CALLS = {
-    "mm": ("bf16[512, 128]", "bf16[128, 256]", "bf16[512, 256]", "aten.mm.default(x, w)"),
-    "addmm": ("f16[512, 128]", "f16[128, 256]", "f16[512, 256]", "aten.addmm.default(b, x, w)"),
+    "mm": ("bf16[1024, 128]", "bf16[128, 512]", "bf16[1024, 512]", "aten.mm.default(x, w)"),
+    "addmm": ("f16[1024, 128]", "f16[128, 512]", "f16[1024, 512]", "aten.addmm.default(b, x, w)"),
     "scaled": (
-        *("bf16[512, 128]", "bf16[128, 256]", "bf16[512, 256]"),
+        *("bf16[1024, 128]", "bf16[128, 512]", "bf16[1024, 512]"),
         "aten.addmm.default(b, x, w, beta=0.5, alpha=2.0)",
     ),
     "bmm": (
-        "bf16[2, 300, 100]",
-        "bf16[2, 100, 256]",
-        "bf16[2, 300, 256]",
+        "bf16[2, 520, 100]",
+        "bf16[2, 100, 512]",
+        "bf16[2, 520, 512]",
         "aten.bmm.default(x, w)",
     ),
     "baddbmm": (
-        *("f16[2, 300, 100]", "f16[2, 100, 256]", "f16[2, 300, 256]"),
+        *("f16[2, 520, 100]", "f16[2, 100, 512]", "f16[2, 520, 512]"),
         "aten.baddbmm.default(b, x, w, beta=0)",
     ),
 }
@@ -287,8 +287,9 @@ def test_a_product_with_what_follows_is_one_kernel_where_that_is_asked_for(
 
 def test_products_of_float32_and_small_ones_are_library_calls() -> None:
     wide = layer("mm").replace("bf16", "f32")
-    small = layer("mm").replace("128", "32")
-    for source in (wide, small):
+    flat = layer("mm").replace("128", "32")
+    small = layer("mm").replace("1024", "512")  # too few tiles for a device
+    for source in (wide, flat, small):
         assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
 
 
@@ -297,8 +298,9 @@ def test_what_comes_before_a_product_is_in_its_kernel_unless_it_takes_long(
     interpreter: InterpreterPool, before: str, kernels: int
 ) -> None:
     """Each tile computes it anew."""
-    source = layer("mm").replace('x: "bf16[512, 128]"', 'x: "f32[512, 128]", s: "f32[512, 1]"')
-    lines = f'm: "f32[512, 128]" = aten.{before}\n    n: "bf16[512, 128]"'
+    source = layer("mm").replace("128", "512")
+    source = source.replace('x: "bf16[1024, 512]"', 'x: "f32[1024, 512]", s: "f32[1024, 1]"')
+    lines = f'm: "f32[1024, 512]" = aten.{before}\n    n: "bf16[1024, 512]"'
     lines += " = aten._to_copy.default(m, dtype=torch.bfloat16)\n    y: "
     made = compiled(source.replace("y: ", lines, 1).replace("(x, w)", "(n, w)"))
     assert len(made.kernels) == kernels and made.kernels[-1].module.category == "tem"

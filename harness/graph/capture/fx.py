@@ -129,6 +129,8 @@ class _Reader:
 
     def placeholder(self, number: int, node: fx.Node) -> None:
         """Take one placeholder: a tensor becomes an input, a size an expression."""
+        if "val" not in node.meta:
+            return  # a number that is known, which nothing reads
         value = fixed(node.meta["val"])
         if not isinstance(value, torch.Tensor):
             known = self._values[node] = self._argument(value, node)

@@ -60,7 +60,7 @@ def _windows(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     number = seen.shape[at]
     if size == 1:
         return x[(slice(None),) * at + (slice(None, None, step),)].unsqueeze(-1)
-    if statically_known_true(number * step <= x.shape[at]):
+    if size == step or statically_known_true(number * step <= x.shape[at]):
         cut = torch.unflatten(x.narrow(at, 0, number * step), at, (number, step))
         return cut.narrow(at + 1, 0, size).movedim(at + 1, -1)
     strides = (*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at])

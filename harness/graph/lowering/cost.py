@@ -47,8 +47,8 @@ def profile(value: ir.Value) -> Profile:
                 long += Cost.LONG * (
                     op.cost is Cost.LONG or (dtype is DType.F64 and op is not Op.CAST)
                 )
-            case ir.Masked():
-                masked = True
+            case ir.Masked(body=body):
+                masked |= not isinstance(body, ir.Load)
             case ir.Constant() | ir.IndexValue() | ir.Reduce() | ir.Scan() | ir.Sort():
                 pass
     return Profile(tuple(loads), ops, short, long, masked)
@@ -64,12 +64,15 @@ class Demand:
     """How a value is used: by how many users, in how many places these end (pointwise users that
     all lead to one value do in one kernel), and how often they evaluate an element in all (a user
     that broadcasts it evaluates each element many times). ``reread``: how often of these a user
-    that reads several elements for one of its own does."""
+    that reads several elements for one of its own does, ``copied`` one that stores it repeated.
+    ``wholes``: as many of all its elements are these evaluations, of users of slices too."""
 
     users: int
     ends: int
     evaluations: int
     reread: float = 0
+    copied: float = 0
+    wholes: int = 1
 
 
 def worth_storing(
@@ -86,11 +89,13 @@ def worth_storing(
     users = demand.ends
     if numel <= 1 or not (found.loads or found.long):
         return False
-    if demand.reread and found.ops:
+    if found.ops and (times := demand.reread or demand.copied):
         each = (found.short + found.long + found.ops / NEAR) * numel
-        stored = each + (2 + demand.reread / NEAR) * own_bytes + LAUNCH
-        again = demand.reread * (each + read_bytes / NEAR)
-        return demand.users > 1 or found.masked or again > stored
+        stored = each + (2 + times / NEAR) * own_bytes + LAUNCH
+        if times * (each + read_bytes / NEAR) > stored:
+            return True
+        if demand.reread:
+            return demand.users > 1 or found.masked
     if users <= 1 and (not found.long or demand.evaluations < 8):
         return False
     once = read_bytes + (found.short + found.long) * numel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,12 +19,11 @@ from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
 from harness.graph.model import Graph, Mutation, Node, Ref, TensorType, tensors_of
-from harness.graph.passes.reductions import parse_reduction
+from harness.graph.passes.reductions import crossed
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, StoreMode, walk
 from harness.ir.program import Buffer, Program, Role
-from harness.ir.reach import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,10 @@ def _end(
     node: Node, kept: Collection[str], ends: dict[str, int], numel: int, own: int
 ) -> dict[str, int]:
     """Where the use by ``node`` of a value of ``numel`` elements ends, with points: where those of
-    its own value do, if it is pointwise and these are few and of not many more points."""
+    its own value do, if it is pointwise and these are few and of not many more points. Padding
+    counts none: it has all elsewhere."""
+    if node.packet == "constant_pad_nd" and any(node.args[1]):  # type: ignore[arg-type]
+        return {node.name: 0}
     if node.op not in pointwise.RULES or node.name in kept or own != numel:
         return {node.name: own}
     most = max(ends.values())
@@ -59,19 +62,19 @@ def _end(
 
 def analyse(graph: Graph, rules: Rules) -> Uses:
     """Walk the graph backwards from its outputs and mutations."""
+    types = graph.types()
     points = {
         name: max((size_hint(one.numel) for one in tensors_of(kind)), default=1)
-        for name, kind in graph.types().items()
+        for name, kind in types.items()
     }
     needed = {name for name in graph.outputs if name is not None}
     needed.update(m.value for m in graph.mutations)
     kept = frozenset(needed)
-    users = dict.fromkeys(needed, 1)
     ends = {name: {name: points.get(name, 1)} for name in needed}
-    evaluated = {name: points.get(name, 1) for name in needed}
-    reread = dict.fromkeys(needed, 0)
+    evaluated = Counter({name: points.get(name, 1) for name in needed})
+    passes = evaluated.copy()  # over its elements, by all kernels that its users end in
+    users, reread, padded, copied = Counter(needed), *(Counter[str]() for _ in range(3))
     live: list[Node] = []
-    parts: dict[tuple[str, int], str] = {}
     divided: set[str] = set()
     for node in reversed(graph.nodes):
         if node.name not in needed:
@@ -86,33 +89,30 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         read = points[node.name] * rule.reads(node) if rule is not None and rule.reads else 0
         for name in names:
             needed.add(name)
-            users[name] = users.get(name, 0) + (users[node.name] if see_through else 1)
-            ends.setdefault(name, {}).update(
-                {f"{node.name} {end}": size for end, size in ends[node.name].items()}
-                if see_through
-                else _end(node, kept, ends[node.name], points[name], own)
-            )
-            times = evaluated[node.name] if see_through else own
-            evaluated[name] = evaluated.get(name, 0) + times
-            reread[name] = reread.get(name, 0) + (reread[node.name] if see_through else read)
-        if node.op == "getitem":
-            source, position = node.args
-            assert isinstance(source, Ref)
-            parts[source.name, int(position)] = node.name  # type: ignore[arg-type]
+            found = _end(node, kept, ends[node.name], points[name], own)
+            if see_through:
+                found = {f"{node.name} {end}": size for end, size in ends[node.name].items()}
+                for counter in (users, evaluated, passes, reread, copied):
+                    counter[name] += counter[node.name]
+                repeated = any(0 in one.stride for one in tensors_of(types[name]))
+                copied[name] += own * (repeated and node.packet == "clone")
+            else:
+                users[name] += 1
+                evaluated[name] += own
+                passes[name] += own * len(found)
+                reread[name] += read
+            ends.setdefault(name, {}).update(found)
+            inner = node.packet == "constant_pad_nd" and node.name not in kept
+            padded[name] += reread[node.name] * inner
+    parts = {(next(n.refs()), int(n.args[1])): n.name for n in live if n.op == "getitem"}  # type: ignore[arg-type]
     demand = {}
     for name, count in users.items():
         size, ended = max(1, points[name]), min(count, len(ends[name]))
-        times = max(count, evaluated[name] // size)
-        demand[name] = Demand(count, ended, times, reread[name] / size)
+        times, wholes = max(count, evaluated[name] // size), -(-passes[name] // size)
+        # Who needs all of it where it is may store it there for those who read it padded.
+        again = reread[name] + padded[name] * (size in ends[name].values())
+        demand[name] = Demand(count, ended, times, again / size, copied[name] / size, wholes)
     return Uses(tuple(live[::-1]), points, demand, parts, frozenset(divided))
-
-
-def _crossed(graph: Graph) -> Collection[str]:
-    """Nodes behind reductions across memory."""
-    types, nodes = graph.types(), {node.name: node for node in graph.nodes}
-    found = (parse_reduction(node, types, nodes) for node in graph.nodes)
-    sources = [one.source.name for one in found if one and not one.inner]
-    return reached(sources, lambda name: nodes[name].refs() if name in nodes else ())
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ class Lowering:
         self.context.facts = self.graph.facts
         self.context.given = frozenset(given.name for given in self.graph.inputs)
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
-        self.context.crossed = functools.cache(functools.partial(_crossed, self.graph))
+        self.context.crossed = functools.cache(functools.partial(crossed, self.graph))
         self.context.apart = self._is_apart
 
     def run(self) -> Program:
@@ -158,10 +158,6 @@ class Lowering:
         outputs = tuple(self._output(n) for n in self.graph.outputs if n is not None)
         mutated, buffers = self._mutate(), tuple(self.buffers.values())
         return Program(self.graph.name, buffers, tuple(self.maker.nests), outputs, mutated)
-
-    def resolve(self, name: str) -> str:
-        """The value that ``name`` is another name of."""
-        return self.alias.get(name, name)
 
     # -- nodes ---------------------------------------------------------------------
 
@@ -279,7 +275,7 @@ class Lowering:
         """Scatter into the input that a scatter starts from, does not read and is stored into: at
         once if nothing else reads the input, or at the end if nothing else reads the result."""
         targets = [m.input for m in self.graph.mutations if m.value == name]
-        if len(targets) != 1 or self._wanted(name):
+        if len(targets) != 1 or name in self.context.outputs:
             return False
         own, start = self.buffers[targets[0]], result.initial
         if (
@@ -338,17 +334,14 @@ class Lowering:
         )
 
     def _become(self, name: str, other: str) -> None:
-        root = self.alias[name] = self.resolve(other)
+        root = self.alias[name] = self.alias.get(other, other)
         self.tensors[name] = self.tensors[root]
         self.origins[name] = self.origins[root]
 
     # -- buffers -------------------------------------------------------------------
 
-    def _wanted(self, name: str) -> bool:
-        return name in self.graph.outputs
-
     def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
-        if self._wanted(name):
+        if name in self.context.outputs:
             return True
         if isinstance(tensor.value, Load) and (rule is None or rule.view):
             return False
@@ -363,6 +356,8 @@ class Lowering:
         reads = dict.fromkeys(load.buffer for load in found.loads)
         read = sum(min(self._extent(b), own) * self.buffers[b].dtype.itemsize for b in reads)
         given = all(self.buffers[b].role is Role.INPUT for b in reads)
+        if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduces(reads):
+            demand = replace(demand, copied=0, ends=min(demand.ends, demand.wholes))
         return worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
 
     def _extent(self, buffer: str) -> int:
@@ -371,7 +366,7 @@ class Lowering:
         return self.extents[buffer]
 
     def _new_buffer(self, name: str, kind: TensorType) -> Buffer:
-        role = Role.OUTPUT if self._wanted(name) else Role.TEMPORARY
+        role = Role.OUTPUT if name in self.context.outputs else Role.TEMPORARY
         bound = self.bounds.get(name)
         buffer = Buffer(name, kind.dtype, kind.shape, layout_of(kind), role, name, bound)
         self.buffers[name] = buffer
@@ -398,7 +393,7 @@ class Lowering:
     def _output(self, name: str) -> str:
         """The buffer of an output; made now if the output is another name of a value
         that has none, or an input that is about to be overwritten."""
-        root = self.resolve(name)
+        root = self.alias.get(name, name)
         buffer = self.buffers.get(root)
         overwritten = any(m.input == root for m in self.graph.mutations)
         if buffer is not None and not (buffer.role is Role.INPUT and overwritten):
@@ -410,7 +405,7 @@ class Lowering:
 
     def _mutate(self) -> tuple[str, ...]:
         """Stores into inputs, after every read of their old contents."""
-        roots = ((m, self.resolve(m.value)) for m in self.graph.mutations)
+        roots = ((m, self.alias.get(m.value, m.value)) for m in self.graph.mutations)
         pending = [(mutation, root) for mutation, root in roots if root != mutation.input]
         ordered, stuck = self._readers_first(pending)
         targets = {m.input for m, _ in pending}

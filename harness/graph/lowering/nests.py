@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 import sympy
@@ -25,7 +25,7 @@ from harness.graph.model import TensorType
 from harness.graph.sizes import contiguous_strides
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
-from harness.ir.nodes import Axis, Nest, Store, Value
+from harness.ir.nodes import Axis, Nest, Store, Value, buffers_read, buffers_written
 from harness.ir.ops import Op
 from harness.ir.program import Buffer
 
@@ -148,3 +148,11 @@ class NestMaker:
         index = self.place(buffer, result)
         store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
         self._add(_axes(outer_variable, result.points), (), [store], origins)
+
+    def reduces(self, buffers: Collection[str]) -> bool:
+        """Whether one of ``buffers`` holds what was reduced: a kernel that does so can go on."""
+        found: set[str] = set()
+        for nest in self.nests:
+            if nest.raxes or not found.isdisjoint(buffers_read(nest)):
+                found.update(buffers_written(nest))
+        return not found.isdisjoint(buffers)

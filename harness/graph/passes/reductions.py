@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.graph.model import Arg, Node, Ref, TensorType, ValueType, tensors_of
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.reach import reached
 
 _OVER_DIMS = {
@@ -188,3 +188,11 @@ def _widen(op: str, result: DType) -> DType | None:
     if (op in TAKES_DTYPE or op in STATISTICS) and result.is_float and result.compute is not result:
         return result.compute
     return None
+
+
+def crossed(graph: Graph) -> Collection[str]:
+    """Nodes behind reductions across memory."""
+    types, nodes = graph.types(), {node.name: node for node in graph.nodes}
+    found = (parse_reduction(node, types, nodes) for node in graph.nodes)
+    sources = [one.source.name for one in found if one and not one.inner]
+    return reached(sources, lambda name: nodes[name].refs() if name in nodes else ())

@@ -87,6 +87,19 @@ def test_users_that_end_in_one_kernel_count_as_one() -> None:
     assert ("y",) in stored(check(b.graph(wide)))
 
 
+@pytest.mark.parametrize(("ends", "stored_before"), [((0, 64, 128, 192), False), ((0, 192), True)])
+def test_users_of_slices_together_evaluate_a_value_once(
+    ends: tuple[int, ...], stored_before: bool
+) -> None:
+    b = GraphBuilder()
+    x, g = b.input("x", (192, 256)), b.input("g", (192, 256))
+    y = b.call("aten.sigmoid.default", b.call("aten.mul.Tensor", x, g), name="y")
+    places = zip(ends, ends[1:], strict=False) if len(ends) > 2 else [ends] * 3
+    parts = [b.call("aten.slice.Tensor", y, 0, start, end) for start, end in places]
+    outputs = [b.call("aten.sum.dim_IntList", p, (1,), n > 0) for n, p in enumerate(parts)]
+    assert (("y",) in stored(check(b.graph(*outputs)))) is stored_before
+
+
 def test_softmax_of_long_rows_is_one_pass_and_of_short_rows_two() -> None:
     def kinds(columns: int) -> list[set[ReduceKind]]:
         b = GraphBuilder()
@@ -269,6 +282,42 @@ def test_a_pooled_value_with_another_user_is_stored() -> None:
     assert stored(lower(b.graph(pooled, halves))) == [("y",), ("z",), ("w",)]
 
 
+def test_padding_is_not_stored_for_windows_and_what_others_need_whole_is_stored_as_it_is() -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (8, 32, 65, 65)), b.input("w", (32, 1, 1))
+    y = b.call("aten.mul.Tensor", x, w, name="y")
+    whole = b.call("aten.relu.default", y, name="whole")
+
+    def pooled(value: Ref, name: str) -> Ref:
+        wide = b.call("aten.constant_pad_nd.default", value, (1, 1, 1, 1), -1.0, name=f"{name}_in")
+        both = b.call("aten.max_pool2d_with_indices.default", wide, (3, 3), (2, 2))
+        return b.call("getitem", both, 0, name=name)
+
+    assert stored(lower(b.graph(pooled(x, "u")))) == [("u",)]
+    assert stored(lower(b.graph(pooled(y, "v")))) == [("v_in",), ("v",)]
+    assert stored(lower(b.graph(whole, pooled(y, "z")))) == [("y",), ("whole",), ("z",)]
+
+
+@pytest.mark.parametrize(
+    ("heads", "summed", "before"), [(8, True, ["key"]), (2, True, []), (8, False, [])]
+)
+def test_what_is_stored_several_times_is_computed_once_where_a_row_was_reduced(
+    heads: int, summed: bool, before: list[str]
+) -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (4096, 512)), b.input("w", (512,))
+    top = b.call("aten.sum.dim_IntList", x, (1,), True) if summed else b.input("t", (4096, 1))
+    value = b.call("aten.mul.Tensor", b.call("aten.div.Tensor", x, top), w)
+    for name in ("add", "mul", "sub") * 3:
+        value = b.call(f"aten.{name}.Tensor", value, w)
+    key = b.call("aten.neg.default", value, name="key")
+    view = b.call("aten.unsqueeze.default", key, 1)
+    wide = b.call("aten.expand.default", view, (4096, heads, 512))
+    copy = b.call("aten.clone.default", wide, name="copy")
+    names = [name for names in stored(lower(b.graph(copy))) for name in names]
+    assert names[summed:] == [*before, "copy"]
+
+
 def test_unknown_sizes() -> None:
     n = size_symbol("s0")
     kind = TensorType(DType.F32, (n, sympy.Integer(6)), (sympy.Integer(6), sympy.S.One))
@@ -314,4 +363,4 @@ def test_support_depends_on_the_call() -> None:
     graph = b.graph()
     types = graph.types()
     assert [supports_node(n, types) for n in graph.nodes] == [True, False]
-    assert supports("aten.index_put.default") and not supports("aten.mm.default")
+    assert supports("aten.index_put.default") and not supports("aten.convolution.default")

@@ -10,6 +10,7 @@ from harness.graph.lowering.operators import RULES
 from harness.graph.replay import operator_function
 
 SOMETIMES_WHOLE = {
+    "aten.any.dims",
     "aten.cumsum.default",
     "aten._adaptive_avg_pool2d.default",
     "aten.add.Tensor",

@@ -293,13 +293,13 @@ def test_a_type_is_the_reason_only_where_the_operator_has_a_lowering() -> None:
 def complexes(
     x: "c64[4, 4]",
 ):
-    product: "c64[4, 4]" = aten.mm.default(x, x)
-    out: "c64[4, 4]" = aten.exp.default(product)
+    power: "c64[4, 4]" = aten.linalg_matrix_exp.default(x)
+    out: "c64[4, 4]" = aten.exp.default(power)
     return (out,)
 """)
     )
     assert [call.reason for call in cut.library_calls] == [
-        "no lowering for aten.mm.default",
+        "no lowering for aten.linalg_matrix_exp.default",
         "the targets have no arithmetic on complex64 for aten.exp.default",
     ]
 
