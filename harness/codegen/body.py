@@ -290,10 +290,13 @@ class Body:
         return args[0]
 
     def _nonnegative(self, value: ir.Value) -> bool:
-        if isinstance(value, ir.Constant):
-            return not value.dtype.is_float and value.bits >= 0
-        simplifier = self.frame.printer.simplifier
-        return isinstance(value, ir.IndexValue) and simplifier.is_nonnegative(value.index)
+        match value:
+            case ir.Constant():
+                return not value.dtype.is_float and value.bits >= 0
+            case ir.IndexValue():
+                return self.frame.printer.simplifier.is_nonnegative(value.index)
+            case ir.Load() | ir.Compute() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
+                return False
 
     def _masked(self, value: ir.Masked, context: Context) -> Var:
         inner = (*context, value.mask)
