@@ -192,6 +192,8 @@ class _Follower:
             try:
                 for event in events:
                     self._take(event)
+                    if self.done == 1:  # the GPU has been taken; a killed run has no end
+                        self.sink.update(self.plan.ended(self.sink.run))
             finally:
                 for name in tuple(self.unprinted):
                     self._print(name)

@@ -47,10 +47,8 @@ def find(results: Path, name: str = LATEST) -> Path:
             expected=", ".join(path.stem for path in matches[-5:]),
             remedy="give more of the identifier",
         )
-    newest = [path.stem for path in reversed(known)]
-    raise unknown(
-        "there is no such run", name, newest, str(results), "list them: harness list --runs"
-    )
+    newest, remedy = [path.stem for path in reversed(known)], "list them: harness list --runs"
+    raise unknown("there is no such run", name, newest, str(results), remedy)
 
 
 def no_runs(results: Path) -> UnknownName:

@@ -51,7 +51,7 @@ class TuneSession:
 
     def tunings(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
         """Tune, or compile, kernel by kernel. When the GPU is lost the kernels that are left come
-        with the reason."""
+        with the reason. Raises ``NoDevice`` where it cannot be taken at all."""
         if self.device is None:
             yield from self._static(earlier)
             return
@@ -60,6 +60,8 @@ class TuneSession:
             self.device.worker.run(StartCompilers(self.how.jobs))
             self.device.prepare(self.modules)
         except NoDevice as error:
+            if not self.device.worker.found:
+                raise
             lost = error
         for module in self.modules:
             before = earlier.get(module.name)
@@ -102,9 +104,9 @@ class TuneSession:
 def open_session(
     options: Options, request: Request, how: TuneKernel, follow: Callable[[str], object]
 ) -> Iterator[TuneSession]:
-    """Generate the kernels and open the device; ``follow`` hears of both. Raises ``UnknownName``
-    for a graph, target or search that does not exist, and ``NoDevice`` where a GPU is demanded,
-    before anything is compiled."""
+    """Generate the kernels while the device is taken; ``follow`` hears of both. Raises
+    ``UnknownName`` for a graph, target or search that does not exist, and ``NoDevice`` where a GPU
+    is demanded and there is none, before anything is compiled."""
     search_named(how.search)
     named = find_target(request.target or options.target)
     files = find_graphs(options, request.suite, request.names)

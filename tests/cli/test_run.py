@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
-from harness.history import store
+from harness.history import journal, store
 from harness.measure.jobs import DeviceFacts, Timing
 from harness.measure.peers.jobs import Comparable
-from harness.records.run import Machine, StateSummary
+from harness.records.run import Machine, Run, StateSummary
 from harness.report import output
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session import plan
@@ -43,11 +43,17 @@ GOOD = FakeEntry("block", compiled(A, B, launches=2), compiled(A, B))
 def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Have ``harness run`` run a session of stand-ins."""
 
-    def use(*entries: FakeEntry, device: FakeDevice | None = None, **parts: Any) -> None:
+    def use(
+        *entries: FakeEntry,
+        device: FakeDevice | None = None,
+        ended: Callable[[Run], Run] = lambda run: run,
+        **parts: Any,
+    ) -> None:
         @contextlib.contextmanager
         def prepare(*_: object) -> Iterator[plan.Plan]:
             run = example(graphs=(), copy_gbps=device.copy_gbps if device else None)
-            yield plan.Plan(session(*entries, device=device, **parts), run, device is not None)
+            made = session(*entries, device=device, **parts)
+            yield plan.Plan(made, run, device is not None, ended=ended)
 
         monkeypatch.setattr(plan, "prepare", prepare)
 
@@ -242,6 +248,25 @@ def test_a_gpu_that_vanishes_keeps_what_was_measured(
     kept = store.load(path)
     assert not kept.complete
     assert [k.ms for graph in kept.graphs for k in graph.kernels] == [0.002]
+
+
+def test_a_killed_run_knows_what_its_gpu_can_do(
+    harness: Command, results: Path, planned: Any
+) -> None:
+    """That is found when the GPU is taken, after the journal has begun."""
+    known: list[float | None] = []
+
+    class Late(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            if module.name == B.name:
+                known.extend(journal.read(path).copy_gbps for path in results.rglob("*.journal"))
+            return super().time(module)
+
+    ended = functools.partial(dataclasses.replace, copy_gbps=4000.0)
+    graphs = FakeEntry("first", compiled(A)), FakeEntry("second", compiled(B))
+    planned(*graphs, device=Late(), ended=ended)
+    assert harness("run").status == 0
+    assert known == [4000.0]
 
 
 def test_a_gpu_that_cannot_be_taken_is_an_error(

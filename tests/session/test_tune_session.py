@@ -29,6 +29,7 @@ class Device:
 
     def __init__(self, **fail: HarnessError) -> None:
         self.fail = fail
+        self.found: list[str] = ["taken"]
         self.jobs: list[TuneKernel] = []
         self.prepared: list[str] = []
 
@@ -85,6 +86,14 @@ def test_a_lost_device_leaves_what_was_tuned_and_reasons_for_the_rest(tmp_path: 
         assert "no device found" in tuning.reason
     none = list(session(Device(prepare=lost), tmp_path, "a", "b").tunings({}))
     assert all("no device found" in t.reason for t in none)
+
+
+def test_a_device_that_cannot_be_taken_is_an_error(tmp_path: Path) -> None:
+    """It is taken while code is generated. Nothing was tuned: no table is to be written."""
+    busy = Device(prepare=NoDevice("the GPU cannot be used"))
+    busy.found = []
+    with pytest.raises(NoDevice, match="cannot be used"):
+        list(session(busy, tmp_path, "a", "b").tunings({}))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ Inductor, which it does through ``torch._inductor.compile`` and ``torch.compile`
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from unittest.mock import patch
@@ -83,16 +83,15 @@ def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provide
     return lambda tensors: listed(compiled(*tensors))
 
 
-def unloaded() -> contextlib.ExitStack:
+@contextlib.contextmanager
+def unloaded() -> Iterator[None]:
     """Inductor compiles meanwhile and does nothing on the device. The first launch loads what it
     needs; constants are folded on the host; a reduction's registers, by which Inductor adds a
     configuration, are read from its binary."""
-    from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder
+    from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder as Folder
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
-    fold, stack = UniformValueConstantFolder._deduce_value, contextlib.ExitStack()
-
-    def on_host(folder: Any, node: Any) -> Any:
+    def on_host(folder: Any, node: Any, fold: Any = Folder._deduce_value) -> Any:
         given = node.kwargs
         node.kwargs = {**given, "device": torch.device("cpu")} if "device" in given else given
         try:
@@ -100,9 +99,9 @@ def unloaded() -> contextlib.ExitStack:
         finally:
             node.kwargs = given
 
-    stack.enter_context(patch.object(UniformValueConstantFolder, "_deduce_value", on_host))
-    stack.enter_context(patch.object(CachingAutotuner, "_make_launchers", _read_registers))
-    return stack
+    loading = patch.object(CachingAutotuner, "_make_launchers", _read_registers)
+    with patch.object(Folder, "_deduce_value", on_host), loading:
+        yield
 
 
 def _read_registers(tuner: Any) -> None:

@@ -316,11 +316,10 @@ def versions(
     rows = rows.sort_values(["graph", "key", "at", "run"])
     before = rows.groupby(["graph", "key"], observed=True)[["row", "code", "config"]].shift()
     code, config = (before[n].notna() & (before[n] != rows[n]) for n in ("code", "config"))
+    rows = rows.assign(before=before["row"])
     found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
     for changed in (code | config, code):
-        last = rows.assign(before=before["row"])[changed].drop_duplicates(
-            ["graph", "key"], keep="last"
-        )
+        last = rows[changed].drop_duplicates(["graph", "key"], keep="last")
         for graph, key, old, new in last[["graph", "key", "before", "row"]].itertuples(index=False):
             if (pair := (int(old), int(new))) not in found[graph, key]:
                 found[graph, key].append(pair)

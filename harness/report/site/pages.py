@@ -114,17 +114,16 @@ def _manifest(folder: Path) -> list[str]:
         inside = (path for path in listed if not path.is_absolute() and ".." not in path.parts)
         return [path.as_posix() for path in inside]
     except FileNotFoundError:
-        foreign = folder.is_dir() and any(folder.iterdir())
+        if not (folder.is_dir() and any(folder.iterdir())):
+            return []
     except (OSError, ValueError, TypeError):
         return []
-    if foreign:
-        raise UsageError(
-            "the folder holds files that harness report did not write",
-            where=str(folder),
-            expected="a new or empty folder, or one that harness report wrote",
-            remedy="name another one: -o FOLDER",
-        )
-    return []
+    raise UsageError(
+        "the folder holds files that harness report did not write",
+        where=str(folder),
+        expected="a new or empty folder, or one that harness report wrote",
+        remedy="name another one: -o FOLDER",
+    )
 
 
 def _files(

@@ -136,6 +136,10 @@ def test_inductor_compiles_ahead_without_the_device(
     assert [(one.item(), one.device) for one in folded] == [(2.0, CPU)]
     assert two.kwargs == on
     assert inductor.CachingAutotuner._make_launchers is loading, "this process may compare later"
+    deducing = folding.UniformValueConstantFolder._deduce_value
+    monkeypatch.delattr(inductor.CachingAutotuner, "_make_launchers")
+    assert "_make_launchers" in warm(Context(), WarmJob(graph))
+    assert folding.UniformValueConstantFolder._deduce_value is deducing, "nor in another torch"
 
 
 def test_ours_is_compared_with_eager(graph: Graph, interpreter: InterpreterPool) -> None:
