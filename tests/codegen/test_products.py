@@ -285,11 +285,12 @@ def test_a_product_with_what_follows_is_one_kernel_where_that_is_asked_for(
     ]
 
 
-def test_products_of_float32_and_small_ones_are_library_calls() -> None:
+def test_products_of_other_types_and_small_ones_are_library_calls() -> None:
     wide = layer("mm").replace("bf16", "f32")
+    whole = layer("mm").replace("bf16", "i16")  # 16 bits, and not added up in float32
     flat = layer("mm").replace("128", "32")
     small = layer("mm").replace("1024", "512")  # too few tiles for a device
-    for source in (wide, flat, small):
+    for source in (wide, whole, flat, small):
         assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
 
 
