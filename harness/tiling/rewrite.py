@@ -162,9 +162,9 @@ def as_stored(
     for one in ir.walk([value]):
         sides = one.args[1:] if isinstance(one, ir.Compute) and one.op is Op.WHERE else ()
         chosen = (one.other,) if isinstance(one, ir.Masked) else sides
-        if all(id(v) in copies or _has(dtype, v) for v in chosen):
-            if (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
-                copies[id(one)] = copy
+        exact = all(id(v) in copies or _has(dtype, v) for v in chosen)
+        if exact and (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
+            copies[id(one)] = copy
     return copies.get(id(value))
 
 
