@@ -290,10 +290,12 @@ class _Kernel:
     def _loop(
         self, body: Body, segment: PlanSegment, number: int, passes: Sequence[Loaded]
     ) -> None:
-        later = set().union(*passes[number + 1 :]) if number + 1 < len(passes) else set()
-        every = walk(store_roots(segment.stores), self._done)
-        read = (value for value in every if isinstance(value, Load))
-        body.evictions = {id(load): self._eviction(load, later) for load in read}
+        later, body.evictions = set[object]().union(*passes[number + 1 :]), {}
+        for load in walk(store_roots(segment.stores), self._done):
+            if isinstance(load, Load):
+                last = "" if load.buffer in self.plan.cached else "evict_first"
+                again = (load.buffer, load.index) in later
+                body.evictions[id(load)] = "evict_last" if again else last
         if any(buffer in self._in_memory for buffer, _ in passes[number]):
             # What another thread stored in an earlier loop must be visible before it is read.
             self._text.append("tl.debug_barrier()")
@@ -381,11 +383,6 @@ class _Kernel:
                 group = self._components[reduction_key(value)]
                 self._done.update(id(r) for r in group)
                 reducer.add(group)
-
-    def _eviction(self, load: Load, later: Loaded) -> str:
-        if (load.buffer, load.index) in later:
-            return "evict_last"
-        return "" if load.buffer in self.plan.cached else "evict_first"
 
 
 def _loads(roots: Sequence[Value]) -> list[Load]:

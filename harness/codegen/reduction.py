@@ -126,12 +126,11 @@ class Reducer:
     # sum, prod, max, min, any, xor
 
     def _working_dtype(self, reduce: Reduce, arg: Var) -> DType:
-        """The type a simple reduction is carried out in; Triton adds narrow integers in int32."""
-        if reduce.kind is ReduceKind.ANY or reduce.dtype in (DType.U8, DType.I8, DType.I16):
-            return DType.I32
-        if reduce.kind in _EXTREMES and not arg.dtype.is_float:
-            return DType.I64 if arg.dtype is DType.I64 else DType.I32
-        return reduce.dtype
+        """The type of a reduction's elements; Triton adds and compares narrow integers in int32."""
+        if reduce.kind in _EXTREMES:
+            return arg.dtype if arg.dtype.is_float or arg.dtype is DType.I64 else DType.I32
+        narrow = reduce.kind is ReduceKind.ANY or reduce.dtype in (DType.U8, DType.I8, DType.I16)
+        return DType.I32 if narrow else reduce.dtype
 
     def _argument(self, reduce: Reduce, arg: Var, dtype: DType) -> str:
         if reduce.kind is ReduceKind.ANY and arg.dtype is not DType.BOOL:
@@ -228,15 +227,9 @@ class Reducer:
     # argmax and argmin
 
     def _arg_block(self, reduce: Reduce, arg: Var) -> None:
-        name, dtype = self._comparable(arg)
-        value = self.body.line(self.body.outer, name)
+        dtype = self._working_dtype(reduce, arg)
+        value = self.body.line(self.body.outer, self.body.whole(arg, dtype))
         self._arg_collapse(reduce, dtype, value, f"{R}index", guard=True)
-
-    def _comparable(self, arg: Var) -> tuple[str, DType]:
-        if arg.dtype.is_float:
-            return self.body.whole(arg, arg.dtype), arg.dtype
-        dtype = DType.I64 if arg.dtype is DType.I64 else DType.I32
-        return self.body.whole(arg, dtype), dtype
 
     def _arg_collapse(
         self, reduce: Reduce, dtype: DType, value: str, index: str, guard: bool
@@ -262,13 +255,12 @@ class Reducer:
     def _arg_loop(self, reduce: Reduce, arg: Var) -> None:
         loop = self.body.loop
         assert loop is not None
-        text, dtype = self._comparable(arg)
-        biggest = reduce.kind is ReduceKind.ARGMAX
+        dtype, biggest = self._working_dtype(reduce, arg), reduce.kind is ReduceKind.ARGMAX
         kind = ReduceKind.MAX if biggest else ReduceKind.MIN
         acc = self._accumulator(kind.value, neutral(kind, dtype), triton_type(dtype))
         far = self.body.frame.far
         at = self._accumulator("place", far, self.body.frame.index_type)
-        value = self.body.line(loop, text)
+        value = self.body.line(loop, self.body.whole(arg, dtype))
         better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {far})"
         if dtype.is_float:
             better += f" | (({value} != {value}) & ({acc} == {acc}))"
@@ -451,12 +443,10 @@ class Reducer:
 
     def _softmax_finish(self, group: Sequence[Reduce], best: str, total: str) -> None:
         dtype = group[0].dtype
-        if self.exchange is None:
-            self._components(group, self._rescaled(dtype, best, total))
-            return
-
-        own = self._rescaled(dtype, best, total, nothing=True)
+        own = self._rescaled(dtype, best, total, nothing=self.exchange is not None)
         define = functools.partial(self._components, group, own)
+        if self.exchange is None:
+            return define()
         self.parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, v[0], v[1]), define))
 
     def _rescaled(

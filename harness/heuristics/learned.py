@@ -91,16 +91,13 @@ def kind_of(facts: Facts) -> str:
 
 def proposal(template: ConfigTemplate, facts: Facts) -> Proposal:
     """What ``template`` means for a kernel, before the rules that hold for every one."""
-    names = [prefix for prefix, _ in facts.sizes]
     if facts.family is Family.PERSISTENT:
         row = next_power_of_two(facts.reduced)
         x = template.x if kind_of(facts) != "persistent inner" else max(1, template.x // row)
         warps = max(1, last_power_of_two(x * row // (32 * template.share)))
         return Proposal((("x", x),), warps=warps, max_warps=_MAX_WARPS)
-    second = next((p for p in reversed(names) if p != "x"), None)
-    blocks = (
-        (("x", template.x),) if second is None else (("x", template.x), (second, template.other))
-    )
+    others = [(prefix, template.other) for prefix, _ in reversed(facts.sizes) if prefix != "x"]
+    blocks = (("x", template.x), *others[:1])
     return Proposal(blocks, warps=template.share, max_warps=_MAX_WARPS)
 
 

@@ -213,13 +213,6 @@ def _warps(proposal: Proposal, elements: int, target: Target) -> int:
     return max(1, min(max(wanted, least), most))
 
 
-def enough_per_thread(facts: Facts, warps: int, elements: int, target: Target) -> int:
-    """Fewer warps until each thread owns ``min_elements_per_thread`` elements."""
-    while warps > 1 and elements < facts.min_elements_per_thread * warps * target.warp_size:
-        warps //= 2
-    return warps
-
-
 def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, int]:
     """Larger parallel blocks where one warp would own too few elements per thread."""
     least = facts.min_elements_per_thread * target.warp_size
@@ -227,10 +220,14 @@ def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, in
     return _doubled(facts, blocks, prefixes, lambda _: _product(blocks) < least)
 
 
-def _within_threads(facts: Facts, blocks: dict[str, int], warps: int, target: Target) -> int:
-    """Fewer warps where blocks cannot grow any more, and there are too many threads in x."""
-    x, numel = blocks.get("x", 1), facts.size("x")
-    while warps > 1 and _grid_overflows("x", numel, x, warps * target.warp_size):
+def _fewer_warps(facts: Facts, blocks: dict[str, int], warps: int, target: Target) -> int:
+    """Fewer ``warps`` where blocks cannot grow any more, and there are too many threads in x, or
+    one would own fewer elements than ``min_elements_per_thread``."""
+    x, numel, elements = blocks.get("x", 1), facts.size("x"), _product(blocks)
+    while (threads := warps * target.warp_size) > target.warp_size and (
+        elements < facts.min_elements_per_thread * threads
+        or _grid_overflows("x", numel, x, threads)
+    ):
         warps //= 2
     return warps
 
@@ -246,8 +243,7 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     blocks = _grown(facts, _capped(facts, blocks), target)
     warps = _warps(proposal, _product(blocks), target)
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
-    warps = _within_threads(facts, blocks, warps, target)
-    warps = enough_per_thread(facts, warps, _product(blocks), target)
+    warps = _fewer_warps(facts, blocks, warps, target)
     if facts.strips:
         return Config((*_named(blocks), (STAGES, proposal.stages)), warps)
     return Config(_named(blocks), warps, proposal.stages)

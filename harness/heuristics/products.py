@@ -37,5 +37,4 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     z, y, x = (facts.size(prefix) for prefix in "zyx")
     tiles = {b: z * cdiv(y, b[0]) * cdiv(x, b[1]) for b in known}
     in_order = sorted(known, key=lambda b: max(0, target.multiprocessors - tiles[b]))
-    wanted = (((("y", y), ("x", x), ("r0_", r)), w, n) for y, x, r, w, n in in_order)
-    return [Proposal(blocks, warps, stages) for blocks, warps, stages in wanted]
+    return [Proposal((("y", y), ("x", x), ("r0_", r)), w, n) for y, x, r, w, n in in_order]

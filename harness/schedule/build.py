@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -109,7 +110,7 @@ def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
         for access in accesses:
             if access.use is space.Use.REDUCED_POSITION:
                 return sorted(dimensions, key=lambda k: -size_hint(access.strides[k]))
-    votes: dict[tuple[int, ...], int] = {}
+    votes = Counter[tuple[int, ...]]()
     for access in dict.fromkeys(accesses):
         if access.use not in (space.Use.LOAD, space.Use.STORE) or not access.exact:
             continue
@@ -118,12 +119,8 @@ def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
         order = tuple(
             k for _, k in sorted((-abs(size_hint(access.strides[k])), k) for k in dimensions)
         )
-        weight = candidate.points(access) * (2 if access.use is space.Use.STORE else 1)
-        votes[order] = votes.get(order, 0) + weight
-    if not votes:
-        return dimensions
-    best = min(votes, key=lambda order: (-votes[order], order))
-    return list(best)
+        votes[order] += candidate.points(access) * (2 if access.use is space.Use.STORE else 1)
+    return list(min(votes, key=lambda order: (-votes[order], order), default=dimensions))
 
 
 def axes_of(candidate: space.Candidate, reduced: bool) -> tuple[ir.Axis, ...]:

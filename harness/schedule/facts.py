@@ -50,10 +50,8 @@ class Facts:
 
     def users(self, buffer: str) -> int:
         """The nests that read or write ``buffer``."""
-        mask = 0
-        for number in (*self.readers.get(buffer, ()), *self.writers.get(buffer, ())):
-            mask |= 1 << number
-        return mask
+        found = {*self.readers.get(buffer, ()), *self.writers.get(buffer, ())}
+        return sum(1 << number for number in found)
 
     def vanishes(self, buffer: str, members: int) -> bool:
         """Whether ``buffer`` need not exist if the nests ``members`` are one kernel."""

@@ -129,18 +129,16 @@ class Fuser:
         self.target = target
         self.decided = decisions.kernels
         self.facts = facts
-        self.kernels: dict[int, Kernel] = {}
-        self.owner: list[int] = []
         self.queue: list[_Entry] = []
         self.short = 0  # rows that a block holds in both directions: at the end
         self.rejections: dict[tuple[str, str, str], Rejection] = {}
         accessed = dict.fromkeys((*facts.readers, *facts.writers))
         self.users = {name: tuple(bits(facts.users(name))) for name in accessed}
-        for number, nest in enumerate(facts.program.nests):
-            self.kernels[number] = Kernel(
-                candidate_of(number, nest), 1 << number, facts.before[number], facts.after[number]
-            )
-            self.owner.append(number)
+        self.kernels = {
+            n: Kernel(candidate_of(n, nest), 1 << n, facts.before[n], facts.after[n])
+            for n, nest in enumerate(facts.program.nests)
+        }
+        self.owner = list(self.kernels)
 
     def run(self) -> None:
         """Fuse until no pair is left that saves traffic or a launch."""
@@ -160,13 +158,11 @@ class Fuser:
     def _drain(self) -> None:
         while self.queue:
             entry = heapq.heappop(self.queue)
-            first, second = entry.key[3], entry.key[4]
-            known = (self.kernels.get(number) for number in (first, second))
-            if any(
-                k is None or k.candidate is not c for k, c in zip(known, entry.pair, strict=True)
-            ):
-                continue  # one of them has been fused since
-            if not self._between(first, second):
+            first, second = entry.key[-2:]
+            known = zip(map(self.kernels.get, (first, second)), entry.pair, strict=True)
+            # Either may have been fused since.
+            apart = all(kernel and kernel.candidate is own for kernel, own in known)
+            if apart and not self._between(first, second):
                 self._fuse(first, second, entry.joined)
 
     def _decided(self, first: int, second: int) -> bool | None:

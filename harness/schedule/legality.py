@@ -165,13 +165,9 @@ def _address(access: AffineAccess, candidate: Candidate) -> str:
 
 def full_units(views: tuple[NestView, ...]) -> set[int]:
     """Dimensions along which accesses of every point are contiguous."""
-    found: set[int] = set()
-    for view in views:
-        for access in view.accesses:
-            accessed = access.use in (Use.LOAD, Use.STORE) and access.exact
-            if accessed and all(s != 0 for s in access.strides):
-                found.update(k for k, s in enumerate(access.strides) if s == 1)
-    return found
+    every = (a for v in views for a in v.accesses if a.use in (Use.LOAD, Use.STORE) and a.exact)
+    moving = (a.strides for a in every if all(s != 0 for s in a.strides))
+    return {k for strides in moving for k, s in enumerate(strides) if s == 1}
 
 
 def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection | None:
@@ -208,9 +204,8 @@ def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection 
 
 
 def _order_is_safe(joined: Candidate, facts: Facts) -> Rejection | None:
-    if not any(joined.reduced):
-        return None
-    early = overwritten_too_early(joined, segments(joined, facts))
+    looped = any(joined.reduced)
+    early = overwritten_too_early(joined, segments(joined, facts)) if looped else None
     if early is None:
         return None
     reason = f"{early[1]} is needed again in a later loop, when {early[0]} is overwritten"

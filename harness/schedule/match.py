@@ -7,10 +7,11 @@ sizes differ, either pairs everything, which is a bijection of points, or shows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.ir.affine import Size, divide, same, size_hint
+from harness.ir.reach import grouped
 from harness.schedule.space import AffineAccess, Candidate, Level, Parts, Use, restride
 
 
@@ -102,40 +103,31 @@ class Sides:
     second_level: Level
 
 
-def shared_accesses(
-    first: Candidate, second: Candidate
-) -> Iterator[tuple[AffineAccess, AffineAccess]]:
+def shared_accesses(first: Candidate, second: Candidate) -> list[tuple[AffineAccess, AffineAccess]]:
     """Pairs of exact accesses to one buffer at the same offset, writes first, then
     those that cover most dimensions."""
+
+    def rank(pair: tuple[AffineAccess, AffineAccess]) -> tuple[bool, int]:
+        a, b = pair
+        return Use.STORE not in (a.use, b.use), -min(first.points(a), second.points(b))
+
     left, right = _accesses(first), _accesses(second)
-    pairs: list[tuple[tuple[bool, int, int], AffineAccess, AffineAccess]] = []
-    for name, accesses in left.items():
-        for a in accesses:
-            for b in right.get(name, ()):
-                if a.exact and b.exact and a.offset == b.offset:
-                    written = a.use is Use.STORE or b.use is Use.STORE
-                    points = min(first.points(a), second.points(b))
-                    pairs.append(((not written, -points, len(pairs)), a, b))
-    pairs.sort(key=lambda p: p[0])
-    yield from ((a, b) for _, a, b in pairs)
+    every = ((a, b) for name, own in left.items() for a in own for b in right.get(name, ()))
+    exact = ((a, b) for a, b in every if a.exact and b.exact and a.offset == b.offset)
+    return sorted(exact, key=rank)
 
 
 def _accesses(candidate: Candidate) -> dict[str, list[AffineAccess]]:
-    found: dict[str, list[AffineAccess]] = {}
-    for view in candidate.views:
-        for access in view.accesses:
-            if access.use in (Use.LOAD, Use.STORE):
-                accesses = found.setdefault(access.name, [])
-                if access not in accesses:
-                    accesses.append(access)
-    return found
+    """Distinct loads and stores by buffer."""
+    every = dict.fromkeys(a for v in candidate.views for a in v.accesses)
+    return grouped((a for a in every if a.use in (Use.LOAD, Use.STORE)), lambda a: a.name)
 
 
 def matched(sides: Sides) -> Matching | None:
     """Which points of two candidates are one; None if there is no such choice. The first shared
     access is followed; what it leaves open is decided by the next ones, and finally by the order
     the loops are in."""
-    shared = list(shared_accesses(sides.first, sides.second))
+    shared = shared_accesses(sides.first, sides.second)
     commons: list[Common] = []
     for first_dimensions, second_dimensions in sides.classes:
         left, right = list(first_dimensions), list(second_dimensions)

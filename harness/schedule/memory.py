@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import sympy
-
 from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.ir.affine import size_hint
-from harness.ir.nodes import Nest, StoreMode, buffers_read, buffers_written, loads
+from harness.ir.nodes import Load, Nest, Store, StoreMode, buffers_read, buffers_written, loads
 from harness.ir.program import Buffer, Program, Role
 from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.group import FusedGroup, Schedule
@@ -97,20 +95,14 @@ def _layout(buffer: Buffer) -> tuple[object, ...]:
 def may_overwrite(group: FusedGroup, output: str, name: str) -> bool:
     """Whether ``output`` may overwrite ``name``, of the same type and length, while ``group`` runs:
     every element is read at the point where it is written, by no later nest."""
-    written: list[tuple[int, sympy.Expr]] = []
-    read: list[tuple[int, sympy.Expr]] = []
-    for place, nest in enumerate(group.nests):
-        for store in nest.stores:
-            if store.buffer == output:
-                if store.mode is not StoreMode.PLAIN or store.indirect:
-                    return False
-                written.append((place, store.index))
-        for load in loads(nest.stores):
-            if load.buffer == name:
-                if load.indirect:
-                    return False
-                read.append((place, load.index))
-    if len({index for _, index in (*written, *read)}) != 1:
+    nests = [*enumerate(group.nests)]
+    written = [(n, s) for n, nest in nests for s in nest.stores if s.buffer == output]
+    read = [(n, v) for n, nest in nests for v in loads(nest.stores) if v.buffer == name]
+    if any(store.mode is not StoreMode.PLAIN for _, store in written):
+        return False
+    accesses: list[tuple[int, Load | Store]] = [*written, *read]
+    places = {(one.index, one.indirect) for _, one in accesses}
+    if len(places) != 1 or any(indirect for _, indirect in places):
         return False
     first_write = min(place for place, _ in written)
     return all(place <= first_write for place, _ in read)

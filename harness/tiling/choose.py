@@ -8,6 +8,7 @@ access which loop variable it has stride 1 in.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
@@ -104,18 +105,16 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | 
     shortest = splits[0].length if splits else sympy.S.Zero
     if len(splits) < 2 or (shortest.is_Integer and int(shortest) < SMALLEST_TILE):
         return None
-    weights: dict[sympy.Symbol, int] = {}
+    weights = Counter[sympy.Symbol]()
     for access in accesses:
         unit = unit_stride(access, splits)
         if unit is not None and _crosses(access, unit, splits):
-            weight = (
-                access.itemsize * touched_points(access.index, splits) * (2 if access.write else 1)
-            )
-            weights[unit] = weights.get(unit, 0) + weight
+            points = touched_points(access.index, splits)
+            weights[unit] += access.itemsize * points * (2 if access.write else 1)
     scores = {
         number: weights[split.var] * _aligned(split.divisor) * _aligned(split.length)
         for number, split in enumerate(splits[1:], start=1)
-        if weights.get(split.var) and size_hint(split.length) >= SMALLEST_TILE
+        if weights[split.var] and size_hint(split.length) >= SMALLEST_TILE
     }
     return max(scores, key=scores.__getitem__, default=None)
 
@@ -184,16 +183,12 @@ def reduction_hint(
     not run along the reduction do not vote."""
     everything = (*parallel, *reduced)
     along_r = frozenset(s.var for s in reduced)
-    inner = outer = 0
-    for access in accesses:
-        if not access.index.free_symbols & along_r:
-            continue
-        weight = access.itemsize * touched_points(access.index, everything)
-        unit = unit_stride(access, everything)
-        if unit in along_r:
-            inner += weight
-        elif unit is not None:
-            outer += weight
+    weights = Counter[bool]()  # by whether it is along the reduction
+    for access in (a for a in accesses if a.index.free_symbols & along_r):
+        if (unit := unit_stride(access, everything)) is not None:
+            points = touched_points(access.index, everything)
+            weights[unit in along_r] += access.itemsize * points
+    inner, outer = weights[True], weights[False]
     if inner == outer == 0:
         return Hint.DEFAULT
     if MIXED * inner >= outer and 2 * MIXED * outer >= inner:

@@ -10,7 +10,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
-from harness.ir.nodes import Axis, IndexValue, Indirect, Load, loads, walk
+from harness.ir.nodes import Axis, IndexValue, Indirect, Load, Store, loads, walk
 from harness.ir.program import Program, Role
 from harness.ir.traffic import Access, distinct_elements
 from harness.tiling.passes import loaded_by_segment
@@ -95,22 +95,16 @@ def arguments(
     dtypes = {b.name: b.dtype for b in program.buffers}
     reusing = dict(pairs)
     reused = {source: output for output, source in pairs}
-    found: dict[ArgumentKind, list[tuple[str, ...]]] = {
-        ArgumentKind.IN_OUT: [],
-        ArgumentKind.INPUT: [],
-        ArgumentKind.OUTPUT: [],
-    }
+    kinds = (ArgumentKind.IN_OUT, ArgumentKind.INPUT, ArgumentKind.OUTPUT)
+    found = {kind: list[tuple[str, ...]]() for kind in kinds}
     for name in (*uses.read, *(w for w in uses.written if w not in uses.read)):
         if name in internal or name in reusing:
             continue
-        if name in reused:
-            found[ArgumentKind.IN_OUT].append((name, reused[name]))
-        elif name not in uses.written:
-            found[ArgumentKind.INPUT].append((name,))
-        elif name in uses.old or name in kept:
-            found[ArgumentKind.IN_OUT].append((name,))
-        else:
-            found[ArgumentKind.OUTPUT].append((name,))
+        names = (name, reused[name]) if name in reused else (name,)
+        kind = ArgumentKind.OUTPUT if name in uses.written else ArgumentKind.INPUT
+        if name in reused or (name in uses.written and (name in uses.old or name in kept)):
+            kind = ArgumentKind.IN_OUT
+        found[kind].append(names)
     result = [
         Argument(f"{kind.value}{number}", kind, dtypes[names[0]], names)
         for kind, lists in found.items()
@@ -133,21 +127,14 @@ def accesses(
     """Reads and writes of one launch; buffers in ``internal`` have no memory. An atomic
     addition reads what it writes."""
     buffers = {b.name: b for b in program.buffers if b.name not in internal}
-    reads: list[Access] = []
-    writes: list[Access] = []
+
+    def access(at: Load | Store) -> Access:
+        return Access(buffers[at.buffer], at.index, _axes(at.index, at.indirect, tiles))
+
     stores = [s for segment in segments for s in segment.stores]
-    for load in loads(stores):
-        if load.buffer in buffers:
-            axes = _axes(load.index, load.indirect, tiles)
-            reads.append(Access(buffers[load.buffer], load.index, axes))
-    for store in stores:
-        if store.buffer in buffers:
-            axes = _axes(store.index, store.indirect, tiles)
-            access = Access(buffers[store.buffer], store.index, axes)
-            writes.append(access)
-            if store.mode.is_atomic:
-                reads.append(access)
-    return reads, writes
+    writes = {s: access(s) for s in stores if s.buffer in buffers}
+    reads = [access(load) for load in loads(stores) if load.buffer in buffers]
+    return [*reads, *(a for s, a in writes.items() if s.mode.is_atomic)], [*writes.values()]
 
 
 def _axes(index: sympy.Expr, indirect: Indirect, tiles: Sequence[Tile]) -> tuple[Axis, ...]:

@@ -300,10 +300,12 @@ class Lowering:
         places = [v for i in target for _, v in self.context.bindings(i)]
         return (part for part in walk([result.value, *places]) if isinstance(part, Load))
 
-    def _reads_elsewhere(self, own: Buffer, result: Scattered) -> bool:
-        """Whether a scatter into ``own`` reads it at another place than it writes to."""
-        place = self.maker.place(own, result)
-        plain = result.mode is StoreMode.PLAIN and not self.context.bindings(place)
+    def _reads_elsewhere(self, own: Buffer, result: Tensor | Scattered) -> bool:
+        """Whether what is stored into ``own`` reads it at another place than it is written to."""
+        place, plain = flat_index(own.stride, canonical(own.shape)), True
+        if isinstance(result, Scattered):
+            place = self.maker.place(own, result)
+            plain = result.mode is StoreMode.PLAIN and not self.context.bindings(place)
         return any(
             load.buffer == own.name and not (plain and sympy.expand(load.index - place) == 0)
             for load in self._read_by(result)
@@ -427,8 +429,13 @@ class Lowering:
     ) -> tuple[list[tuple[Mutation, str]], list[tuple[Mutation, str]]]:
         """Stores in an order in which none overwrites what a later one reads, and those
         for which there is no such order (or that read their own input elsewhere)."""
-        reads = {m.input: self._inputs_read(root) - {m.input} for m, root in pending}
-        stuck = [pair for pair in pending if self._reads_itself_elsewhere(*pair)]
+        made = {m.input: self.in_place.get(root) or self.tensors[root] for m, root in pending}
+        reads = {n: {load.buffer for load in self._read_by(v)} - {n} for n, v in made.items()}
+        stuck = [
+            pair
+            for pair in pending
+            if self._reads_elsewhere(self.buffers[pair[0].input], made[pair[0].input])
+        ]
         rest = [pair for pair in pending if pair not in stuck]
         ordered: list[tuple[Mutation, str]] = []
         while rest:
@@ -441,20 +448,6 @@ class Lowering:
             ordered.extend(free)
             rest = [pair for pair in rest if pair not in free]
         return ordered, stuck
-
-    def _inputs_read(self, root: str) -> set[str]:
-        """Names of the buffers that the value ``root`` is computed from."""
-        found: Tensor | Scattered = self.in_place.get(root) or self.tensors[root]
-        return {load.buffer for load in self._read_by(found)}
-
-    def _reads_itself_elsewhere(self, mutation: Mutation, root: str) -> bool:
-        """Whether a value reads the input it is stored into at another element."""
-        own = self.buffers[mutation.input]
-        here = flat_index(own.stride, canonical(own.shape))
-        return any(
-            load.buffer == mutation.input and sympy.expand(load.index - here) != 0
-            for load in self._read_by(self.tensors[root])
-        )
 
     def _filled(self, name: str, own: str, role: Role, origins: frozenset[str]) -> str:
         """The buffer ``own``, which holds what ``name`` does now; filled once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 
 import sympy
 
@@ -26,9 +26,7 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
     """Each part where its range is, from the last one on; what is done to all is done after."""
     scalar, context = call.scalar, call.context
     out = canonical(call.shape)
-    starts: list[sympy.Expr] = [sympy.S.Zero]
-    for part in parts:
-        starts.append(starts[-1] + part.shape[dim])
+    starts = list(accumulate((part.shape[dim] for part in parts), initial=sympy.S.Zero))
     numbers = [n for n, part in enumerate(parts) if not part.shape[dim].is_zero]
     values: list[Value] = []
     for number in numbers:

@@ -227,11 +227,8 @@ def frexp(call: Call) -> Lowered:
     mantissa = scalar.builder.compute(Op.BITCAST, half, dtype=value.dtype)
     mantissa = scalar.where(special, value, mantissa)
     exponent = scalar.where(special, scalar.like(0, bits), scalar.sub(field, correction))
-    first, second = (call.result_type(n) for n in range(2))
-    return (
-        Tensor(first.shape, first.dtype, scalar.cast(mantissa, first.dtype)),
-        Tensor(second.shape, second.dtype, scalar.cast(exponent, second.dtype)),
-    )
+    kinds = ((call.result_type(n), value) for n, value in enumerate((mantissa, exponent)))
+    return tuple(Tensor(k.shape, k.dtype, scalar.cast(value, k.dtype)) for k, value in kinds)
 
 
 RULES: Rules = {

@@ -172,15 +172,8 @@ def diagonal(call: Call, tensor: Tensor) -> Index:
     second = call.dim(3, "dim2", tensor.rank, 1)
     out = canonical(call.shape)
     rest = iter(out[:-1])
-    index = []
-    for dim in range(tensor.rank):
-        if dim == first:
-            index.append(out[-1] + sympy.Max(-offset, 0))
-        elif dim == second:
-            index.append(out[-1] + sympy.Max(offset, 0))
-        else:
-            index.append(next(rest))
-    return tuple(index)
+    along = {first: out[-1] + sympy.Max(-offset, 0), second: out[-1] + sympy.Max(offset, 0)}
+    return tuple(along[d] if d in along else next(rest) for d in range(tensor.rank))
 
 
 def unfold(call: Call, tensor: Tensor) -> Index:
