@@ -179,6 +179,21 @@ def test_a_size_that_a_caller_marks_as_unbacked(devices: Devices) -> None:
     assert made == [made[0]] * 3 and made[0]
 
 
+def test_the_gradient_of_a_column_of_marked_rows(devices: Devices) -> None:
+    """It is written into zeros, whose strides count for more rows than one."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.arange(x.shape[0]) + x[:, 0]
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    compiled = torch.compile(function, backend=compiler, fullgraph=True)
+    for height in (6, 1, 8):
+        x = torch.randn(height, 5, requires_grad=True)
+        torch._dynamo.decorators.mark_unbacked(x, 0)
+        (found,) = torch.autograd.grad(compiled(x).square().sum(), x)
+        same(found, *torch.autograd.grad(function(x).square().sum(), x))
+
+
 @pytest.mark.parametrize("function", [chosen, routed, one_after_another])
 def test_one_compilation_serves_every_count_and_size(function: Function, devices: Devices) -> None:
     compiler = Compiler(devices=devices, fail_on_fallback=True)

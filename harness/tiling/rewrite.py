@@ -168,9 +168,17 @@ def as_stored(
     """A float32 ``value`` that is one of ``dtype``, widened, as the latter; None if it is none."""
     copies: dict[int, ir.Value] = {}
     for one in ir.walk([value]):
-        if (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
+        sides = one.args[1:] if isinstance(one, ir.Compute) and one.op is Op.WHERE else ()
+        chosen = (one.other,) if isinstance(one, ir.Masked) else sides
+        exact = all(id(v) in copies or _has(dtype, v) for v in chosen)
+        if exact and (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
             copies[id(one)] = copy
     return copies.get(id(value))
+
+
+def _has(dtype: DType, value: ir.Value) -> bool:
+    """Whether ``value`` is a constant that ``dtype`` has, exactly."""
+    return isinstance(value, ir.Constant) and dtype.nearest(value.number) == value.number
 
 
 def _narrowed(value: ir.Value, dtype: DType) -> ir.Value | None:

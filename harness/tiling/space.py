@@ -109,7 +109,7 @@ class Space:
             if not (isinstance(at, ir.IndexValue) and isinstance(end, ir.Constant)):
                 return None
             point, step = points.get(at.index, (None, sympy.S.One))
-            if point is None or at.dtype.is_float or abs(end.bits * step) > tile.numel:
+            if point is None or -at.dtype.least <= tile.numel or abs(end.bits * step) > tile.numel:
                 return None
             args = (builder.index(e, at.dtype) for e in (point, end.bits * step))
             return builder.compute(value.op, *args, dtype=value.dtype)

@@ -87,6 +87,7 @@ def test_channels_of_odd_images_are_a_branch_each(
         (torch.arange(16), 5, ">= 245"),
         (torch.arange(16), 2**40, ">= 1099511627776"),  # as a point it may be no number of 64 bits
         (torch.arange(16.0), 4.5, ">= 4.5"),
+        (torch.arange(16, dtype=torch.int8), 2, ">= 2"),  # of which most points would be no number
     ],
 )
 def test_channels_are_compared_as_points_where_that_is_a_number_of_the_kernel(

@@ -180,6 +180,35 @@ def test_factors_of_16_bits_stay_so_if_both_are() -> None:
         assert not kernel.source.plan.facts.narrow
 
 
+@pytest.mark.parametrize(
+    ("line", "narrow"),
+    [
+        ("aten.where.self(m, aw, half)", True),
+        ("aten.where.self(m, aw, tenth)", False),
+        ("aten.where.self(m, aw, million)", False),
+        ("aten.where.self(m, aw, o)", False),
+        ("aten.constant_pad_nd.default(aw, [0, 0, 1, -1], 2.0)", True),
+        ("aten.constant_pad_nd.default(aw, [0, 0, 1, -1], 0.1)", False),
+    ],
+)
+def test_factors_that_are_partly_of_16_bits_are_not(
+    interpreter: InterpreterPool, line: str, narrow: bool
+) -> None:
+    """Rounded to them, 0.1 was another number, and 1e6 infinite, in sums of float32."""
+    head = 'a: "f16[128, 64, 1]", b: "f16[1, 64, 128]", m: "b8[128, 64, 1]", o: "f32[128, 64, 1]"'
+    lines = ['aw: "f32[128, 64, 1]" = aten._to_copy.default(a, dtype=torch.float32)']
+    lines += ['bw: "f32[1, 64, 128]" = aten._to_copy.default(b, dtype=torch.float32)']
+    for name, number in {"half": 0.5, "tenth": 0.1, "million": 1e6}.items():
+        lines += [f'{name}: "f32[]" = aten.full.default([], {number})']
+    lines += [f'c: "f32[128, 64, 1]" = {line}']
+    lines += ['p: "f32[128, 64, 128]" = aten.mul.Tensor(c, bw)']
+    lines += ['s: "f32[128, 128]" = aten.sum.dim_IntList(p, [1])', "return (s,)"]
+    body = "".join(f"    {one}\n" for one in lines)
+    (kernel,) = compiled(f"# harness graph 1\ndef product({head}):\n{body}").kernels
+    assert kernel.module.category == "tem" and kernel.source.plan.facts.narrow is narrow
+    assert interpreter.check(kernel.module.text).passed
+
+
 def test_what_is_small_or_narrow_stays_a_reduction() -> None:
     big = {"z": 2, "y": 1024, "x": 512, "r": 512}
     assert [k.module.category for k in compiled(text(big), H200).kernels] == ["tem"]
@@ -285,11 +314,12 @@ def test_a_product_with_what_follows_is_one_kernel_where_that_is_asked_for(
     ]
 
 
-def test_products_of_float32_and_small_ones_are_library_calls() -> None:
+def test_products_of_other_types_and_small_ones_are_library_calls() -> None:
     wide = layer("mm").replace("bf16", "f32")
+    whole = layer("mm").replace("bf16", "i16")  # 16 bits, and not added up in float32
     flat = layer("mm").replace("128", "32")
     small = layer("mm").replace("1024", "512")  # too few tiles for a device
-    for source in (wide, flat, small):
+    for source in (wide, whole, flat, small):
         assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
 
 

@@ -292,8 +292,8 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
         for number in (*into.shape, *into.stride()):
             int(number)  # which becomes a guard
     pairs = list(zip(into.shape, into.stride(), value.stride(), strict=True))
-    shared = any(n != 1 and step == 0 for n, step, _ in pairs)
-    if not shared and any(n != 1 and step != other for n, step, other in pairs):
+    shared = any(step == 0 and n != 1 for n, step, _ in pairs)  # a size may have no number
+    if not shared and any(step != other and n != 1 for n, step, other in pairs):
         _lay_out(node, into.stride(), changed)
 
 

@@ -228,7 +228,7 @@ def product(added: bool) -> Rule:
         *batch, y, x = canonical(call.shape)
         sides = (*call.shape, *terms)
         large = all(n.is_Integer for n in sides) and min(*call.shape[-2:], *terms) >= _LEAST_SIDE
-        asked = TEMPLATES in call.context.facts and dtype.itemsize == 2 and large
+        asked = TEMPLATES in call.context.facts and dtype in (DType.BF16, DType.F16) and large
         if not (asked and sympy.Mul(*call.shape) >= _LEAST_RESULTS):
             raise call.reject("a matrix product", "a large one of 16 bits, and a graph that asks")
         (r,) = reduction_index(terms)
