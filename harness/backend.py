@@ -79,15 +79,12 @@ def backend(
 ) -> Runner:
     """What ``torch.compile(…, backend="harness", options={…})`` calls.
 
-    Options are the switches of a ``Compiler`` (one, ``reduce_overhead``, is also a ``mode``) and,
-    on CUDA, how to tune (docs/tuning.md): ``tune``, ``deterministic``,
-    ``tuning_table``. Its reports are not kept; pass a ``Compiler`` for them.
+    Options are the switches of a ``Compiler`` and, on CUDA, how to tune (docs/tuning.md): ``tune``,
+    ``deterministic``, ``tuning_table``. A ``mode`` is short for some of them. Its reports are not
+    kept; pass a ``Compiler`` for them.
     """
-    given = {**(options or {}), **other}
-    if mode == "reduce-overhead":
-        given.setdefault("reduce_overhead", True)
-    elif mode not in (None, "default"):
-        given[f"mode={mode}"] = True
+    named = _MODES.get(mode or "default", (f"mode={mode}",))
+    given = {**dict.fromkeys(named, True), **(options or {}), **other}
     switches, tuning = parsed(given, _SWITCHES)
     tuning = tuning if device_of(gm, example_inputs).type == "cuda" else Tuning()
     compiler = Compiler(devices=_shared_devices(tuning), **switches)  # type: ignore[arg-type]
@@ -439,6 +436,13 @@ class Compiler:
 
 
 _SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
+_MODES = {
+    "default": (),
+    "reduce-overhead": ("reduce_overhead",),
+    "max-autotune": ("tune", "reduce_overhead"),
+    "max-autotune-no-cudagraphs": ("tune",),
+}
+"""What modes of ``torch.compile`` are short for, as its own backend takes them."""
 
 
 def _asserted(

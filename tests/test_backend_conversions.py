@@ -184,6 +184,18 @@ def test_what_is_compared_is_of_the_common_type(compiler: Compiler, dtype: torch
     assert not compiler.reports[-1].library_calls
 
 
+def test_numbers_beside_float64_are_of_float64(compiler: Compiler) -> None:
+    """Triton 3.6 reads 0.1 in a comparison as float32 (program 4005166)."""
+
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        every = torch.full((4,), 0.1, dtype=torch.float64)
+        return x == 0.1, x >= 0.1, x < 1e-300, x.clamp(0.1), torch.bucketize(every, x)
+
+    x = torch.tensor([0.1, 1e-300, 0.3, 1.0], dtype=torch.float64).sort().values
+    found = torch.compile(function, backend=compiler)(x)
+    assert all(map(torch.equal, found, function(x)))
+
+
 POWERS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[..., Tensor]]] = {
     "a number": (lambda x, _: x**0.3, lambda x, near, _: x ** near(0.3)),
     "a base": (lambda x, _: 2.3 ** (x * 8), lambda x, near, _: near(2.3) ** (x * 8)),

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from harness import backend
 from harness.backend import Compiler, Devices
 from harness.executor.recording import Recorded
 
@@ -300,13 +301,23 @@ def test_training_by_torch_compile(devices: Devices, dynamic: bool) -> None:
     assert all(found.replays >= 3 for found in compiler.recordings.values())
 
 
-def test_the_mode_of_torch_compile() -> None:
+def test_modes_of_torch_compile_are_short_for_options(monkeypatch: pytest.MonkeyPatch) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return x + 1
 
-    run: Any = torch.compile(f, backend="harness", mode="reduce-overhead")
-    assert run(torch.ones(2)).tolist() == [2.0, 2.0]
+    asked, parsed = [], backend.parsed
+    monkeypatch.setattr(backend, "parsed", lambda *given: asked.append(given[0]) or parsed(*given))
+    for mode in ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
+        torch.compiler.reset()
+        run: Any = torch.compile(f, backend="harness", mode=mode)
+        assert run(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert asked == [
+        {},
+        {"reduce_overhead": True},
+        {"tune": True, "reduce_overhead": True},
+        {"tune": True},
+    ]
     torch.compiler.reset()
-    wrong: Any = torch.compile(f, backend="harness", mode="max-autotune")
-    with pytest.raises(Exception, match="max-autotune"):
+    wrong: Any = torch.compile(f, backend="harness", mode="max-speed")
+    with pytest.raises(Exception, match="max-speed"):
         wrong(torch.ones(2))

@@ -53,8 +53,12 @@ def literal_text(constant: Constant) -> str:
             return 'float("inf")' if number > 0 else 'float("-inf")'
         if number == 0 and math.copysign(1, number) < 0:
             return minus_zero(constant.dtype)
-        tiny = constant.dtype is DType.F32 and 0 < abs(number) < 2**-126  # to Triton a float64
-        text = f"tl.full([], {number!r}, tl.float32)" if tiny else repr(number)
+        as_read = {  # Triton takes a literal for float32, or below 2^-126 for float64
+            DType.F32: number == 0 or abs(number) >= 2**-126,
+            DType.F64: DType.F32.nearest(number) == number,
+        }
+        whole = as_read.get(constant.dtype, True)
+        text = repr(number) if whole else f"tl.full([], {number!r}, {triton_type(constant.dtype)})"
     else:
         text = str(number)
     return f"({text})" if text.startswith("-") else text

@@ -106,7 +106,7 @@ def load_suite(name: str = "default", folder: Path = FOLDER) -> Suite:
         remedy = "a suite is a file SUITE.py in that folder; HARNESS_SUITES names another"
         raise unknown(f"no suite {name}", name, stems, str(folder), remedy, most=None)
     declared = runpy.run_path(str(path)).get("ENTRIES")
-    if not isinstance(declared, tuple | list):
+    if not isinstance(declared, tuple | list) or not all(isinstance(e, Entry) for e in declared):
         raise UsageError(
             "a file declares no suite", where=str(path), expected="ENTRIES = (Entry(...), ...)"
         )

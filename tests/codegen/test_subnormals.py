@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.codegen.module import EmittedModule
+from harness.codegen.values import literal_text
+from harness.dtypes import DType
 from harness.graph.text import loads
+from harness.ir.nodes import Builder
 from harness.records import modules as stated
 from harness.runtime import module as loading
 from harness.runtime.compile.static import compile_for
@@ -78,3 +81,19 @@ def test_the_option_is_part_of_what_a_module_executes() -> None:
     line = re.escape('COMPILE_OPTIONS = {"enable_reflect_ftz": False}') + ".*\n"
     without = re.sub(line, "", module.text)
     assert stated.code_hash(module.text) == module.code_hash != stated.code_hash(without)
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "text"),
+    [
+        (0.5, DType.F64, "0.5"),
+        (0.1, DType.F64, "tl.full([], 0.1, tl.float64)"),
+        (1e300, DType.F64, "tl.full([], 1e+300, tl.float64)"),
+        (0.1, DType.F32, "0.1"),
+        (1e-40, DType.F32, "tl.full([], 1e-40, tl.float32)"),
+    ],
+)
+def test_literals_that_triton_reads_as_another_type_are_written_with_theirs(
+    number: float, dtype: DType, text: str
+) -> None:
+    assert literal_text(Builder().constant(number, dtype)) == text

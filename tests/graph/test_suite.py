@@ -271,5 +271,7 @@ def test_only_files_that_declare_one_are_suites(tmp_path):
     with pytest.raises(UnknownName) as caught:
         load_suite("nope", tmp_path)
     assert caught.value.expected == "mine"
-    with pytest.raises(UsageError, match="declares no suite"):
-        load_suite("conftest", tmp_path)
+    (tmp_path / "named.py").write_text("ENTRIES = ('llama_block',)\n")
+    for name in ("conftest", "named"):
+        with pytest.raises(UsageError, match="declares no suite"):
+            load_suite(name, tmp_path)
