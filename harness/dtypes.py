@@ -99,14 +99,25 @@ class DType(enum.Enum):
         """The number of this float type that is nearest to ``number``: infinite if out of range."""
         if self not in _PRECISIONS or not math.isfinite(number):
             return number
-        digits, most = _PRECISIONS[self]
-        ulp = 2.0 ** (max(math.frexp(number)[1], 3 - most) - digits)
+        digits, least, largest = _PRECISIONS[self]
+        ulp = 2.0 ** (max(math.frexp(number)[1], least) - digits)
         made = math.copysign(round(number / ulp) * ulp, number)
-        return made if math.frexp(made)[1] <= most else math.copysign(math.inf, number)
+        return made if abs(made) <= largest else math.copysign(math.inf, number)
+
+    def keeps(self, number: float) -> bool:
+        """Whether a kernel converts this constant, of the compute type, without changing it."""
+        saturated = self.is_float8 and math.isinf(number)
+        return self.compute is self or (self.nearest(number) == number and not saturated)
 
 
-_PRECISIONS = {DType.F16: (11, 16), DType.BF16: (8, 128), DType.F32: (24, 128)}
-"""Of types that are rounded to when compiling: binary digits, and the power of two out of range."""
+_PRECISIONS = {
+    DType.F8E4M3: (4, -5, 448.0),
+    DType.F8E5M2: (3, -13, 57344.0),
+    DType.F16: (11, -13, 65504.0),
+    DType.BF16: (8, -125, 2.0**128 - 2.0**120),
+    DType.F32: (24, -125, 2.0**128 - 2.0**104),
+}
+"""Types rounded to when compiling: binary digits, ``frexp``'s least normal exponent, largest."""
 _BY_TORCH = {dtype.torch_name: dtype for dtype in DType}
 
 

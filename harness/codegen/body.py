@@ -193,7 +193,7 @@ class Body:
         match value:
             case ir.Masked(mask=mask, body=body):
                 inner = (*masks, mask)
-                if isinstance(body, ir.Load):
+                if isinstance(body, ir.Load) and self.dtypes[body.buffer].keeps(value.other.number):
                     return [(mask, masks), *((v, inner) for _, v in body.indirect)]
                 return [(mask, masks), (body, inner)]
             case ir.Reduce():
@@ -300,8 +300,9 @@ class Body:
 
     def _masked(self, value: ir.Masked, context: Context) -> Var:
         inner = (*context, value.mask)
-        if isinstance(value.body, ir.Load):
-            return self._load(value, value.body, inner, value.other)
+        load = value.body
+        if isinstance(load, ir.Load) and self.dtypes[load.buffer].keeps(value.other.number):
+            return self._load(value, load, inner, value.other)  # which Triton rounds as stored
         mask, body = self._at(value.mask, context), self._at(value.body, inner)
         tiles = mask.tiles | body.tiles
         condition = materialised(mask) if mask.literal else mask.text

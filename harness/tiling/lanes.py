@@ -44,7 +44,8 @@ def in_lanes(
         moved = store.indirect or store.mask or store.mode is not ir.StoreMode.PLAIN
         if wide or moved or place is None or sum(place.strides) != 1:
             return None
-    if any(isinstance(v, ir.Masked) and _load(v) is None for v in ir.values(stores)):
+    masked = ((_load(v), v.other.number) for v in ir.values(stores) if isinstance(v, ir.Masked))
+    if any(load is None or not dtypes[load.buffer].keeps(other) for load, other in masked):
         return None
     entries = tuple(
         replace(e, **{"length" if e.var in inner else "divisor": step[e.var] / LANES})

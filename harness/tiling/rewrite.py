@@ -170,15 +170,11 @@ def as_stored(
     for one in ir.walk([value]):
         sides = one.args[1:] if isinstance(one, ir.Compute) and one.op is Op.WHERE else ()
         chosen = (one.other,) if isinstance(one, ir.Masked) else sides
-        exact = all(id(v) in copies or _has(dtype, v) for v in chosen)
+        others = [v for v in chosen if id(v) not in copies]
+        exact = all(isinstance(v, ir.Constant) and dtype.keeps(v.number) for v in others)
         if exact and (copy := _copy(one, dtype, dtypes, copies, builder)) is not None:
             copies[id(one)] = copy
     return copies.get(id(value))
-
-
-def _has(dtype: DType, value: ir.Value) -> bool:
-    """Whether ``value`` is a constant that ``dtype`` has, exactly."""
-    return isinstance(value, ir.Constant) and dtype.nearest(value.number) == value.number
 
 
 def _narrowed(value: ir.Value, dtype: DType) -> ir.Value | None:

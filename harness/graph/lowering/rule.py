@@ -116,6 +116,11 @@ class Call:
             return arg
         raise self.reject(f"{name!r} is {arg!r}", "a number known when compiling")
 
+    def filler(self, number: Number) -> Constant:
+        """``number`` as it is in memory of this node's type."""
+        narrow = self.dtype is not self.dtype.compute
+        return self.scalar.constant(self.dtype.nearest(number) if narrow else number, self.dtype)
+
     def maybe_number(self, position: int, name: str) -> Number | None:
         """A number that may be absent."""
         return None if self.raw(position, name, None) is None else self.number(position, name)

@@ -19,13 +19,11 @@ def empty(call: Call) -> Lowered:
 
 
 def filled(position: int, name: str) -> Rule:
-    """Every element is the argument ``name``. A number is rounded to 16 bits as any operand is."""
+    """Every element is the argument ``name``."""
 
     def lower(call: Call) -> Lowered:
         value = call.operand(position, name)
-        if isinstance(value, Constant) and call.dtype is not call.dtype.compute:
-            value = call.scalar.constant(call.dtype.nearest(value.number), call.dtype)
-        return call.result(value)
+        return call.result(call.filler(value.number) if isinstance(value, Constant) else value)
 
     return Rule(lower)
 

@@ -125,7 +125,7 @@ def constant_pad(call: Call) -> Lowered:
         high = None if after.is_nonpositive else size
         mask = scalar.both(mask, context.inside(index[dim], call.shape, low, high))
     value = scalar.cast(call.read(tensor, tuple(index), call.shape), call.dtype)
-    return call.result(context.masked(mask, value, scalar.like(call.number(2, "value", 0), value)))
+    return call.result(context.masked(mask, value, call.filler(call.number(2, "value", 0))))
 
 
 def slice_scatter(call: Call) -> Lowered:
