@@ -91,11 +91,11 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     taken is what the session raises."""
     _require_timing(request)
     named = find_target(request.target or options.target)
-    find_entries(options, request.suite, request.names, named, request.only)  # says what is wrong
     workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
         options = replace(options, cache=cache)
+        entries = find_entries(options, request.suite, request.names, named, request.only)
         device: CudaDevice | None = None
         boards: list[CudaDevice] = []
         if request.devices or request.workers:
@@ -105,10 +105,10 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             stack.enter_context(device)
         facts = None if device is None else device.facts
         target = facts.target if facts else named
-        entries = find_entries(options, request.suite, request.names, target, request.only)
-        for entry in entries if request.decide else ():
+        for entry in entries:
             if isinstance(entry, FileEntry):
-                entry.decides, entry.choose = True, device.choose if device else None
+                entry.target, entry.decides = target, request.decide
+                entry.choose = device.choose if device and request.decide else None
         whole = not any(getattr(entry, "only", ()) for entry in entries)
         notes, corpus = [note] if note else [], corpus_folder(options, request.suite)
         if corpus is not None:  # what of it cannot be used
