@@ -293,8 +293,8 @@ def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: A
     computed ``whole``, and ``_BARE`` types, whose parts it may lack. ``known``: asked before."""
     mode = get_proxy_mode()
     if mode is not None and mode.decomp_layers == 1:
-        names = [a.name for a in op._schema.arguments]
         if "rms_norm" in op.name():  # torch hands a symbol's bits on; rms_norm has compared sizes
+            names = [a.name for a in op._schema.arguments]
             n, x = names.index("normalized_shape"), args[names.index("input")]
             args = (*args[:n], x.shape[x.dim() - len(args[n]) :], *args[n + 1 :])
         elementwise = torch.Tag.pointwise in op.tags
