@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
-from harness.corpus import store
+from harness.corpus import selecting, store
 from harness.corpus.model import is_pattern_name
 from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
@@ -254,8 +254,6 @@ def _corpus_graphs(
     options: Options, folder: Path, query: str, names: Sequence[str]
 ) -> tuple[GraphFile, ...]:
     """Patterns of a corpus as graph files, which are made below the cache folder."""
-    from harness.corpus import selecting
-
     corpus = store.load(folder)
     chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
     found: dict[str, None] = {} if names else chosen
