@@ -20,7 +20,7 @@ from harness.ir import nodes as ir
 from harness.ir.nodes import walk
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
-from harness.tiling.passes import is_piece
+from harness.tiling.passes import pieces
 from harness.tiling.plan import LANES, Category
 
 Context = tuple[ir.Value, ...]
@@ -54,11 +54,17 @@ class Body:
     cheaper: Mapping[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
+    _pieces: frozenset[int] = field(init=False)
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
     _loads: dict[int, bool] = field(default_factory=dict)
     _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
     _keep: list[ir.Value] = field(default_factory=list)
     _separate: frozenset[int] | None = None
+
+    def __post_init__(self) -> None:
+        plan = self.frame.plan
+        found = pieces(ir.values(plan.stores), plan.tiles) if plan.facts.pieces else ()
+        self._pieces = frozenset(map(id, found))
 
     # whole blocks
 
@@ -177,9 +183,7 @@ class Body:
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
                 continue
-            plan = self.frame.plan
-            if plan.facts.pieces and not self._branches and is_piece(value, plan.tiles):
-                assert isinstance(value, ir.Masked)
+            if isinstance(value, ir.Masked) and id(value) in self._pieces and not self._branches:
                 self.value(value.mask, masks)
                 self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
