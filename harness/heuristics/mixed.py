@@ -80,7 +80,7 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     by 32 elements a thread at most: of more they spill."""
     if facts.family is Family.SPREAD:
         sizes = ((_PART, 8), (_PART, 16), (_PART // 2, 4), (_PART // 2, 8))
-        return [Proposal((("r0_", n),), w, max_warps=16, grow=False) for n, w in sizes]
+        return [Proposal((("r0_", n),), w, 3, max_warps=16, grow=False) for n, w in sizes]
     row = next_power_of_two(facts.reduced)
     each = min(_PER_MULTIPROCESSOR, cdiv(facts.size("y"), target.multiprocessors))
     x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
