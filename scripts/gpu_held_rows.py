@@ -14,7 +14,9 @@ side by side compile all of it.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -247,7 +249,52 @@ def forms(name: str) -> list[Form]:
     changes += [{"BLOCK": 16384, "warps": 16, "each": 2, "STAGES": s} for s in (2, 3)]
     if family.endswith("norm"):
         changes += [c | {"HOLD": 0} for c in changes[2:6] + changes[-2:]]
-    return [{"HOLD": 1} | usual | c for c in changes]
+    found = [{"HOLD": 1} | usual | c for c in changes]
+    if family == "cross entropy":
+        found = []
+    return found + EMITTED * (n == 50257)
+
+
+EMITTED: list[Form] = [
+    {"R0_BLOCK": 8192, "warps": 32, "maxnreg": 32},
+    {"R0_BLOCK": 8192, "warps": 32, "maxnreg": 32, "narrow": 1},
+    {"R0_BLOCK": 8192, "warps": 32, "maxnreg": 64},
+    {"R0_BLOCK": 8192, "warps": 16, "maxnreg": 64},
+    {"R0_BLOCK": 4096, "warps": 16, "maxnreg": 32},
+    {"R0_BLOCK": 16384, "warps": 32, "maxnreg": 32},
+    {"R0_BLOCK": 16384, "warps": 32, "maxnreg": 64},
+    {"R0_BLOCK": 2048, "warps": 4, "maxnreg": 64},
+    {"R0_BLOCK": 2048, "warps": 8, "maxnreg": 32},
+    {"R0_BLOCK": 4096, "warps": 8, "maxnreg": 64},
+]
+"""Of what is generated for rows of 50257; ``narrow``: a loss's target is compared in 32 bits."""
+
+
+def emitted(name: str, narrow: bool, folder: Path) -> Any:
+    """The module of the only kernel of a case."""
+    from harness.graph.capture.capture import capture
+    from harness.pipeline import compile_graph
+    from harness.target import H200
+
+    label = f"row_{name.replace(' ', '_')}"
+    lines = ["import gpu_limit", f"def {label}():"]
+    lines += [f"    case = next(c for c in gpu_limit.cases() if c.name == {name!r})"]
+    lines += ["    return (lambda *given: case.function(*given)), tuple(case.inputs())"]
+    folder = folder / f"modules{os.getpid()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{label}.py").write_text("\n".join(lines) + "\n")
+    sys.path.insert(0, str(folder))
+    (graph,) = capture(f"{label}:{label}")
+    text = compile_graph(graph, H200).kernels[0].module.text
+    if narrow:
+        text = text.replace("_index.to(tl.int64)", "_index").replace(
+            "tmp24 = tmp23 == tmp17", "tmp24 = tmp23 == tmp17.to(tl.int32)"
+        )
+    (folder / f"{label}{narrow}.py").write_text(text)
+    spec: Any = importlib.util.spec_from_file_location(label, folder / f"{label}{narrow}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def columns(name: str) -> tuple[str, int]:
@@ -256,10 +303,22 @@ def columns(name: str) -> tuple[str, int]:
     return family, int(label.removesuffix("k")) * (1024 if label.endswith("k") else 1)
 
 
-def launch(name: str, form: Form, inputs: list[Any], warm: bool) -> Any:
+def launch(name: str, form: Form, inputs: list[Any], warm: bool, folder: Path) -> Any:
     """What runs a form and answers its results."""
     family, n = columns(name)
     m = ELEMENTS // n
+    if "R0_BLOCK" in form:
+        module = emitted(name, "narrow" in form, folder)
+        config = {"XBLOCK": 1, "R0_BLOCK": form["R0_BLOCK"], "num_warps": form["warps"]}
+        config |= {"num_stages": 1, "maxnreg": form["maxnreg"]}
+        args = module.get_args("cuda")
+        args[: len(inputs)] = inputs
+        run = lambda: module.call(args, config)
+        run()
+        outs = [args[k] for k in module.OUTPUTS]
+        return run, lambda: [
+            o.view(m, -1) if o.numel() > m or "entropy" not in name else o for o in outs
+        ]
     split = -(-(n + (7 if n % 8 else 0)) // form["BLOCK"])
     groups = PROCESSORS * form["each"] // split
     options = {k: form[k] for k in ("SINGLE", "STAGES", "BLOCK")} | {"RSPLIT": split, "N": n}
@@ -310,8 +369,9 @@ def main() -> None:
     given = parser.parse_args()
     began, cache = time.time(), given.out / "cache"
     sizes = [("rms backward", "16k 64k 256k"), ("layer backward", "16k 64k 256k")]
-    sizes += [("softmax", "256k 50257 64k"), ("layer norm", "256k 64k"), ("rms norm", "256k")]
-    sizes += [("loss and gradient", "50257 64k")]
+    sizes += [("loss and gradient", "50257"), ("softmax", "50257"), ("cross entropy", "50257")]
+    sizes += [("softmax", "256k"), ("layer norm", "256k"), ("rms norm", "256k")]
+    sizes += [("loss and gradient", "64k"), ("layer norm", "64k"), ("softmax", "64k")]
     names = given.cases or [f"{family} {n}" for family, all_ in sizes for n in all_.split()]
     cases = {c.name: c for c in limit.cases()}
     if given.warm is not None:
@@ -322,7 +382,7 @@ def main() -> None:
                 if form is None:
                     limit.compiled(cases[name], "untuned", cache, 1)(*inputs)
                 else:
-                    launch(name, form, inputs, warm=True)
+                    launch(name, form, inputs, True, given.out)
             except Exception as error:  # noqa: BLE001 - the process that times says it again
                 print(name, form, str(error)[:200], file=sys.stderr, flush=True)
             del inputs
@@ -357,7 +417,7 @@ def main() -> None:
                     run = lambda f=function, i=inputs: f(*i)
                     got = limit.tensors(run())
                 else:
-                    run, results = launch(name, form, inputs, warm=False)
+                    run, results = launch(name, form, inputs, False, given.out)
                     run()
                     got = results()
                 off = limit.deviation(got, want, False)
