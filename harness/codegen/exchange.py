@@ -58,10 +58,12 @@ class Exchange:
         """Add the lines that tell a program's sums of the next row, to ``ahead``, and those that
         find this one's, to ``outer``. A program may tell two rows after the one that another still
         waits for, so words of four rows lie apart."""
-        for place, part in enumerate(parts):
-            (name,), words = part.names, f"row_words + {4 * place} * RSPLIT"
-            ahead.lines.append(f"_tell({words}, {name}, row + 1, RSPLIT)")
-            outer.lines.append(f"{name} = _told({words}, row, RSPLIT)")
+        names = [name for part in parts for name in part.names]
+        for n, name in enumerate(names):
+            ahead.lines.append(f"_tell(row_words + {4 * n} * RSPLIT, {name}, row + 1, RSPLIT)")
+        told = f"_told_{len(names)}(row_words, row, RSPLIT)"
+        outer.lines.append(f"{', '.join(names)} = {told}")
+        for part in parts:
             part.define()
 
     def walk(
