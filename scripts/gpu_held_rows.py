@@ -274,14 +274,16 @@ SPREAD = [
 
 def configurations(name: str) -> list[Form]:
     """Blocks, warps and registers that are timed of what is generated for a case; ``narrow``: a
-    loss's target is compared in 32 bits."""
+    loss's target is compared in 32 bits, a layer norm's two sums are one reduction."""
     family, n = columns(name)
     if family.endswith("backward"):
         rows = [(r, n // r, w, s, regs) for r, w, s, regs in SPREAD if n // r <= 64]
-        return [
+        every = [
             dict(zip(("R0_BLOCK", "RSPLIT", "warps", "STAGES", "maxnreg"), row, strict=True))
             for row in rows
         ]
+        both = [form | {"narrow": 1} for form in every[:2] + every[5:8]]
+        return every + both * family.startswith("layer")
     if n == 262144:
         names = ("R0_BLOCK", "RSPLIT", "PROGRAMS", "warps", "maxnreg")
         return [dict(zip(names, row, strict=True)) for row in SHARED]
@@ -310,6 +312,11 @@ def emitted(name: str, narrow: bool, folder: Path) -> Any:
         text = text.replace("_index.to(tl.int64)", "_index").replace(
             "tmp24 = tmp23 == tmp17", "tmp24 = tmp23 == tmp17.to(tl.int32)"
         )
+        text = text.replace("        tmp6 = tl.sum(tmp5, 0)\n", "").replace(
+            "tmp10 = tl.sum(tmp9, 0)", "tmp6, tmp10 = tl.reduce((tmp5, tmp9), 0, _both)"
+        )
+        both = "@triton.jit\ndef _both(a, b, c, d):\n    return a + c, b + d\n\n\n"
+        text = text.replace("@triton.jit\n", both + "@triton.jit\n", 1)
     (folder / f"{label}{narrow}.py").write_text(text)
     spec: Any = importlib.util.spec_from_file_location(label, folder / f"{label}{narrow}.py")
     module = importlib.util.module_from_spec(spec)
