@@ -61,8 +61,7 @@ class Exchange:
         names = [name for part in parts for name in part.names]
         for n, name in enumerate(names):
             ahead.lines.append(f"_tell(row_words + {4 * n} * RSPLIT, {name}, row + 1, RSPLIT)")
-        told = f"_told_{len(names)}(row_words, row, RSPLIT)"
-        outer.lines.append(f"{', '.join(names)} = {told}")
+        outer.lines.append(f"{', '.join(names)} = _told_{len(names)}(row_words, row, RSPLIT)")
         for part in parts:
             part.define()
 

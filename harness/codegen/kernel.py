@@ -256,9 +256,8 @@ class _Kernel:
         self._flush(body.outer)
 
     def _tell_ahead(self, body: Body, exchange: Exchange) -> None:
-        """What comes before a row is finished, by programs that have a part of it each: the loads
-        of the next, and its sums, while the others tell theirs of this one. What was loaded is held,
-        so that finishing a row reads nothing."""
+        """What programs that have a part of a row each do before they finish it: load the next and
+        tell its sums. What was loaded is held, so that finishing a row reads nothing."""
         reducer, held = Reducer(body, exchange), list[str]()
         row = [v for v in _loads(store_roots(self.plan.stores)) if body.varies(v, "x")]
         for value in row:

@@ -40,10 +40,9 @@ is) are not shared."""
 def shared_rows(
     segments: Sequence[PlanSegment], tiles: Sequence[Tile], facts: Facts
 ) -> SharedRows | None:
-    """What the programs of a row need of a workspace: words for their results, twice because
-    programs may be one row apart, four times where they tell those of the next row first; of
-    columns of an unknown number of rows, once, because each program has one block of them; None if
-    nothing is shared."""
+    """What the programs of a row need of a workspace: words for their results, of two rows because
+    they may be one apart, of four where the next row's are told first; of columns of an unknown
+    number of rows, once, because each has one block of them; None if nothing is shared."""
     if facts.family is Family.SPREAD:
         own = [r for segment in segments for r in reductions(segment.stores) if not r.across]
         return SharedRows(4 * len(dict.fromkeys(map(id, own))))
