@@ -127,7 +127,10 @@ def test_rows_that_are_only_read_are_held_by_fewer_threads(
 
 
 FILLED = [  # rows, columns, bytes a column, what fixes the rows; rows of a program, warps
-    (1 << 20, 128, 2.0, False, (16, 2)),  # a sum of bfloat16: 75 us, 163 with 4
+    (1 << 20, 128, 2.0, False, (16, 1)),  # a sum of bfloat16: 163 us with 4 rows
+    (32768, 257, 4.0, False, (4, 1)),  # a layer norm: 19.8 us, 24.1 with two warps
+    (131072, 130, 2.0, False, (8, 1)),  # one warp holds no more
+    (1 << 25, 256, 0.1, False, (128, 16)),  # nearly nothing is loaded: 4445 us, 6036 with 8 rows
     (1 << 20, 128, 4.0, False, (8, 1)),  # softmax: 132 us, 164 with 4
     (1 << 19, 256, 4.0, False, (4, 1)),  # 131 us, 321 with 1
     (1 << 18, 512, 4.0, False, (2, 1)),
@@ -430,6 +433,21 @@ def test_rows_that_begin_anywhere_get_a_larger_program_where_they_are_read_again
     ):
         best = candidates(replace(rows, aligned=True, loops=loops, loads=loads), H200)[0]
         assert (best.block("R0_BLOCK"), best.num_warps) == first
+
+
+@pytest.mark.parametrize(
+    ("loads", "again", "first"),
+    [(2, 2, (4096, 32)), (3, 4, (4096, 32)), (2, 4, (8192, 32))],  # the last: no weights
+)
+def test_norms_with_weights_of_rows_that_begin_anywhere_have_few_elements_a_thread(
+    loads: int, again: int, first: tuple[int, int]
+) -> None:
+    fixed = (("XBLOCK", 1),)
+    sizes = (("x", 1000), ("r0_", 50257))
+    norm = Facts(Family.REDUCTION, sizes, Hint.INNER, loads, 1, 1, 1 << 28, fixed_blocks=fixed)
+    norm = replace(norm, aligned=True, loops=2, again=again * 50257, full=True)
+    best = candidates(norm, H200)[0]
+    assert (best.block("R0_BLOCK"), best.num_warps) == first
 
 
 @pytest.mark.parametrize(("itemsize", "block"), [(2, 8192), (4, 4096)])
