@@ -126,31 +126,6 @@ def test_rows_that_are_only_read_are_held_by_fewer_threads(
     assert candidates(row, H200)[0].num_warps == warps
 
 
-FILLED = [  # rows, columns, bytes a column, what fixes the rows; rows of a program, warps
-    (1 << 20, 128, 2.0, False, (16, 1)),  # a sum of bfloat16: 163 us with 4 rows
-    (32768, 257, 4.0, False, (4, 1)),  # a layer norm: 19.8 us, 24.1 with two warps
-    (131072, 130, 2.0, False, (8, 1)),  # one warp holds no more
-    (1 << 25, 256, 0.1, False, (128, 16)),  # nearly nothing is loaded: 4445 us, 6036 with 8 rows
-    (1 << 20, 128, 4.0, False, (8, 1)),  # softmax: 132 us, 164 with 4
-    (1 << 19, 256, 4.0, False, (4, 1)),  # 131 us, 321 with 1
-    (1 << 18, 512, 4.0, False, (2, 1)),
-    (4096, 256, 4.0, False, (4, 1)),
-    (600, 256, 4.0, False, (1, 1)),  # few programs
-    (174762, 768, 4.0, False, (1, 1)),  # enough bytes: two of them take two warps and longer
-    (1 << 19, 256, 4.0, True, (1, 1)),
-]
-
-
-@pytest.mark.parametrize(("rows", "columns", "each", "pinned", "first"), FILLED)
-def test_short_rows_share_a_program_that_is_worth_beginning(
-    rows: int, columns: int, each: float, pinned: bool, first: tuple[int, int]
-) -> None:
-    facts = persistent(rows, columns, bytes=int(each * rows * columns), loads=1, stores=1)
-    facts = replace(facts, reductions=1, fixed_blocks=(("XBLOCK", 1),) if pinned else ())
-    found = candidates(facts, H200)[0]
-    assert (found.block("XBLOCK"), found.num_warps) == first
-
-
 SHARED = [  # rows, reduced, bytes read again; RSPLIT of the first candidate on an H200
     (1024, 1 << 18, 1 << 19, 8),  # 512 kB a row: 132 of them are more than the L2 holds
     (4096, 1 << 16, 1 << 18, 1),  # two tensors: fewer programs a row are better
