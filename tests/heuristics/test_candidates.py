@@ -412,7 +412,12 @@ def test_rows_that_begin_anywhere_get_a_larger_program_where_they_are_read_again
 
 @pytest.mark.parametrize(
     ("loads", "again", "first"),
-    [(2, 2, (4096, 32)), (3, 4, (4096, 32)), (2, 4, (8192, 32))],  # the last: no weights
+    [  # the last has no weights
+        (2, 2, (4096, 32)),
+        (3, 2, (2048, 16)),
+        (3, 4, (4096, 32)),
+        (2, 4, (8192, 32)),
+    ],
 )
 def test_norms_with_weights_of_rows_that_begin_anywhere_have_few_elements_a_thread(
     loads: int, again: int, first: tuple[int, int]
