@@ -53,7 +53,7 @@ def test_a_long_kernel_runs_on_the_arguments_themselves() -> None:
     args = [torch.zeros(256)]
     seen: list[int] = []
     work = Work(lambda sets: (seen.append(sets[0].data_ptr()), engine.touch(*sets)), args)
-    slow = Work(lambda sets: engine.touch(work=lambda: work(), *sets), args)
+    slow = Work(lambda sets: engine.touch(*sets, work=work), args)
     engine.launch_ms = 0.5
     GraphTimer(engine).sampler(FREE).rounds({"": slow}, 2)
     assert set(seen) == {args[0].data_ptr()}
