@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import fx
@@ -66,6 +67,7 @@ from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_i
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
+Templates = bool | Literal["timed"]
 _LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
 
 
@@ -83,11 +85,11 @@ def backend(
     ``deterministic``, ``tuning_table``. A ``mode`` is short for some of them. Its reports are not
     kept; pass a ``Compiler`` for them.
     """
-    named = _MODES.get(mode or "default", (f"mode={mode}",))
-    given = {**dict.fromkeys(named, True), **(options or {}), **other}
+    named = _MODES.get(mode or "default", {f"mode={mode}": True})
+    given = {**named, **(options or {}), **other}
     switches, tuning = parsed(given, _SWITCHES)
     tuning = tuning if device_of(gm, example_inputs).type == "cuda" else Tuning()
-    compiler = Compiler(devices=_shared_devices(tuning), **switches)  # type: ignore[arg-type]
+    compiler = Compiler(devices=_shared_devices(tuning), **switches)
     return compiler(gm, example_inputs)
 
 
@@ -239,7 +241,8 @@ class Compiler:
     or, with ``fail_on_fallback``, the error ``FellBack``.
 
     Its switches are options of ``torch.compile`` too (docs/backend.md); reports say what was chosen
-    by timing (``measure.deciding``).
+    by timing (``measure.deciding``). ``templates`` has all products of matrices generated that can
+    be, or those that are faster so ("timed").
 
     For finding where numbers go wrong: ``assert_no_nan`` looks for NaN in all that a kernel
     reads, before, and writes, after, and raises ``NotFinite``; ``assert_finite`` for infinities
@@ -270,9 +273,12 @@ class Compiler:
     reduce_overhead: bool = False
     multi_kernel: bool = False
     timed_fusion: bool = False
-    templates: bool = False
+    templates: Templates = False
     recordings: dict[str, Recorded] = field(default_factory=dict)
     record: Record = cuda_graph
+
+    def __post_init__(self) -> None:
+        parsed({"templates": self.templates}, _SWITCHES)
 
     @property
     def reports(self) -> list[Report]:
@@ -366,14 +372,12 @@ class Compiler:
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)
-        unchecked = self.unchecked_indices or options.unchecked_indices
-        checks = (CHECKED,) * (not unchecked) + (DIVISORS,) * (device.type == "cpu")
-        checks += (TEMPLATES,) * (self.templates or options.templates)
+        asked = (self.multi_kernel, self.timed_fusion, self.templates == "timed")
+        chooser = self.devices.chooser(device) if any(asked) or self.timed_combos else None
+        checks = self._checks(device, options, chooser is not None)
         graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *checks)))
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
-        asked = (self.multi_kernel, self.timed_fusion)
-        chooser = self.devices.chooser(device) if any(asked) or self.timed_combos else None
         decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
@@ -415,6 +419,15 @@ class Compiler:
             run = self._recorded(compiled, kept, run)
         return boxed(converted, compiled.partition, run, device, rescue, shared, launched)
 
+    def _checks(
+        self, device: torch.device, options: settings.Options, can_time: bool
+    ) -> tuple[tuple[str, str], ...]:
+        """The facts that a graph gets from what this is asked for."""
+        unchecked = self.unchecked_indices or options.unchecked_indices
+        generated = can_time if self.templates == "timed" else self.templates or options.templates
+        on = (not unchecked, device.type == "cpu", generated)
+        return tuple(itertools.compress((CHECKED, DIVISORS, TEMPLATES), on))
+
     def _guarded(
         self, graph: Graph, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule
     ) -> LaunchOn:
@@ -435,12 +448,13 @@ class Compiler:
         return made
 
 
-_SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
-_MODES = {
-    "default": (),
-    "reduce-overhead": ("reduce_overhead",),
-    "max-autotune": ("tune", "reduce_overhead"),
-    "max-autotune-no-cudagraphs": ("tune",),
+_SWITCHES = tuple(f.name for f in fields(Compiler) if f.type in ("bool", "Templates"))
+_TUNED: dict[str, Any] = {"tune": True, "templates": "timed"}
+_MODES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "reduce-overhead": {"reduce_overhead": True},
+    "max-autotune": {**_TUNED, "reduce_overhead": True},
+    "max-autotune-no-cudagraphs": _TUNED,
 }
 """What modes of ``torch.compile`` are short for, as its own backend takes them."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from harness.errors import HarnessError, reason
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Samples, Timer, Work
-from harness.records.trials import Outcome, Way
+from harness.records.trials import LibraryCall, Outcome, Way
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.tuning_cache import FORMAT, TuningCache
 
@@ -48,11 +49,14 @@ class Chooser:
         return found
 
     def _key(self, ways: Sequence[Way]) -> dict[str, Any]:
-        hashes = [
-            [self.kernels.get(text).loaded.launch_hash for text in way.module_texts] for way in ways
-        ]
+        hashes = [list(map(self._named, way.steps)) for way in ways]
         search = self.kernels.settings.search.name if self.kernels.timer is not None else ""
         return {"format": FORMAT, "ways": hashes, "device": dict(self.known.device), "by": search}
+
+    def _named(self, step: str | LibraryCall) -> str:
+        if isinstance(step, str):
+            return self.kernels.get(step).loaded.launch_hash
+        return str(step)
 
     def _timed(self, ways: Sequence[Way]) -> Outcome:
         self.kernels.prefetch(text for way in ways for text in way.module_texts)
@@ -68,15 +72,14 @@ class Chooser:
         """A way ready to be timed, and the most registers that a thread of it spills."""
         tensors: dict[str, Any] = {}
         steps, flat, spills = [], list[Any](), 0
-        for text, names in zip(way.module_texts, way.arguments, strict=True):
-            kernel = self.kernels.get(text)
-            args = kernel.loaded.get_args(device=self.where)
+        for step, names in zip(way.steps, way.arguments, strict=True):
+            args = self._arguments(step)
             for place, buffers in enumerate(names):  # what an earlier launch had is the same here
                 earlier = next((tensors[name] for name in buffers if name in tensors), args[place])
-                args[place] = earlier if _alike(earlier, args[place]) else args[place]
+                args[place] = _in_memory_of(earlier, args[place])
                 tensors.update(dict.fromkeys(buffers, args[place]))
-            launcher = kernel.chosen(args)
-            spills = max(spills, launcher.resources().spills)
+            launcher, more = self._launcher(step, args)
+            spills = max(spills, more)
             steps.append((launcher, slice(len(flat), len(flat) + len(args))))
             flat.extend(args)
 
@@ -86,12 +89,43 @@ class Chooser:
 
         return Work(launch, flat), spills
 
+    def _arguments(self, step: str | LibraryCall) -> list[Any]:
+        if isinstance(step, str):
+            return self.kernels.get(step).loaded.get_args(device=self.where)
+        return [_drawn(*tensor, self.where) for tensor in step.tensors]
 
-def _alike(one: Any, other: Any) -> bool:
-    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
-        return False
-    alike = one.dtype == other.dtype and one.shape == other.shape
-    return alike and one.stride() == other.stride()
+    def _launcher(
+        self, step: str | LibraryCall, args: Sequence[Any]
+    ) -> tuple[Callable[[Sequence[Any]], object], int]:
+        """What runs ``step``, and how many registers it spills."""
+        if isinstance(step, str):
+            launcher = self.kernels.get(step).chosen(args)
+            return launcher, launcher.resources().spills
+        return functools.partial(_call, step), 0
+
+
+def _drawn(dtype: str, shape: Sequence[int], stride: Sequence[int], where: str) -> torch.Tensor:
+    flat = torch.randn(_extent(shape, stride), device=where).to(getattr(torch, dtype))
+    return flat.as_strided(shape, stride)
+
+
+def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
+    return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+
+
+def _call(step: LibraryCall, args: Sequence[Any]) -> object:
+    function = getattr(torch.ops.aten, step.operator).out
+    return function(*args[:-1], **dict(step.numbers), out=args[-1])
+
+
+def _in_memory_of(earlier: Any, arg: Any) -> Any:
+    """``arg`` in the memory of ``earlier``, as another view of it perhaps; ``arg`` itself where it
+    does not fit there."""
+    if not (isinstance(earlier, torch.Tensor) and isinstance(arg, torch.Tensor)):
+        return arg
+    ends = [_extent(tensor.shape, tensor.stride()) for tensor in (earlier, arg)]
+    fits = ends[0] == ends[1] and earlier.dtype == arg.dtype
+    return earlier.as_strided(arg.shape, arg.stride()) if fits else arg
 
 
 def _fastest(found: Mapping[str, Samples]) -> Outcome:
