@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import operator
 import re
 import warnings
@@ -372,10 +371,14 @@ class Compiler:
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)
-        asked = (self.multi_kernel, self.timed_fusion, self.templates == "timed")
+        asked = (self.multi_kernel, self.timed_fusion, timed := self.templates == "timed")
         chooser = self.devices.chooser(device) if any(asked) or self.timed_combos else None
-        checks = self._checks(device, options, chooser is not None)
-        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *checks)))
+        checked = not (self.unchecked_indices or options.unchecked_indices)
+        generated = bool(chooser if timed else self.templates or options.templates)
+        asks = (
+            (CHECKED,) * checked + (DIVISORS,) * (device.type == "cpu") + (TEMPLATES,) * generated
+        )
+        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *asks)))
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         decisions, choices = decided(graph, target, chooser, *asked)
@@ -418,15 +421,6 @@ class Compiler:
         if self.reduce_overhead and not (asserted or part):
             run = self._recorded(compiled, kept, run)
         return boxed(converted, compiled.partition, run, device, rescue, shared, launched)
-
-    def _checks(
-        self, device: torch.device, options: settings.Options, can_time: bool
-    ) -> tuple[tuple[str, str], ...]:
-        """The facts that a graph gets from what this is asked for."""
-        unchecked = self.unchecked_indices or options.unchecked_indices
-        generated = can_time if self.templates == "timed" else self.templates or options.templates
-        on = (not unchecked, device.type == "cpu", generated)
-        return tuple(itertools.compress((CHECKED, DIVISORS, TEMPLATES), on))
 
     def _guarded(
         self, graph: Graph, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from harness.combos.choosing import Faster
-from harness.compiled import Combo, CompiledGraph, CompiledRegion, Launch, joined_arguments
+from harness.compiled import Combo, CompiledGraph, Launch, joined_arguments
 from harness.decisions import UNDECIDED, Decisions
-from harness.graph.model import TEMPLATES, Graph, HostCall, Node, tensors_of
+from harness.graph.model import TEMPLATES, Graph, HostCall, tensors_of
 from harness.graph.partition.regions import partition
 from harness.graph.views import root_name
 from harness.heuristics.facts import Hint
-from harness.ir.reach import joined
+from harness.ir.reach import grouped, joined
 from harness.pipeline import compile_graph
 from harness.records.trials import LibraryCall, Outcome, Way
 from harness.target import Target
@@ -126,34 +126,28 @@ class _Step(NamedTuple):
     computed: frozenset[str]
 
 
-def _called(node: Node, graph: Graph) -> _Step:
-    types, nodes = graph.types(), {one.name: one for one in graph.nodes}
-    names, own = (*node.refs(), node.name), frozenset((node.name,))
-    kinds = tensors_of(*map(types.__getitem__, names))
-    tensors = ((kind.dtype.torch_name, *kind.layout) for kind in kinds if kind.layout)
-    numbers = ((name, float(str(value))) for name, value in node.kwargs)
-    call = LibraryCall(node.packet, tuple(tensors), tuple(numbers))
-    return _Step(node.name, call, tuple((root_name(n, nodes),) for n in names), own, own)
-
-
-def _made(region: CompiledRegion) -> Iterator[_Made]:
-    theirs, own = region.compiled_as, region.graph
-    names = dict(zip(theirs.types(), own.types(), strict=True))
-    yield from (_Made(region.region.name, launch, names) for launch in region.launches)
-
-
-def _launches(compiled: CompiledGraph) -> list[_Made]:
-    return [one for region in compiled.regions for one in _made(region)]
+def _made(compiled: CompiledGraph) -> Iterator[_Made]:
+    for region in compiled.regions:
+        theirs, own = region.compiled_as.types(), region.graph.types()
+        names = dict(zip(theirs, own, strict=True))
+        yield from (_Made(region.region.name, launch, names) for launch in region.launches)
 
 
 def _steps(compiled: CompiledGraph, library: Collection[str]) -> Iterator[_Step]:
     """Launches, and calls of those in ``library``, in the order in which they run."""
-    regions = {region.region.name: region for region in compiled.regions}
+    launches, graph = grouped(_made(compiled), lambda one: one.region), compiled.partition.graph
+    types, nodes = graph.types(), {node.name: node for node in graph.nodes}
     for step in compiled.partition.steps:
         if not isinstance(step, HostCall):
-            yield from (one.step for one in _made(regions[step.name]))
+            yield from (one.step for one in launches.get(step.name, ()))
         elif step.node.name in library:
-            yield _called(step.node, compiled.partition.graph)
+            names, own = (*step.node.refs(), step.node.name), frozenset((step.node.name,))
+            kinds = tensors_of(*map(types.__getitem__, names))
+            tensors = ((kind.dtype.torch_name, *kind.layout) for kind in kinds if kind.layout)
+            numbers = ((name, float(str(value))) for name, value in step.node.kwargs)
+            call = LibraryCall(step.node.packet, tuple(tensors), tuple(numbers))
+            memory = tuple((root_name(name, nodes),) for name in names)
+            yield _Step(step.node.name, call, memory, own, own)
 
 
 @dataclass(eq=False, slots=True)
@@ -172,19 +166,18 @@ class _Decider:
         called, fewer = ({c.node.name for c in partition(g).library_calls} for g in graphs)
         library = called - fewer
         both = [compile_graph(graph, self.target) for graph in graphs if library]
-        if not both or both[1].failures:
+        if any(compiled.failures for compiled in both):
+            self.told.append(f"{len(library)} products: library (kernels that cannot be generated)")
             return replace(UNDECIDED, library=frozenset(library))
         sides = [list(_steps(compiled, library)) for compiled in both]
         stored = frozenset(name for side in sides for step in side for name in step.written)
-        every = [(n, step) for n, side in enumerate(sides) for step in side]
-        for part in joined(
-            ((number, *(one[1].computed & stored)) for number, one in enumerate(every))
-        ):
-            members = [every[number] for number in sorted(n for n in part if isinstance(n, int))]
+        every = [(side, step) for side, steps in enumerate(sides) for step in steps]
+        parts = joined((n, *(step.computed & stored)) for n, (_, step) in enumerate(every))
+        for part in parts:
+            members = [every[n] for n in sorted(n for n in part if isinstance(n, int))]
             ways = [[step for n, step in members if n == side] for side in (0, 1)]
-            mine = library.intersection(part)
-            names = ", ".join(dict.fromkeys(step.name for step in ways[1]))
-            if mine and self._is_second(names, ("library", "kernel"), *ways):
+            names, mine = dict.fromkeys(step.name for step in ways[1]), library.intersection(part)
+            if mine and self._is_second(", ".join(names), ("library", "kernel"), *ways):
                 library -= mine
         return replace(UNDECIDED, library=frozenset(library))
 
@@ -194,7 +187,7 @@ class _Decider:
         kernels = dict(model.decisions.kernels)
         apart = {
             name: (one.region, one.launch.group.name, "apart")
-            for one in _launches(model)
+            for one in _made(model)
             for name in one.own(one.launch.group.last_joined)
         }
         taken = self._better(
@@ -208,7 +201,7 @@ class _Decider:
         model = compile_graph(self.graph, self.target, decided)
         turned = {
             name: one.category is Category.PERSISTENT
-            for one in _launches(model)
+            for one in _made(model)
             if _is_unclear(one.launch.plan)
             for name in one.own(one.launch.group.reduced)
         }
@@ -219,9 +212,9 @@ class _Decider:
 
     def _better(self, model: CompiledGraph, decisions: Decisions, *names: str) -> set[str]:
         """The nodes whose kernels other ``decisions`` make faster."""
-        others = _launches(compile_graph(self.graph, self.target, decisions))
+        others = list(_made(compile_graph(self.graph, self.target, decisions)))
         taken: set[str] = set()
-        for one in _launches(model):
+        for one in _made(model):
             written = one.written
             parts = [o for o in others if o.region == one.region and o.written <= written]
             alike = [o.category for o in parts] == [one.category]

@@ -118,11 +118,6 @@ class Way:
     steps: tuple[str | LibraryCall, ...]
     arguments: tuple[tuple[tuple[str, ...], ...], ...]
 
-    @property
-    def module_texts(self) -> tuple[str, ...]:
-        """The texts of the modules that it launches."""
-        return tuple(step for step in self.steps if isinstance(step, str))
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

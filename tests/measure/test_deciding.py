@@ -91,7 +91,7 @@ def test_kernels_are_taken_apart_as_far_as_that_is_faster() -> None:
     rounds: list[int] = []
 
     def once(ways: Sequence[Way]) -> Outcome:
-        rounds.append(len(ways[1].module_texts))
+        rounds.append(len(ways[1].steps))
         return Outcome(int(len(rounds) == 1), "timed", (0.002, 0.001))
 
     decisions, _ = decided(graph, H100, once, loops=False, fusion=True)
@@ -129,7 +129,7 @@ def test_products_are_kernels_where_that_is_faster_with_all_that_it_changes(plac
     assert call.tensors[-1] == ("float16", (1024, 512), (512, 1))
     # What the call wrote, the kernel after it reads; the sums of the rows are timed, too.
     assert library.arguments[0][-1] in library.arguments[1]
-    assert [step.split("CATEGORY")[1][4:7] for step in kernel.module_texts] == ["tem", "per"]
+    assert [step.split("CATEGORY")[1][4:7] for step in kernel.steps] == ["tem", "per"]
     assert f"{library.name} 1.0 µs or kernel 2.0 µs: {asked[0][place].name} (timed)" in told[0]
     made = compile_graph(graph, H100, decisions)
     assert [c.node.packet for c in made.library_calls] == ["addmm"] * (not place)
@@ -217,7 +217,7 @@ def chooser(timer: Any, folder: Path, spills: Sequence[int] = (0, 0, 0)) -> Choo
 
 def test_the_faster_way_is_taken_and_remembered(tmp_path: Path) -> None:
     ways = both_ways(normalised(64, 512))
-    assert [len(way.module_texts) for way in ways] == [1, 2]
+    assert [len(way.steps) for way in ways] == [1, 2]
     timer = Timed({"0": 0.2, "1": 0.1})
     assert chooser(timer, tmp_path).choose(ways) == Outcome(1, "timed", (0.2, 0.1))
     assert chooser(Timed({}), tmp_path).choose(ways) == Outcome(1, "timed", (0.2, 0.1))

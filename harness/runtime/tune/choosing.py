@@ -13,7 +13,7 @@ import torch
 from harness.errors import HarnessError, reason
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Samples, Timer, Work
-from harness.records.trials import LibraryCall, Outcome, Way
+from harness.records.trials import Outcome, Way
 from harness.runtime.launch.selecting import SelectedKernels
 from harness.runtime.tune.tuning_cache import FORMAT, TuningCache
 
@@ -49,17 +49,13 @@ class Chooser:
         return found
 
     def _key(self, ways: Sequence[Way]) -> dict[str, Any]:
-        hashes = [list(map(self._named, way.steps)) for way in ways]
+        names = {text: self.kernels.get(text).loaded.launch_hash for text in _texts(ways)}
+        hashes = [[names.get(str(step), str(step)) for step in way.steps] for way in ways]
         search = self.kernels.settings.search.name if self.kernels.timer is not None else ""
         return {"format": FORMAT, "ways": hashes, "device": dict(self.known.device), "by": search}
 
-    def _named(self, step: str | LibraryCall) -> str:
-        if isinstance(step, str):
-            return self.kernels.get(step).loaded.launch_hash
-        return str(step)
-
     def _timed(self, ways: Sequence[Way]) -> Outcome:
-        self.kernels.prefetch(text for way in ways for text in way.module_texts)
+        self.kernels.prefetch(_texts(ways))
         ready = [self._ready(way) for way in ways]
         spilling = [spills > spill_limit(self.kernels.target) for _, spills in ready]
         if any(spilling) and not all(spilling):
@@ -73,49 +69,43 @@ class Chooser:
         tensors: dict[str, Any] = {}
         steps, flat, spills = [], list[Any](), 0
         for step, names in zip(way.steps, way.arguments, strict=True):
-            args = self._arguments(step)
+            kernel = self.kernels.get(step) if isinstance(step, str) else None
+            args = kernel.loaded.get_args(device=self.where) if kernel else _drawn(step, self.where)
             for place, buffers in enumerate(names):  # what an earlier launch had is the same here
                 earlier = next((tensors[name] for name in buffers if name in tensors), args[place])
                 args[place] = _in_memory_of(earlier, args[place])
                 tensors.update(dict.fromkeys(buffers, args[place]))
-            launcher, more = self._launcher(step, args)
-            spills = max(spills, more)
-            steps.append((launcher, slice(len(flat), len(flat) + len(args))))
+            run: Callable[[Sequence[Any]], object] = functools.partial(_call, step)
+            if kernel:
+                run = launcher = kernel.chosen(args)
+                spills = max(spills, launcher.resources().spills)
+            steps.append((run, slice(len(flat), len(flat) + len(args))))
             flat.extend(args)
 
         def launch(given: Sequence[Any]) -> None:
-            for launcher, own in steps:
-                launcher(given[own])
+            for run, own in steps:
+                run(given[own])
 
         return Work(launch, flat), spills
 
-    def _arguments(self, step: str | LibraryCall) -> list[Any]:
-        if isinstance(step, str):
-            return self.kernels.get(step).loaded.get_args(device=self.where)
-        return [_drawn(*tensor, self.where) for tensor in step.tensors]
 
-    def _launcher(
-        self, step: str | LibraryCall, args: Sequence[Any]
-    ) -> tuple[Callable[[Sequence[Any]], object], int]:
-        """What runs ``step``, and how many registers it spills."""
-        if isinstance(step, str):
-            launcher = self.kernels.get(step).chosen(args)
-            return launcher, launcher.resources().spills
-        return functools.partial(_call, step), 0
+def _texts(ways: Sequence[Way]) -> list[str]:
+    return [step for way in ways for step in way.steps if isinstance(step, str)]
 
 
-def _drawn(dtype: str, shape: Sequence[int], stride: Sequence[int], where: str) -> torch.Tensor:
-    flat = torch.randn(_extent(shape, stride), device=where).to(getattr(torch, dtype))
-    return flat.as_strided(shape, stride)
+def _drawn(call: Any, where: str) -> list[torch.Tensor]:
+    kinds = [(getattr(torch, dtype), layout) for dtype, *layout in call.tensors]
+    flat = (torch.randn(_extent(*layout), device=where).to(dtype) for dtype, layout in kinds)
+    return [one.as_strided(*layout) for one, (_, layout) in zip(flat, kinds, strict=True)]
+
+
+def _call(call: Any, args: Sequence[torch.Tensor]) -> object:
+    function = getattr(torch.ops.aten, call.operator).out
+    return function(*args[:-1], **dict(call.numbers), out=args[-1])
 
 
 def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-
-
-def _call(step: LibraryCall, args: Sequence[Any]) -> object:
-    function = getattr(torch.ops.aten, step.operator).out
-    return function(*args[:-1], **dict(step.numbers), out=args[-1])
 
 
 def _in_memory_of(earlier: Any, arg: Any) -> Any:
