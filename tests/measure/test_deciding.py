@@ -230,8 +230,9 @@ def test_a_library_call_is_timed_in_the_memory_of_what_follows(tmp_path: Path) -
     asked: list[Sequence[Way]] = []
     choose = taken(0)
     decided(generated(), H100, lambda w: asked.append(w) or choose(w), False, False, True)
-    timer = Timed({"0": 0.2, "1": 0.1})
+    timer, seen = Timed({"0": 0.2, "1": 0.1}), torch.get_rng_state()
     assert chooser(timer, tmp_path).choose(asked[0]).taken == 1
+    assert torch.equal(torch.get_rng_state(), seen)  # a program's random numbers are its own
     bias, x, w, made, *kernel = timer.seen["0"]
     torch.testing.assert_close(made, torch.addmm(bias, x, w))
     assert made.data_ptr() in {tensor.data_ptr() for tensor in kernel}

@@ -94,9 +94,11 @@ def _texts(ways: Sequence[Way]) -> list[str]:
 
 
 def _drawn(call: Any, where: str) -> list[torch.Tensor]:
-    kinds = [(getattr(torch, dtype), layout) for dtype, *layout in call.tensors]
-    flat = (torch.randn(_extent(*layout), device=where).to(dtype) for dtype, layout in kinds)
-    return [one.as_strided(*layout) for one, (_, layout) in zip(flat, kinds, strict=True)]
+    own, made = torch.Generator(where).manual_seed(0), list[torch.Tensor]()
+    for dtype, *layout in call.tensors:
+        flat = torch.randn(_extent(*layout), generator=own, device=where)
+        made.append(flat.to(getattr(torch, dtype)).as_strided(*layout))
+    return made
 
 
 def _call(call: Any, args: Sequence[torch.Tensor]) -> object:
