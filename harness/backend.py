@@ -276,9 +276,6 @@ class Compiler:
     recordings: dict[str, Recorded] = field(default_factory=dict)
     record: Record = cuda_graph
 
-    def __post_init__(self) -> None:
-        parsed({"templates": self.templates}, _SWITCHES)
-
     @property
     def reports(self) -> list[Report]:
         """One account per graph."""

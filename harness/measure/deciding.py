@@ -144,9 +144,9 @@ def _steps(compiled: CompiledGraph, library: Collection[str]) -> Iterator[_Step]
             names, own = (*step.node.refs(), step.node.name), frozenset((step.node.name,))
             kinds = tensors_of(*map(types.__getitem__, names))
             tensors = ((kind.dtype.torch_name, *kind.layout) for kind in kinds if kind.layout)
-            numbers = ((name, float(str(value))) for name, value in step.node.kwargs)
-            call = LibraryCall(step.node.packet, tuple(tensors), tuple(numbers))
+            numbers = tuple((name, float(str(value))) for name, value in step.node.kwargs)
             memory = tuple((root_name(name, nodes),) for name in names)
+            call = LibraryCall(step.node.packet, tuple(tensors), numbers)
             yield _Step(step.node.name, call, memory, own, own)
 
 
@@ -241,8 +241,7 @@ class _Decider:
 
 
 def _way(name: str, steps: Sequence[_Step]) -> Way:
-    """``steps`` as one way; buffers are called by number, so that layers that are alike are asked
-    about once."""
+    """Buffers are called by number, so that layers that are alike are asked about once."""
     numbers: dict[str, str] = {}
     arguments = tuple(
         tuple(tuple(numbers.setdefault(n, str(len(numbers))) for n in names) for names in each)

@@ -100,9 +100,8 @@ def standard_error(samples: tuple[float, ...]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
-    """A call of an operator of ATen that writes to memory that is there: its name, the element
-    type (as torch calls it), sizes and strides of each tensor, the result's last, and its
-    numbers."""
+    """A call of an ATen operator that writes to memory that is there: its name, the element type
+    (torch's name), sizes and strides of each tensor, the result's last, and its numbers."""
 
     operator: str
     tensors: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]

@@ -133,8 +133,8 @@ def partition(
 
     cleaned = clean(graph)
     lowered = functools.partial(supports_node, types=cleaned.types(), facts=cleaned.facts)
-    known, library = supports or lowered, decisions.library
-    layout = analyse(cleaned, lambda node: node.name not in library and known(node))
+    known = supports or lowered
+    layout = analyse(cleaned, lambda node: node.name not in decisions.library and known(node))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))

@@ -82,8 +82,7 @@ def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str,
     search = {True: "none", False: None}.get(tune, tune)
     file = None if table is None else Path(table).absolute()
     tuning = Tuning(search, bool(given.get("deterministic", False)), file)
-    on = {name: given[name] for name in switches if name in given}
-    return {n: value if value == "timed" else bool(value) for n, value in on.items()}, tuning
+    return {name: given[name] for name in switches if name in given}, tuning
 
 
 def _wrong(what: str, got: str, expected: Sequence[str], remedy: str) -> UsageError:
