@@ -318,7 +318,7 @@ def test_products_of_other_types_and_small_ones_are_library_calls() -> None:
     wide = layer("mm").replace("bf16", "f32")
     whole = layer("mm").replace("bf16", "i16")  # 16 bits, and not added up in float32
     flat = layer("mm").replace("128", "32")
-    small = layer("mm").replace("1024", "512")  # too few tiles for a device
+    small = layer("mm").replace("1024", "128")  # too few tiles for a device
     for source in (wide, whole, flat, small):
         assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
 
