@@ -440,12 +440,11 @@ class Compiler:
 
 
 _SWITCHES = tuple(f.name for f in fields(Compiler) if f.type in ("bool", "Templates"))
-_TUNED: dict[str, Any] = {"tune": True, "templates": "timed"}
 _MODES: dict[str, dict[str, Any]] = {
     "default": {},
     "reduce-overhead": {"reduce_overhead": True},
-    "max-autotune": {**_TUNED, "reduce_overhead": True},
-    "max-autotune-no-cudagraphs": _TUNED,
+    "max-autotune": {"tune": True, "templates": "timed", "reduce_overhead": True},
+    "max-autotune-no-cudagraphs": {"tune": True, "templates": "timed"},
 }
 """What modes of ``torch.compile`` are short for, as its own backend takes them."""
 

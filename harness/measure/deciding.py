@@ -172,8 +172,7 @@ class _Decider:
         sides = [list(_steps(compiled, library)) for compiled in both]
         stored = frozenset(name for side in sides for step in side for name in step.written)
         every = [(side, step) for side, steps in enumerate(sides) for step in steps]
-        parts = joined((n, *(step.computed & stored)) for n, (_, step) in enumerate(every))
-        for part in parts:
+        for part in joined((n, *(step.computed & stored)) for n, (_, step) in enumerate(every)):
             members = [every[n] for n in sorted(n for n in part if isinstance(n, int))]
             ways = [[step for n, step in members if n == side] for side in (0, 1)]
             names, mine = dict.fromkeys(step.name for step in ways[1]), library.intersection(part)
@@ -222,9 +221,8 @@ class _Decider:
                 continue
             loops = [side.category is Category.REDUCTION for side in (one, parts[0])]
             kinds = ["loop" if loop else "one block" for loop in loops]
-            if self._is_second(
-                one.launch.kernel.name, names or kinds, [one.step], [p.step for p in parts]
-            ):
+            sides = [one.step], [part.step for part in parts]
+            if self._is_second(one.launch.kernel.name, names or kinds, *sides):
                 taken |= written
         return taken
 

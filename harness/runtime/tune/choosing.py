@@ -49,13 +49,14 @@ class Chooser:
         return found
 
     def _key(self, ways: Sequence[Way]) -> dict[str, Any]:
-        names = {text: self.kernels.get(text).loaded.launch_hash for text in _texts(ways)}
+        texts = {step for way in ways for step in way.steps if isinstance(step, str)}
+        names = {text: self.kernels.get(text).loaded.launch_hash for text in texts}
         hashes = [[names.get(str(step), str(step)) for step in way.steps] for way in ways]
         search = self.kernels.settings.search.name if self.kernels.timer is not None else ""
         return {"format": FORMAT, "ways": hashes, "device": dict(self.known.device), "by": search}
 
     def _timed(self, ways: Sequence[Way]) -> Outcome:
-        self.kernels.prefetch(_texts(ways))
+        self.kernels.prefetch(s for way in ways for s in way.steps if isinstance(s, str))
         ready = [self._ready(way) for way in ways]
         spilling = [spills > spill_limit(self.kernels.target) for _, spills in ready]
         if any(spilling) and not all(spilling):
@@ -89,10 +90,6 @@ class Chooser:
         return Work(launch, flat), spills
 
 
-def _texts(ways: Sequence[Way]) -> list[str]:
-    return [step for way in ways for step in way.steps if isinstance(step, str)]
-
-
 def _drawn(call: Any, where: str) -> list[torch.Tensor]:
     own, made = torch.Generator(where).manual_seed(0), list[torch.Tensor]()
     for dtype, *layout in call.tensors:
@@ -113,10 +110,9 @@ def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
 def _in_memory_of(earlier: Any, arg: Any) -> Any:
     """``arg`` in the memory of ``earlier``, as another view of it perhaps; ``arg`` itself where it
     does not fit there."""
-    if not (isinstance(earlier, torch.Tensor) and isinstance(arg, torch.Tensor)):
-        return arg
-    ends = [_extent(tensor.shape, tensor.stride()) for tensor in (earlier, arg)]
-    fits = ends[0] == ends[1] and earlier.dtype == arg.dtype
+    tensors = [one for one in (earlier, arg) if isinstance(one, torch.Tensor)]
+    kinds = {(one.dtype, _extent(one.shape, one.stride())) for one in tensors}
+    fits = len(tensors) == 2 and len(kinds) == 1
     return earlier.as_strided(arg.shape, arg.stride()) if fits else arg
 
 
