@@ -136,6 +136,37 @@ def test_products_are_kernels_where_that_is_faster_with_all_that_it_changes(plac
     assert compile_graph(graph, H100, made.decisions).library_calls == made.library_calls
 
 
+@pytest.mark.parametrize("places", [(0, 1), (1, 0)])
+def test_products_of_both_kinds_follow_each_other(
+    places: tuple[int, int], devices: Devices
+) -> None:
+    """The second reads what the first one's kernels have made of it."""
+    build = GraphBuilder()
+    x, w, v = (
+        build.input(name, shape, DType.F16)
+        for name, shape in (("x", (512, 64)), ("w", (64, 256)), ("v", (256, 256)))
+    )
+    y = build.call("aten.mm.default", x, w)
+    scaled = build.call("aten.mul.Tensor", build.call("aten.erf.default", y), y)
+    z = build.call("aten.mm.default", scaled, v)
+    graph = build.graph(build.call("aten.relu.default", z), scaled)
+    graph = replace(graph, facts=(TEMPLATES,))
+    answers = iter(places)
+    decisions, told = decided(
+        graph, H100, lambda _: Outcome(next(answers), "timed"), False, False, products=True
+    )
+    assert len(told) == 2
+    made = compile_graph(graph, H100, decisions)
+    assert len(made.library_calls) == 1
+    assert sum(la.plan.category is Category.TEMPLATE for la in made.launches) == 1
+    inputs = random_inputs(graph, torch.device("cpu"))
+    found = run_graph(made, inputs, devices._on_cpu, "cpu")
+    want = replay(graph, inputs, torch.device("cpu"), float64=True)
+    for one, right in zip(found, want, strict=True):
+        assert one is not None and right is not None
+        torch.testing.assert_close(one.double(), right, rtol=4e-3, atol=0.2)
+
+
 def test_layers_that_are_alike_are_asked_about_once_what_is_not_generated_never() -> None:
     build = GraphBuilder()
     x = build.input("x", (1024, 512), DType.BF16)
