@@ -167,7 +167,7 @@ class _Decider:
         library = called - fewer
         both = [compile_graph(graph, self.target) for graph in graphs if library]
         if any(compiled.failures for compiled in both):
-            self.told.append(f"{len(library)} products: library (kernels that cannot be generated)")
+            self.told.append("products: library (some kernels cannot be generated)")
             return replace(UNDECIDED, library=frozenset(library))
         sides = [list(_steps(compiled, library)) for compiled in both]
         stored = frozenset(name for side in sides for step in side for name in step.written)

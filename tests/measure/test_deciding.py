@@ -136,6 +136,18 @@ def test_products_are_kernels_where_that_is_faster_with_all_that_it_changes(plac
     assert compile_graph(graph, H100, made.decisions).library_calls == made.library_calls
 
 
+def test_products_whose_kernels_cannot_be_generated_stay_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "harness.measure.deciding.compile_graph",
+        lambda graph, _: SimpleNamespace(failures=("why",) * (TEMPLATES in graph.facts)),
+    )
+    decisions, told = decided(generated(), H100, pytest.fail, False, False, products=True)
+    assert len(decisions.library) == 1
+    assert told == ("products: library (some kernels cannot be generated)",)
+
+
 @pytest.mark.parametrize("places", [(0, 1), (1, 0)])
 def test_products_of_both_kinds_follow_each_other(
     places: tuple[int, int], devices: Devices
