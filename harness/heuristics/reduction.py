@@ -141,6 +141,11 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         blocks = [(4096, 16), (8192, 32), (4096, 8), (2048, 4), (8192, 16)]
         if facts.loops == 1 and not facts.full:
             blocks = [(2048, 4), (4096, 8), (4096, 16), (8192, 16), (4096, 4)]
+        elif facts.loops > 1 and not facts.side and facts.again < 2 * facts.loads * facts.reduced:
+            # Weights, too, which do not begin where the rows do: few elements a thread.
+            few = [(4096, 32), (2048, 16)]
+            narrow = facts.again <= 2 * facts.reduced and facts.loads > _FEW_LOADS
+            blocks = [*(few[::-1] if narrow else few), *blocks]
         elif reach(facts) > MAX_REDUCTION_BLOCK:
             blocks = [(8192, 32), *blocks]
         return [_proposal(1, r, warps, _MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
@@ -161,9 +166,9 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
 
 
 def two_at_once(config: Config, target: Target) -> Config:
-    """``config``, so that a multiprocessor holds two of its largest programs (a loss and its
-    gradient of 50257 columns 195 -> 185 us on an H200)."""
-    if config.num_warps < _MOST_WARPS:
+    """``config``, so that a multiprocessor holds two of its programs of 8 elements a thread (a loss
+    and its gradient of 50257 columns 195 -> 185 us on an H200)."""
+    if config.num_warps < _MOST_WARPS or config.block("R0_BLOCK") != _LONG_BLOCKS[1]:
         return config
     registers = target.registers_per_multiprocessor // (2 * _MOST_WARPS * target.warp_size)
     return replace(config, options=(("maxnreg", registers),))
