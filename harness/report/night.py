@@ -118,10 +118,8 @@ def _lines(night: Night) -> Iterator[str]:
         yield f"static figures: harness compare --static {night.baseline} {night.run}"
     if night.regressions:
         worst = night.regressions[0]
-        name = worst.kernel.partition(" + ")[0]  # of several kernels the first
-        yield f"why: harness why {name} {night.baseline} {night.run} --graph {worst.graph}"
-        series = f"{night.commit[:10]} ms {worst.graph}/{worst.label}"
-        yield f"waive, in acknowledged.txt: {series} up-to=5% until=YYYY-MM-DD why"
+        yield f"why: harness why {worst.name} {night.baseline} {night.run} --graph {worst.graph}"
+        yield f"waive, in acknowledged.txt: {worst.waiver(night.commit)}"
 
 
 def openmetrics(night: Night) -> str:
