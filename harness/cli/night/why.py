@@ -79,6 +79,7 @@ def why(
             between = learn(answer.options.results, one.run, other.run)
         compared = asked.as_judged(compare(one, other, Rules(), between))
         found = asked.in_graph(of_kernel(compared, kernel))
+        found.sort(key=lambda each: (each.label is Label.UNSURE, each.label is Label.NOISE))
         for number, each in enumerate(found):
             if each.label in (Label.SOURCE, Label.FUSION) and not quick:
                 bar.update(f"looking for the commit of {each.kernel}", 2, 3)

@@ -267,6 +267,8 @@ def test_why_of_two_runs_says_by_how_much_and_since_which_commit(
     answer = harness("why", "poi_mul_0", made[0], "latest", "--quick")
     assert "first commit" not in answer.out
     assert harness("why", "k3", made[0], "latest").out.startswith("NOISE")
+    of_graph = harness("why", "llama_block_forward", made[0], "latest", "--quick")
+    assert of_graph.out.startswith("SOURCE CHANGED"), "what has a cause comes first"
     elsewhere = harness("why", "k3", made[0], "latest", "--graph", "gpt2_block_forward")
     assert (elsewhere.status, "in llama_block_forward" in elsewhere.err) == (2, True)
     wrong = harness("why", "poi_mull_0", made[0], "latest")

@@ -156,6 +156,18 @@ def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> N
     assert "77 gone" not in mine.text("index.html")
 
 
+def test_a_night_that_cannot_be_read_is_noted(world: World, tmp_path: Path) -> None:
+    shutil.copytree(world.results, tmp_path / "results")
+    run = world.runs[-1]
+    path = nights_of_machines.save(
+        tmp_path / "results", Night("20261014-050000", run.machine.key, run.created, run.id)
+    )
+    path.write_bytes(path.read_bytes()[:60])
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "20261014-050000.json: a night&#39;s file cannot be read" in mine.text("index.html")
+
+
 def test_the_headline_does_not_depend_on_what_was_measured_last(
     world: World, tmp_path: Path
 ) -> None:
