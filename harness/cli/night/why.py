@@ -104,9 +104,12 @@ class _Asked:
         return project_root(Path.cwd())
 
     def commit(self, name: str) -> str:
-        """The commit called ``name``, or that of the run called so. Raises ``UnknownName``."""
+        """The commit called ``name``, or that of the run called so. Raises ``UnknownName``, or
+        ``UsageError`` for a run of no commit."""
         from harness.verdicts.sides import find_side, resolve_commit
 
+        if not name:
+            raise UsageError("a run was made of no commit", remedy="measure a checkout of git")
         return resolve_commit(self.root, name) or find_side(self.options.results, name).run.commit
 
     def as_judged(self, found: Comparison) -> Comparison:

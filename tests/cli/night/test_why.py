@@ -282,9 +282,12 @@ def test_a_run_whose_commit_is_gone_keeps_its_cause(
     slower(repository)
     recorded(results, "1" * 40, 1, 0.02, "a")
     recorded(results, "2" * 40, 2, 0.021, "c")
-    answer = harness("why", "poi_mul_0", "20260101-01", "latest")
-    assert answer.status == 0
-    assert "which commit is not known" in answer.out
+    recorded(results, "", 3, 0.021, "c")
+    for run, why in (("20260101-02", "unknown to git here"), ("latest", "was made of no commit")):
+        answer = harness("why", "poi_mul_0", "20260101-01", run)
+        assert answer.status == 0
+        assert "which commit is not known" in answer.out
+        assert why in answer.out
 
 
 @pytest.mark.usefixtures("gpu")

@@ -156,6 +156,25 @@ def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> N
     assert "77 gone" not in mine.text("index.html")
 
 
+def test_the_first_page_of_a_night_of_thousands_stays_small(world: World, tmp_path: Path) -> None:
+    """Where a toolchain makes everything slower, or the same by another code."""
+    slower = Finding(
+        "g", "", "label", Change.TOOLCHAIN, "k", ratio=1.4, change_us=1.0, verdict="SLOWER"
+    )
+    same = replace(slower, change=Change.CHANGED, verdict="SAME")
+    found = [replace(slower, kernel=f"slower_{n}", confirmed=True) for n in range(3000)]
+    found += [replace(same, kernel=f"same_{n}") for n in range(3000)]
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", of_tonight(*world.runs[:-3:-1], found))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    text = mine.text("index.html")
+    assert len(text.encode()) < 500_000
+    assert "3001 confirmed regressions" in text, "and the one that the history shows"
+    assert "and 2801 more" in text
+    assert "and 2800 more" in text, "of the same time"
+
+
 def test_a_night_that_cannot_be_read_is_noted(world: World, tmp_path: Path) -> None:
     shutil.copytree(world.results, tmp_path / "results")
     run = world.runs[-1]
