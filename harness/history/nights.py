@@ -153,8 +153,7 @@ class Finding:
         return f"{self.graph}/{'' if self.is_sum else self.label}"
 
     def waiver(self, commit: str) -> str:
-        """The line of that file that accepts it as a change of ``commit``, and a tenth more: what
-        is measured the next night is not the same to the last digit."""
+        """The line of that file that accepts it as of ``commit``, and a tenth more: noise."""
         most = math.ceil(110 * (max(self.ratio or 1.0, self.high or 1.0) - 1))
         return f"{commit[:10]} ms {self.waivable} up-to={most}% why it is accepted"
 
@@ -236,11 +235,6 @@ class Night:
         no_verdict = ("", "INCOMPARABLE", "UNSURE")
         old_and_new = (f for f in self.findings if f.change not in (Change.NEW, Change.ENDED))
         return tuple(f for f in old_and_new if f.verdict in no_verdict)
-
-    @property
-    def change_us(self) -> float:
-        """Microseconds that the confirmed regressions cost, launches counted."""
-        return cost(self.regressions)
 
     @property
     def light(self) -> Light:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.history.nights import Change, Light, Night
+from harness.history.nights import Change, Light, Night, cost
 from harness.records.names import short
 from harness.report.comparison import View, comparison_report
 from harness.report.output import Case, Report
@@ -65,9 +65,11 @@ def headline(night: Night) -> str:
     """The answer in one line: its light, and what it comes to."""
     said = []
     if night.regressions:
-        share = night.suite_us and f", {100 * night.change_us / night.suite_us:.2g} % of the suite"
-        number = plural(len(night.regressions), "confirmed regression")
-        said.append(f"{number}, {night.change_us:+.4g} µs{share or ''}")
+        us, suite = cost(night.regressions), night.suite_us
+        share = f", {100 * us / suite:.2g} % of the suite" if suite else ""
+        said.append(
+            f"{plural(len(night.regressions), 'confirmed regression')}, {us:+.4g} µs{share}"
+        )
     if night.broken:
         said.append(f"{len(night.broken)} broken")
     if not said:

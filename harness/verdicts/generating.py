@@ -52,7 +52,7 @@ def commits(repository: Path, good: str, bad: str) -> list[Subject]:
         raise UsageError(
             "the second commit does not come after the first",
             where=str(repository),
-            got=f"{good[:12]} and {bad[:12] or 'no commit'}{', one of them unknown to git here' * bool(error)}",
+            got=f"{good[:12]} and {bad[:12]}{', one of them unknown to git here' * bool(error)}",
             expected="an older commit, then a newer one that has it among its ancestors",
             remedy=f"{where_commits_are(repository)}else exchange them, or start at git merge-base",
         )

@@ -324,7 +324,7 @@ class _Night:
         bare = assemble(a, b, pairing, reasons, Rules(), paired=True)
         whole = replace(found or bare, rows=(*(found.rows if found else ()), *bare.rows))
         whole = replace(whole, notes=(), broken=broken_in(a, b, sorting.pairing.matches))
-        commits = self._commits(a.run.commit, b.run.commit)
+        commits = self._commits(a.run.commit, b.run.commit or "no commit")
         night = night_of(whole, commits, lambda row: changes[key_of(row.match)])
         findings = [self._finding(one) for one in night.findings if sorting.a.graphs]
         sums = [r for r in found.rollups if r.level == "graph"] if found else []
@@ -427,20 +427,16 @@ def _sides(sorting: Sorting) -> tuple[Side, Side]:
 
 def _without_waived(found: Comparison, findings: Sequence[Finding]) -> Comparison:
     """``found``, in which what is waived is not SLOWER, nor a sum that is for its sake."""
-    waived = [one for one in findings if one.waived]
+    waived, why, slower = [one for one in findings if one.waived], "waived", Verdict.SLOWER
     kernels = {f"{one.graph}/{one.kernel}" for one in waived}
     sums = {scope for one in waived for scope in scopes(one.graph, one.region)}
     sums -= {("graph", one.graph) for one in findings if one.is_sum and one.regressed}
     rows = (
-        replace(row, verdict=Verdict.UNSURE, reason="waived")
-        if key_of(row.match) in kernels
-        else row
+        replace(row, verdict=Verdict.UNSURE, reason=why) if key_of(row.match) in kernels else row
         for row in found.rows
     )
     rollups = (
-        replace(one, reason="waived")
-        if (one.level, one.name) in sums and one.verdict is Verdict.SLOWER
-        else one
+        replace(one, reason=why) if one.verdict is slower and (one.level, one.name) in sums else one
         for one in found.rollups
     )
     return replace(found, rows=tuple(rows), rollups=tuple(rollups))

@@ -104,8 +104,7 @@ class _Asked:
         return project_root(Path.cwd())
 
     def commit(self, name: str) -> str:
-        """The commit called ``name``, or that of the run called so. Raises ``UnknownName``, or
-        ``UsageError`` for a run of no commit."""
+        """The commit called ``name``, or of the run called so. Raises a ``HarnessError``."""
         from harness.verdicts.sides import find_side, resolve_commit
 
         if not name:

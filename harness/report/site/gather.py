@@ -96,17 +96,14 @@ def gather(
 
 
 def _night_of(results: Path, newest: Run) -> tuple[Night | None, list[str]]:
-    """The newest night of the ``newest`` run (nights at older commits may have been made since),
-    and what is wrong with later files."""
+    """The newest night of a run (others' may be later), and which files cannot be read."""
     unreadable: list[str] = []
     for path in reversed(nights.nights(results, newest.machine.key)):
         try:
-            night = nights.load(path)
+            if (night := nights.load(path)).run == newest.id:
+                return night, unreadable
         except RecordError as error:
             unreadable.append(f"{path.name}: {error.what} ({error.got})")
-        else:
-            if night.run == newest.id:
-                return night, unreadable
     return None, unreadable
 
 

@@ -136,8 +136,6 @@ def _tonights(
     since, good = night.commit or night.run, night.baseline_commit or night.baseline
     if change is not None:
         since, good = change.commit, change.before
-    elif night.commits:
-        since = night.commits[0].sha if len(night.commits) == 1 else since
     sides = [night.baseline_commit[:12], night.commit[:12]]
     if not all(sides) or sides[0] == sides[1]:
         sides = [night.baseline, night.run]

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import harness.history.nights as nights_of_machines
 from harness.history import store
 from harness.history.nights import Change, Count, Finding, Night, NightCommit, Trust
@@ -173,6 +175,28 @@ def test_the_first_page_of_a_night_of_thousands_stays_small(world: World, tmp_pa
     assert "3001 confirmed regressions" in text, "and the one that the history shows"
     assert "and 2801 more" in text
     assert "and 2800 more" in text, "of the same time"
+
+
+def test_a_model_takes_today_what_the_night_measured(world: World, tmp_path: Path) -> None:
+    """A night times what changed: the rest of a model was measured with the baseline."""
+    shutil.copytree(world.results, tmp_path / "results")
+    before = world.runs[-1]
+    untimed = before.mapped(lambda _, k: replace(k, ms=None, sets=()))
+    tonight = replace(
+        untimed, id="20261020-000000-dddddddddddd", created="2026-10-20T00:00:00+00:00"
+    )
+    tonight = replace(tonight, commit="d" * 40)
+    store.save(tmp_path / "results", tonight)
+    whole = 1000 * sum(k.ms * k.launches for g in before.graphs for k in g.kernels if k.ms)
+    graph = before.graphs[0].name
+    found = Finding(graph, "", "label", Change.CHANGED, "k", change_us=whole, verdict="UNSURE")
+    nights_of_machines.save(tmp_path / "results", of_tonight(tonight, before, [found]))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    (row,) = re.findall(r">llama_block</a></td>.*?</tr>", mine.text("index.html"), re.DOTALL)
+    today, last = re.findall(r'<td class="n"[^>]*>([^<]*)</td>', row)[:2]
+    assert float(today) == pytest.approx(2 * whole, rel=0.01)
+    assert last == "+100.0 %"
 
 
 def test_a_night_that_cannot_be_read_is_noted(world: World, tmp_path: Path) -> None:
