@@ -64,12 +64,10 @@ def _rows(night: Night, found: Comparison) -> Iterator[Row]:
 def headline(night: Night) -> str:
     """The answer in one line: its light, and what it comes to."""
     said = []
-    if night.regressions:
-        us, suite = cost(night.regressions), night.suite_us
+    if found := night.regressions:
+        us, suite = cost(found), night.suite_us
         share = f", {100 * us / suite:.2g} % of the suite" if suite else ""
-        said.append(
-            f"{plural(len(night.regressions), 'confirmed regression')}, {us:+.4g} µs{share}"
-        )
+        said.append(f"{plural(len(found), 'confirmed regression')}, {us:+.4g} µs{share}")
     if night.broken:
         said.append(f"{len(night.broken)} broken")
     if not said:
