@@ -9,7 +9,7 @@ import msgspec
 
 from harness.history.nights import Change, Light, Night, cost
 from harness.records.names import short
-from harness.report.comparison import View, comparison_report
+from harness.report.comparison import View, comparison_report, launched
 from harness.report.output import Case, Report
 from harness.table import MOST, Block, Row, Text, paragraphs, plural
 from harness.verdicts.comparing import Comparison
@@ -32,13 +32,16 @@ def night_report(night: Night, found: Comparison) -> Report:
 
 
 def _cases(night: Night, found: Comparison, timed: Sequence[Case]) -> Iterator[Case]:
-    """What was ``timed``, and a test that passes for every kernel that is none of the findings: of
+    """What was ``timed``, and a test for every other kernel, skipped if nothing is known of it: of
     a file without tests many a CI service says that nothing ran."""
     yield from timed
-    said = {(case.suite, case.name) for case in timed}
-    for row in list(_rows(night, found))[len(night.findings) :]:
-        if (row["graph"], row["kernel"]) not in said:
-            yield Case(row["graph"], row["kernel"])
+    said = {(row.match.graph, kernel.name) for row in found.rows for kernel in row.match.b}
+    left = set(night.not_measured)
+    for graph, k in ((g.name, k) for g in found.b.run.graphs for k in g.kernels):
+        if (graph, k.name) not in said:
+            why = "not measured" if f"{graph}/{k.name}" in left else ""
+            why = (k.reason or "fails its check") if k.failed else why
+            yield Case(graph, launched(short(k.name), k.launches), skipped=why)
 
 
 def _rows(night: Night, found: Comparison) -> Iterator[Row]:

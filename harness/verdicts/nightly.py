@@ -332,7 +332,6 @@ class _Night:
         findings += [replace(f, confirmed=f.graph in self.confirmed) for f in of_graphs]
         self.left += [f"{f.graph}/{f.kernel}" for f in findings if f.reason == NOT_REACHED]
         waived = list(self._waived(findings, [c.sha for c in commits] or [b.run.commit]))
-        same = sum(change is None for change in sorting.changes)
         times = [(m, m.a[0].ms) for m in sorting.pairing.matches]
         times += [(row.match, row.b_ms) for row in whole.rows if row.b_ms]
         known = {(m.graph, m.b[0].name): ms for m, ms in times if len(m.b) == 1}
@@ -340,13 +339,10 @@ class _Night:
         judged = {f"{f.graph}/{f.kernel}" for f in findings if f.ratio is not None}
         left = tuple(name for name in dict.fromkeys(self.left) if name not in judged)
         unchecked = tuple(name for name in self.left if name in judged)
-        counts = {**night.counts, "same": same, "not measured": len(left)}
+        counts = {**night.counts, "same": sorting.changes.count(None), "not measured": len(left)}
         counts["not examined"] = len(unchecked)
-        new = (
-            f"{g}: {k.name} {k.reason or 'fails its check'}"
-            for g, k in pairing.appeared
-            if k.failed
-        )
+        bad = [(g, k) for g, k in pairing.appeared if k.failed]
+        new = (f"{g}: {k.name} {k.reason or 'fails its check'}" for g, k in bad)
         night = replace(
             night,
             run=sink.run.id if sink.path else "",

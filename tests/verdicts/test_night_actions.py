@@ -1,4 +1,5 @@
-"""Nights in which a whole graph became slower: what they cost, what to type, what is waived."""
+"""What a person and other programs get of a night: costs, commands, waivers, tests; where a whole
+graph became slower, too."""
 
 from __future__ import annotations
 
@@ -95,3 +96,25 @@ def test_the_share_of_the_suite_does_not_depend_on_earlier_nights(world: World) 
     first, second = world.night(), world.night()
     assert first.suite_us == pytest.approx(250, rel=0.01)
     assert second.suite_us == pytest.approx(250, rel=0.01)
+
+
+def test_a_test_for_every_kernel_of_the_same_name_every_night(world: World) -> None:
+    """Whether it was a control or not; what is new passes only if it was measured."""
+    world.suite["g"] = [(made(f"triton_k{n}", f"n{n}", 0.02), 2) for n in range(12)]
+    world.start()
+    world.night()
+    names = [case.name for case in world.cases]
+    assert sorted(names) == sorted(f"k{n} ×2" for n in range(12))
+    world.suite["g"][3] = (made("triton_k3", "n3", 0.03, "n3 = 2"), 2)
+    world.suite["g"].append((made("triton_more", "m", 0.05), 1))
+    world.night(minutes=1e-6)
+    skipped = {case.name: case.skipped for case in world.cases if case.skipped}
+    assert skipped == {"k3 ×2": "not timed before the end", "more": "not measured"}
+    world.night()
+    assert sorted(c.name for c in world.cases if c.suite == "g") == sorted([*names, "more"])
+    assert {case.name for case in world.cases if case.failure} == {"k3 ×2"}
+    world.broken = {"triton_more"}
+    world.commit = "c" * 40
+    world.night()
+    (one,) = [case for case in world.cases if case.name == "more"]
+    assert one.skipped == "fails its check"
