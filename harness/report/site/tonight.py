@@ -183,7 +183,7 @@ def _headline(
     }
     said = [text for kind, text in words.items() if by[kind]]
     counted = [one for one in actions if one.kind != "suspected" or not said]
-    us = cost(one.finding for one in counted)
+    us = sum(cost(one.finding for one in counted if one.new is new) for new in (True, False))
     share = f", {100 * us / suite:.2g} % of the suite" if suite else ""
     if said:
         return "red", ", ".join(said) + (f", {_us(us)}{share}" if us else "")

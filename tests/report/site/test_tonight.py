@@ -158,6 +158,19 @@ def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> N
     assert "77 gone" not in mine.text("index.html")
 
 
+def test_what_the_history_shows_costs_besides_a_sum_of_tonight(
+    world: World, tmp_path: Path
+) -> None:
+    graph = world.runs[-1].graphs[0].name
+    more = Finding(graph, "", f"{graph} (sum)", Change.LAUNCHES, change_us=12.0)
+    night = of_tonight(*world.runs[:-3:-1], [replace(more, verdict="SLOWER", confirmed=True)])
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", night)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "2 confirmed regressions, +23 µs" in mine.text("index.html")
+
+
 def test_the_first_page_of_a_night_of_thousands_stays_small(world: World, tmp_path: Path) -> None:
     """Where a toolchain makes everything slower, or the same by another code."""
     slower = Finding(
