@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError, nearest
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
@@ -18,7 +20,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
-from harness.runtime.tune.race import EventSampler, Race, failure
+from harness.runtime.tune.race import Race, Sampler, failure
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.search import SEARCHES, Search
 from harness.runtime.tune.space import Space, is_given, scaled
@@ -139,8 +141,7 @@ def tune(
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
-    settings' search visits from the best of those. ``timer`` is an ``EventSampler``, or one
-    that can ``flush`` the L2 cache.
+    settings' search visits from the best of those. ``timer`` is a ``Sampler``, or has one.
 
     A candidate that does not compile, does not fit the device or spills heavily is dropped with its
     reason; a single candidate is taken without timing unless there is a search. Where the device
@@ -150,8 +151,10 @@ def tune(
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
-    sampler = timer if hasattr(timer, "rounds") else EventSampler(timer.flush)
-    return _Tuning(loaded, args, sampler, prepare, settings or Settings()).run()
+    settings = settings or Settings()
+    if not hasattr(timer, "rounds"):
+        timer = timer.sampler(settings.room(torch.device("cuda")))
+    return _Tuning(loaded, args, timer, prepare, settings).run()
 
 
 @dataclass(eq=False, slots=True)
@@ -160,7 +163,7 @@ class _Tuning:
 
     loaded: modules.LoadedModule
     args: Sequence[Any]
-    sampler: EventSampler
+    sampler: Sampler
     prepare: Compiler
     settings: Settings
 
