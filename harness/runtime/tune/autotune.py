@@ -61,18 +61,20 @@ class Tuning:
         return Settings(SEARCHES[self.search or "none"](), self.deterministic)
 
 
-def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str, bool], Tuning]:
+def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str, Any], Tuning]:
     """What ``torch.compile(…, backend="harness", options={…})`` may say: the ``switches`` that are
-    ``given``, and how to tune. Raises ``UsageError``."""
+    ``given`` (``templates`` may be "timed"), and how to tune. Raises ``UsageError``."""
     known = (*switches, *_TUNING)
     for name, value in given.items():
         if name not in known:
             what = "the backend does not know this option"
             remedy = "make a harness.backend.Compiler and pass it as the backend"
             raise _wrong(what, name, known, remedy)
-        if name not in ("tune", "tuning_table") and not isinstance(value, bool | int):
+        words = ("timed",) if name == "templates" else ()
+        fits = isinstance(value, bool | int) or value in words
+        if name not in ("tune", "tuning_table") and not fits:
             what = f"the option {name} is a switch"
-            raise _wrong(what, repr(value), ("True", "False"), "say which")
+            raise _wrong(what, repr(value), ("True", "False", *words), "say which")
     tune, table = given.get("tune", False), given.get("tuning_table")
     if tune is not True and tune is not False and tune not in SEARCHES:
         what = "the option tune is no way to tune"
@@ -82,7 +84,7 @@ def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str,
     search = {True: "none", False: None}.get(tune, tune)
     file = None if table is None else Path(table).absolute()
     tuning = Tuning(search, bool(given.get("deterministic", False)), file)
-    return {name: bool(given[name]) for name in switches if name in given}, tuning
+    return {name: given[name] for name in switches if name in given}, tuning
 
 
 def _wrong(what: str, got: str, expected: Sequence[str], remedy: str) -> UsageError:
