@@ -114,16 +114,19 @@ class Rejected(Exception):
         return run
 
 
-_NORM = torch.ops.aten.linalg_vector_norm.default
+_NORM, _NANSUM = torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.nansum.default
+# It takes no dimensions for none; eager mode takes them for all.
+_TRACED = {_NANSUM: torch._decomp.decomposition_table[_NANSUM]}
 if torch.__version__ < "2.13":
-    # Traced, it keeps dimensions of size 1 that are counted from behind.
-    _traced = functools.partial(vector_norm, torch._decomp.decomposition_table[_NORM])
-    torch._decomp.decomposition_table[_NORM] = _traced
-    _META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
-    _META.impl(_NORM, _traced, allow_override=True)
-    _NORM.py_kernels[torch._C.DispatchKey.Meta] = _traced
+    # It keeps dimensions of size 1 that are counted from behind.
+    _TRACED[_NORM] = functools.partial(vector_norm, torch._decomp.decomposition_table[_NORM])
     # It drops the check of a matrix, which nobody reads.
     effects._register_effectful_op("aten::_linalg_check_errors", effects._EffectType.ORDERED)
+_META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
+for _op, _rule in _TRACED.items():
+    torch._decomp.decomposition_table[_op] = _rule
+    _META.impl(_op, _rule, allow_override=True)
+    _op.py_kernels[torch._C.DispatchKey.Meta] = _rule
 
 
 @functools.cache
