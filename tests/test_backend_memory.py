@@ -3,7 +3,7 @@ made from, and may begin before it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
 from harness.errors import FallbackWarning
 from harness.executor import prepare_graph
 from harness.graph.capture.libraries import products
@@ -193,3 +194,26 @@ def test_a_gradient_of_zeros_without_memory(compiler: Compiler) -> None:
     made = torch.compile(lambda x: (x * 3).sin(), backend=compiler)(x)
     (found,) = torch.autograd.grad(made, x, WITHOUT_MEMORY["zeros"]())
     assert not found.any()
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int32, torch.bool, torch.complex64])
+@pytest.mark.usefixtures("deterministic")
+def test_memory_that_nobody_writes_is_filled_among_deterministic_algorithms(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        given = {"dtype": dtype}
+        sized = torch.empty(3, 2, **given), x.new_empty(2, **given)
+        like = torch.empty_like(x, **given), torch.empty_permuted((3, 2), (1, 0), **given)
+        strided = torch.empty_strided((2, 2), (4, 1), **given), x.new_empty_strided((2, 3), (1, 2))
+        return (*sized, *like, *strided, torch.empty_like(x) * x, torch.empty(2).resize_(4))
+
+    x = torch.randn(4, 3).t().requires_grad_()
+    assert differences(function, (x,), compiler) == []
