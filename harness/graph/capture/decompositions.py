@@ -153,6 +153,9 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table[_DIV] = functools.partial(_truncated, on_device, table[_DIV])
     for op in (getattr(torch.ops.aten, n).correction for n in "std std_mean var var_mean".split()):
         table[op] = functools.partial(_deviation, op, table.get(op))
+    for name in ("arange.start_step", "linspace.default", "logspace.default"):
+        op = attrgetter(name)(torch.ops.aten)
+        table[op] = functools.partial(_ranged, op, table.get(op))
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -182,6 +185,13 @@ def _deviation(op: Any, rule: Any, x: Tensor, *args: Any, **options: Any) -> Any
     if mode and mode.decomp_layers == 1 and x.dtype in _NARROW:
         return (rule or op)(_written(x.float(), x.dtype), *args, **options)
     return rule(x, *args, **options) if rule else NotImplemented
+
+
+def _ranged(op: Any, rule: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    """``rule`` if there is one. Numbers that the program wants in 16 bits are rounded to these."""
+    if dtype in _NARROW:
+        return _written(op(*args, dtype=torch.float32, **options), dtype)
+    return rule(*args, dtype=dtype, **options) if rule else NotImplemented
 
 
 def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:
