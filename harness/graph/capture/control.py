@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
@@ -41,6 +41,7 @@ def in_parts(
         body = getattr(gm, name)
         plain_effects(body)
         normalise(body)
+        _note_found(body)
         setattr(gm, name, _Compiled(name, body, compile_part))
     homes, kept = _homes(gm)
     _tell_sizes(gm, homes)
@@ -74,6 +75,15 @@ def _bodies(gm: fx.GraphModule) -> Iterator[str]:
         if is_control(node) and node.target.name() in _ON_TENSORS:
             names = (str(n.target) for n in node.all_input_nodes if n.op == "get_attr")
             yield from (n for n in names if isinstance(getattr(gm, n), fx.GraphModule))
+
+
+def _note_found(body: fx.GraphModule) -> None:
+    """Note what operators find in data, as torch does outside of bodies."""
+    known: set[Any] = set()
+    for node in body.graph.nodes:
+        symbols = free_unbacked_symbols(pytree.tree_leaves(node.meta.get("val")))
+        node.meta.setdefault("unbacked_bindings", dict.fromkeys(symbols - known, ()))
+        known |= symbols
 
 
 def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
