@@ -391,7 +391,7 @@ def test_what_is_returned_twice_is_one_tensor_where_it_is_in_eager_mode(
 def test_a_sum_over_no_dimensions_is_over_all(compiler: Compiler, keep: bool) -> None:
     """Torch traces it as a sum over none."""
 
-    def function(x: Tensor) -> tuple[Tensor, int]:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, int]:
         total = torch.nansum(x, (), keep)
         return total * 2, total.dim()
 

@@ -247,7 +247,7 @@ class _Moved(_Repeat):
         given = _as_added(given, made[0].dtype)
         double = any(one.dtype is torch.float64 for one in made)
         # What a recurrence rounds at each step grows with the steps after it.
-        pointwise = torch.Tag.pointwise in func.tags and not _is_recurrence(func)
+        pointwise = torch.Tag.pointwise in func.tags and "_polynomial_" not in func._schema.name
         other = _again(func, given, torch.float32 if double else torch.float64) or ()
         nearby = () if pointwise else self._nearby(func, given) or ()
         others = (list(map(_real, found)) or made for found in (other, nearby))
@@ -314,7 +314,9 @@ class _Moved(_Repeat):
             eps = torch.finfo(torch.promote_types(kind, torch.float32)).eps
             return leaf * (1 + size * eps * self._steps(leaf).double())
 
-        if _is_recurrence(func):  # an order is a whole number, which would be the one below
+        if (
+            "_polynomial_" in func._schema.name
+        ):  # an order is a whole number, which would be the one below
             return _again(func, ((moved(given[0][0]), *given[0][1:]), given[1]), torch.float64)
         return _again(func, pytree.tree_map(moved, given), torch.float64)
 
@@ -339,10 +341,6 @@ def _is_estimate(func: Any, given: Any, made: Tensor) -> Tensor:
         return torch.zeros_like(made, dtype=torch.bool)
     divisor = torch.as_tensor(given[0][1], dtype=torch.float64)
     return (torch.frexp(divisor).mantissa.abs() != 0.5) & made.isfinite() & (made != 0)
-
-
-def _is_recurrence(func: Any) -> bool:
-    return "_polynomial_" in func._schema.name
 
 
 def _result(func: Any, args: Any, kwargs: Any) -> Any:
@@ -424,6 +422,9 @@ def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor,
     if name == "polygamma" and given[0][0] == 1 and seed % 2:
         at = given[0][1]  # eager mode's sine of a pole is not 0
         made.masked_fill_((at < 0) & (at == at.floor()), torch.inf)
+    if given[1].get("approximate") == "tanh":  # 1 + tanh is 0 of all types, a sigmoid is not
+        least = torch.finfo(made.dtype).smallest_normal * torch.finfo(made.dtype).eps
+        made.masked_fill_((made == 0) & (given[0][-1] != 0), least if seed % 2 else -least)
     none = made.isnan()
     if name.startswith(("std", "var")):
         kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
@@ -452,8 +453,7 @@ def _leaves(tree: Any) -> list[Tensor]:
 
 
 def _is_zero(made: Sequence[Tensor]) -> bool:
-    """Whether autograd's zeros are among them, which have no memory: to move them ends the
-    process."""
+    """Whether autograd's zeros, which have no memory that could be moved, are among them."""
     return any(map(torch._is_zerotensor, made))
 
 

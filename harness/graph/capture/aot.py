@@ -207,9 +207,6 @@ def compile_joint(
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
-    tensors = (one for one in inputs if isinstance(one, torch.Tensor))
-    if any(one.is_mkldnn or one._is_zerotensor() for one in tensors):
-        raise CaptureFailed("an input has no memory that kernels can read")
     for change in (ask_early, dense_masks, resampled, writes):
         change(gm)
     called = tangents.Called(gm, tell)

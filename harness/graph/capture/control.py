@@ -41,7 +41,11 @@ def in_parts(
         body = getattr(gm, name)
         plain_effects(body)
         normalise(body)
-        _note_found(body)
+        known: set[Any] = set()
+        for node in body.graph.nodes:  # torch notes what is found in data outside of bodies alone
+            symbols = free_unbacked_symbols(pytree.tree_leaves(node.meta.get("val")))
+            node.meta.setdefault("unbacked_bindings", dict.fromkeys(symbols - known, ()))
+            known |= symbols
         setattr(gm, name, _Compiled(name, body, compile_part))
     homes, kept = _homes(gm)
     _tell_sizes(gm, homes)
@@ -75,15 +79,6 @@ def _bodies(gm: fx.GraphModule) -> Iterator[str]:
         if is_control(node) and node.target.name() in _ON_TENSORS:
             names = (str(n.target) for n in node.all_input_nodes if n.op == "get_attr")
             yield from (n for n in names if isinstance(getattr(gm, n), fx.GraphModule))
-
-
-def _note_found(body: fx.GraphModule) -> None:
-    """Note what operators find in data, as torch does outside of bodies."""
-    known: set[Any] = set()
-    for node in body.graph.nodes:
-        symbols = free_unbacked_symbols(pytree.tree_leaves(node.meta.get("val")))
-        node.meta.setdefault("unbacked_bindings", dict.fromkeys(symbols - known, ()))
-        known |= symbols
 
 
 def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:

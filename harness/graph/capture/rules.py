@@ -30,13 +30,7 @@ BATCH_NORMS = (
 ).split()
 
 
-_UNWRITTEN = (
-    _aten.empty.memory_format,
-    *(
-        getattr(_aten, name).default
-        for name in "empty_like empty_permuted empty_strided new_empty new_empty_strided".split()
-    ),
-)
+_UNWRITTEN = "empty_like empty_permuted empty_strided new_empty new_empty_strided".split()
 
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -71,7 +65,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             if accumulate
             else NotImplemented
         ),
-        **{op: functools.partial(_unwritten, op) for op in _UNWRITTEN},
+        **{
+            op: functools.partial(_unwritten, op)
+            for op in (_aten.empty.memory_format, *(getattr(_aten, n).default for n in _UNWRITTEN))
+        },
         **_around(_linspace, "linspace"),
         **_around(
             lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
@@ -269,20 +266,18 @@ def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
 
 
 def _unwritten(op: Callable[..., Tensor], *args: Any, **options: Any) -> Any:
-    """Memory that nobody has written: among deterministic algorithms eager mode fills it. (Not in
-    calls inside of rules, which write it.)"""
-    mode, fills = get_proxy_mode(), torch.are_deterministic_algorithms_enabled()
-    fills &= torch.utils.deterministic.fill_uninitialized_memory
-    if not fills or mode is None or mode.decomp_layers > 1:
+    """Memory that nobody writes (other rules write theirs): among deterministic algorithms eager
+    mode fills it."""
+    mode, deterministic = get_proxy_mode(), torch.are_deterministic_algorithms_enabled()
+    filled: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    if not (deterministic and filled) or mode is None or mode.decomp_layers > 1:
         return NotImplemented
     made = op(*args, **options)
     with _disable_current_modes():
         value = torch.empty((), dtype=made.dtype).item()
-    full = functools.partial(torch.full, dtype=made.dtype, device=made.device)
-    if made.is_contiguous():
-        return full(made.shape, value)
-    extent = 1 + sum((n - 1) * s for n, s in zip(made.shape, made.stride(), strict=True))
-    return full((extent,), value).as_strided(made.shape, made.stride())
+    extent = max(0, 1 + sum((n - 1) * s for n, s in zip(made.shape, made.stride(), strict=True)))
+    full = torch.full((extent,), value, dtype=made.dtype, device=made.device)
+    return full.as_strided(made.shape, made.stride())
 
 
 def _linspace(rule: Callable[..., Any], *given: Any, dtype: Any = None, **options: Any) -> Any:

@@ -47,8 +47,7 @@ def writes(gm: fx.GraphModule) -> None:
         if changes or not written.isdisjoint(node.users):
             written.add(node)
         if node.target in (operator.getitem, operator.setitem):
-            x, index, *given = node.args
-            node.args = (x, fx.map_arg(index, _number), *given)
+            node.args = (node.args[0], fx.map_arg(node.args[1], _number), *node.args[2:])
         if node.target is operator.setitem:
             node.target = _assign
         elif node.op == "call_method" and name == "unfold" and node in written:

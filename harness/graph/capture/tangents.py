@@ -130,8 +130,7 @@ class Called:
 
     def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
         """``run``, and torch where gradients are batches, without memory for kernels. What no guard
-        sees, autograd also hands on memory that holds their conjugates or negatives, or zeros
-        without memory."""
+        sees, autograd also hands on memory of their conjugates or negatives, and none of zeros."""
         tangents = _tangents(graph)
 
         def call(args: list[Any]) -> Any:
