@@ -118,7 +118,7 @@ def test_a_second_tile_for_what_is_contiguous_in_several_loops_together() -> Non
 
 
 def test_a_second_tile_below_several_short_loops() -> None:
-    """Windows of 7 by 7, put back in place: the loops below the channels are short, not their rows."""
+    """Windows of 7 by 7, put back in place: loops below the channels are short, not their rows."""
     write = Access(X0 + 7 * X1 + 14 * X2, 2, True)
     windows = Access(X2 + 384 * X0 + 18816 * X1, 2, False)
     assert tile_boundary(splits(7, 2, 384), [write, windows]) == 2
