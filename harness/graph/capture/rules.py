@@ -28,8 +28,6 @@ BATCH_NORMS = (
     "_native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward "
     "_batch_norm_with_update_functional native_batch_norm_backward"
 ).split()
-
-
 _UNWRITTEN = "empty_like empty_permuted empty_strided new_empty new_empty_strided".split()
 
 
