@@ -114,16 +114,19 @@ class Rejected(Exception):
         return run
 
 
-_NORM = torch.ops.aten.linalg_vector_norm.default
+_NORM, _NANSUM = torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.nansum.default
+# It takes no dimensions for none; eager mode takes them for all.
+_TRACED = {_NANSUM: torch._decomp.decomposition_table[_NANSUM]}
 if torch.__version__ < "2.13":
-    # Traced, it keeps dimensions of size 1 that are counted from behind.
-    _traced = functools.partial(vector_norm, torch._decomp.decomposition_table[_NORM])
-    torch._decomp.decomposition_table[_NORM] = _traced
-    _META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
-    _META.impl(_NORM, _traced, allow_override=True)
-    _NORM.py_kernels[torch._C.DispatchKey.Meta] = _traced
+    # It keeps dimensions of size 1 that are counted from behind.
+    _TRACED[_NORM] = functools.partial(vector_norm, torch._decomp.decomposition_table[_NORM])
     # It drops the check of a matrix, which nobody reads.
     effects._register_effectful_op("aten::_linalg_check_errors", effects._EffectType.ORDERED)
+_META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
+for _op, _rule in _TRACED.items():
+    torch._decomp.decomposition_table[_op] = _rule
+    _META.impl(_op, _rule, allow_override=True)
+    _op.py_kernels[torch._C.DispatchKey.Meta] = _rule
 
 
 @functools.cache
@@ -150,6 +153,9 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table[_DIV] = functools.partial(_truncated, on_device, table[_DIV])
     for op in (getattr(torch.ops.aten, n).correction for n in "std std_mean var var_mean".split()):
         table[op] = functools.partial(_deviation, op, table.get(op))
+    for name in ("arange.start_step", "linspace.default", "logspace.default"):
+        op = attrgetter(name)(torch.ops.aten)
+        table[op] = functools.partial(_ranged, op, table.get(op))
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -179,6 +185,13 @@ def _deviation(op: Any, rule: Any, x: Tensor, *args: Any, **options: Any) -> Any
     if mode and mode.decomp_layers == 1 and x.dtype in _NARROW:
         return (rule or op)(_written(x.float(), x.dtype), *args, **options)
     return rule(x, *args, **options) if rule else NotImplemented
+
+
+def _ranged(op: Any, rule: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    """``rule`` if there is one. Numbers that the program wants in 16 bits are rounded to these."""
+    if dtype in _NARROW:
+        return _written(op(*args, dtype=torch.float32, **options), dtype)
+    return rule(*args, dtype=dtype, **options) if rule else NotImplemented
 
 
 def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:

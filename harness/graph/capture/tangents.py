@@ -130,7 +130,7 @@ class Called:
 
     def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
         """``run``, and torch where gradients are batches, without memory for kernels. What no guard
-        sees, autograd also hands on memory that holds their conjugates or negatives."""
+        sees, autograd also hands on memory of their conjugates or negatives, and none of zeros."""
         tangents = _tangents(graph)
 
         def call(args: list[Any]) -> Any:
@@ -138,7 +138,8 @@ class Called:
                 self._say("batches of gradients")
                 return graph(*args)
             for n in tangents:
-                args[n] = args[n].resolve_conj().resolve_neg()
+                given = args[n].clone() if args[n]._is_zerotensor() else args[n]
+                args[n] = given.resolve_conj().resolve_neg()
             return run(args)
 
         return boxed(call) if tangents else run
