@@ -272,8 +272,12 @@ def spell_conversions(node: torch.fx.Node) -> None:
     """What a program converts to 16 bits is rounded, as in eager mode: ``_to_copy``. An operator
     that was taken apart ends with such a conversion, too, but stays in float32 inside a kernel:
     ``convert_element_type``. A reduction or a scan that is given such a type gets elements of it:
-    eager mode converts them before."""
+    eager mode converts them before. What ``torch.vmap`` converts may be a number."""
     x: Any = next(iter(node.args), None)
+    if node.target is _to_copy and not isinstance(x, fx.Node):
+        value = node.meta["val"]
+        node.target, node.args = torch.ops.aten.full.default, ([], x)
+        node.kwargs = {"dtype": value.dtype, "device": value.device}
     dtype = node.args[1] if node.target is _convert else node.kwargs.get("dtype")
     if node.target is _convert or (node.target is _to_copy and node.kwargs.keys() == {"dtype"}):
         origin = node.meta.get("original_aten")
