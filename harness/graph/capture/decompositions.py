@@ -25,6 +25,7 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.nn import functional
+from torch.nn._reduction import legacy_get_string
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
@@ -333,7 +334,8 @@ def _may_not_fit(x: Tensor, *given: Any) -> bool:
 def ask_early(gm: fx.GraphModule) -> None:
     """Raise ``Rejected`` for calls in a graph from ``torch.compile`` that eager mode raises for and
     torch takes apart before an operator is traced. ``softshrink`` of 16 bits is taken apart here:
-    what torch makes of it jumps elsewhere."""
+    what torch makes of it jumps elsewhere. So is ``multilabel_margin_loss``, in which it counts
+    label 0 for every one that is not there."""
     for target in _TAKEN_APART:
         for node in gm.graph.find_nodes(op="call_function", target=target):
             given: Any = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["example_value"])
@@ -342,7 +344,28 @@ def ask_early(gm: fx.GraphModule) -> None:
             x = node.all_input_nodes[0].meta["example_value"]
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
+            elif target is functional.multilabel_margin_loss:
+                node.target = _multilabel_margin_loss
     gm.recompile()
+
+
+def _multilabel_margin_loss(
+    input: Tensor,  # noqa: A002 - as torch calls it
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``torch.nn.functional.multilabel_margin_loss``: labels end at the first -1."""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_get_string(size_average, reduce)
+    there, classes = (target < 0).cumsum(-1) == 0, torch.arange(input.shape[-1]).to(target)
+    labels = torch.where(there, target, 0)
+    wrong = ~((labels[..., None] == classes) & there[..., None]).any(-2)
+    above = functional.relu(1 - input.gather(-1, labels)[..., None] + input[..., None, :])
+    above = torch.where(there[..., None] & wrong[..., None, :], above, 0)
+    loss = above.sum((-1, -2)) / input.shape[-1]
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as torch calls it

@@ -230,6 +230,22 @@ def test_softshrink_is_rounded_before_torch_takes_it_apart(device: str) -> None:
     assert (product.args[1] != 0.1) is (device == "cuda")
 
 
+@pytest.mark.parametrize("options", [{}, {"reduction": "none"}, {"size_average": False}], ids=str)
+def test_labels_that_are_not_there_are_none(devices: Devices, options: dict[str, Any]) -> None:
+    """Torch counts those from the first -1 on as label 0 in ``multilabel_margin_loss``."""
+    x = torch.tensor([[0.0, 1.0, -2.0, 0.5], [3.0, 2.0, 1.0, 0.0], [1.0, 1.0, 2.0, 2.0]])
+    x = x.requires_grad_()
+    labels = torch.tensor([[3, -1, 1, 1], [2, 2, 0, -1], [-1, 0, 0, 0]])
+
+    def loss(x: Tensor) -> Tensor:
+        return functional.multilabel_margin_loss(x, labels, **options)
+
+    pair = torch.compile(loss, backend=Compiler(devices=devices))(x), loss(x)
+    torch.testing.assert_close(*pair)
+    slopes = (torch.autograd.grad(one.sum(), x)[0] for one in pair)
+    torch.testing.assert_close(*slopes)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_truncated_quotients_are_rounded_first_unless_by_a_number(
     devices: Devices, dtype: torch.dtype
