@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from inspect import signature
 from operator import attrgetter
 from typing import Any
 
@@ -334,8 +335,8 @@ def _may_not_fit(x: Tensor, *given: Any) -> bool:
 def ask_early(gm: fx.GraphModule) -> None:
     """Raise ``Rejected`` for calls in a graph from ``torch.compile`` that eager mode raises for and
     torch takes apart before an operator is traced. ``softshrink`` of 16 bits is taken apart here:
-    what torch makes of it jumps elsewhere. So is ``multilabel_margin_loss``, in which it counts
-    label 0 for every one that is not there."""
+    what torch makes of it jumps elsewhere. So are losses of margins: it counts label 0 for every
+    one that is not there, and gives a margin that is just kept a gradient."""
     for target in _TAKEN_APART:
         for node in gm.graph.find_nodes(op="call_function", target=target):
             given: Any = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["example_value"])
@@ -344,27 +345,32 @@ def ask_early(gm: fx.GraphModule) -> None:
             x = node.all_input_nodes[0].meta["example_value"]
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
-            elif target is functional.multilabel_margin_loss:
-                node.target = _multilabel_margin_loss
+            elif "margin" in target.__name__:
+                bound = signature(target).bind(*node.args, **node.kwargs)
+                bound.apply_defaults()
+                named = {"p": 0, "margin": 1.0, "weight": None, **bound.arguments}
+                if (legacy := (named["size_average"], named["reduce"])) != (None, None):
+                    named["reduction"] = legacy_get_string(*legacy)
+                node.target, node.kwargs = _margin_loss, {}
+                names = "input target reduction p margin weight".split()
+                node.args = tuple(named[name] for name in names)
     gm.recompile()
 
 
-def _multilabel_margin_loss(
-    input: Tensor,  # noqa: A002 - as torch calls it
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+def _margin_loss(
+    x: Tensor, labels: Tensor, reduction: str, p: int, margin: float, weight: Tensor | None
 ) -> Tensor:
-    """``torch.nn.functional.multilabel_margin_loss``: labels end at the first -1."""
-    if size_average is not None or reduce is not None:
-        reduction = legacy_get_string(size_average, reduce)
-    there, classes = (target < 0).cumsum(-1) == 0, torch.arange(input.shape[-1]).to(target)
-    labels = torch.where(there, target, 0)
+    """``torch.nn.functional.multi_margin_loss``, or, without a ``p``, ``multilabel_margin_loss``,
+    whose labels end at the first -1. A margin that is just kept has no gradient."""
+    labels, classes = labels.reshape(*x.shape[:-1], -1), torch.arange(x.shape[-1], device=x.device)
+    there = ((labels < 0).cumsum(-1) == 0) | (p > 0)
+    labels = torch.where(there, labels, 0)
     wrong = ~((labels[..., None] == classes) & there[..., None]).any(-2)
-    above = functional.relu(1 - input.gather(-1, labels)[..., None] + input[..., None, :])
+    above = functional.relu(margin - x.gather(-1, labels)[..., None] + x[..., None, :])
+    above = above.square() if p == 2 else above
+    above = above if weight is None else above * weight[labels][..., None]
     above = torch.where(there[..., None] & wrong[..., None, :], above, 0)
-    loss = above.sum((-1, -2)) / input.shape[-1]
+    loss = above.sum((-1, -2)) / x.shape[-1]
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
