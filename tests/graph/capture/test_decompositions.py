@@ -238,6 +238,7 @@ MARGINS: dict[str, Callable[[Tensor], Tensor]] = {
     "labels, their sum": lambda x: functional.multilabel_margin_loss(x, _LABELS, False),
     "a label": lambda x: functional.multi_margin_loss(x, _LABELS[:, 2]),
     "a label of a row": lambda x: functional.multi_margin_loss(x[0], _LABELS[0, 2]),
+    "a label of a number": lambda x: functional.multi_margin_loss(x[0, 0], _LABELS[1, 2]),
     "a label, weighted": lambda x: functional.multi_margin_loss(
         x, _LABELS[:, 2], 2, 0.5, _WEIGHT, reduction="sum"
     ),
