@@ -362,7 +362,7 @@ def _margin_loss(
 ) -> Tensor:
     """``torch.nn.functional.multi_margin_loss``, or, without a ``p``, ``multilabel_margin_loss``,
     whose labels end at the first -1. A margin that is just kept has no gradient."""
-    x = torch.atleast_1d(x)
+    x = x if x.dim() else x[None]
     labels, classes = labels.reshape(*x.shape[:-1], -1), torch.arange(x.shape[-1], device=x.device)
     there = ((labels < 0).cumsum(-1) == 0) | (p > 0)
     labels = torch.where(there, labels, 0)
