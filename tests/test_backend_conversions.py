@@ -59,6 +59,9 @@ FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor | tuple[Tensor, ...]]] = 
     "a product that is added": lambda x, y: (x * 0.3).bfloat16() + y,
     "under autocast": _under_autocast,
     "in a branch": _in_a_branch,
+    "a number beside a batch of numbers": lambda x, y: torch.vmap(
+        lambda a, b: (a.amax() * 2, b.amax() * 0.1)
+    )(x, y),
     "infinite only in 16 bits": lambda x, _: (x * 1e4).half().float().isinf(),
 }
 
