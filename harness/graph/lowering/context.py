@@ -140,8 +140,10 @@ class Context:
                     raise AssertionError("a reduction is read only after it has a buffer")
                 case ir.Compute(op=op):
                     args = tuple(made[id(a)] for a in value.args)
-                    chosen = self.scalar.where(*args) if op is Op.WHERE else None
-                    return chosen or self.scalar.folded(op, args, value.dtype)
+                    decided = {Op.WHERE: self.scalar.where, Op.LOGICAL_AND: self.scalar.both}
+                    if op in decided:
+                        return decided[op](*args)
+                    return self.scalar.folded(op, args, value.dtype)
                 case ir.Constant() | ir.Scan() | ir.Sort():
                     return None
 
