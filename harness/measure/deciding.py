@@ -86,7 +86,7 @@ class _Made:
     names: dict[str, str]
 
     def own(self, buffers: Sequence[str] | frozenset[str]) -> frozenset[str]:
-        return frozenset(self.names.get(name, name) for name in buffers)
+        return frozenset(self.names[name] for name in buffers)
 
     @property
     def written(self) -> frozenset[str]:
@@ -99,8 +99,7 @@ class _Made:
 
 def _made(compiled: CompiledGraph) -> Iterator[_Made]:
     for region in compiled.regions:
-        pairs = zip(region.compiled_as.nodes, region.graph.nodes, strict=True)
-        names = {theirs.name: ours.name for theirs, ours in pairs}
+        names = region.names
         yield from (_Made(region.region.name, launch, names) for launch in region.launches)
 
 
