@@ -215,7 +215,13 @@ class _Maker:
     def _contents(self, shape: torch.Size, dtype: str) -> str:
         rng, count = self.rng, shape.numel()
         if count > 99 and self.wide:
-            of = "2" if dtype == "bool" else "10" if dtype in _INTEGERS else "1009).sub(504).mul(0.003"
+            of = (
+                "2"
+                if dtype == "bool"
+                else "10"
+                if dtype in _INTEGERS
+                else "1009).sub(504).mul(0.003"
+            )
             line = f"torch.arange({count}).mul({rng.randrange(1, 9999)}).remainder({of})"
             if dtype in _FLOATS and rng.random() < 0.2:
                 line += f".index_fill(0, torch.tensor([7, {count // 2}]), {rng.choice(_SPECIAL)})"

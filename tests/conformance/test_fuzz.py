@@ -318,7 +318,7 @@ def test_eager_mode_takes_every_statement_of_wide_programs() -> None:
             for line in set(wide) - taken:
                 maker = fuzzing._Maker(random.Random(0), backward=False, wide=True)
                 maker.scope["x0"] = torch.ones(shape, dtype=dtype)
-                words = dict(c=2, d=0, e=-1, a=0, b=2, t="float32", i="int8", v="int32")
+                words = {"c": 2, "d": 0, "e": -1, "b": 2, "t": "float32", "i": "int8"}
                 text = line.format("x0", "x0", n="torch.zeros_like(x0).long()", **words)
                 if maker._try(text if line in templates["changing"] else f"v0 = {text}"):
                     taken.add(line)
@@ -329,7 +329,13 @@ def test_half_of_the_programs_are_wide() -> None:
     programs = [make_program(seed) for seed in range(100)]
     assert 15 < sum(program.alone for program in programs) < 40  # of half of those
     text = "\n".join(program.reproducer for program in programs)
-    for part in (".as_strided(", "(1, 0))[1:].reshape(", "102", "multiprocessors=1", "keepdim=True) +"):
+    for part in (
+        ".as_strided(",
+        "(1, 0))[1:].reshape(",
+        "102",
+        "multiprocessors=1",
+        "keepdim=True) +",
+    ):
         assert part in text, part
 
 

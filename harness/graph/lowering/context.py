@@ -141,9 +141,8 @@ class Context:
                 case ir.Compute(op=op):
                     args = tuple(made[id(a)] for a in value.args)
                     decided = {Op.WHERE: self.scalar.where, Op.LOGICAL_AND: self.scalar.both}
-                    if op in decided:
-                        return decided[op](*args)
-                    return self.scalar.folded(op, args, value.dtype)
+                    chosen = decided[op](*args) if op in decided else None
+                    return chosen or self.scalar.folded(op, args, value.dtype)
                 case ir.Constant() | ir.Scan() | ir.Sort():
                     return None
 
