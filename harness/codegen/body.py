@@ -20,6 +20,7 @@ from harness.ir import nodes as ir
 from harness.ir.nodes import walk
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
+from harness.ir.value_bounds import is_held
 from harness.tiling.passes import is_piece
 from harness.tiling.plan import LANES, Category
 
@@ -294,7 +295,8 @@ class Body:
             case ir.Constant():
                 return not value.dtype.is_float and value.bits >= 0
             case ir.IndexValue():
-                return self.frame.printer.simplifier.is_nonnegative(value.index)
+                at = value.index
+                return is_held(value) and self.frame.printer.simplifier.is_nonnegative(at)
             case ir.Load() | ir.Compute() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
                 return False
 
