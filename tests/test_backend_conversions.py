@@ -282,6 +282,7 @@ POSITIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "beyond 32 bits": lambda x: A(100_000) * 100_000 + x,
     "a square": lambda x: A(100_000) * A(100_000) + x,
     "both": lambda x: (A(100_000) * 100_000).int().long() - A(100_000) * 50_000 + x,
+    "turned": lambda x: (A(9, dtype=torch.int32) + (2**31 - 5)).flip(0).long() + x[:9],
     "of any size": lambda x: A(x.shape[0]) * 99_999 - A(x.shape[0]).to(torch.int8) + x,
 }
 

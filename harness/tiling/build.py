@@ -278,8 +278,8 @@ def _extents(
     the numbers become that positions are made into."""
     points = group.numel if space.product else group.numel * group.rnumel
     known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
-    numbers = (v for v in values(stores) if isinstance(v, IndexValue) and v.dtype is DType.I64)
-    ends = (known.bounds(v.index) for v in numbers if not is_small(v.index))
+    numbers = (v.index for v in values(stores) if isinstance(v, IndexValue))
+    ends = (known.bounds(number) for number in numbers if not is_small(number))
     far = (e for low, high in ends for e in (low if low is None else -low, high))
     sure = (sympy.Integer(INT32_LIMIT) if e is None else e for e in far)
     return [points, *(b.extent for b in buffers), *sure]
