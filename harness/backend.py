@@ -208,8 +208,7 @@ class Devices:
             known = None
             if self.timer is not None:
                 known = TuningCache(cache / "tuned", device_identity(number))
-            path = self.table or settings.current().tuning_table
-            table = None if path is None else LookupTable.load(path)
+            table = LookupTable.load(self.table or settings.current().tuning_table)
             tuning = (known, self.tuning, table)
             kernels = SelectedKernels(target, self.timer, cache, number, jobs, *tuning)
             self._kernels[device] = kernels

@@ -3,6 +3,7 @@ it down; nothing below looks an option up. Folders are absolute paths and need n
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Mapping
@@ -164,8 +165,6 @@ def _bandwidth(seen: _Environment) -> str | None:
 
 def current() -> Options:
     """The options of this process: its environment, working directory and processor."""
-    import os
-
     return from_environment(os.environ, Path.cwd(), cores=len(os.sched_getaffinity(0)))
 
 
@@ -247,7 +246,6 @@ def project_root(directory: Path) -> Path:
 
 def _cache_folder(environ: Mapping[str, str]) -> Path:
     """Below the user's home; a user without one has a folder of their own in the temporary one."""
-    import os
     import pwd
 
     if environ.get("XDG_CACHE_HOME"):

@@ -14,10 +14,12 @@ import typer
 import harness
 from harness.calibration import record as calibrations
 from harness.calibration.record import Calibration, Cell, Subject
+from harness.calibration.sessions import rehearsed
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.errors import NoDevice, UsageError
 from harness.measure.jobs import DeviceFacts, Effort
+from harness.measure.noise.judge import Rules
 from harness.options import Options
 from harness.records.lines import Kept
 from harness.records.machine import commit_of
@@ -108,9 +110,6 @@ def _sessions(
 ) -> int:
     """Measure as a whole so many times, ``every`` so many hours; what all recorded ones say, also
     where waiting is interrupted."""
-    from harness.calibration.sessions import rehearsed
-    from harness.measure.noise.judge import Rules
-
     status = FINE
     for left in range(sessions - 1, -1, -1):
         begun = time.monotonic()
@@ -142,7 +141,6 @@ def _calibrate(
     """Calibrate with the kernels of ``suite`` that ``choose`` answers, keep it in the machine's
     ``folder``, print it; the exit status."""
     from harness.calibration import run  # imports torch, as the next two do
-    from harness.measure.noise.judge import Rules
     from harness.runtime.device import require
 
     require()

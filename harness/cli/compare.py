@@ -16,11 +16,11 @@ from harness.cli.command import BROKEN, FINE, NOTHING_JUDGED, REGRESSED, UNUSABL
 from harness.errors import UsageError
 from harness.history.between import learn
 from harness.measure.jobs import Effort
+from harness.measure.noise.judge import Rules
 from harness.options import project_root
 from harness.target import find_target
 
 if TYPE_CHECKING:
-    from harness.measure.noise.judge import Rules
     from harness.verdicts.comparing import Comparison, Side
 
 
@@ -69,7 +69,6 @@ def compare(
     """
     if static:
         return _compare_statically(answer, (a, b), everything)
-    from harness.measure.noise.judge import Rules
     from harness.verdicts.comparing import compare as compare_sides
     from harness.verdicts.sides import find_sides
 
@@ -117,8 +116,6 @@ def confirm(
     harness confirm 20260102 latest
     harness confirm 20260102 latest '*var_mean*' --processes 8
     """
-    from harness.measure.noise.judge import Rules
-
     rules, effort = Rules(alpha=alpha, margin=margin), Effort(processes, budget)
     found = _remeasured(answer, (a, b), kernels or (), rules, effort, everything, configs_from)
     return _tell(answer, found, everything, sort)

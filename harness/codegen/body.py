@@ -6,6 +6,7 @@ depend on the reduction is written to the outer scope, before the loop, so it is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,15 +14,15 @@ import sympy
 
 from harness.codegen.frame import Frame, tile_of
 from harness.codegen.rounding import as_rounded, products_added_in_16_bits
-from harness.codegen.values import Names, Scope, Var, constant_var, literal_text, materialised
+from harness.codegen.values import Scope, Var, constant_var, literal_text, materialised, remark
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import nodes as ir
-from harness.ir.nodes import walk
+from harness.ir.index_text import IndexPrinter
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
 from harness.ir.value_bounds import is_held
-from harness.tiling.passes import is_piece
+from harness.tiling.passes import pieces
 from harness.tiling.plan import LANES, Category
 
 Context = tuple[ir.Value, ...]
@@ -45,7 +46,7 @@ class Body:
     dtypes: dict[str, DType]
     nodes: dict[str, str]
     labels: dict[int, str]
-    names: Names = field(default_factory=Names)
+    names: Counter[str] = field(default_factory=Counter)
     outer: Scope = field(default_factory=Scope)
     loop: Scope | None = None
     ahead: Scope | None = None
@@ -55,11 +56,17 @@ class Body:
     cheaper: Mapping[int, str] = field(default_factory=dict)
     used: set[sympy.Symbol] = field(default_factory=set)
     along: Callable[[ir.Scan | ir.Sort, Sequence[Var]], Var] | None = None
+    _pieces: frozenset[int] = field(init=False)
     _branches: dict[int, Scope] = field(default_factory=dict)  # of the piece that is being written
     _loads: dict[int, bool] = field(default_factory=dict)
     _varying: dict[tuple[int, str], bool] = field(default_factory=dict)
     _keep: list[ir.Value] = field(default_factory=list)
     _separate: frozenset[int] | None = None
+
+    def __post_init__(self) -> None:
+        plan = self.frame.plan
+        found = pieces(ir.values(plan.stores), plan.tiles) if plan.facts.pieces else ()
+        self._pieces = frozenset(map(id, found))
 
     # whole blocks
 
@@ -75,7 +82,7 @@ class Body:
 
     def whole(self, var: Var, dtype: DType) -> str:
         """A value as a whole block of ``dtype``."""
-        text = materialised(var) if var.literal else var.text
+        text = materialised(var)
         if var.dtype is not dtype:
             text = f"{text}.to({triton_type(dtype)})"
         if var.literal or not self.frame.same_shape(var.tiles, self.everything):
@@ -86,9 +93,18 @@ class Body:
         """A name for ``text`` in ``scope``: a new one, or the name it already is."""
         if text.isidentifier():
             return text
-        name = self.names.fresh(what)
-        scope.lines.append(f"{name} = {text}")
-        return name
+        return self.lines(scope, text, 1, what)[0]
+
+    def lines(self, scope: Scope, text: str, count: int, what: str = "tmp") -> tuple[str, ...]:
+        """New names in ``scope`` for the ``count`` values of ``text``."""
+        names = tuple(self.fresh(what) for _ in range(count))
+        scope.lines.append(f"{', '.join(names)} = {text}")
+        return names
+
+    def fresh(self, what: str = "tmp") -> str:
+        """The next unused name: ``tmp0``, ``tmp1`` …, and ``sum0`` … for accumulators."""
+        self.names[what] += 1
+        return f"{what}{self.names[what] - 1}"
 
     # where a value belongs
 
@@ -103,7 +119,7 @@ class Body:
 
     def _reads(self, value: ir.Value) -> bool:
         if id(value) not in self._loads:
-            for v in walk([value]):
+            for v in ir.walk([value]):
                 if id(v) not in self._loads:
                     reads = (
                         isinstance(v, ir.Load)
@@ -118,7 +134,7 @@ class Body:
         """Whether ``value`` differs along the tiles that begin with ``along``: the reduction (a
         finished one does not), or the rows."""
         if (id(value), along) not in self._varying:
-            for v in walk([value]):
+            for v in ir.walk([value]):
                 if (id(v), along) not in self._varying:
                     self._varying[id(v), along] = self._depends(v, along)
         return self._varying[id(value), along]
@@ -148,9 +164,7 @@ class Body:
 
     def known(self, value: ir.Value, context: Context = ()) -> Var | None:
         """The variable that already holds ``value``, if one does in the open scopes."""
-        keys = [(id(value), tuple(id(m) for m in context))]
-        if context:
-            keys.append((id(value), ()))
+        keys = ((id(value), tuple(id(m) for m in context)), (id(value), ()))
         for scope in (*self._branches.values(), self.loop, self.outer, self.ahead):
             for key in keys:
                 if scope is not None and key in scope.known:
@@ -178,9 +192,7 @@ class Body:
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
                 continue
-            plan = self.frame.plan
-            if plan.facts.pieces and not self._branches and is_piece(value, plan.tiles):
-                assert isinstance(value, ir.Masked)
+            if isinstance(value, ir.Masked) and id(value) in self._pieces and not self._branches:
                 self.value(value.mask, masks)
                 self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
@@ -213,7 +225,7 @@ class Body:
         return var
 
     def _assign(self, value: ir.Value, context: Context, text: str, tiles: frozenset[str]) -> Var:
-        name = self.names.fresh()
+        name = self.fresh()
         node = (
             self.nodes[value.buffer] if isinstance(value, ir.Load) else self.labels.get(id(value))
         )
@@ -259,10 +271,9 @@ class Body:
                 texts[position] = materialised(arg)
         nonnegative = all(self._nonnegative(a) for a in value.args)
         text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
-        own = text.startswith("_")
-        if own or ("libdevice." in text and DType.F64 in tensors):
+        if text.startswith("_") or ("libdevice." in text and DType.F64 in tensors):
             # A literal has no shape; the device library takes it for a float32.
-            texts = [materialised(a) if a.literal else a.text for a in args]
+            texts = [materialised(a) for a in args]
             text = triton_text(value.op, texts, [a.dtype for a in args], value.dtype, nonnegative)
         if value.op is Op.CAST and text == texts[0]:
             return Var(text, value.dtype, tiles)
@@ -286,7 +297,7 @@ class Body:
         test, message = _ASSERTED[value.op]
         mask, _ = self._mask_text(args[0].tiles, context)
         where = "" if mask == "None" else f", {mask}"
-        test = test.format(*(materialised(v) if v.literal else v.text for v in args))
+        test = test.format(*map(materialised, args))
         self._scope(value, context).lines.append(f'tl.device_assert({test}, "{message}"{where})')
         return args[0]
 
@@ -295,8 +306,7 @@ class Body:
             case ir.Constant():
                 return not value.dtype.is_float and value.bits >= 0
             case ir.IndexValue():
-                at = value.index
-                return is_held(value) and self.frame.printer.simplifier.is_nonnegative(at)
+                return is_held(value) and self.frame.printer.simplifier.is_nonnegative(value.index)
             case ir.Load() | ir.Compute() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
                 return False
 
@@ -307,13 +317,12 @@ class Body:
             return self._load(value, load, inner, value.other)  # which Triton rounds as stored
         mask, body = self._at(value.mask, context), self._at(value.body, inner)
         tiles = mask.tiles | body.tiles
-        condition = materialised(mask) if mask.literal else mask.text
-        inside = materialised(body) if body.literal else body.text
+        condition = materialised(mask)
         constant, dtype = constant_var(value.other), value.other.dtype
         zero = value.other.number == 0 and dtype.compute is DType.F32
         plain = zero or dtype in (DType.F32, DType.BOOL)  # which Triton converts as it is
         other = constant.text if plain else materialised(constant)
-        text = f"tl.where({condition}, {inside}, {other})"
+        text = f"tl.where({condition}, {materialised(body)}, {other})"
         branch = self._branches.pop(id(value), None)
         whole = materialised(constant, self.frame.shape(tiles)) if branch else text
         found = self._assign(value, context, whole, tiles)
@@ -342,9 +351,7 @@ class Body:
                 self.used.add(symbol)
         printer = self.frame.printer
         if names:
-            printer = type(printer)(
-                printer.language, printer.simplifier, {**printer.names, **names}
-            )
+            printer = IndexPrinter(printer.simplifier, {**printer.names, **names}, triton=True)
         aligned = self.frame.plan.aligned
         moved = None if aligned is None or indirect else aligned.moved(expr)
         return printer.text(expr if moved is None else moved), frozenset(tiles), moved is not None
@@ -362,7 +369,7 @@ class Body:
         for mask in context:
             var = self._at(mask, context[: context.index(mask)])
             covered |= var.tiles
-            parts.append(materialised(var) if var.literal else var.text)
+            parts.append(materialised(var))
         parts = self.frame.masks(covered) + parts
         return " & ".join(parts) if parts else "None", frozenset(covered)
 
@@ -413,8 +420,7 @@ class Body:
                 load, masks, other = head.body, (head.mask,), head.other
             assert isinstance(load, ir.Load)
             block = self._load(head, load, masks, other, len(run))
-            names = [self.names.fresh() for _ in run]
-            self.outer.lines.append(f"{', '.join(names)} = _{len(run)}_columns({block.text})")
+            names = self.lines(self.outer, f"_{len(run)}_columns({block.text})", len(run))
             for one, name in zip(run, names, strict=True):
                 self.define(one, Var(name, block.dtype, block.tiles))
         for first, store in list(enumerate(stores))[::LANES]:
@@ -451,7 +457,7 @@ class Body:
         index, own, at_vectors = self._index(store.index, store.indirect, ())
         spread = None if self.frame.same_shape(own, level) else self.frame.shape(level)
         shape = self.frame.shape(level)
-        text = materialised(var, shape) if var.literal else var.text
+        text = materialised(var, shape)
         if not var.literal and not self.frame.same_shape(var.tiles, level):
             text = f"tl.broadcast_to({text}, {shape})"
         if var.dtype is not dtype and self._is_chosen_by_byte(dtype):
@@ -477,11 +483,6 @@ class Body:
             "if PART != 1:",
             f"    tl.store({parts[0]}, {parts[1]}, r0_mask & (r0_whole == 0))",
         ]
-
-
-def remark(node: str | None) -> str:
-    """The comment at a line that computes or loads the graph value ``node``."""
-    return f"  # {node}" if node else ""
 
 
 def _columns(index: str, mask: str, count: int) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from harness.heuristics.limits import (
     next_power_of_two,
     reach,
 )
-from harness.ir.index_text import IndexPrinter, Language, size_text
+from harness.ir.index_text import IndexPrinter, size_text
 from harness.ir.simplify import Simplifier
 from harness.runtime.grid import Grid, Size, cooperative, in_chunks, products, split_scan, tiled
 from harness.tiling.plan import Category, KernelPlan, SharedRows, Tile, Workspace
@@ -101,9 +101,8 @@ def build_frame(plan: KernelPlan) -> Frame:
     names |= {e.var: f"{t.prefix}index" for t in plan.tiles for e in t.entries if _is_root(t, e)}
     product = plan.category is Category.TEMPLATE
     dims = (("y", TWIN), ("x", "r0_")) if product else tuple((p,) for p in vector)
-    return Frame(
-        plan, vector, dims, masked, IndexPrinter(Language.TRITON, Simplifier(ranges), names)
-    )
+    printer = IndexPrinter(Simplifier(ranges), names, triton=True)
+    return Frame(plan, vector, dims, masked, printer)
 
 
 def _is_root(tile: Tile, entry: Split) -> bool:

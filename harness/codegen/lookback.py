@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.codegen.values import Names, Scope
+from harness.codegen.body import Body
+from harness.codegen.values import Scope
 from harness.dtypes import DType
 from harness.heuristics.limits import LEAST_SCAN_BLOCK
 from harness.ir.op_triton import triton_type
@@ -50,8 +51,8 @@ class LookBack:
     combines two tuples of values, the earlier one first, as text; ``total`` names what blocks along
     one axis come to; ``parts`` are the components' types and what changes nothing."""
 
+    body: Body
     scope: Scope
-    names: Names
     workspace: Workspace
     number: int
     join: Callable[[Sequence[str], Sequence[str]], str]
@@ -76,14 +77,11 @@ class LookBack:
         return before
 
     def _line(self, text: str) -> str:
-        return self._lines(text, 1)[0]
+        return self.body.line(self.scope, text)
 
-    def _lines(self, text: str, count: int | None = None) -> tuple[str, ...]:
+    def _lines(self, text: str) -> tuple[str, ...]:
         """Names for the values of ``text``, one for each component."""
-        count = len(self.parts) if count is None else count
-        found = tuple(self.names.fresh() for _ in range(count))
-        self.scope.lines.append(f"{', '.join(found)} = {text}")
-        return found
+        return self.body.lines(self.scope, text, len(self.parts))
 
     def _publish(
         self, flags: int, size: int, place: str, values: Sequence[str], where: str = ""
@@ -127,7 +125,7 @@ class LookBack:
 
     def _wait(self, place: str, nothing: str, there: str) -> None:
         """Until the flags at ``place`` are up wherever ``there`` holds."""
-        absent = self.names.fresh("absent")
+        absent = self.body.fresh("absent")
         count = "tl.sum({}.to(tl.int32), 0)" if nothing != "0" else "{}.to(tl.int32)"
         asked = f'tl.atomic_add(row + {place}, {nothing}, {there}, sem="acquire")'
         self.scope.lines += [

@@ -12,9 +12,9 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from harness.codegen.body import Body, remark
+from harness.codegen.body import Body
 from harness.codegen.exchange import Exchange, Part
-from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised, neutral
+from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised, neutral, remark
 from harness.dtypes import DType
 from harness.heuristics.limits import block_name
 from harness.ir.nodes import Compute, Reduce, ReduceKind, store_roots, walk
@@ -134,8 +134,7 @@ class Reducer:
 
     def _argument(self, reduce: Reduce, arg: Var, dtype: DType) -> str:
         if reduce.kind is ReduceKind.ANY and arg.dtype is not DType.BOOL:
-            text = materialised(arg) if arg.literal else arg.text
-            arg = Var(f"({text} != 0)", DType.BOOL, arg.tiles)
+            arg = Var(f"({materialised(arg)} != 0)", DType.BOOL, arg.tiles)
         return self.body.whole(arg, dtype)
 
     def _simple_block(self, reduce: Reduce, arg: Var) -> None:
@@ -167,18 +166,22 @@ class Reducer:
         self._finals.append(lambda: self._simple_finish(reduce, dtype, acc))
 
     def _simple_finish(self, reduce: Reduce, dtype: DType, acc: str) -> None:
-        if self.exchange is None:
-            collapsed = self._across(reduce.kind, dtype, acc)
-            self._define(reduce, self._outcome(reduce, dtype, collapsed))
-            return
-
         across = functools.partial(self._across, reduce.kind, dtype)
-        own = self.body.line(self.body.outer, across(acc))
+        own = across(acc)
+        if self.exchange is not None:
+            own = self.body.line(self.body.outer, own)
 
         def define() -> None:
             self._define(reduce, self._outcome(reduce, dtype, own))
 
-        self.parts.append(Part((own,), dtype, lambda vectors: [across(vectors[0])], define))
+        self._leave(Part((own,), dtype, lambda vectors: [across(vectors[0])], define))
+
+    def _leave(self, part: Part) -> None:
+        """Define ``part`` now, or once all programs' are merged."""
+        if self.exchange is None:
+            part.define()
+        else:
+            self.parts.append(part)
 
     def _across(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         """All of ``name`` as one, in the type that the reduction is carried out in."""
@@ -198,15 +201,14 @@ class Reducer:
 
     # floats as ordered integers
 
-    def _key(self, kind: ReduceKind, dtype: DType, name: str) -> tuple[str, str]:
-        """``name`` as integers in the same order with NaN at the winning end, and the
-        integer type."""
+    def _key(self, kind: ReduceKind, dtype: DType, name: str) -> str:
+        """``name`` as integers in the same order with NaN at the winning end."""
         integer, sign, mask = KEYS[dtype]
         scope = self.body.outer
         bits = self.body.line(scope, f"{name}.to({integer}, bitcast=True)")
         ordered = f"{bits} ^ (({bits} >> {sign}) & {mask})"
         worst = mask if kind in (ReduceKind.MAX, ReduceKind.ARGMAX) else f"(-{mask} - 1)"
-        return self.body.line(scope, f"tl.where({name} != {name}, {worst}, {ordered})"), integer
+        return self.body.line(scope, f"tl.where({name} != {name}, {worst}, {ordered})")
 
     def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         plan = self.body.frame.plan
@@ -215,7 +217,7 @@ class Reducer:
         apart = plan.persistent and kind is ReduceKind.MAX
         if apart and plan.facts.reduced > LONGEST_ROW_IN_REGISTERS:
             return larger
-        key, _ = self._key(kind, dtype, name)
+        key = self._key(kind, dtype, name)
         _, sign, mask = KEYS[dtype]
         best = self.body.line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
         bits = f"({best} ^ (({best} >> {sign}) & {mask}))"
@@ -239,7 +241,7 @@ class Reducer:
         biggest = reduce.kind is ReduceKind.ARGMAX
         if dtype.is_float:  # zeros of both signs are equal
             value = self.body.line(scope, f"{value} + 0.0")
-        key = self._key(reduce.kind, dtype, value)[0] if dtype.is_float else value
+        key = self._key(reduce.kind, dtype, value) if dtype.is_float else value
         wide = dtype.itemsize == 8
         worst = LOWEST[wide] if biggest else HIGHEST[wide]
         if guard and self._mask:
@@ -445,9 +447,7 @@ class Reducer:
         dtype = group[0].dtype
         own = self._rescaled(dtype, best, total, nothing=self.exchange is not None)
         define = functools.partial(self._components, group, own)
-        if self.exchange is None:
-            return define()
-        self.parts.append(Part(own, dtype, lambda v: self._rescaled(dtype, v[0], v[1]), define))
+        self._leave(Part(own, dtype, lambda v: self._rescaled(dtype, v[0], v[1]), define))
 
     def _rescaled(
         self, dtype: DType, best: str, total: str, nothing: bool = False

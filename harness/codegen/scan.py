@@ -124,11 +124,11 @@ class Scanner:
         workspace = self.body.frame.plan.workspace
         if isinstance(workspace, Workspace):
             return self._shared(scope, workspace, how, blocks)
-        own = self._lines(scope, how.across(blocks, self._axis), len(blocks))
+        own = self.body.lines(scope, how.across(blocks, self._axis), len(blocks))
         if self.body.loop is None:
             return own
         carry = tuple(self._carry(start, triton_type(of)) for of, start in how.parts)
-        found = self._lines(scope, how.join(carry, own), len(blocks))
+        found = self.body.lines(scope, how.join(carry, own), len(blocks))
         if not how.starts:
             texts = (f"tl.where({R}offset > 0, {a}, {b})" for a, b in zip(found, own, strict=True))
             found = tuple(self.body.line(scope, text) for text in texts)
@@ -143,13 +143,12 @@ class Scanner:
     ) -> tuple[str, ...]:
         """The block's scan, after what other programs found in the blocks before it."""
         total = partial(self._total, scope, how)
-        names, number = self.body.names, self._looks
-        look = LookBack(scope, names, workspace, number, how.join, total, how.parts)
+        look = LookBack(self.body, scope, workspace, self._looks, how.join, total, how.parts)
         self._looks += 1
         totals = total(blocks)
         look.publish(totals)
-        own = self._lines(scope, how.across(blocks, 0), len(blocks))
-        return self._lines(scope, how.join(look.carry(totals), own), len(blocks))
+        own = self.body.lines(scope, how.across(blocks, 0), len(blocks))
+        return self.body.lines(scope, how.join(look.carry(totals), own), len(blocks))
 
     def _total(self, scope: Scope, how: _How, blocks: Sequence[str]) -> tuple[str, ...]:
         """What one-dimensional blocks come to. Of equal extremes the last one counts, and only
@@ -158,14 +157,9 @@ class Scanner:
             helper, (block,) = how.helper, blocks
             text = f"tl.reduce({block}, 0, {helper})" if helper else f"tl.sum({block}, 0)"
             return (self.body.line(scope, text),)
-        own = self._lines(scope, how.across(blocks, 0), len(blocks))
+        own = self.body.lines(scope, how.across(blocks, 0), len(blocks))
         width = f"{own[0]}.shape[0]"
         return tuple(self._last(scope, own, how.parts, f"tl.arange(0, {width}) == {width} - 1"))
-
-    def _lines(self, scope: Scope, text: str, count: int) -> tuple[str, ...]:
-        names = tuple(self.body.names.fresh() for _ in range(count))
-        scope.lines.append(f"{', '.join(names)} = {text}")
-        return names
 
     def _carry(self, start: str, kind: str) -> str:
         """What the blocks before come to, for every row, ahead of the first one."""
@@ -195,8 +189,7 @@ class Scanner:
         names = [f"{letter}{n}" for letter in "ab" for n in range(len(combine.results))]
         for name, parameter in zip(names, combine.parameters, strict=True):
             inner.define(parameter, Var(name, parameter.dtype, self.body.everything))
-        results = [inner.value(result) for result in combine.results]
-        texts = [materialised(v) if v.literal else v.text for v in results]
+        texts = [materialised(inner.value(result)) for result in combine.results]
         return self._function("_combine", names, inner.outer.lines, texts)
 
     def _where_any(self, name: str, count: int) -> str:

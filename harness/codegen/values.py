@@ -31,18 +31,6 @@ class Var:
     literal: bool = False
 
 
-@dataclass(slots=True)
-class Names:
-    """Hands out ``tmp0``, ``tmp1`` …, and ``sum0``, ``max0`` … for accumulators."""
-
-    _next: dict[str, int] = field(default_factory=dict)
-
-    def fresh(self, what: str = "tmp") -> str:
-        """The next unused name for ``what``."""
-        number = self._next[what] = self._next.get(what, -1) + 1
-        return f"{what}{number}"
-
-
 def literal_text(constant: Constant) -> str:
     """A Python literal that Triton reads as this number."""
     number = constant.number
@@ -64,13 +52,20 @@ def literal_text(constant: Constant) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
+def remark(node: str | None) -> str:
+    """The comment at a line that computes or loads the graph value ``node``."""
+    return f"  # {node}" if node else ""
+
+
 def constant_var(constant: Constant) -> Var:
     """A constant as an operand."""
     return Var(literal_text(constant), constant.dtype, frozenset(), literal=True)
 
 
 def materialised(var: Var, shape: str = "[]") -> str:
-    """A literal as a tensor of its own type."""
+    """A literal as a tensor of its own type; what is none as it is."""
+    if not var.literal:
+        return var.text
     if var.dtype is DType.BF16:  # of which Triton's constants have six digits after the point
         return f"tl.full({shape}, {var.text}, tl.float32).to(tl.bfloat16)"
     return f"tl.full({shape}, {var.text}, {triton_type(var.dtype)})"

@@ -28,7 +28,7 @@ from harness.graph.model import Graph
 from harness.heuristics.joint import Member, joint_candidates
 from harness.heuristics.limits import block_name
 from harness.ir.affine import UNKNOWN_SIZE
-from harness.ir.index_text import IndexPrinter, Language
+from harness.ir.index_text import IndexPrinter
 from harness.ir.simplify import Simplifier
 from harness.records.modules import code_hash
 from harness.runtime.module import ALIGNED, COMBO, config_dict
@@ -139,7 +139,7 @@ def _kernel(
         parameters=[*arguments, *(f"{c}: tl.constexpr" for c in (*known, ALIGNED))],
         # Assertions are compiled only where a kernel asks for it.
         asserts="(debug=True)" if "tl.device_assert(" in above else "",
-        operand=IndexPrinter(Language.TRITON, Simplifier({}), wide).operand,
+        operand=IndexPrinter(Simplifier({}), wide, triton=True).operand,
     )
 
 
@@ -175,7 +175,7 @@ def _own(
         mapping=module.dict_text,
         sequence=module.tuple_text,
         builtins=msgspec.to_builtins,
-        operand=IndexPrinter(Language.PYTHON, Simplifier({})).operand,
+        operand=IndexPrinter(Simplifier({})).operand,
         **module.of_sizes(),
         **given,
     )

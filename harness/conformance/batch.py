@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMappin
 from pathlib import Path
 from typing import TypeVar
 
+from torch._dynamo import guards
+
 from harness.backend import Devices
 from harness.devices.job import Context, Job, Unusable, cores
 from harness.devices.pool import Pool
@@ -50,8 +52,6 @@ def answers(
 
 def devices_of(context: Context) -> Devices:
     """A worker process's own ways to run kernels."""
-    from torch._dynamo import guards
-
     # Torch empties the processor's caches to time each new guard once: a tenth of a program.
     guards.profile_guard_manager = lambda *_: 0.0  # type: ignore[attr-defined]
     return Devices(cache=context.cache, jobs=1)

@@ -19,7 +19,8 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.exc import TorchRuntimeError
 from torch.utils._pytree import tree_leaves
 
-from harness.conformance.judging import Judge, other_zeros, repeats
+from harness.conformance.judging import Judge, other_zeros
+from harness.conformance.rounding import repeats
 from harness.graph.capture.aot import RestartAnalysis, run_eagerly
 from harness.graph.capture.scattering import counted_masks
 

@@ -21,7 +21,7 @@ from torch.utils import _pytree as pytree
 from harness.backend import Compiler, Devices
 from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, torchs_own
-from harness.conformance.judging import TIED
+from harness.conformance.rounding import TIED
 from harness.devices.job import Context, Job
 from harness.errors import UsageError
 

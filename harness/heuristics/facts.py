@@ -83,7 +83,7 @@ class Facts:
     pointwise kernel or a scan that skip elements from one point to the next, ``aligned`` whether
     loops get at whole vectors of rows that do not begin or end there, ``ahead`` the bytes that a
     kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
-    much that only programs with points of some piece compute (``tiling.passes.is_piece``),
+    much that only programs with points of some piece compute (``tiling.passes.pieces``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
     work (``tiling.choose.work_boundary``), ``longest`` the longest row that a kernel for rows of
     unknown length holds in a block, ``chunked`` whether programs share columns, ``narrow``

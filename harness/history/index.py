@@ -141,19 +141,20 @@ def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, tuple[str, ...]
     """What the index file holds, nothing if it is missing; a note if it is damaged."""
     import pyarrow as pa
 
+    empty = _columns().empty_table()
     try:
         # Mapped, not read: a renamed file stays whole for those who have it open.
         rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         kept = rows.schema.metadata or {}
         if kept.get(_FORMAT) != VERSION.encode() or rows.schema.remove_metadata() != _columns():
-            return [], _empty(), ()
+            return [], empty, ()
         runs = [IndexedRun(**entry) for entry in json.loads(kept[_RUNS])]
         rows.validate()
         return runs, rows.replace_schema_metadata(None), ()
     except FileNotFoundError:
-        return [], _empty(), ()
+        return [], empty, ()
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        return [], _empty(), (f"{path}: the index was damaged ({reason(error)}) and is made again",)
+        return [], empty, (f"{path}: the index was damaged ({reason(error)}) and is made again",)
 
 
 def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> None:
@@ -198,7 +199,7 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
         reason = str(error)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         reason = str(store.unreadable(path, error))
-    return IndexedRun(name, size, changed, unreadable=reason), _empty()
+    return IndexedRun(name, size, changed, unreadable=reason), _columns().empty_table()
 
 
 def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
@@ -284,10 +285,6 @@ def _columns() -> pa.Schema:
 
     kinds = _kinds()
     return pa.schema([("file", kinds["graph"]), *kinds.items(), ("failed", pa.bool_())])
-
-
-def _empty() -> pa.Table:
-    return _columns().empty_table()
 
 
 def _entry(

@@ -54,7 +54,8 @@ def survey(
     found = [*_remains(results, now.timestamp()), *_journals(results)]
     known = index.refresh(results)
     for run in known.unreadable:
-        found.append(_finding(results, run, "cannot be read", "perhaps it can be restored"))
+        said = "cannot be read", "perhaps it can be restored"
+        found.append(Finding(results / run.file, run.size, *said))
     if not (candidates := _candidates(known.readable, rules, now)):
         return found
     held = _in_version_control(results, [run for run, _ in candidates])
@@ -63,7 +64,8 @@ def survey(
     accepted = {one.run for one in baselines if one is not None}
     for run, reason in candidates:
         night = "nights are compared with it" if run.id in accepted else ""
-        found.append(_finding(results, run, reason, night or _why_kept(run, held, waived)))
+        keep = night or _why_kept(run, held, waived)
+        found.append(Finding(results / run.file, run.size, reason, keep))
     return found
 
 
@@ -135,10 +137,6 @@ def _age(run: IndexedRun, now: datetime) -> float:
         return 0.0
     made = made if made.tzinfo else made.replace(tzinfo=UTC)
     return (now - made).total_seconds() / 86400
-
-
-def _finding(results: Path, run: IndexedRun, reason: str, keep: str) -> Finding:
-    return Finding(results / run.file, run.size, reason, keep)
 
 
 def _why_kept(run: IndexedRun, held: Collection[str] | str, waived: Sequence[Waiver]) -> str:

@@ -7,7 +7,6 @@ meaning is spelled out without branches.
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,25 +17,17 @@ from harness.errors import InvalidProgram
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.simplify import Simplifier
 
-
-class Language(enum.Enum):
-    """What the text is for."""
-
-    PYTHON = "python"
-    TRITON = "triton"
-
-
 _SUM, _PRODUCT, _UNARY, _ATOM = 1, 2, 3, 4
 
 
 @dataclass(slots=True)
 class IndexPrinter:
-    """Writes index expressions. ``simplifier`` knows what cannot be negative; ``names``
-    gives the text of symbols that are not called what sympy calls them."""
+    """Writes index expressions, for Python or for ``triton``. ``simplifier`` knows what cannot be
+    negative; ``names`` gives the text of symbols that are not called what sympy calls them."""
 
-    language: Language
     simplifier: Simplifier
     names: Mapping[sympy.Symbol, str] = field(default_factory=dict)
+    triton: bool = False
     _known: dict[sympy.Expr, tuple[str, int]] = field(default_factory=dict)
 
     def text(self, expr: sympy.Expr) -> str:
@@ -104,8 +95,7 @@ class IndexPrinter:
 
     def _divided(self, expr: sympy.Expr) -> str:
         a, b = (self._at(arg, _ATOM) for arg in expr.args)
-        python = self.language is Language.PYTHON
-        plain = python or all(map(self.simplifier.is_nonnegative, expr.args))
+        plain = not self.triton or all(map(self.simplifier.is_nonnegative, expr.args))
         rest = f"{a} % {b}" if plain else f"({a} % {b} + {b}) % {b}"
         if isinstance(expr, Mod):
             return rest
@@ -114,7 +104,7 @@ class IndexPrinter:
     def _extreme(self, expr: sympy.Expr) -> str:
         largest = isinstance(expr, sympy.Max)
         args = [self.text(a) for a in sorted(expr.args, key=_order)]
-        if self.language is Language.PYTHON:
+        if not self.triton:
             return f"{'max' if largest else 'min'}({', '.join(args)})"
         name = "tl.maximum" if largest else "tl.minimum"
         made = args[0]
@@ -125,7 +115,7 @@ class IndexPrinter:
 
 def size_text(expr: sympy.Expr) -> str:
     """A size as Python, over the names that unknown sizes have in graph files."""
-    return IndexPrinter(Language.PYTHON, Simplifier({})).text(expr)
+    return IndexPrinter(Simplifier({})).text(expr)
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:

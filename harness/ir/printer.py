@@ -7,20 +7,18 @@ from collections.abc import Sequence
 import sympy
 
 from harness.ir import nodes as ir
-from harness.ir.index_text import IndexPrinter, Language
+from harness.ir.index_text import size_text
 from harness.ir.program import Buffer, Program
-from harness.ir.simplify import Simplifier
 
 
 def dump(program: Program) -> str:
     """The whole program: buffers, then nests with one numbered line per value. ``%3 = mul %1, %2 :
     f32``. Numbers start again in each nest."""
-    printer = IndexPrinter(Language.PYTHON, Simplifier({}))
     lines = [f"program {program.name}"]
-    lines.extend(f"  {_buffer(b, printer)}" for b in program.buffers)
+    lines.extend(f"  {_buffer(b)}" for b in program.buffers)
     for nest in program.nests:
         lines.append("")
-        lines.extend(f"  {line}" for line in _nest(nest, printer))
+        lines.extend(f"  {line}" for line in _nest(nest))
     lines.append("")
     lines.append(f"  return {', '.join(program.outputs)}")
     if program.mutated:
@@ -28,37 +26,36 @@ def dump(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _nest(nest: ir.Nest, printer: IndexPrinter) -> list[str]:
+def _nest(nest: ir.Nest) -> list[str]:
     """One nest as lines: its loops, its values, its stores."""
     lines = [f"nest {nest.name}  # {', '.join(nest.origins)}"]
     for word, axes in (("for", nest.axes), ("reduce", nest.raxes)):
         if axes:
-            loops = ", ".join(f"{a.var.name} < {printer.text(a.size)}" for a in axes)
+            loops = ", ".join(f"{a.var.name} < {size_text(a.size)}" for a in axes)
             lines.append(f"{word} {loops}:")
-    return [*lines, *(f"  {line}" for line in dump_stores(nest.stores, printer))]
+    return [*lines, *(f"  {line}" for line in dump_stores(nest.stores))]
 
 
-def dump_stores(stores: Sequence[ir.Store], printer: IndexPrinter | None = None) -> list[str]:
+def dump_stores(stores: Sequence[ir.Store]) -> list[str]:
     """Stores as lines, after the values that they need."""
-    printer = printer or IndexPrinter(Language.PYTHON, Simplifier({}))
     lines: list[str] = []
     numbers: dict[int, str] = {}
     for value in ir.walk(ir.store_roots(stores)):
         numbers[id(value)] = f"%{len(numbers)}"
-        text = _value(value, numbers, printer)
+        text = _value(value, numbers)
         lines.append(f"{numbers[id(value)]} = {text} : {value.dtype.short}")
-    return lines + [_store(s, numbers, printer) for s in stores]
+    return lines + [_store(s, numbers) for s in stores]
 
 
-def _buffer(buffer: Buffer, printer: IndexPrinter) -> str:
-    shape, stride = _sequence(buffer.shape, printer), _sequence(buffer.stride, printer)
-    bound = "" if buffer.bound is None else f" below {printer.text(buffer.bound)}"
+def _buffer(buffer: Buffer) -> str:
+    shape, stride = _sequence(buffer.shape), _sequence(buffer.stride)
+    bound = "" if buffer.bound is None else f" below {size_text(buffer.bound)}"
     kind = f"{buffer.dtype.short}[{shape}] stride ({stride})"
     return f"{buffer.role.value} {buffer.name}: {kind}{bound}  # {buffer.node}"
 
 
-def _sequence(values: Sequence[sympy.Expr], printer: IndexPrinter) -> str:
-    return ", ".join(printer.text(v) for v in values)
+def _sequence(values: Sequence[sympy.Expr]) -> str:
+    return ", ".join(size_text(v) for v in values)
 
 
 def _where(indirect: ir.Indirect, numbers: dict[int, str]) -> str:
@@ -67,15 +64,15 @@ def _where(indirect: ir.Indirect, numbers: dict[int, str]) -> str:
     return " with " + ", ".join(f"{s.name} = {numbers[id(v)]}" for s, v in indirect)
 
 
-def _value(value: ir.Value, numbers: dict[int, str], printer: IndexPrinter) -> str:
+def _value(value: ir.Value, numbers: dict[int, str]) -> str:
     match value:
         case ir.Constant():
             return f"constant {value.number!r}"
         case ir.Load():
-            place = printer.text(value.index)
+            place = size_text(value.index)
             return f"load {value.buffer}[{place}]{_where(value.indirect, numbers)}"
         case ir.IndexValue():
-            return f"index {printer.text(value.index)}{_where(value.indirect, numbers)}"
+            return f"index {size_text(value.index)}{_where(value.indirect, numbers)}"
         case ir.Compute():
             return f"{value.op.value} {_names(value.args, numbers)}"
         case ir.Masked(mask=mask, body=body, other=other):
@@ -95,13 +92,13 @@ def _names(args: tuple[ir.Value, ...], numbers: dict[int, str]) -> str:
     return ", ".join(numbers[id(a)] for a in args)
 
 
-def _store(store: ir.Store, numbers: dict[int, str], printer: IndexPrinter) -> str:
+def _store(store: ir.Store, numbers: dict[int, str]) -> str:
     operators = {
         ir.StoreMode.PLAIN: "=",
         ir.StoreMode.ATOMIC_ADD: "+=",
         ir.StoreMode.ATOMIC_MAX: "max=",
     }
     operator = operators[store.mode]
-    target = f"{store.buffer}[{printer.text(store.index)}]"
+    target = f"{store.buffer}[{size_text(store.index)}]"
     mask = "" if store.mask is None else f" if {numbers[id(store.mask)]}"
     return f"{target} {operator} {numbers[id(store.value)]}{_where(store.indirect, numbers)}{mask}"

@@ -86,7 +86,7 @@ class Gpu:
             self._cache,
             readings=tuple if timer.watch is None else timer.watch.take,
             tuning_cache=tuned,
-            table=_table(),
+            table=LookupTable.load(options.current().tuning_table),
         )
         return known
 
@@ -96,11 +96,6 @@ class Gpu:
         if self._measurer is None:
             raise HarnessError("the device's bandwidths have not been measured")
         return self._measurer
-
-
-def _table() -> LookupTable | None:
-    path = options.current().tuning_table
-    return None if path is None else LookupTable.load(path)
 
 
 def _busy(timer: CudaTimer) -> None:
@@ -189,10 +184,10 @@ def choose(context: Context, job: jobs.ChooseWay) -> Outcome:
     if gpu.chooser is None:
         known, number = gpu.measurer.tuning_cache, torch.cuda.current_device()
         assert known is not None, "a run has a cache"
-        settings = Settings(room=free_room)
-        count = options.current().jobs
-        places = (gpu.target, gpu.timer, context.cache, number, count, known, settings, _table())
-        gpu.chooser = Chooser(SelectedKernels(*places), gpu.timer, known)
+        settings, own = Settings(room=free_room), options.current()
+        places = (gpu.target, gpu.timer, context.cache, number, own.jobs, known, settings)
+        kernels = SelectedKernels(*places, LookupTable.load(own.tuning_table))
+        gpu.chooser = Chooser(kernels, gpu.timer, known)
     chooser = gpu.chooser
     return surviving(lambda: chooser.choose(job.ways))
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from harness.errors import NoDevice, UsageError
 from harness.pytest import gpu_benchmark as benchmarks
 from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock
 from harness.table import Row
@@ -96,7 +97,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def gpu() -> Gpu | str:
     """The CUDA device to time on, its limits measured once; a reason if there is none."""
-    from harness.errors import NoDevice
     from harness.measure.roofline import measure
     from harness.measure.timer.graph_timer import CudaTimer
     from harness.measure.worker import no_device
@@ -163,7 +163,6 @@ def pytest_benchmark_update_commit_info(commit_info: dict[str, Any]) -> None:
     """Where the commit cannot be read off the checkout (copied files), ``HARNESS_COMMIT`` says
     it."""
     from harness import options as settings
-    from harness.errors import UsageError
     from harness.records.machine import given_commit
 
     try:

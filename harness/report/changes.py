@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.history.changes.changes import Break, Change, Report
+from harness.history.changes.series import History
 from harness.records.metrics import Metric
 from harness.records.names import is_chosen, short
 from harness.records.run import fields
 from harness.report import output
 from harness.table import MOST, Block, Column, Fit, Row, Table, Text, paragraphs, plural
-
-if TYPE_CHECKING:
-    from harness.history.changes.changes import Break, Change, Report
-    from harness.history.changes.series import History
 
 _SHORT = 10
 """Digits of a commit that are shown."""

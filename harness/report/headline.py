@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Verdict
 from harness.table import microseconds, plural, ratio
@@ -120,8 +122,6 @@ def remarks(found: Comparison) -> list[str]:
 
 
 def _noise(noise: Noise, *, paired: bool) -> str:
-    import numpy as np
-
     spread = [
         100 * float(noise.prior.variance(np.array([us / 1000]))[0]) ** 0.5 for us in (5.0, 50.0)
     ]

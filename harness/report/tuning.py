@@ -11,7 +11,7 @@ from harness.records.run import Run, fields, to_json
 from harness.records.trials import Trial, standard_error
 from harness.report.output import Report
 from harness.runtime.module import config_from_dict
-from harness.runtime.tune.space import occupancy
+from harness.runtime.tune.space import resident
 from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs, plural
 from harness.target import Target
 
@@ -169,6 +169,9 @@ def config_text(config: Mapping[str, int] | None) -> str:
 
 
 def _occupancy(trial: Trial, target: Target) -> float | None:
+    """Threads that one multiprocessor holds at a time over the most it can hold (0 to 1)."""
     if trial.registers is None:
         return None
-    return occupancy(config_from_dict(trial.config), trial.resources, target)
+    config = config_from_dict(trial.config)
+    threads = resident(config, trial.resources, target) * config.num_warps * target.warp_size
+    return threads / target.threads_per_multiprocessor

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
-from harness.corpus import store
+from harness.corpus import selecting, store
 from harness.corpus.model import is_pattern_name
 from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
@@ -57,10 +57,6 @@ class GraphFile:
         """The graph. Raises ``DamagedGraph``."""
         return read(self.path)
 
-    def load_small(self) -> Graph | None:
-        """The small graph, None if there is none. Raises ``DamagedGraph``."""
-        return None if self.small is None else read(self.small)
-
 
 @dataclass(eq=False, slots=True)
 class FileEntry:
@@ -99,9 +95,10 @@ class FileEntry:
         from harness.combos.choosing import combined
         from harness.pipeline import compile_graph
 
-        full, graph = self.full(), self.file.load_small()
-        made = None if graph is None else compile_graph(graph, self.target, full.decisions)
-        return made and combined(made, self.target)
+        full, small = self.full(), self.file.small
+        if small is None:
+            return None
+        return combined(compile_graph(read(small), self.target, full.decisions), self.target)
 
     def compile(self) -> Compiled:
         """At full size. Raises ``HarnessError``."""
@@ -254,8 +251,6 @@ def _corpus_graphs(
     options: Options, folder: Path, query: str, names: Sequence[str]
 ) -> tuple[GraphFile, ...]:
     """Patterns of a corpus as graph files, which are made below the cache folder."""
-    from harness.corpus import selecting
-
     corpus = store.load(folder)
     chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
     found: dict[str, None] = {} if names else chosen

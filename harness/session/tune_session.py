@@ -21,6 +21,7 @@ from harness.records.metrics import StaticMetrics
 from harness.records.run import fields, one_line
 from harness.records.trials import Trial, Tuned
 from harness.runtime.compile.cache import usable
+from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.module import config_dict, load
 from harness.runtime.tune.search import search_named
 from harness.session.cuda import CudaDevice
@@ -85,8 +86,6 @@ class TuneSession:
 
     def _static(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
         """Every candidate compiled for the target."""
-        from harness.runtime.compile.compiling import CompileJob, CompilePool
-
         pairs = [(m, c) for m in self.modules for c in load(m.text, self.cache).configs]
         jobs = [CompileJob(m.text, self.target, c) for m, c in pairs]
         with CompilePool(self.how.jobs, self.cache) as pool:

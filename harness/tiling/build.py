@@ -40,7 +40,7 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.passes import components, is_piece, loaded_by_segment, without_single
+from harness.tiling.passes import components, loaded_by_segment, pieces, without_single
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
@@ -317,7 +317,7 @@ def _facts(
 ) -> Facts:
     stores = [s for segment in segments for s in segment.stores]
     narrow = [_ELEMENTS_PER_THREAD.get(b.dtype, 0) for b in buffers]
-    pieces = (is_piece(value, space.tiles()) for value in values(stores))
+    apart = pieces(values(stores), space.tiles())
     dtypes = {b.name: b.dtype for b in buffers}
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
@@ -333,7 +333,7 @@ def _facts(
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
-        pieces=category is Category.POINTWISE and any(pieces),
+        pieces=category is Category.POINTWISE and next(apart, None) is not None,
         strided=_strided(read, space.tiles()) if family in (Family.POINTWISE, Family.SCAN) else 0,
         shared=space.shared,
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import chain, dropwhile, takewhile
 
 import sympy
 
@@ -19,7 +19,7 @@ from harness.heuristics.facts import Hint
 from harness.heuristics.limits import MAX_GRID_YZ
 from harness.heuristics.mixed import SHORT_ROW
 from harness.ir import nodes as ir
-from harness.ir.affine import affine, divide, positions, size_hint, size_of
+from harness.ir.affine import affine, divide, positions, same, size_hint, size_of
 from harness.ir.ops import Rule
 from harness.target import Target
 from harness.tiling.ranges import Split
@@ -102,21 +102,32 @@ def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | 
     bytes it makes coalesced (writes twice), doubled for each tile that is a multiple of
     32; it must beat the one-tile kernel's score by something.
     """
-    shortest = splits[0].length if splits else sympy.S.Zero
-    if len(splits) < 2 or (shortest.is_Integer and int(shortest) < SMALLEST_TILE):
-        return None
     weights = Counter[sympy.Symbol]()
+    lengths = {split.var: split.length for split in splits}
     for access in accesses:
         unit = unit_stride(access, splits)
         if unit is not None and _crosses(access, unit, splits):
             points = touched_points(access.index, splits)
             weights[unit] += access.itemsize * points * (2 if access.write else 1)
+            lengths[unit] = max(lengths[unit], _run(access.index, unit, splits), key=size_hint)
     scores = {
-        number: weights[split.var] * _aligned(split.divisor) * _aligned(split.length)
+        number: weights[split.var] * _aligned(split.divisor) * _aligned(lengths[split.var])
         for number, split in enumerate(splits[1:], start=1)
-        if weights[split.var] and size_hint(split.length) >= SMALLEST_TILE
+        if weights[split.var]
+        and min(size_hint(split.divisor), size_hint(lengths[split.var])) >= SMALLEST_TILE
     }
     return max(scores, key=scores.__getitem__, default=None)
+
+
+def _run(index: sympy.Expr, unit: sympy.Symbol, splits: Sequence[Split]) -> sympy.Expr:
+    """Neighbours that an access with stride 1 in ``unit`` touches: along the loops above it as
+    well, where these go on (pairs of a rotary embedding are a loop of 2 of their own)."""
+    strides, length = affine(index, positions(s.var for s in splits)).strides, sympy.S.One
+    for split, stride in dropwhile(lambda at: at[0].var != unit, zip(splits, strides, strict=True)):
+        if not same(stride, length):
+            break
+        length *= split.length
+    return length
 
 
 def strip_boundary(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 
 import sympy
 
@@ -15,16 +14,6 @@ from harness.ir.program import Program, Role
 from harness.ir.traffic import Access, distinct_elements
 from harness.tiling.passes import loaded_by_segment
 from harness.tiling.plan import Argument, ArgumentKind, PlanSegment, Tile
-
-
-@dataclass(slots=True)
-class _Uses:
-    """Buffers in order of first read and first write; ``old`` are those that are read before they
-    are written, whose contents from before the launch matter therefore."""
-
-    read: dict[str, int] = field(default_factory=dict)
-    written: dict[str, int] = field(default_factory=dict)
-    old: set[str] = field(default_factory=set)
 
 
 def scattered(program: Program, names: Collection[str]) -> frozenset[tuple[str, str]]:
@@ -50,16 +39,18 @@ def scattered(program: Program, names: Collection[str]) -> frozenset[tuple[str, 
     return frozenset(found)
 
 
-def _uses(segments: Sequence[PlanSegment]) -> _Uses:
-    uses = _Uses()
+def _uses(segments: Sequence[PlanSegment]) -> tuple[dict[str, int], dict[str, int], set[str]]:
+    """Buffers in order of first read and of first write, and those that are read before they are
+    written, whose contents from before the launch matter therefore."""
+    read, written, old = dict[str, int](), dict[str, int](), set[str]()
     for number, segment in enumerate(segments):
         for store in segment.stores:
             for load in loads([store]):
-                uses.read.setdefault(load.buffer, number)
-                if load.buffer not in uses.written:
-                    uses.old.add(load.buffer)
-            uses.written.setdefault(store.buffer, number)
-    return uses
+                read.setdefault(load.buffer, number)
+                if load.buffer not in written:
+                    old.add(load.buffer)
+            written.setdefault(store.buffer, number)
+    return read, written, old
 
 
 def shared_pairs(
@@ -68,14 +59,12 @@ def shared_pairs(
     """The (output, input) pairs whose memory can really be shared: no later loop reads the
     input again after an earlier one has written the output. (What a later loop has of a finished
     reduction is its result.)"""
-    uses, loaded = _uses(segments), enumerate(loaded_by_segment(segments))
+    (read, written, _), loaded = _uses(segments), enumerate(loaded_by_segment(segments))
     last_read = {buffer: number for number, places in loaded for buffer, _ in places}
     return tuple(
         (output, reused)
         for output, reused in pairs
-        if output in uses.written
-        and last_read.get(reused, -1) <= uses.written[output]
-        and reused in uses.read
+        if output in written and last_read.get(reused, -1) <= written[output] and reused in read
     )
 
 
@@ -91,18 +80,18 @@ def arguments(
     """Parameters in order: memory that is read and overwritten, memory that is read,
     memory that is written, the workspace if programs share rows, unknown sizes. ``kept`` is
     what keeps a part of what it holds."""
-    uses = _uses(segments)
+    read, written, old = _uses(segments)
     dtypes = {b.name: b.dtype for b in program.buffers}
     reusing = dict(pairs)
     reused = {source: output for output, source in pairs}
     kinds = (ArgumentKind.IN_OUT, ArgumentKind.INPUT, ArgumentKind.OUTPUT)
     found = {kind: list[tuple[str, ...]]() for kind in kinds}
-    for name in (*uses.read, *(w for w in uses.written if w not in uses.read)):
+    for name in {**read, **written}:
         if name in internal or name in reusing:
             continue
         names = (name, reused[name]) if name in reused else (name,)
-        kind = ArgumentKind.OUTPUT if name in uses.written else ArgumentKind.INPUT
-        if name in reused or (name in uses.written and (name in uses.old or name in kept)):
+        kind = ArgumentKind.OUTPUT if name in written else ArgumentKind.INPUT
+        if name in reused or (name in written and (name in old or name in kept)):
             kind = ArgumentKind.IN_OUT
         found[kind].append(names)
     result = [

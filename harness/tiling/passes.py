@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import sympy
 
@@ -49,21 +49,23 @@ def loaded_by_segment(segments: Sequence[PlanSegment]) -> list[Loaded]:
     return loaded
 
 
-def is_piece(value: Value, tiles: Sequence[Tile]) -> bool:
-    """Whether ``value`` is worth a branch, which programs without points of it do not take: what
-    is concatenated, if it loads as much element by element as a bilinear interpolation: at
-    computed places, or of channels that change within a vector, as those of 35 x 35 images do."""
-    if not isinstance(value, Masked) or isinstance(value.body, Load):
-        return False
+def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Masked]:
+    """Those of ``values`` that are worth a branch, which programs without points of them do not
+    take: what is concatenated, if it loads as much element by element as a bilinear interpolation:
+    at computed places, or of channels changing within a vector, as those of 35 x 35 images do."""
     steps = {e.var: size_hint(e.divisor) for tile in tiles for e in tile.entries}
     spans = {e.var: size_hint(e.divisor * e.length) for tile in tiles for e in tile.entries}
-    chosen = [v.index for v in walk([value.mask]) if isinstance(v, ir.IndexValue)]
-    long = all(spans.get(s, 0) >= RUN for index in chosen for s in index.free_symbols)
-    long = long and math.prod(size_hint(tile.numel) for tile in tiles) >= MANY
-    loads = [v for v in walk([value.body]) if isinstance(v, Load)]
-    own = [[steps[s] for s in load.index.free_symbols if s in steps] for load in loads]
-    alone = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
-    return sum(bool(v.indirect) or one for v, one in zip(loads, alone, strict=True)) >= PIECE
+    many = math.prod(size_hint(tile.numel) for tile in tiles) >= MANY
+    for value in values:
+        if not isinstance(value, Masked) or isinstance(value.body, Load):
+            continue
+        chosen = [v.index for v in walk([value.mask]) if isinstance(v, ir.IndexValue)]
+        long = many and all(spans.get(s, 0) >= RUN for i in chosen for s in i.free_symbols)
+        loads = [v for v in walk([value.body]) if isinstance(v, Load)]
+        own = [[steps[s] for s in load.index.free_symbols if s in steps] for load in loads]
+        alone = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
+        if sum(bool(v.indirect) or one for v, one in zip(loads, alone, strict=True)) >= PIECE:
+            yield value
 
 
 def without_single(

@@ -9,7 +9,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 from torch.utils._pytree import tree_map_only
 
-from harness.conformance import judging
+from harness.conformance import rounding
 from harness.conformance.compare import outcome
 from harness.conformance.judging import Judge
 from tests.conformance.test_judging import found
@@ -30,7 +30,7 @@ def test_a_quotient_by_a_power_of_two_is_what_it_is() -> None:
 def test_a_number_of_a_cpu_beside_a_tensor_of_a_gpu() -> None:
     with FakeTensorMode():
         value = torch.empty(3, device="cuda")
-        assert judging._found_among(value, ((value, torch.tensor(0.1)), {})).device == value.device
+        assert rounding._found_among(value, ((value, torch.tensor(0.1)), {})).device == value.device
 
 
 class _OfGpu(torch.Tensor):
@@ -62,12 +62,12 @@ def test_what_repeats_move_out_of_range_does_not_stop_a_gpu() -> None:
     above, target = torch.tensor([1.0000001]), torch.tensor([0.5])
     loss, take = torch.ops.aten.binary_cross_entropy.default, torch.ops.aten.take.default
     with pytest.raises(RuntimeError, match="between 0 and 1"):
-        judging._result(loss, (_OfGpu(above), _OfGpu(target)), {})
+        rounding._result(loss, (_OfGpu(above), _OfGpu(target)), {})
     with pytest.raises(IndexError):
-        judging._result(take, (_OfGpu(target), _OfGpu(torch.tensor([1]))), {})
-    assert judging._result(loss, (_OfGpu(target), _OfGpu(target)), {}) == loss(target, target)
+        rounding._result(take, (_OfGpu(target), _OfGpu(torch.tensor([1]))), {})
+    assert rounding._result(loss, (_OfGpu(target), _OfGpu(target)), {}) == loss(target, target)
     given = ((_OfGpu(target * 2), _OfGpu(target)), {})
-    assert judging._again(loss, given, torch.float64) is not None
+    assert rounding._again(loss, given, torch.float64) is not None
 
 
 GPU = [
@@ -87,5 +87,5 @@ def test_repeats_of_a_loss_and_of_numbers(device: str) -> None:
         one[one > 0.5] = -2.5
         return one // 0.1
 
-    made = [result for result, _ in judging.repeats(lambda: outcome(loss, [x]))]
+    made = [result for result, _ in rounding.repeats(lambda: outcome(loss, [x]))]
     assert not [one for one in made if isinstance(one, Exception)]

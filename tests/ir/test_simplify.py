@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.errors import InvalidProgram
 from harness.ir.index import FloorDiv, Mod, axis_symbol, flat_index, size_symbol
-from harness.ir.index_text import IndexPrinter, Language
+from harness.ir.index_text import IndexPrinter
 from harness.ir.simplify import Simplifier
 
 II, J, K = (axis_symbol("i", n) for n in range(3))
@@ -124,9 +124,9 @@ def test_simplify_bounds_and_text_hold_at_every_point(
     simplifier = Simplifier({v: sympy.Integer(n) for v, n in sizes.items()})
     simple = simplifier.simplify(expr)
     low, high = simplifier.bounds(expr)
-    python = IndexPrinter(Language.PYTHON, simplifier).text(simple)
-    triton = IndexPrinter(Language.TRITON, simplifier).text(simple)
-    raw = IndexPrinter(Language.TRITON, simplifier).text(expr)
+    python = IndexPrinter(simplifier).text(simple)
+    triton = IndexPrinter(simplifier, triton=True).text(simple)
+    raw = IndexPrinter(simplifier, triton=True).text(expr)
     for point in points(sizes):
         expected = value(expr, point)
         assert value(simple, point) == expected
@@ -192,7 +192,7 @@ def test_three_way_split_is_undone() -> None:
 
 def test_text_is_readable_and_deterministic() -> None:
     simplifier = Simplifier({II: 4, J: 6, K: 8})
-    printer = IndexPrinter(Language.TRITON, simplifier, {II: "x0"})
+    printer = IndexPrinter(simplifier, {II: "x0"}, triton=True)
     assert printer.text(48 * II + K + 8 * J + 3) == "i2 + 8*i1 + 48*x0 + 3"
     assert printer.text(7 - K) == "7 - i2"
     assert printer.text(FloorDiv(K + 1, 2)) == "(i2 + 1) // 2"
@@ -201,7 +201,7 @@ def test_text_is_readable_and_deterministic() -> None:
 
 
 def test_text_refuses_what_is_no_index() -> None:
-    printer = IndexPrinter(Language.PYTHON, Simplifier({}))
+    printer = IndexPrinter(Simplifier({}))
     with pytest.raises(InvalidProgram, match="indices cannot have"):
         printer.text(sympy.sin(II))
 

@@ -18,7 +18,7 @@ from harness.tiling.ranges import Split
 from tests.codegen import graphs
 from tests.codegen.kernels import groups, loads
 
-X0, X1 = sympy.Symbol("p0"), sympy.Symbol("p1")
+X0, X1, X2 = sympy.symbols("p0 p1 p2")
 R0 = sympy.Symbol("q0")
 
 
@@ -106,6 +106,23 @@ def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     assert tile_boundary(two, [write, Access(X1, 4, False)]) is None
     assert tile_boundary(two, [write, Access(X0, 4, False)]) is None
     assert tile_boundary(splits(3, 64), [write, Access(X1 + 64 * X0, 4, False)]) is None
+
+
+def test_a_second_tile_for_what_is_contiguous_in_several_loops_together() -> None:
+    """The pairs of a rotary embedding are a loop of two of their own."""
+    write = Access(X0 + 64 * X1 + 128 * X2, 4, True)
+    pairs = Access(X1 + 2 * X2 + 256 * X0, 2, False)
+    assert tile_boundary(splits(64, 2, 128), [write, pairs]) == 1
+    apart = Access(X1 + 4 * X2 + 512 * X0, 2, False)
+    assert tile_boundary(splits(64, 2, 128), [write, apart]) is None
+
+
+def test_a_second_tile_below_several_short_loops() -> None:
+    """Windows of 7 by 7, put back in place: loops below the channels are short, not their rows."""
+    write = Access(X0 + 7 * X1 + 14 * X2, 2, True)
+    windows = Access(X2 + 384 * X0 + 18816 * X1, 2, False)
+    assert tile_boundary(splits(7, 2, 384), [write, windows]) == 2
+    assert tile_boundary(splits(3, 2, 384), [write, windows]) is None
 
 
 def test_a_second_tile_for_what_is_contiguous_in_runs() -> None:

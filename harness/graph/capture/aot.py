@@ -28,7 +28,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from harness.errors import CaptureFailed, HarnessError
 from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
-from harness.graph.capture.attention import attention_rules, dense_masks, link_attention
+from harness.graph.capture.attention import ATTENTION_RULES, dense_masks, link_attention
 from harness.graph.capture.decompositions import ask_early, decompositions, spell_conversions
 from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES
 from harness.graph.capture.libraries.convolutions import (
@@ -178,7 +178,7 @@ def trace(
         fw_compiler=take_forward,
         bw_compiler=take_backward,
         partition_fn=partition,
-        decompositions=decompositions(False) | attention_rules(),
+        decompositions=decompositions(False) | ATTENTION_RULES,
         keep_inference_input_mutations=True,
     )
     # so that every operator inherits the source line of the exported one it comes from

@@ -32,16 +32,6 @@ _EFFICIENT_SEEDS = (2, 3)
 """Positions, among the forward call's results, of the random generator's state."""
 
 
-def attention_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
-    """Decompositions of the CPU's attention kernels into the GPU's. The backward calls get
-    stand-ins for the generator's state; ``link_attention`` puts the forward calls' results in their
-    place."""
-    return {
-        _aten._scaled_dot_product_flash_attention_for_cpu.default: _forward,
-        _aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _backward,
-    }
-
-
 def _is_flash(query: Tensor, attn_mask: Tensor | None) -> bool:
     return attn_mask is None and query.dtype in (torch.float16, torch.bfloat16)
 
@@ -90,8 +80,16 @@ def _backward(
     return results[0], results[1], results[2]
 
 
+ATTENTION_RULES: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
+    _aten._scaled_dot_product_flash_attention_for_cpu.default: _forward,
+    _aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _backward,
+}
+"""Decompositions of the CPU's attention kernels into the GPU's. The backward calls get stand-ins
+for the generator's state; ``link_attention`` puts the forward calls' results in their place."""
+
+
 def link_attention(gm: fx.GraphModule) -> None:
-    """Finish what ``attention_rules`` began, in place. Backward calls take the generator's state
+    """Finish what ``ATTENTION_RULES`` began, in place. Backward calls take the generator's state
     from the forward call whose result they are given; forward calls of which only the result is
     used become ``scaled_dot_product_attention``."""
     for node in list(gm.graph.nodes):

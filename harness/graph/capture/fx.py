@@ -20,6 +20,7 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
@@ -333,8 +334,6 @@ class _Reader:
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
     """The number a constant tensor of rank 0 holds, if it is one with known contents."""
-    from torch._subclasses.fake_tensor import FakeTensor
-
     if isinstance(value, FakeTensor):
         value = value.constant if value.constant is not None else value
     if isinstance(value, FakeTensor) or value.dim() != 0 or value.is_complex():
@@ -346,8 +345,6 @@ def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
 
 def real_tensors() -> AbstractContextManager[Any]:
     """A context in which tensors have contents, within a trace on fake tensors too."""
-    from torch._subclasses.fake_tensor import unset_fake_temporarily
-
     return unset_fake_temporarily()
 
 

@@ -118,11 +118,12 @@ class CudaEngine:
     _read: Any = None
     _flush: Launch = field(init=False)
     _many: Launch = field(init=False)
+    _probes: Any = field(init=False)
 
     def __post_init__(self) -> None:
         from harness.measure.timer import probes
 
-        self._device = device = require()
+        self._probes, self._device = probes, (device := require())
         wanted = max(_LEAST_FLUSH_BYTES, _FLUSH_FACTOR * current_target(device).l2_bytes)
         rows = 4096
         columns = -(-wanted // (4 * rows))
@@ -179,13 +180,12 @@ class CudaEngine:
     def clock_mhz(self, begin: int, end: int) -> float | None:
         """Mean SM clock between two notes, both reached: cycles that one SM counted over the
         nanoseconds that passed. None if it cannot be told."""
-        from harness.measure.timer import probes
-
+        stamps = self._probes.STAMPS
         if self._read is None:
-            self._read = self._slots.cpu().numpy().reshape(-1, probes.STAMP_FIELDS)
-        if end < begin or self._notes - begin > probes.STAMPS:
+            self._read = self._slots.cpu().numpy().reshape(-1, self._probes.STAMP_FIELDS)
+        if end < begin or self._notes - begin > stamps:
             return None
-        first, last = (self._read[i % probes.STAMPS].tolist() for i in (begin, end))
+        first, last = (self._read[i % stamps].tolist() for i in (begin, end))
         if first[2] != last[2] or last[1] <= first[1]:
             return None  # another SM counts from another start
         return (last[0] - first[0]) / (last[1] - first[1]) * 1000
@@ -197,17 +197,13 @@ class CudaEngine:
         return int(free + kept) // 4
 
     def _flush_once(self) -> None:
-        from harness.measure.timer import probes
-
         torch.sum(self._source, dim=1, out=self._sums)
-        stamp: Any = probes.stamp
-        stamp[(1,)](self._counter, self._slots, SIZE=probes.STAMPS, num_warps=1)
+        size = self._probes.STAMPS
+        self._probes.stamp[(1,)](self._counter, self._slots, SIZE=size, num_warps=1)
 
     def _empties(self, count: int) -> Launch:
         """``count`` empty kernels, recorded."""
-        from harness.measure.timer import probes
-
-        empty: Any = probes.empty
+        empty = self._probes.empty
         return graph_of(lambda: [empty[(1,)](self._sums, num_warps=1) for _ in range(count)])
 
     def _median(self, replay: Launch) -> float:

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from harness.errors import unknown
 from harness.files import slug
 from harness.history import schema
+from harness.history.changes.changes import Change
+from harness.history.changes.series import History
 from harness.history.nights import NightCommit
 from harness.ir.reach import grouped
 from harness.records import metrics, modules
@@ -25,10 +27,6 @@ from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.table import plural
 from harness.verdicts.totals import scopes
-
-if TYPE_CHECKING:
-    from harness.history.changes.changes import Change
-    from harness.history.changes.series import History
 
 _CONTEXT = 4
 """Unchanged lines around a difference."""

@@ -16,23 +16,22 @@ import numpy as np
 from harness.files import readable, slug
 from harness.history import nights, store
 from harness.history.between import learn
-from harness.history.changes.series import region_series, series_of
+from harness.history.changes.changes import Report
+from harness.history.changes.series import History, Series, region_series, series_of
 from harness.history.nights import NightCommit
 from harness.ir.reach import grouped
+from harness.measure.noise.judge import Rules
 from harness.records import git, metrics
 from harness.records.run import KernelRecord, Run
 from harness.report.site import data
 from harness.report.site.data import Earlier, Kernel, Line, Place, Region, Segment, Site
 from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
+from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.night_record import night_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from harness.history.changes.changes import Report
-    from harness.history.changes.series import History, Series
-    from harness.verdicts.comparing import Comparison
 
 _MONTH = timedelta(days=30)
 _READERS = 2
@@ -202,9 +201,6 @@ def _texts(path: Path, wanted: Mapping[Place, int]) -> dict[int, str]:
 def _compared(results: Path, known: History, number: int, newest: Run) -> Comparison | None:
     """The newest run next to the last one before it, of the same suite, that it can be compared
     with."""
-    from harness.measure.noise.judge import Rules
-    from harness.verdicts.comparing import Side, compare
-
     last = known.runs[number]
     alike = [
         run

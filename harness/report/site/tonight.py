@@ -11,8 +11,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from harness.history.changes.changes import Change
 from harness.history.nights import Change as Why
 from harness.history.nights import Finding, Light, Night, NightCommit
 from harness.measure.noise.judge import Verdict
@@ -23,9 +23,6 @@ from harness.records.run import Run
 from harness.report.site.data import Kernel, Site, model_of
 from harness.table import plural
 from harness.verdicts.night_record import suite_us
-
-if TYPE_CHECKING:
-    from harness.history.changes.changes import Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from harness.devices.job import Context, Host, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.records.metrics import StaticMetrics
-from harness.runtime.compile.static import CompileJob, known
+from harness.runtime import module as modules
+from harness.runtime.compile import static
+from harness.runtime.compile.static import CompileJob, compiled_binary, known
 
 __all__ = ["CompileJob", "CompilePool", "compile_ahead"]
 
@@ -100,15 +102,10 @@ def compile_ahead(
 
 def measure(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessError]:
     """The handler of ``MetricsJob``."""
-    from harness.runtime.compile import static
-
     return static.measure(job.kernels, context.cache)
 
 
 def warm(context: Context, job: CompileJob) -> None:
     """The handler of ``CompileJob``."""
-    from harness.runtime import module as modules
-    from harness.runtime.compile.static import compiled_binary
-
     loaded = modules.load(job.module_text, context.cache)
     compiled_binary(loaded, job.target, job.config or loaded.configs[0], cache=context.cache)

@@ -11,6 +11,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -375,8 +376,6 @@ def install_exactness() -> None:
 def install_once() -> None:
     """Have the interpreter in this process put its own in the place of the language's functions
     once: it looks through all of them at every launch and at every call of a function (5 ms)."""
-    from types import SimpleNamespace
-
     import triton.language as tl
     from triton.runtime import interpreter
 

@@ -236,9 +236,3 @@ def resident(config: Config, needs: Resources, target: Target) -> int:
     if needs.shared:
         limits.append(target.shared_per_multiprocessor // (needs.shared + 1024))
     return max(0, min(limits))
-
-
-def occupancy(config: Config, needs: Resources, target: Target) -> float:
-    """Threads that one multiprocessor holds at a time over the most it can hold (0 to 1)."""
-    threads = config.num_warps * target.warp_size
-    return resident(config, needs, target) * threads / target.threads_per_multiprocessor

@@ -203,8 +203,10 @@ class LookupTable:
     where: str = ""
 
     @classmethod
-    def load(cls, path: Path) -> LookupTable:
-        """Read a table. Raises ``RecordError`` for a file that is none."""
+    def load(cls, path: Path | None) -> LookupTable | None:
+        """Read a table, if one is named. Raises ``RecordError`` for a file that is none."""
+        if path is None:
+            return None
         try:
             document = msgspec.json.decode(path.read_bytes(), type=_Table)
             if document.format != TABLE_FORMAT:

@@ -1,0 +1,407 @@
+"""A function repeated with other roundings: what results may be in a kernel, which rounds elsewhere
+than eager mode."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch._decomp import decomposition_table
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+T = TypeVar("T")
+_REPEATS = 61
+_AS_BITS = ("aten::set_", "aten::view.dtype")
+TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
+"""Packets of ``aten`` that name any of the elements that are equal."""
+_UNROUNDED, _STORED = (3, 7), 3
+"""Repeats, by the last digit of their number, that compute in wider types than 16 bits; the one
+that stores what is not computed element by element."""
+_IN_STEPS = 60
+"""The repeat that computes elementwise operators one operation after the other."""
+_BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+_ASSERTING = (
+    "bernoulli bincount cross_entropy embedding gather index multinomial nll_loss put scatter take"
+).split()
+"""In what operators are called whose kernels on a GPU assert which values they are given."""
+_MOVES = ("abs", "clone", "copy", "fill", "where")
+"""Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
+does on a CPU; what a GPU's instruction makes of them is not specified.)"""
+_UNSIGNED_ZEROS = (
+    "max min relu clamp hardtanh reduce sort cum batch_norm layer_norm group_norm"
+).split()
+"""In what eager mode's zeros have a sign that depends on the order in memory, or of operations."""
+
+
+def repeats(run: Callable[[], T], first: int = 0) -> Iterator[T]:
+    """``run()`` with other roundings each time, beginning with the repeat of that number."""
+    for seed in range(first, _REPEATS):
+        with _Moved(seed) if seed % 10 not in _UNROUNDED and seed else _Unrounded(seed):
+            made = run()
+        yield made
+
+
+class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Carries operators out otherwise, those in a branch of a condition too."""
+
+    supports_higher_order_operators = True
+    carried_out: Callable[..., Any]
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not torch.ops.higher_order.cond:
+            return self.carried_out(func, args, kwargs or {})
+        with self:
+            return args[1 if args[0] else 2](*args[3])
+
+
+class _Unrounded(_Repeat):
+    """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
+    were before they were rounded, as inside a kernel; results have their types. With a ``seed``
+    each reader has something in between, or of the backward pass alone, which computes values anew;
+    or what is not computed element by element is stored, where most kernels end."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
+        # The numbers in a wider type, and as of which change (counted once its operator is left).
+        self.known: MutableMapping[Tensor, tuple[Tensor, int]] = WeakTensorKeyDictionary()
+
+    def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
+        self.apart = self.seed % 20 == 17 and torch._C._current_graph_task_id() < 0
+        given = pytree.tree_map_only(Tensor, self._before_rounding, (args, kwargs))
+        schema = func._schema
+        if schema.is_mutable:
+            given = pytree.tree_map_only(Tensor, torch.clone, given)
+        made = _result(func, args, kwargs)
+        floats = [one for one in _leaves(made) if _is_float(one)]
+        other = _draws(func) or func.name().startswith(_AS_BITS)
+        if not floats or other or _is_zero(floats) or _is_written(func, args, floats[0]):
+            return made
+        viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
+        viewed |= func is torch.ops.aten._unsafe_view.default
+        double = any(one.dtype is torch.float64 for one in floats)
+        wide = _again(func, given, torch.float64 if double else torch.float32, apart=not viewed)
+        stored = self.seed == _STORED and not viewed and torch.Tag.pointwise not in func.tags
+        for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
+            if one.shape == better.shape:
+                if not (viewed or self.apart):
+                    one.copy_(better)
+                if not stored:
+                    self.known[one] = better, one._version + schema.is_mutable
+        return made
+
+    def _before_rounding(self, value: Tensor) -> Tensor:
+        better, version = self.known.get(value, (value, -1))
+        if version != value._version:
+            return value
+        if self.seed in (0, _STORED) or self.apart:
+            return better
+        share = torch.rand((), generator=self.rng).mul(3).sub(1).clamp(0, 1)  # or an end
+        between = better.lerp(value.to(better.dtype), share.to(better))
+        return torch.where(value.isfinite(), between, better)
+
+
+class _Moved(_Repeat):
+    """Moves the results that were rounded by up to two units of the last place, or twice what was
+    lost; among equal elements it names another."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
+        self.turn = sum(n % 10 not in _UNROUNDED for n in range(1, seed))
+        # Some repeats move little: what depends on equality meets it. Some compute in a wider type.
+        self.widely = seed % 4 == 1
+        # Some move all by as many units: any bits beside eager mode's are those of one of them.
+        self.units = (0, 1, -1, 2, -2, 3, -3, 4, -4)[seed // 5 % 9] * (seed % 5 == 0)
+        self.share = 1.0 if self.widely or self.units else (0.15, 0.5, 1.0)[seed % 3]
+
+    def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
+        given, schema = (args, kwargs), func._schema
+        before = pytree.tree_map_only(Tensor, torch.clone, given) if schema.is_mutable else given
+        tied = func._overloadpacket.__name__ in (*TIED, "sort") and len(schema.returns) == 2
+        if tied and not kwargs:
+            return self._another_of_equals(func, *args)
+        made = _result(func, args, kwargs)
+        computes = schema.is_mutable or all(one.alias_info is None for one in schema.returns)
+        computes &= schema.name != "aten::set_"
+        if self.seed == _IN_STEPS:
+            for one, other in zip(_leaves(made), _leaves(_in_steps(func, *before)), strict=False):
+                one.copy_(other)
+        elif computes and not _draws(func) and self._by_chance():
+            self._move(func, before, _leaves(made))
+        return made
+
+    def _by_chance(self) -> bool:
+        return float(torch.rand((), generator=self.rng)) < self.share
+
+    def _steps(self, like: Tensor, *, alike: bool = False) -> Tensor:
+        """-2 … 2 for each element; ``alike``: equal ones have the same."""
+        if alike:
+            salt = int(torch.randint(1 << 40, (), generator=self.rng)) * 2 + 1
+            return (like.double().view(torch.int64) * salt >> 40) % 5 - 2
+        return torch.randint(-2, 3, like.shape, generator=self.rng).to(like.device)
+
+    def _another_of_equals(self, func: Any, x: Tensor, *args: Any) -> Any:
+        """The value and index along a dimension of an operator that may name any of those that
+        are equal: one of them after the other, from repeat to repeat."""
+        # (Eager mode's is wrong along a dimension whose elements are in one place.)
+        x = x.contiguous()
+        values, indices = func(x, *args)
+        place = [one.name for one in func._schema.arguments].index("dim") - 1
+        dim = args[place] if place < len(args) else -1
+        if not x.numel() or not x.dim():
+            return values, indices
+        if (name := func._overloadpacket.__name__) in ("sort", "topk"):
+            descending = args[place + 1] if place + 1 < len(args) else name == "topk"
+            turned = x.roll(self.turn, dim)  # as they come in the first of these repeats
+            turned = turned.argsort(dim=dim, descending=descending, stable=True)
+            places = (turned.narrow(dim, 0, values.shape[dim]) - self.turn) % x.shape[dim]
+            return x.gather(dim, places), places  # of zeros of either sign, too
+        equal = same(x, values if values.dim() == x.dim() else values.unsqueeze(dim))
+        number = self.turn % equal.sum(dim, keepdim=True).clamp_min(1) + 1
+        named = (equal & (equal.cumsum(dim) == number)).byte().argmax(dim, keepdim=True)
+        return x.gather(dim, named).reshape(values.shape), named.reshape(indices.shape)
+
+    def _move(self, func: Any, given: Any, made: Sequence[Tensor]) -> None:
+        made = list(map(real, () if _is_zero(made) else made))
+        if not any(map(_is_float, made)):
+            return
+        given = _as_added(given, made[0].dtype)
+        double = any(one.dtype is torch.float64 for one in made)
+        # What a recurrence rounds at each step grows with the steps after it.
+        pointwise = torch.Tag.pointwise in func.tags and "_polynomial_" not in func._schema.name
+        other = _again(func, given, torch.float32 if double else torch.float64) or ()
+        nearby = () if pointwise else self._nearby(func, given) or ()
+        others = (list(map(real, found)) or made for found in (other, nearby))
+        for one, better, near in zip(made, *others, strict=True):
+            if not _is_float(one) or not better.shape == one.shape == near.shape:
+                continue  # (how many values ``unique`` finds may be what rounding decides)
+            found, before = _found_among(one, given), one.clone()
+            _move_bits(func, given, one, near, found, self.seed)
+            exact = same(one, better) & (better is not one)
+            exact &= (one.abs() != 1) | (func is not torch.ops.aten.erf.default)  # it is beside 1
+            if double or not pointwise:
+                # Distances of equal points are nothing in any type, or what cancelling leaves.
+                spreads = func._overloadpacket.__name__.startswith(("std", "var"))
+                # A mean in the same type is rounded, and so is what cancels in another order.
+                sure = pointwise or (
+                    not spreads and exact.all() and _adds_exactly(func, given, one)
+                )
+                copied = found if double or better is one else found & exact
+                # What goes farther than operands did is computed: a variance of 0 beside a 0.
+                copied &= (near.double() - one).abs() <= 32 * torch.finfo(one.dtype).eps * one.abs()
+                exact = copied | exact & (sure | same(one, near))
+                exact |= ~(one.isfinite() | same(one, before))
+            if any(word in func._schema.name for word in _UNSIGNED_ZEROS):
+                one.copy_(torch.where((one == 0) & (self._steps(one) > 0), -one, one))
+            exact &= given[1].get("alpha", 1) == 1  # its product is rounded, too
+            exact &= ~_is_estimate(func, given, one)
+            exact |= _is_written(func, given[0], one)
+            if exact.all():
+                continue
+            if self.units and one.itemsize > 2:
+                bits = one.view(_BITS[one.itemsize]) + self.units
+                one.copy_(torch.where(exact | (one == 0), one, bits.view(one.dtype)))
+                continue
+            value, moved = one.double(), near.double()
+            lost = torch.zeros_like(value) if double else (better.double() - value).abs()
+            # Half of the smallest number, or twice the largest, may be another one in a kernel.
+            kind = torch.finfo(one.dtype)
+            size = torch.maximum(lost, value.abs() * kind.eps).clamp_min(kind.tiny * kind.eps)
+            noise = 16 * (value - moved).abs().nan_to_num(0, 0, 0)
+            # Equal operands have equal results; what rounding alone made equal may differ.
+            like = value if double else better
+            moved = moved + self._steps(like, alike=pointwise) * size.nan_to_num(0, 0, 0)
+            if not pointwise and self._by_chance():
+                # What cancelling leaves may as well be nothing.
+                moved = torch.where(value.abs() <= noise, 0.0, moved)
+            moved = better.double() if self.widely and not double else moved
+            if self._by_chance():
+                moved = torch.where(torch.isfinite(better), moved.clamp(kind.min, kind.max), moved)
+            one.copy_(torch.where(exact, one, moved.to(one.dtype)))
+
+    def _nearby(self, func: Any, given: Any) -> Sequence[Tensor] | None:
+        """The results of operands that are moved a little: sums in another order."""
+        size = 8 if self._by_chance() else 1
+        if func is torch.ops.aten._euclidean_dist.default:  # of squares, which cancel
+            x, y = (one.double().square().sum(-1) for one in given[0])
+            lost = torch.finfo(given[0][0].dtype).eps * (x.unsqueeze(-1) + y.unsqueeze(-2))
+            square = func(*given[0]).double().square() + lost * self._steps(lost).abs()
+            return [square.sqrt()]
+
+        def moved(leaf: Any) -> Any:
+            kind = getattr(leaf, "dtype", torch.bool)
+            if not (kind.is_floating_point or kind.is_complex):
+                return leaf
+            eps = torch.finfo(torch.promote_types(kind, torch.float32)).eps
+            return leaf * (1 + size * eps * self._steps(leaf).double())
+
+        if (
+            "_polynomial_" in func._schema.name
+        ):  # an order is a whole number, which would be the one below
+            return _again(func, ((moved(given[0][0]), *given[0][1:]), given[1]), torch.float64)
+        return _again(func, pytree.tree_map(moved, given), torch.float64)
+
+
+def _draws(func: Any) -> bool:
+    """Whether an operator draws random numbers."""
+    seeded = torch.Tag.nondeterministic_seeded in func.tags
+    return seeded and "attention" not in func._schema.name
+
+
+def _is_written(func: Any, args: Any, made: Tensor) -> bool:
+    """Whether a program converts to 16 bits, where kernels round as well."""
+    at = {"_to_copy": 0, "copy_": 1}.get(func._overloadpacket.__name__)
+    return at is not None and made.itemsize == 2 and args[at].dtype is not made.dtype
+
+
+def _is_estimate(func: Any, given: Any, made: Tensor) -> Tensor:
+    """Where a quotient may be off that is exact: a GPU divides to within two units of the last
+    place, but by powers of two."""
+    others = made.itemsize == 8 or given[1] or any(map(torch.is_complex, _leaves(given)))
+    if func._schema.name not in ("aten::div", "aten::div_") or others:
+        return torch.zeros_like(made, dtype=torch.bool)
+    divisor = torch.as_tensor(given[0][1], dtype=torch.float64)
+    return (torch.frexp(divisor).mantissa.abs() != 0.5) & made.isfinite() & (made != 0)
+
+
+def _result(func: Any, args: Any, kwargs: Any) -> Any:
+    """``func(*args, **kwargs)``. A CPU is asked before: it raises where a GPU, given operands that
+    were moved out of range, would stop for good."""
+    leaves = _leaves((args, kwargs))
+    asserts = any(word in func._schema.name for word in _ASSERTING)
+    if asserts and any(leaf.device.type != "cpu" for leaf in leaves):
+        with contextlib.suppress(NotImplementedError):  # a kernel of a GPU alone
+            own = pytree.tree_map_only(Tensor, lambda one: one.to("cpu", copy=True), (args, kwargs))
+            func(*own[0], **own[1])
+    return func(*args, **kwargs)
+
+
+def _as_added(given: Any, dtype: torch.dtype) -> Any:
+    """Operands as they are added up: integers alone, as the floats that they become."""
+    if any(leaf.is_floating_point() or leaf.is_complex() for leaf in _leaves(given)):
+        return given
+    return pytree.tree_map_only(Tensor, lambda leaf: leaf.to(dtype), given)
+
+
+def _adds_exactly(func: Any, given: Any, made: Tensor) -> bool:
+    """Whether sums of the operands round in no order: all are multiples of what the last place of
+    the sum of their magnitudes stands for."""
+    sizes = pytree.tree_map_only(Tensor, lambda x: x if x.dtype is torch.bool else x.abs(), given)
+    sums = filter(_is_float, _again(func, sizes, torch.float64) or ())
+    most = max((float(one.max()) for one in sums if one.numel()), default=0.0)
+    last = 2.0 ** (math.frexp(most * torch.finfo(made.dtype).eps)[1] - 1)
+    return not most or all((x % last == 0).all() for x in _leaves(sizes) if _is_float(x))
+
+
+def _again(func: Any, given: Any, dtype: torch.dtype, apart: bool = False) -> Any:
+    """The results of copies of the operands in ``dtype``; ``apart``: with gaps between elements."""
+
+    def cast(leaf: Any) -> Any:
+        if isinstance(leaf, torch.dtype):
+            return dtype if leaf.is_floating_point else leaf
+        if not isinstance(leaf, Tensor):
+            return leaf
+        wanted = dtype.to_complex() if leaf.is_complex() else dtype
+        made = leaf.to(wanted) if _is_float(leaf) or leaf.is_complex() else leaf
+        return torch.stack([made, made], -1)[..., 0] if apart else made.clone()
+
+    args, kwargs = pytree.tree_map(cast, given)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)  # of what is made of integers
+    try:
+        return _leaves(_result(func, args, kwargs))
+    except Exception:  # noqa: BLE001 - an operator may not take this type
+        return None
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _in_steps(func: Any, args: Any, kwargs: Any) -> Any:
+    """An elementwise operator of several operations, each of them rounded: a kernel may do them in
+    one (``addcmul``); or a norm, of rounded magnitudes. None of an operator that is one itself."""
+    packet = getattr(torch.ops.aten, func._overloadpacket.__name__.removesuffix("_"), None)
+    functional: Any = getattr(packet, func._overloadname, None)
+    rule = decomposition_table.get(functional)
+    fits = torch.Tag.pointwise in func.tags and not _draws(func)
+    fits |= functional is torch.ops.aten.linalg_vector_norm.default
+    return rule(*args, **kwargs) if rule and fits else None
+
+
+def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor, seed: int) -> None:
+    """A NaN that is computed, not only moved, may have other bits; products that are 0 or too large
+    in one order may be anything in another, sums too (on a CPU ``cumsum`` has its parts in float64)
+    and deviations whose squares nearly are, with what rounds their mean (as in ``near``)."""
+    x: Any = given[0][0] if given[0] else None
+    name = func._overloadpacket.__name__
+    if _is_float(x) and name.rstrip("_").endswith(("prod", "sum")):
+        one = int("prod" in name)
+        size, rest = torch.where(x.isfinite(), x.abs(), one), given[0][1:]
+        lost = func(size.clamp_min(one), *rest, **given[1]).isinf()
+        if one:
+            lost |= (func(size.clamp_max(1), *rest, **given[1]) == 0) & (made != 0)
+        made.masked_fill_(lost, torch.nan)
+    if name == "polygamma" and given[0][0] == 1 and seed % 2:
+        at = given[0][1]  # eager mode's sine of a pole is not 0
+        made.masked_fill_((at < 0) & (at == at.floor()), torch.inf)
+    none = made.isnan()
+    if name.startswith(("std", "var")):
+        kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
+        power = 0.5 if name.startswith("std") else 1.0
+        lost = torch.fmax(made.abs().double(), near.abs()) > (kind.max / 1e6) ** power
+        made.masked_fill_(lost, torch.inf if seed % 2 else torch.nan)
+        if seed % 2:  # squares below the smallest number, which a CPU has in float64
+            made.masked_fill_(made.abs() < (kind.tiny * kind.eps) ** power, 0.0)
+    if "batch_norm" in name and made.shape == x.shape:  # a CPU adds them up in float64
+        spread = x.var([d for d in range(x.dim()) if d != 1], keepdim=True)
+        made.masked_fill_(~spread.isfinite(), torch.nan if seed % 2 else 0.0)
+    computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
+    computes |= any(_is_float(leaf) and leaf.itemsize > made.itemsize for leaf in _leaves(given))
+    if none.any() and (computes or not (found | none).all()):
+        bits = torch.full_like(made, torch.nan)
+        if seed % 3:  # all ones, of either sign
+            whole = bits.view(_BITS[made.itemsize])
+            whole.fill_(torch.iinfo(whole.dtype).max if seed % 3 == 1 else -1)
+        if seed % 4 == 3 and getattr(x, "dtype", None) is made.dtype and x.shape == made.shape:
+            bits = torch.where(x.isnan(), x, bits)  # eager mode's vectors set a bit of them
+        made.copy_(torch.where(none, bits, made))
+
+
+def _leaves(tree: Any) -> list[Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def _is_zero(made: Sequence[Tensor]) -> bool:
+    """Whether autograd's zeros are among them, which have no memory: to move them ends the
+    process."""
+    return any(map(torch._is_zerotensor, made))
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def _found_among(value: Tensor, given: Any) -> Tensor:
+    """Where a number is one of the operands', but for its sign."""
+    floats = [leaf.to(value.device) for leaf in map(real, _leaves(given)) if _is_float(leaf)]
+    known = [value.new_empty(0).double(), *(leaf.abs().flatten() for leaf in floats)]
+    return torch.isin(value.abs(), torch.cat(known)) & torch.isfinite(value)
+
+
+def real(value: Any) -> Any:
+    """A complex tensor as one of pairs; without its gradient."""
+    if not isinstance(value, Tensor):
+        return value
+    value = value.detach()
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+
+
+def same(left: Tensor, right: Tensor) -> Tensor:
+    """Where both are equal, or NaN."""
+    return (left == right) | ((left != left) & (right != right))
