@@ -88,8 +88,9 @@ class CompiledRegion:
     @property
     def names(self) -> dict[str, str]:
         """What the region calls the inputs and nodes of ``compiled_as``."""
-        theirs, own = ((*one.inputs, *one.nodes) for one in (self.compiled_as, self.graph))
-        return {a.name: b.name for a, b in zip(theirs, own, strict=True)}
+        sides = (self.compiled_as, self.graph)
+        names = ([*(i.name for i in one.inputs), *(n.name for n in one.nodes)] for one in sides)
+        return dict(zip(*names, strict=True))
 
     def __repr__(self) -> str:
         ends = f"{len(self.launches)} launches, {len(self.failures)} failures"

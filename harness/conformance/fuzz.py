@@ -43,7 +43,7 @@ _MADE = ("arange", "eye", "full", "linspace", "ones", "scalar_tensor", "tensor",
 
 _KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "conversions",
           "reduced", "changes", "layers")  # fmt: skip
-_WIDE_KINDS = (*_KINDS, *["together"] * 8, "changing", "changing")
+_WIDE_KINDS = (*_KINDS, *["together"] * 8, "changes")
 _ONE = replace(H100, multiprocessors=1)
 """A device that few results fill: sums of products are matrix products, and rows are shared."""
 
@@ -215,17 +215,9 @@ class _Maker:
     def _contents(self, shape: torch.Size, dtype: str) -> str:
         rng, count = self.rng, shape.numel()
         if count > 99 and self.wide:
-            of = (
-                "2"
-                if dtype == "bool"
-                else "10"
-                if dtype in _INTEGERS
-                else "1009).sub(504).mul(0.003"
-            )
-            line = f"torch.arange({count}).mul({rng.randrange(1, 9999)}).remainder({of})"
-            if dtype in _FLOATS and rng.random() < 0.2:
-                line += f".index_fill(0, torch.tensor([7, {count // 2}]), {rng.choice(_SPECIAL)})"
-            return f"{line}.to(torch.{dtype}).reshape({tuple(shape)})"
+            row = rng.choice((2, 2, 2, 3)) if dtype in _FLOATS else int(dtype != "bool")
+            many = {"n": count, "f": rng.randrange(1, 9999), "x": rng.choice(_SPECIAL)}
+            return _templates()["many"][row].format(t=dtype, s=tuple(shape), **many)
         if dtype in _INTEGERS:
             wide = 0 if dtype == "bool" else 8 * getattr(torch, dtype).itemsize
             least = 0 if dtype in ("bool", "uint8") else -(1 << wide - 1)
@@ -260,10 +252,9 @@ class _Maker:
         rng = self.rng
         kinds = _WIDE_KINDS if self.wide else _KINDS
         kind = rng.choice(kinds) if rng.random() > 0.004 else "dependent"
-        changes = kind in ("changes", "changing")
-        names = self.tensors(changeable=changes)
+        names = self.tensors(changeable=kind == "changes")
         # Several elements in one place: what is written there eager mode leaves open.
-        if changes:
+        if kind == "changes":
             names = [n for n in names if not _overlaps(self.scope[n])]
         if not names:
             return
@@ -293,7 +284,8 @@ class _Maker:
             if name in ("sum", "amax", "amin", "any", "all") and rng.random() < 0.3:
                 template = f"{{0}}.{name}()"
         else:
-            template = rng.choice(_templates()[kind])
+            more = _templates()["changing"] if self.wide and kind == "changes" else ()
+            template = rng.choice((*_templates()[kind], *more))
         many = self.scope[picked[0]].numel()
         minutes = many > 999 and ("unbind" in template or "split(2" in template)
         minutes |= many > 99 and self.backward and "cumprod" in template
@@ -302,7 +294,7 @@ class _Maker:
         if words["c"] == -1 and ("rounding_mode" in template or "// {c}" in template):
             words["c"] = -3  # and so does one of the least integer by -1
         text = template.format(*picked, **words)
-        line = text if changes else f"v{len(self.statements)} = {text}"
+        line = text if kind == "changes" else f"v{len(self.statements)} = {text}"
         if self._try(line):
             self.statements.append(line)
 
