@@ -10,7 +10,7 @@ from typing import TypeVar
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.decisions import Decisions
 from harness.errors import HarnessError
-from harness.graph.model import Graph, HostCall, Partition, Region
+from harness.graph.model import TEMPLATES, Graph, HostCall, Partition, Region
 from harness.ir.program import Program
 from harness.schedule.group import FusedGroup, Schedule
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
@@ -88,9 +88,7 @@ class CompiledRegion:
     @property
     def names(self) -> dict[str, str]:
         """What the region calls the inputs and nodes of ``compiled_as``."""
-        sides = (self.compiled_as, self.graph)
-        names = ([*(i.name for i in one.inputs), *(n.name for n in one.nodes)] for one in sides)
-        return dict(zip(*names, strict=True))
+        return dict(zip(self.compiled_as.types(), self.graph.types(), strict=True))
 
     def __repr__(self) -> str:
         ends = f"{len(self.launches)} launches, {len(self.failures)} failures"
@@ -203,7 +201,9 @@ class CompiledGraph:
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
                 kernels.update((own[name], where) for name in written)
-        return Decisions(regions, dict(self.splits), kernels, loops)
+        called = (call.node.name for call in self.library_calls)
+        library = frozenset(called if TEMPLATES in self.partition.graph.facts else ())
+        return Decisions(regions, dict(self.splits), kernels, loops, library)
 
     def report(self) -> Report:
         """The account of this compilation."""

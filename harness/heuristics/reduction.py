@@ -139,6 +139,11 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
         blocks = [(4096, 16), (8192, 32), (4096, 8), (2048, 4), (8192, 16)]
         if facts.loops == 1 and not facts.full:
             blocks = [(2048, 4), (4096, 8), (4096, 16), (8192, 16), (4096, 4)]
+        elif facts.loops > 1 and not facts.side and facts.again < 2 * facts.loads * facts.reduced:
+            # Weights, too, which do not begin where the rows do: few elements a thread.
+            few = [(4096, 32), (2048, 16)]
+            narrow = facts.again <= 2 * facts.reduced and facts.loads > _FEW_LOADS
+            blocks = [*(few[::-1] if narrow else few), *blocks]
         elif facts.loads <= _FEW_LOADS and reach(facts) > MAX_REDUCTION_BLOCK:
             blocks = [(8192, 32), *blocks]
         return [_proposal(1, r, warps, _MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
