@@ -59,6 +59,9 @@ FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor | tuple[Tensor, ...]]] = 
     "a product that is added": lambda x, y: (x * 0.3).bfloat16() + y,
     "under autocast": _under_autocast,
     "in a branch": _in_a_branch,
+    "a number beside a batch of numbers": lambda x, y: torch.vmap(
+        lambda a, b: (a.amax() * 2, b.amax() * 0.1)
+    )(x, y),
     "infinite only in 16 bits": lambda x, _: (x * 1e4).half().float().isinf(),
 }
 
@@ -298,3 +301,19 @@ def test_positions_are_numbers_of_their_type(
     for given in (x, x[:70_000]) if dynamic else (x,):
         assert torch.equal(compiled(given), function(given))
     assert not any(report.failures or report.eager for report in compiler.reports)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_ranges_in_16_bits_are_rounded(compiler: Compiler, dtype: torch.dtype) -> None:
+    """A kernel that goes on with them has what it stores."""
+    ranges: list[Callable[[], Tensor]] = [
+        lambda: torch.arange(1900, 2200, dtype=dtype),
+        lambda: torch.arange(0, 30, 0.1, dtype=dtype),
+        lambda: torch.linspace(0, 1, 99, dtype=dtype),
+        lambda: torch.logspace(0, 3, 99, dtype=dtype),
+    ]
+
+    stored = torch.compile(lambda: [one() for one in ranges], backend=compiler)()
+    tripled = torch.compile(lambda: [one().float() * 3 for one in ranges], backend=compiler)()
+    for made, thrice in zip(stored, tripled, strict=True):
+        assert made.dtype is dtype and torch.equal(thrice, made.float() * 3)
