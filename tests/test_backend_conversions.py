@@ -268,6 +268,41 @@ def test_of_equal_numbers_deviations_are_zero_and_so_are_their_gradients(
     assert gradient.abs().max() < 1e-6
 
 
+A = torch.arange
+POSITIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "wrapped in 8 bits": lambda x: A(300).to(torch.int8).long() + x[:300],
+    "wrapped in 16 bits": lambda x: A(100_000).short().int() + x,
+    "wrapped once negative": lambda x: A(-5, 5).to(torch.uint8) + x[:10],
+    "computed in 8 bits": lambda x: (A(200, dtype=torch.uint8) * 3).long() + x[:200],
+    "of another sign": lambda x: A(200, dtype=torch.uint8).to(torch.int8) + x[:200],
+    "read": lambda x: x[(A(300).to(torch.uint8) + 250).long()],
+    "compared": lambda x: A(300).to(torch.int8) == x[:300],
+    "divided": lambda x: (A(300).to(torch.int8) % 7).long() + x[:300],
+    "scaled": lambda x: (A(300).to(torch.uint8).float() * 0.5).long() + x[:300],
+    "added up": lambda x: A(300).to(torch.int8).sum() + x[0],
+    "counted": lambda x: (A(300).to(torch.int8) == x[:9, None]).float().sum(1),
+    "wrapped in 32 bits": lambda x: (A(100_000, dtype=torch.int32) * 100_000).long() + x,
+    "beyond 32 bits": lambda x: A(100_000) * 100_000 + x,
+    "a square": lambda x: A(100_000) * A(100_000) + x,
+    "both": lambda x: (A(100_000) * 100_000).int().long() - A(100_000) * 50_000 + x,
+    "turned": lambda x: (A(9, dtype=torch.int32) + (2**31 - 5)).flip(0).long() + x[:9],
+    "of any size": lambda x: A(x.shape[0]) * 99_999 - A(x.shape[0]).to(torch.int8) + x,
+}
+
+
+@pytest.mark.parametrize("function", POSITIONS.values(), ids=POSITIONS)
+def test_positions_are_numbers_of_their_type(
+    compiler: Compiler, function: Callable[[Tensor], Tensor]
+) -> None:
+    """Not where they would be if they did not wrap around, nor wrapped where they do not."""
+    x = torch.arange(100_000) % 400
+    dynamic = function is POSITIONS["of any size"] or None
+    compiled = torch.compile(function, backend=compiler, dynamic=dynamic)
+    for given in (x, x[:70_000]) if dynamic else (x,):
+        assert torch.equal(compiled(given), function(given))
+    assert not any(report.failures or report.eager for report in compiler.reports)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_ranges_in_16_bits_are_rounded(compiler: Compiler, dtype: torch.dtype) -> None:
     """A kernel that goes on with them has what it stores."""

@@ -97,7 +97,7 @@ class _Made:
     names: dict[str, str]
 
     def own(self, buffers: Sequence[str] | frozenset[str]) -> frozenset[str]:
-        return frozenset(self.names.get(name, name) for name in buffers)
+        return frozenset(self.names[name] for name in buffers)
 
     @property
     def written(self) -> frozenset[str]:
@@ -128,8 +128,7 @@ class _Step(NamedTuple):
 
 def _made(compiled: CompiledGraph) -> Iterator[_Made]:
     for region in compiled.regions:
-        theirs, own = region.compiled_as.types(), region.graph.types()
-        names = dict(zip(theirs, own, strict=True))
+        names = region.names
         yield from (_Made(region.region.name, launch, names) for launch in region.launches)
 
 

@@ -340,6 +340,15 @@ def test_whatever_is_decided_the_results_are_the_graphs(place: int, devices: Dev
     torch.testing.assert_close(found, want, rtol=2e-5, atol=1e-4)
 
 
+def test_a_reduction_into_an_input_is_decided_like_others() -> None:
+    build = GraphBuilder()
+    x = build.input("x", (64, 2048))
+    total = build.call("aten.sum.dim_IntList", x, (1,), True)
+    graph = build.graph(total, mutations=((x, build.call("aten.div.Tensor", x, total)),))
+    decisions, told = decided(graph, H100, taken(1), loops=True, fusion=False)
+    assert decisions.loops == {total.name: True, x.name: True} and told
+
+
 @pytest.mark.parametrize("place", [0, 1, None])
 def test_products_are_the_librarys_unless_timing_says_otherwise(
     place: int | None, devices: Devices, monkeypatch: pytest.MonkeyPatch
