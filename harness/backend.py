@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import fx
@@ -66,6 +66,7 @@ from harness.runtime.tune.tuning_cache import LookupTable, TuningCache, device_i
 from harness.target import TARGETS, Target
 
 Runner = Callable[..., Any]
+Templates = bool | Literal["timed"]
 _LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
 
 
@@ -83,11 +84,11 @@ def backend(
     ``deterministic``, ``tuning_table``. A ``mode`` is short for some of them. Its reports are not
     kept; pass a ``Compiler`` for them.
     """
-    named = _MODES.get(mode or "default", (f"mode={mode}",))
-    given = {**dict.fromkeys(named, True), **(options or {}), **other}
+    named = _MODES.get(mode or "default", {f"mode={mode}": True})
+    given = {**named, **(options or {}), **other}
     switches, tuning = parsed(given, _SWITCHES)
     tuning = tuning if device_of(gm, example_inputs).type == "cuda" else Tuning()
-    compiler = Compiler(devices=_shared_devices(tuning), **switches)  # type: ignore[arg-type]
+    compiler = Compiler(devices=_shared_devices(tuning), **switches)
     return compiler(gm, example_inputs)
 
 
@@ -238,7 +239,8 @@ class Compiler:
     or, with ``fail_on_fallback``, the error ``FellBack``.
 
     Its switches are options of ``torch.compile`` too (docs/backend.md); reports say what was chosen
-    by timing (``measure.deciding``).
+    by timing (``measure.deciding``). ``templates`` has all products of matrices generated that can
+    be, or those that are faster so ("timed").
 
     For finding where numbers go wrong: ``assert_no_nan`` looks for NaN in all that a kernel
     reads, before, and writes, after, and raises ``NotFinite``; ``assert_finite`` for infinities
@@ -269,7 +271,7 @@ class Compiler:
     reduce_overhead: bool = False
     multi_kernel: bool = False
     timed_fusion: bool = False
-    templates: bool = False
+    templates: Templates = False
     recordings: dict[str, Recorded] = field(default_factory=dict)
     record: Record = cuda_graph
 
@@ -303,6 +305,9 @@ class Compiler:
             eager_random = self.eager_random or settings.current().eager_random
             for_gpu = self.devices.is_gpu(device_of(gm, inputs))
             parts = (forward, backward, inference)
+            tensors = (one for one in inputs if isinstance(one, torch.Tensor))
+            if any(one.is_mkldnn or one._is_zerotensor() for one in tensors):
+                raise HarnessError("an input has no memory that kernels can read")
             return compile_joint(gm, inputs, tell, *parts, eager_random, for_gpu)
         except Rejected as error:
             return error.run(gm, tell)
@@ -365,14 +370,16 @@ class Compiler:
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)
         target = self.target or self.devices.target(device)
-        unchecked = self.unchecked_indices or options.unchecked_indices
-        checks = (CHECKED,) * (not unchecked) + (DIVISORS,) * (device.type == "cpu")
-        checks += (TEMPLATES,) * (self.templates or options.templates)
-        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *checks)))
+        asked = (self.multi_kernel, self.timed_fusion, timed := self.templates == "timed")
+        chooser = self.devices.chooser(device) if any(asked) or self.timed_combos else None
+        checked = not (self.unchecked_indices or options.unchecked_indices)
+        generated = bool(chooser if timed else self.templates or options.templates)
+        asks = (
+            (CHECKED,) * checked + (DIVISORS,) * (device.type == "cpu") + (TEMPLATES,) * generated
+        )
+        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *asks)))
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
-        asked = (self.multi_kernel, self.timed_fusion)
-        chooser = self.devices.chooser(device) if any(asked) or self.timed_combos else None
         decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
@@ -434,12 +441,12 @@ class Compiler:
         return made
 
 
-_SWITCHES = tuple(f.name for f in fields(Compiler) if f.type == "bool")
-_MODES = {
-    "default": (),
-    "reduce-overhead": ("reduce_overhead",),
-    "max-autotune": ("tune", "reduce_overhead"),
-    "max-autotune-no-cudagraphs": ("tune",),
+_SWITCHES = tuple(f.name for f in fields(Compiler) if f.type in ("bool", "Templates"))
+_MODES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "reduce-overhead": {"reduce_overhead": True},
+    "max-autotune": {"tune": True, "templates": "timed", "reduce_overhead": True},
+    "max-autotune-no-cudagraphs": {"tune": True, "templates": "timed"},
 }
 """What modes of ``torch.compile`` are short for, as its own backend takes them."""
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.decisions import Decisions
 from harness.errors import HarnessError
-from harness.graph.model import Graph, HostCall, Partition, Region
+from harness.graph.model import TEMPLATES, Graph, HostCall, Partition, Region
 from harness.ir.program import Program
 from harness.schedule.group import FusedGroup, Schedule
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
@@ -84,6 +84,11 @@ class CompiledRegion:
     def complete(self) -> bool:
         """Whether the launches compute the region."""
         return not self.failures
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the region calls the inputs and nodes of ``compiled_as``."""
+        return dict(zip(self.compiled_as.types(), self.graph.types(), strict=True))
 
     def __repr__(self) -> str:
         ends = f"{len(self.launches)} launches, {len(self.failures)} failures"
@@ -186,8 +191,7 @@ class CompiledGraph:
             names = frozenset(node.name for node in region.graph.nodes)
             regions.update((name, regions.get(name, frozenset()) | names) for name in names)
         for one in self.regions:
-            pairs = zip(one.compiled_as.nodes, one.graph.nodes, strict=True)
-            own = {theirs.name: ours.name for theirs, ours in pairs}
+            own = one.names
             for launch in one.launches:
                 group = launch.group
                 kind = launch.plan.category
@@ -196,8 +200,10 @@ class CompiledGraph:
                     loops.update((own[name], looped) for name in group.reduced)
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
-                kernels.update((own[name], where) for name in written if name in own)
-        return Decisions(regions, dict(self.splits), kernels, loops)
+                kernels.update((own[name], where) for name in written)
+        called = (call.node.name for call in self.library_calls)
+        library = frozenset(called if TEMPLATES in self.partition.graph.facts else ())
+        return Decisions(regions, dict(self.splits), kernels, loops, library)
 
     def report(self) -> Report:
         """The account of this compilation."""

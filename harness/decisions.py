@@ -15,13 +15,15 @@ class Decisions:
     that computes a node; two nodes with equal values are computed by one kernel wherever that is
     legal, nodes with different ones by two. ``loops``: whether the kernel that reduces to a node
     loops over what it reduces; ``None`` where it is one of matrix products. What is ``None`` else,
-    or a node that is not listed, leaves the decision to the compiler.
+    or a node that is not listed, leaves the decision to the compiler. ``library``: nodes that could
+    be kernels, and are library calls.
     """
 
     regions: Mapping[str, frozenset[str]] | None = None
     chunks: Mapping[str, int] | None = None
     kernels: Mapping[str, Hashable] = field(default_factory=dict)
     loops: Mapping[str, bool | None] = field(default_factory=dict)
+    library: frozenset[str] = frozenset()
 
     def split(self, node: str, default: int) -> int:
         """The number of parts of ``node``, 1 for none, where ``default`` is the compiler's own."""

@@ -132,6 +132,7 @@ def as_data(kernel: Kernel, tuned: Tuned, search: str) -> dict[str, Any]:
             "stores": kernel.facts.stores,
             "reductions": kernel.facts.reductions,
             "bytes": kernel.facts.bytes,
+            "loops": kernel.facts.loops,
             "min_elements_per_thread": kernel.facts.min_elements_per_thread,
             "pinned": dict(kernel.facts.fixed_blocks),
         },

@@ -110,6 +110,7 @@ def _facts(row: Mapping[str, Any]) -> Facts:
         stores=row["stores"],
         reductions=row["reductions"],
         bytes=row["bytes"],
+        loops=row.get("loops", 0),
         min_elements_per_thread=row["min_elements_per_thread"],
         fixed_blocks=tuple(row["pinned"].items()),
     )

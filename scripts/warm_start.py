@@ -46,19 +46,18 @@ def child(texts: Path, cache: Path, tuned: bool) -> dict[str, Any]:
     began = time.perf_counter()
     import torch
 
-    from harness.measure.timer.graph_timer import CudaTimer
+    from harness.measure.timer.graph_timer import CudaTimer, RecordedSampler
     from harness.runtime.compile import static
     from harness.runtime.device import current_target
     from harness.runtime.launch.host import raw_stream
     from harness.runtime.launch.selecting import SelectedKernels
-    from harness.runtime.tune.race import EventSampler
     from harness.runtime.tune.tuning_cache import TuningCache, device_identity
 
     torch.zeros(1, device="cuda")
     counts = {"compiled": 0, "timed": 0}
     timer = CudaTimer() if tuned else None
     counted(CudaTimer, "measure", counts, "timed")
-    counted(EventSampler, "rounds", counts, "timed")
+    counted(RecordedSampler, "rounds", counts, "timed")
     counted(static, "compile_for", counts, "compiled")
     started = time.perf_counter() - began
     tuning_cache = TuningCache(cache / "tuned", device_identity()) if tuned else None

@@ -152,3 +152,17 @@ def test_sizes_that_only_a_loop_knows(devices: Devices) -> None:
     torch.compile(loop, backend=compiler, fullgraph=True)(x).sum().backward()
     torch.testing.assert_close(x.grad, own.grad)
     assert sum(report.kernels for report in compiler.reports) >= 3
+
+
+def test_branches_find_sizes_in_data(devices: Devices) -> None:
+    def found(x: torch.Tensor) -> torch.Tensor:
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x.nonzero().sum() * 2
+
+        return torch.cond(x.sum() > 0, twice, lambda x: x.nonzero().sum() + 1, (x,)) + 1
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = torch.compile(found, backend=compiler, fullgraph=True)
+        for x in (torch.eye(3), -torch.eye(3), torch.zeros(3, 3)):
+            assert torch.equal(compiled(x), found(x))

@@ -59,6 +59,9 @@ FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor | tuple[Tensor, ...]]] = 
     "a product that is added": lambda x, y: (x * 0.3).bfloat16() + y,
     "under autocast": _under_autocast,
     "in a branch": _in_a_branch,
+    "a number beside a batch of numbers": lambda x, y: torch.vmap(
+        lambda a, b: (a.amax() * 2, b.amax() * 0.1)
+    )(x, y),
     "infinite only in 16 bits": lambda x, _: (x * 1e4).half().float().isinf(),
 }
 
@@ -263,3 +266,54 @@ def test_of_equal_numbers_deviations_are_zero_and_so_are_their_gradients(
     assert made.tolist() == run(x).tolist() == [0.0] * 5
     (gradient,) = torch.autograd.grad(made.sum(), x)
     assert gradient.abs().max() < 1e-6
+
+
+A = torch.arange
+POSITIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "wrapped in 8 bits": lambda x: A(300).to(torch.int8).long() + x[:300],
+    "wrapped in 16 bits": lambda x: A(100_000).short().int() + x,
+    "wrapped once negative": lambda x: A(-5, 5).to(torch.uint8) + x[:10],
+    "computed in 8 bits": lambda x: (A(200, dtype=torch.uint8) * 3).long() + x[:200],
+    "of another sign": lambda x: A(200, dtype=torch.uint8).to(torch.int8) + x[:200],
+    "read": lambda x: x[(A(300).to(torch.uint8) + 250).long()],
+    "compared": lambda x: A(300).to(torch.int8) == x[:300],
+    "divided": lambda x: (A(300).to(torch.int8) % 7).long() + x[:300],
+    "scaled": lambda x: (A(300).to(torch.uint8).float() * 0.5).long() + x[:300],
+    "added up": lambda x: A(300).to(torch.int8).sum() + x[0],
+    "counted": lambda x: (A(300).to(torch.int8) == x[:9, None]).float().sum(1),
+    "wrapped in 32 bits": lambda x: (A(100_000, dtype=torch.int32) * 100_000).long() + x,
+    "beyond 32 bits": lambda x: A(100_000) * 100_000 + x,
+    "a square": lambda x: A(100_000) * A(100_000) + x,
+    "both": lambda x: (A(100_000) * 100_000).int().long() - A(100_000) * 50_000 + x,
+    "turned": lambda x: (A(9, dtype=torch.int32) + (2**31 - 5)).flip(0).long() + x[:9],
+    "of any size": lambda x: A(x.shape[0]) * 99_999 - A(x.shape[0]).to(torch.int8) + x,
+}
+
+
+@pytest.mark.parametrize("function", POSITIONS.values(), ids=POSITIONS)
+def test_positions_are_numbers_of_their_type(
+    compiler: Compiler, function: Callable[[Tensor], Tensor]
+) -> None:
+    """Not where they would be if they did not wrap around, nor wrapped where they do not."""
+    x = torch.arange(100_000) % 400
+    dynamic = function is POSITIONS["of any size"] or None
+    compiled = torch.compile(function, backend=compiler, dynamic=dynamic)
+    for given in (x, x[:70_000]) if dynamic else (x,):
+        assert torch.equal(compiled(given), function(given))
+    assert not any(report.failures or report.eager for report in compiler.reports)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_ranges_in_16_bits_are_rounded(compiler: Compiler, dtype: torch.dtype) -> None:
+    """A kernel that goes on with them has what it stores."""
+    ranges: list[Callable[[], Tensor]] = [
+        lambda: torch.arange(1900, 2200, dtype=dtype),
+        lambda: torch.arange(0, 30, 0.1, dtype=dtype),
+        lambda: torch.linspace(0, 1, 99, dtype=dtype),
+        lambda: torch.logspace(0, 3, 99, dtype=dtype),
+    ]
+
+    stored = torch.compile(lambda: [one() for one in ranges], backend=compiler)()
+    tripled = torch.compile(lambda: [one().float() * 3 for one in ranges], backend=compiler)()
+    for made, thrice in zip(stored, tripled, strict=True):
+        assert made.dtype is dtype and torch.equal(thrice, made.float() * 3)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from harness.backend import Compiler, Devices
 from tests.graph.capture.test_decompositions import DTYPES, FORMS, accepted, operand
@@ -236,6 +237,29 @@ def test_dropout_is_the_same_in_both_directions(compiler: Compiler) -> None:
     assert x.grad is not None
     assert torch.equal(x.grad, y.detach())
     assert 0.4 < float((y == 0).float().mean()) < 0.6
+
+
+def test_what_is_drawn_again_is_eager_modes_stream(compiler: Compiler) -> None:
+    """Torch draws it from generators of its own unless told not to."""
+    compiler.eager_random = True
+    x = torch.randn(8, 32, device="cuda", requires_grad=True)
+
+    def part(x: torch.Tensor) -> torch.Tensor:
+        return functional.dropout(x.sin(), 0.5).exp()
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        made = checkpoint(part, x, use_reentrant=False)
+        assert isinstance(made, torch.Tensor)
+        return made
+
+    run = torch.compile(function, backend=compiler)
+    for seed in (0, 1):
+        both = []
+        for call in (run, function):
+            torch.manual_seed(seed)
+            made = call(x)
+            both.append((made, *torch.autograd.grad(made.sum(), x)))
+        torch.testing.assert_close(*both)
 
 
 def test_an_optimizer_in_combos(compiler: Compiler) -> None:

@@ -103,6 +103,25 @@ def test_gradients_of_gradients_that_only_values_inside_lead_to(compiler: Compil
     torch.testing.assert_close(found.detach(), -3 * x.sin() - x * x.cos())
 
 
+def test_what_runs_again_runs_under_autocast_as_it_did(compiler: Compiler) -> None:
+    """Which is off while graphs are traced: it raised, or gave gradients in float32."""
+    w = torch.linspace(-1, 1, 12).view(3, 4).bfloat16().requires_grad_()
+
+    def penalty(run: Callable[..., torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        x = torch.linspace(0, 1, 6).view(2, 3).requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            made = run(x)
+        (slope,) = torch.autograd.grad(made.float().sum(), x, create_graph=True)
+        return slope, *torch.autograd.grad(slope.square().sum(), (x, w))
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x @ w).tanh()
+
+    with pytest.warns(FallbackWarning, match=": gradients of gradients"):
+        found = penalty(torch.compile(function, backend=compiler))
+    torch.testing.assert_close(found, penalty(function), rtol=0, atol=0)
+
+
 def _draws(x: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
     return nn.functional.dropout(x.exp(), 0.5)
 

@@ -13,6 +13,7 @@ from torch import fx, nn
 from torch._functorch import partitioners
 
 from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
 from harness.graph.capture import tangents
 
 ASKED: dict[str, Callable[[Sequence[torch.Tensor]], torch.Tensor]] = {
@@ -384,3 +385,15 @@ def test_what_is_returned_twice_is_one_tensor_where_it_is_in_eager_mode(
         assert all((same(a) == same(c)) == (same(b) == same(d)) for (a, b), (c, d) in pairs)
     assert [one.requires_grad for one in found] == [one.requires_grad for one in wanted]
     torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_sum_over_no_dimensions_is_over_all(compiler: Compiler, keep: bool) -> None:
+    """Torch traces it as a sum over none."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+        total = torch.nansum(x, (), keep)
+        return total * 2, total.dim()
+
+    x = torch.tensor([[1.0, torch.nan], [2.0, -5.0]], requires_grad=True)
+    assert differences(function, (x,), compiler) == []

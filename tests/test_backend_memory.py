@@ -3,7 +3,7 @@ made from, and may begin before it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
+from harness.errors import FallbackWarning
 from harness.executor import prepare_graph
 from harness.graph.capture.libraries import products
 
@@ -164,3 +166,54 @@ def test_a_loop_after_the_one_that_writes_has_of_a_finished_maximum_its_result(
     (compiled,) = compiler.compiled
     run: Any = prepare_graph(compiled, lambda _: lambda _given: None, "cpu")
     assert "empty((8, 20000), (20000, 1), bfloat16)" not in run.text
+
+
+WITHOUT_MEMORY: dict[str, Callable[[], Tensor]] = {
+    "zeros": lambda: torch._efficientzerotensor((5, 4)),  # type: ignore[attr-defined]
+    "mkldnn": lambda: torch.ones(5, 4).to_mkldnn(),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_MEMORY)
+def test_torch_runs_graphs_of_tensors_without_memory(devices: Devices, name: str) -> None:
+    def function(x: Tensor) -> Tensor:
+        return x * 2
+
+    x = WITHOUT_MEMORY[name]()
+    torch.compiler.reset()
+    compiled = torch.compile(function, backend=Compiler(devices=devices))
+    compiled(torch.randn(5, 4))
+    with pytest.warns(FallbackWarning, match="no memory"):
+        found = compiled(x)
+    wanted = function(x)
+    assert found.layout is wanted.layout and torch.equal(found.to_dense(), wanted.to_dense())
+
+
+def test_a_gradient_of_zeros_without_memory(compiler: Compiler) -> None:
+    x = torch.randn(5, 4, requires_grad=True)
+    made = torch.compile(lambda x: (x * 3).sin(), backend=compiler)(x)
+    (found,) = torch.autograd.grad(made, x, WITHOUT_MEMORY["zeros"]())
+    assert not found.any()
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int32, torch.bool, torch.complex64])
+@pytest.mark.usefixtures("deterministic")
+def test_memory_that_nobody_writes_is_filled_among_deterministic_algorithms(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        given = {"dtype": dtype}
+        sized = torch.empty(3, 2, **given), x.new_empty(2, **given)
+        like = torch.empty_like(x, **given), torch.empty_permuted((3, 2), (1, 0), **given)
+        strided = torch.empty_strided((2, 2), (4, 1), **given), x.new_empty_strided((2, 3), (1, 2))
+        return (*sized, *like, *strided, torch.empty_like(x) * x, torch.empty(2).resize_(4))
+
+    x = torch.randn(4, 3).t().requires_grad_()
+    assert differences(function, (x,), compiler) == []

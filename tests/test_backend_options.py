@@ -30,6 +30,8 @@ from harness.target import TARGETS
         ({"tune": "guidded"}, "no way to tune", "guided"),
         ({"tune": 3}, "no way to tune", "guided"),
         ({"deterministic": "yes"}, "is a switch", "True, False"),
+        ({"templates": "time"}, "is a switch", "timed"),
+        ({"combo_kernels": "timed"}, "is a switch", "True, False"),
         ({"tuning_table": 7}, "is a file", "a path"),
     ],
     ids=str,

@@ -237,6 +237,13 @@ def test_windows_that_no_vectors_come_of(
     _generated(compiler, run, torch.randn(shape))
 
 
+def test_windows_of_windows_of_one_row_are_read_as_vectors(compiler: Any) -> None:
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return functional.avg_pool2d(functional.max_pool2d(x, 3, 1, 1), 2)
+
+    _generated(compiler, run, torch.randn(1, 16, 2, 16).half())
+
+
 def test_a_gradient_of_maxima_takes_strides_that_vary(compiler: Any) -> None:
     def run(x: torch.Tensor) -> torch.Tensor:
         return functional.max_pool1d(x, 2, 1)

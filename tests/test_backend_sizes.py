@@ -400,3 +400,28 @@ def test_a_number_that_torch_compiles_for_one_by_one_is_that_number(devices: Dev
         torch.testing.assert_close(found, wanted)
         gradients = [torch.autograd.grad(y.sum(), x)[0] for y in (found, wanted)]
         torch.testing.assert_close(*gradients)
+
+
+RAGGED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "activation": lambda x: x.sin() * x,
+    "softmax": lambda x: x.softmax(-1) + 1,
+    "padded": lambda x: torch.nested.to_padded_tensor(x, 1.0).sin(),
+    "values": lambda x: (x.cos() * x.size(0)).values(),
+}
+
+
+@pytest.mark.parametrize("name", RAGGED)
+def test_rows_of_ragged_tensors_are_compiled(devices: Devices, name: str) -> None:
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    torch.compiler.reset()
+    compiled = torch.compile(RAGGED[name], backend=compiler)
+    for lengths in ((2, 3), (4, 1, 2), (2, 5, 1, 1)):
+        rows = [torch.randn(n, 3) for n in lengths]
+        x = torch.nested.nested_tensor(rows, layout=torch.jagged, requires_grad=True)
+        made = [function(x) for function in (RAGGED[name], compiled)]
+        assert made[0].is_nested == made[1].is_nested
+        dense = [one.values() if one.is_nested else one for one in made]
+        torch.testing.assert_close(*dense)
+        gradients = (torch.autograd.grad(one.sin().sum(), x)[0].values() for one in dense)
+        torch.testing.assert_close(*gradients)
+    assert len(compiler.compiled) == 4  # of two batches, and of three and more

@@ -19,9 +19,9 @@ from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import nodes as ir
 from harness.ir.index_text import IndexPrinter
-from harness.ir.nodes import walk
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
+from harness.ir.value_bounds import is_held
 from harness.tiling.passes import pieces
 from harness.tiling.plan import LANES, Category
 
@@ -119,7 +119,7 @@ class Body:
 
     def _reads(self, value: ir.Value) -> bool:
         if id(value) not in self._loads:
-            for v in walk([value]):
+            for v in ir.walk([value]):
                 if id(v) not in self._loads:
                     reads = (
                         isinstance(v, ir.Load)
@@ -134,7 +134,7 @@ class Body:
         """Whether ``value`` differs along the tiles that begin with ``along``: the reduction (a
         finished one does not), or the rows."""
         if (id(value), along) not in self._varying:
-            for v in walk([value]):
+            for v in ir.walk([value]):
                 if (id(v), along) not in self._varying:
                     self._varying[id(v), along] = self._depends(v, along)
         return self._varying[id(value), along]
@@ -306,7 +306,7 @@ class Body:
             case ir.Constant():
                 return not value.dtype.is_float and value.bits >= 0
             case ir.IndexValue():
-                return self.frame.printer.simplifier.is_nonnegative(value.index)
+                return is_held(value) and self.frame.printer.simplifier.is_nonnegative(value.index)
             case ir.Load() | ir.Compute() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
                 return False
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from harness.codegen.values import Scope
 from harness.dtypes import DType
+from harness.heuristics.limits import STAGES
 from harness.ir.op_triton import triton_type
 
 _INDENT = "    "
@@ -55,28 +56,29 @@ class Exchange:
 
     def tell(self, parts: Sequence[Part], ahead: Scope, outer: Scope) -> None:
         """Add the lines that tell a program's sums of the next row, to ``ahead``, and those that
-        find this one's, to ``outer``."""
-        for place, part in enumerate(parts):
-            (name,), words = part.names, f"row_words + {2 * place} * RSPLIT"
-            ahead.lines.append(f"_tell({words}, {name}, row + 1, RSPLIT)")
-            outer.lines.append(f"{name} = _told({words}, row, RSPLIT)")
+        find this one's, to ``outer``. A program may tell two rows after the one that another still
+        waits for, so words of four rows lie apart."""
+        names = [name for part in parts for name in part.names]
+        for n, name in enumerate(names):
+            ahead.lines.append(f"_tell(row_words + {4 * n} * RSPLIT, {name}, row + 1, RSPLIT)")
+        outer.lines.append(f"{', '.join(names)} = _told_{len(names)}(row_words, row, RSPLIT)")
+        for part in parts:
             part.define()
 
     def walk(
         self, entries: Sequence[str], blocks: Sequence[Sequence[str]], index: str
     ) -> list[str]:
-        """The loop over a strip's rows, in three ``blocks``: what is loaded of the next one, what
-        finishes the one before, and the next one's sums. ``entries`` say where a row is, ``index``
-        is the type of indices."""
-        loads, row, told = blocks
-        own = [f"{_INDENT}xindex = (row - 1).to({index})", *(_INDENT + e for e in entries)]
-        ahead = [f"xindex = tl.minimum(row, xnumel - 1).to({index})", *entries]
-        finish = ["if xoffset > 0:", *own, *(_INDENT + line for line in row)]
-        lines = [*ahead, *loads, *finish, *ahead, *told, "row += 1"]
+        """The loop over a strip's rows, in three ``blocks``: what the next one's sums are, what
+        finishes the one before, and what is held of the next. ``entries`` say where a row is,
+        ``index`` is the type of indices. Rows are loaded ``STAGES`` ahead."""
+        told, row, held = blocks
+        own = [f"xindex = (row - 1).to({index})", *entries, *row]
+        ahead = [f"xindex = tl.minimum(row, xnumel - 1).to({index})", *entries, *told]
+        finish = ["if xoffset > 0:", *(_INDENT + line for line in own)]
+        lines = ["row = tl.full([], 0, tl.int64) + xoffset", *ahead, *finish, *held]
         return [
             f"row_words = workspace + yindex * ({self.words} * RSPLIT + 1)",
-            "row = tl.full([], 0, tl.int64)",
-            "for xoffset in range(0, xnumel + 1):",
+            f"for xoffset in tl.range(0, xnumel + 1, num_stages={STAGES}):",
             *(_INDENT + line for line in lines),
         ]
 

@@ -256,14 +256,12 @@ class _Kernel:
         self._flush(body.outer)
 
     def _tell_ahead(self, body: Body, exchange: Exchange) -> None:
-        """What comes before a row is finished, by programs that have a part of it each: its loads,
-        while the others tell what the row before came to, and then its sums. What was loaded is
-        held, so that finishing a row reads nothing."""
+        """What programs that have a part of a row each do before they finish it: load the next and
+        tell its sums. What was loaded is held, so that finishing a row reads nothing."""
         reducer, held = Reducer(body, exchange), list[str]()
         row = [v for v in _loads(store_roots(self.plan.stores)) if body.varies(v, "x")]
         for value in row:
             body.value(value)
-        loads, body.outer.lines = body.outer.lines, []
         self._reduce(reducer, self.plan.segments[0].stores)
         told, body.outer = body.outer, Scope()
         for number, value in enumerate(row):
@@ -278,7 +276,7 @@ class _Kernel:
             wide = f"{name}.to({kind})" if narrow else name
             body.define(value, replace(var, text=body.line(body.outer, wide)))
         exchange.tell(reducer.parts, told, body.outer)
-        self._ahead = loads, [*told.lines, *held]
+        self._ahead = told.lines, held
 
     def _flush(self, scope: Scope) -> None:
         self._text += scope.lines + scope.stores
@@ -333,9 +331,9 @@ class _Kernel:
         self._reduce(reducer, segment.stores)
         walked, used = self.plan.tiles[1], frozenset(body.used)
         if self._spread is not None:
-            loads, told = self._ahead
+            told, held = self._ahead
             entries = entry_lines(self.frame, walked, used)
-            blocks = loads, [*self._text, *rows.lines], told
+            blocks = told, [*self._text, *rows.lines], held
             walk = self._spread.walk(entries, blocks, self.frame.index_type)
             self._text = [*body.outer.lines, *walk]
         else:

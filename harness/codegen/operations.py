@@ -18,7 +18,8 @@ from harness.tiling.plan import Category, KernelPlan
 
 def floating_operations(plan: KernelPlan) -> int:
     """Operations of one launch; 0 where a size is unknown, or tensor cores do most. What a looped
-    kernel computes again in a later loop counts again, because it is done again."""
+    kernel computes again in a later loop counts again, because it is done again, but for what
+    does not change along the reduction."""
     points = sympy.Mul(*(t.numel for t in plan.tiles if not t.is_reduction))
     reduced = sympy.Mul(*(t.numel for t in plan.tiles if t.prefix == "r0_"))
     if plan.facts.narrow or not (points.is_Integer and reduced.is_Integer):
@@ -27,22 +28,26 @@ def floating_operations(plan: KernelPlan) -> int:
     passes = [segment.stores for segment in plan.segments]
     if plan.persistent or plan.category is Category.TEMPLATE:  # which has one loop
         passes = [tuple(store for stores in passes for store in stores)]
-    total = 0
+    total, known = 0, set[int]()
     for stores in passes:
-        per_row, per_element = _counts(stores, inner)
+        per_row, per_element = _counts(stores, inner, known)
         total += int(points) * (per_row + per_element * int(reduced))
     return total
 
 
-def _counts(stores: Iterable[ir.Store], inner: frozenset[sympy.Symbol]) -> tuple[int, int]:
-    """Operations for each point of the parallel axes, and for each reduced element. The factors of
-    a matrix product are computed once a tile, and not counted."""
+def _counts(
+    stores: Iterable[ir.Store], inner: frozenset[sympy.Symbol], known: set[int]
+) -> tuple[int, int]:
+    """Operations for each point of the parallel axes, and for each reduced element, without
+    values that are ``known``, to which all are added that do not change along the reduction. The
+    factors of a matrix product are computed once a tile, and not counted."""
     dots = {id(r) for r in ir.reductions(stores) if r.kind is ir.ReduceKind.DOT}
     changing: set[int] = set()
     per_row = per_element = 0
-    for value in ir.walk(ir.store_roots(stores), dots):
-        if _changes(value, inner, changing):
-            changing.add(id(value))
+    for value in ir.walk(ir.store_roots(stores), dots | known):
+        if id(value) in known:
+            continue
+        (changing if _changes(value, inner, changing) else known).add(id(value))
         if not value.dtype.is_float:
             continue
         match value:

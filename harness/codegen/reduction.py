@@ -305,8 +305,9 @@ class Reducer:
 
     def _welford_loop(self, group: Sequence[Reduce], arg: Var) -> None:
         """All lanes have seen equally many values in each step, so the weights need no
-        accumulator and the division is one per step, not one per element. Where rows end at
-        multiples of what a thread loads at once, a lane takes its mean and squares."""
+        accumulator and the division is one per step, not one per element; those before a row that
+        begins inside a vector have seen one less. Where rows end at multiples of what a thread
+        loads at once, a lane takes its mean and squares."""
         loop, scope = self.body.loop, self.body.outer
         assert loop is not None
         dtype, side = group[0].dtype, self._side(group[:1])
@@ -325,6 +326,9 @@ class Reducer:
         offset = f"{R}offset" if first == "0" else f"({R}offset - {first})"
         seen = f"tl.full([], {offset} // R0_BLOCK + 1, {triton_type(dtype)})"
         step = self.body.line(loop, f"1.0 / {seen}")
+        if late := self._late():
+            other = self.body.line(loop, f"1.0 / tl.maximum({seen} - 1.0, 1.0)")
+            step = self.body.line(loop, f"tl.where({late}, {other}, {step})")
         off = self.body.line(loop, f"{value} - {mean}")
         moved = self.body.line(loop, f"{mean} + {off} * {step}")
         grown = f"{m2} + {off} * ({value} - {moved}){within}"
@@ -333,13 +337,18 @@ class Reducer:
             loop.lines.append(f"{name} = {text}")
         self._finals.append(lambda: self._welford_finish(group, mean, m2, lanes, side))
 
+    def _late(self) -> str:
+        """Which lanes have no element of a row in its first block, if rows begin inside one."""
+        aligned = self.body.frame.plan.aligned
+        return "" if aligned is None or aligned.begins else f"{R}base < {R}shift"
+
     def _side(self, reduces: Sequence[Reduce]) -> int:
-        """The neighbours that a thread loads at once, where rows end at multiples of them."""
+        """The neighbours that a thread loads at once, where rows begin and end at multiples."""
         plan = self.body.frame.plan
         side = side_by_side(reduces, self.body.dtypes, plan.facts.hint, plan.aligned)
         row = plan.tiles[-1].entries
         alone = self.body.frame.vector == (R,) and len(row) == 1 and divides(side, row[0].length)
-        return side if alone else 1
+        return side if alone and not self._late() else 1
 
     def _welford_finish(
         self, group: Sequence[Reduce], mean: str, m2: str, lanes: str, side: int
@@ -348,6 +357,7 @@ class Reducer:
         first, stop = self.body.frame.bounds(R)
         extent = stop if first == "0" else f"{stop} - {first}"
         steps = f"({extent} - {lanes} + (R0_BLOCK - 1)) // R0_BLOCK"
+        steps += f" - ({late})" if (late := self._late()) else ""
         each = f" * {side}.0" if side > 1 else ""
         weight = self.body.line(scope, f"tl.maximum({steps}, 0).to({kind}){each}")
         if (exchange := self.exchange) is None:

@@ -126,7 +126,7 @@ def functions_called(text: str) -> dict[str, str]:
     for name in sorted(names & known):  # which call others
         names.update(re.findall(r"\b_\w+", _function(name)))
     found = {name: _function(name) for name in names & known}
-    for name, kind, digits in re.findall(r"\b(_(exchange|gather)_(\d+))\b", text):
+    for name, kind, digits in re.findall(r"\b(_(exchange|gather|told)_(\d+))\b", text):
         count = int(digits)
         found[name] = template(f"{kind}.py.j2").render(count=count, rows=next_power_of_two(count))
     return found

@@ -28,10 +28,12 @@ from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, outcome, torchs_own
 from harness.devices.job import Context, Job
 from harness.graph.capture.tangents import OVERLAPPING
+from harness.target import H100
 
 _FLOATS = ("float32", "float32", "float32", "float64", "float64", "bfloat16", "float16")
 _INTEGERS = ("int64", "int32", "uint8", "int8", "int16", "bool")
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 33)
+_WIDE_SIZES = (1, 2, 3, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 257, 1023, 1024, 1025)
 _ASSIGNED = re.compile(r"v\d+ = ")
 _NAMES = re.compile(r"\b[vx]\d+\b")
 _MOST_ELEMENTS = 20_000
@@ -41,6 +43,9 @@ _MADE = ("arange", "eye", "full", "linspace", "ones", "scalar_tensor", "tensor",
 
 _KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "conversions",
           "reduced", "changes", "layers")  # fmt: skip
+_WIDE_KINDS = (*_KINDS, *["together"] * 8, "changes")
+_ONE = replace(H100, multiprocessors=1)
+"""A device that few results fill: sums of products are matrix products, and rows are shared."""
 
 
 @functools.cache
@@ -67,7 +72,8 @@ class _Placed(ast.NodeTransformer):
 @dataclass(frozen=True)
 class Program:
     """Statements over ``x0`` … (the inputs) and ``v0`` …; what is returned, by name; whether it is
-    to be compiled for any sizes; where its tensors are; ``y0`` … of a second call, if any."""
+    to be compiled for any sizes; where its tensors are; ``y0`` … of a second call, if any; whether
+    it is compiled as for a device of one multiprocessor."""
 
     inputs: tuple[str, ...]
     statements: tuple[str, ...]
@@ -75,6 +81,7 @@ class Program:
     dynamic: bool = False
     device: str = "cpu"
     again: tuple[str, ...] = ()
+    alone: bool = False
 
     @property
     def text(self) -> str:
@@ -96,6 +103,7 @@ class Program:
             for n, text in enumerate(texts)
         ]
         made += ["# torch.compile(f, dynamic=True)"] * self.dynamic
+        made += ["# Compiler(target=replace(H100, multiprocessors=1))"] * self.alone
         text = "\n".join([*made, self.text])
         if self.device == "cpu":
             return text
@@ -116,6 +124,7 @@ class Program:
         take what it was made from). What is not needed then goes as well."""
         yield replace(self, dynamic=False)
         yield replace(self, again=())
+        yield replace(self, alone=False)
         for output in self.outputs if len(self.outputs) > 1 else ():
             yield replace(self, outputs=(output,))._pruned()
         assigned = [n for n, line in enumerate(self.statements) if _ASSIGNED.match(line)]
@@ -166,6 +175,7 @@ class _Maker:
 
     rng: random.Random
     backward: bool
+    wide: bool = False
     scope: dict[str, Any] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
@@ -176,8 +186,9 @@ class _Maker:
 
     def input(self) -> None:
         rng, name = self.rng, f"x{len(self.inputs)}"
-        shape = [rng.choice(_SIZES) for _ in range(rng.choice((0, 1, 2, 2, 2, 3, 3, 4)))]
-        while torch.Size(shape).numel() > 600:
+        sizes, most = (_WIDE_SIZES, 4000) if self.wide else (_SIZES, 600)
+        shape = [rng.choice(sizes) for _ in range(rng.choice((0, 1, 2, 2, 2, 3, 3, 4)))]
+        while torch.Size(shape).numel() > most:
             shape[rng.randrange(len(shape))] = rng.choice((1, 2, 3))
         if shape and rng.random() < 0.06:
             shape[rng.randrange(len(shape))] = 0
@@ -186,6 +197,10 @@ class _Maker:
         if not shape and dtype == "float64":
             dtype = "float32"  # torch.compile itself loses writes to a double without dimensions
         text = f"{self._contents(torch.Size(shape), dtype)}"
+        if self.wide and shape and not self.backward and rng.random() < 0.3:
+            lying = rng.choice(_templates()["lying"])
+            placed = lying.format(text, s=tuple(shape), o=(1,) * len(shape))
+            text = placed if self._try(f"{name} = {placed}") else text
         if len(shape) > 1 and rng.random() < 0.35:
             text += ".transpose(0, -1)"
         if shape and rng.random() < 0.15:
@@ -199,6 +214,10 @@ class _Maker:
 
     def _contents(self, shape: torch.Size, dtype: str) -> str:
         rng, count = self.rng, shape.numel()
+        if count > 99 and self.wide:
+            row = rng.choice((2, 2, 2, 3)) if dtype in _FLOATS else int(dtype != "bool")
+            many = {"n": count, "f": rng.randrange(1, 9999), "x": rng.choice(_SPECIAL)}
+            return _templates()["many"][row].format(t=dtype, s=tuple(shape), **many)
         if dtype in _INTEGERS:
             wide = 0 if dtype == "bool" else 8 * getattr(torch, dtype).itemsize
             least = 0 if dtype in ("bool", "uint8") else -(1 << wide - 1)
@@ -231,7 +250,8 @@ class _Maker:
 
     def statement(self) -> None:
         rng = self.rng
-        kind = rng.choice(_KINDS) if rng.random() > 0.004 else "dependent"
+        kinds = _WIDE_KINDS if self.wide else _KINDS
+        kind = rng.choice(kinds) if rng.random() > 0.004 else "dependent"
         names = self.tensors(changeable=kind == "changes")
         # Several elements in one place: what is written there eager mode leaves open.
         if kind == "changes":
@@ -248,6 +268,10 @@ class _Maker:
             "t": rng.choice(_FLOATS), "i": rng.choice(_INTEGERS),
             "v": rng.choice(("int32", "int16", "uint8", "float32", "float16", "int64", "bfloat16")),
         }  # fmt: skip
+        if self.wide:
+            words["e"] = rng.randrange(-max(rank, 1), max(rank, 1))
+            indices = "{1}.nan_to_num().abs().clamp(0, 999).long().expand_as({0}) % {0}.shape[{d}]"
+            words["n"] = f"({indices.format(picked[0], rng.choice(picked), **words)})"
         if kind == "reduced":
             name = rng.choice(_templates()["reduced"])
             keep = name not in _templates()["kept"]
@@ -260,7 +284,8 @@ class _Maker:
             if name in ("sum", "amax", "amin", "any", "all") and rng.random() < 0.3:
                 template = f"{{0}}.{name}()"
         else:
-            template = rng.choice(_templates()[kind])
+            more = _templates()["changing"] if self.wide and kind == "changes" else ()
+            template = rng.choice((*_templates()[kind], *more))
         many = self.scope[picked[0]].numel()
         minutes = many > 999 and ("unbind" in template or "split(2" in template)
         minutes |= many > 99 and self.backward and "cumprod" in template
@@ -276,8 +301,8 @@ class _Maker:
 
 def make_program(seed: int, least: int = 5, most: int = 40) -> Program:
     """The program of a seed, of ``least`` to ``most`` statements, the same every time."""
-    rng = random.Random(seed)
-    maker = _Maker(rng, backward=rng.random() < 0.2)
+    rng, other = random.Random(seed), random.Random(f"wide {seed}")
+    maker = _Maker(rng, rng.random() < 0.2, other.random() < 0.5)
     for _ in range(rng.choice((1, 2, 3, 4))):
         maker.input()
     wanted = rng.randint(least, most)
@@ -290,6 +315,7 @@ def make_program(seed: int, least: int = 5, most: int = 40) -> Program:
         outputs.append(rng.choice(names))
     dynamic = rng.random() < 0.15
     made = Program(tuple(maker.inputs), tuple(maker.statements), tuple(outputs), dynamic)
+    made = replace(made, alone=maker.wide and other.random() < 0.5)
     again = random.Random(f"again {seed}")  # so that no program is another than without
     return _called_again(made, again) if again.random() < 0.3 else made
 
@@ -351,7 +377,8 @@ def faults(program: Program, devices: Devices, seed: int = 0) -> Trial:
     how: dict[str, Any] = {"dynamic": program.dynamic, "then": [*then, args] if then else ()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compiler = Compiler(devices=devices, eager_random=draws(function, args))
+        target = _ONE if program.alone else None
+        compiler = Compiler(target, devices, eager_random=draws(function, args))
         if isinstance(outcome(function, args)[0], Exception):
             return Trial(seed)  # gradients that eager mode does not have
         lines = differences(function, args, compiler, **how)

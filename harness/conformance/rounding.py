@@ -350,14 +350,17 @@ def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor,
     if name == "polygamma" and given[0][0] == 1 and seed % 2:
         at = given[0][1]  # eager mode's sine of a pole is not 0
         made.masked_fill_((at < 0) & (at == at.floor()), torch.inf)
+    if given[1].get("approximate") == "tanh":  # 1 + tanh is 0 of all types, a sigmoid is not
+        least = torch.finfo(made.dtype).tiny * torch.finfo(made.dtype).eps * (-1) ** seed
+        made.masked_fill_((made == 0) & (given[0][-1] != 0), least)
     none = made.isnan()
     if name.startswith(("std", "var")):
         kind = torch.finfo(torch.promote_types(made.dtype, torch.float32))
         power = 0.5 if name.startswith("std") else 1.0
         lost = torch.fmax(made.abs().double(), near.abs()) > (kind.max / 1e6) ** power
         made.masked_fill_(lost, torch.inf if seed % 2 else torch.nan)
-        if seed % 2:  # squares below the smallest number, which a CPU has in float64
-            made.masked_fill_(made.abs() < (kind.tiny * kind.eps) ** power, 0.0)
+        squares = made.abs() < (kind.tiny * kind.eps) ** power  # a CPU has them in float64
+        made.masked_fill_(squares & bool(seed % 2), 0.0)
     if "batch_norm" in name and made.shape == x.shape:  # a CPU adds them up in float64
         spread = x.var([d for d in range(x.dim()) if d != 1], keepdim=True)
         made.masked_fill_(~spread.isfinite(), torch.nan if seed % 2 else 0.0)
@@ -378,8 +381,7 @@ def _leaves(tree: Any) -> list[Tensor]:
 
 
 def _is_zero(made: Sequence[Tensor]) -> bool:
-    """Whether autograd's zeros are among them, which have no memory: to move them ends the
-    process."""
+    """Whether autograd's zeros, which have no memory that could be moved, are among them."""
     return any(map(torch._is_zerotensor, made))
 
 

@@ -288,7 +288,8 @@ def check_inputs(graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Sym
             expected=str(len(graph.inputs) + len(unknown)),
         )
     pairs = list(zip(graph.inputs, given, strict=False))
-    sizes = dict(zip(unknown, given[len(pairs) :], strict=True))
+    numbers = zip(unknown, given[len(pairs) :], strict=True)
+    sizes = {s: n for s, n in numbers if not isinstance(n, torch.SymInt)}  # a ragged one
     for item, tensor in pairs:
         for size, number in zip(item.type.shape, tensor.shape, strict=False):
             if isinstance(size, sympy.Symbol):

@@ -148,7 +148,7 @@ class Facts:
         """Whether programs walk strips of rows, with loads of the next ones under way."""
         stored = self.full and self.hint is Hint.OUTER and self.loops == 1 and not self.unknown
         looped = self.family is Family.REDUCTION and (stored or self.sizes[0][0] == "y")
-        return looped or self.family is Family.MIXED
+        return looped or self.family in (Family.MIXED, Family.SPREAD)
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

@@ -68,6 +68,8 @@ def traits(facts: Facts, target: Target) -> dict[str, float]:
         "reduced": math.log2(facts.reduced),
         "parallel per multiprocessor": math.log2(facts.parallel / target.multiprocessors),
         "points per multiprocessor": math.log2(points / target.multiprocessors),
+        "loops": facts.loops,
+        "remainder of 8": facts.reduced % 8,
         "bytes per point": math.log2(max(0.125, facts.bytes / points)),
     }
 

@@ -83,7 +83,8 @@ def reach(facts: Facts) -> int:
     inner = facts.hint in (Hint.INNER, Hint.DEFAULT) and ("XBLOCK", 1) in facts.fixed_blocks
     whole = facts.aligned or facts.reduced % 8 == 0  # others are not measured
     long = inner and whole and facts.reduced >= MAX_LONG_BLOCK
-    return MAX_LONG_BLOCK if long and (facts.loops > 1 or facts.side > 1) else MAX_REDUCTION_BLOCK
+    again = facts.loops > 1 or facts.side > 1 or facts.family is Family.SPREAD
+    return MAX_LONG_BLOCK if long and again else MAX_REDUCTION_BLOCK
 
 
 def largest_block(prefix: str, numel: int, most: int = MAX_REDUCTION_BLOCK) -> int:

@@ -21,6 +21,10 @@ _SOME_ROWS = 4
 _ONLY_READ = 2048
 _LEAST_BYTES, _ENOUGH = 2560, 8
 """Bytes that a program of short rows moves where a multiprocessor has ``_ENOUGH`` programs."""
+_HELD = 2048
+"""Elements of short rows that one warp holds: 64 a thread. On an H200 169 kernels of rows of 130 to
+1024 elements took 1.051 times the fastest's time with a warp for 1024, now 1.020 (the worst 1.80
+and 1.15: docs/measurements/short-rows.md)."""
 _SPAN = 32
 """Results of a program of short columns there: whole sectors of 16-bit types, too. On an H200 sums
 of 32 columns of 294912 take 7 us, and with the two a program that trees chose 91."""
@@ -50,8 +54,9 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
 
 def filled(config: Config, facts: Facts, target: Target) -> Config:
     """``config``, with more rows a program where programs are begun no faster than they end: one
-    takes 0.6 ns to begin on an H200 (docs/measurements/limit.md). Programs of rows across memory
-    span ``_SPAN`` elements of it as well, of which one warp holds all."""
+    takes 0.6 ns to begin on an H200 (docs/measurements/limit.md), but no more than one warp holds:
+    warps that share a row wait for each other. Programs of rows across memory span ``_SPAN``
+    elements of it as well, of which one warp holds all."""
     across, alone = facts.hint is Hint.OUTER, ("XBLOCK", 1) in facts.fixed_blocks
     if facts.hint is Hint.MIXED or alone or (len(facts.sizes) > 2 and not across):
         return config
@@ -62,7 +67,9 @@ def filled(config: Config, facts: Facts, target: Target) -> Config:
         wanted = min(max(_SPAN, wanted), _MAX_ELEMENTS // 2 // row)
     while rows < min(most, wanted):
         rows *= 2
-    warps = 1 if across else max(config.num_warps, rows * row // 1024)
+    if not across and rows < 4 * (held := max(x, _HELD // row)):
+        rows = min(rows, held)
+    warps = 1 if across else max(config.num_warps, rows * row // _HELD)
     return config if rows == x else finish(facts, _proposal(rows, warps), target)
 
 

@@ -112,7 +112,7 @@ class Journal(Memory):
                 continue
             except OSError as error:
                 failure = store.write_error(place.parent, error)
-                failure.remedy += ", or measure without recording: --no-record"
+                failure.remedy += ", or measure without recording: harness run --no-record"
                 raise failure from error
         raise AssertionError("itertools.count ended")
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import enum
 import hashlib
+import math
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,26 @@ class Finding:
         """Whether it is a confirmed slowdown that nobody waived."""
         return self.verdict == "SLOWER" and self.confirmed and not self.waived
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is of all that its graph launches, not of a kernel."""
+        return self.change is Change.LAUNCHES and not self.kernel
+
+    @property
+    def name(self) -> str:
+        """What commands call it: its kernel, of several the first; of a sum the graph."""
+        return self.kernel.partition(" + ")[0] or self.graph
+
+    @property
+    def waivable(self) -> str:
+        """Its series in the file of waived changes."""
+        return f"{self.graph}/{'' if self.is_sum else self.label}"
+
+    def waiver(self, commit: str) -> str:
+        """The line of that file that accepts it as of ``commit``, and a tenth more: noise."""
+        most = math.ceil(110 * (max(self.ratio or 1.0, self.high or 1.0) - 1))
+        return f"{commit[:10]} ms {self.waivable} up-to={most}% why it is accepted"
+
 
 @dataclass(frozen=True, slots=True)
 class Count:
@@ -216,17 +237,19 @@ class Night:
         return tuple(f for f in old_and_new if f.verdict in no_verdict)
 
     @property
-    def change_us(self) -> float:
-        """Microseconds that the confirmed regressions cost, launches counted."""
-        return sum(finding.change_us or 0.0 for finding in self.regressions)
-
-    @property
     def light(self) -> Light:
         """Green, amber or red."""
         if self.regressions or self.broken:
             return Light.RED
         rest = self.status or self.not_measured or self.unexamined or self.unjudged
         return Light.GREEN if self.complete and not rest else Light.AMBER
+
+
+def cost(findings: Iterable[Finding]) -> float:
+    """Microseconds that all launches of ``findings`` take more; a graph's sum has its kernels'."""
+    every = tuple(findings)
+    whole = {one.graph for one in every if one.is_sum}
+    return sum(f.change_us or 0.0 for f in every if f.is_sum or f.graph not in whole)
 
 
 def path_of(results: Path, machine: str, name: str) -> Path:

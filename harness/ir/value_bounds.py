@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sympy
+
 from harness.dtypes import DType
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
@@ -39,6 +41,20 @@ def value_bounds(root: ir.Value, simplifier: Simplifier) -> tuple[float, float] 
             ends = [_ENDS[value.op](*corner) for corner in itertools.product(*given)]
         found[id(value)] = _held(ends, value.dtype)
     return found[id(root)]
+
+
+def is_small(position: sympy.Expr) -> bool:
+    """Whether 32 bits hold it for certain: it is two variables and a number at most, and no
+    dimension has 2**29 places."""
+    offset, rest = position.as_coeff_Add()
+    terms = rest.as_coefficients_dict()
+    plain = all(v.is_Symbol and abs(n) == 1 for v, n in terms.items())
+    return plain and len(terms) < 3 and abs(offset) < 1 << 29
+
+
+def is_held(value: ir.IndexValue) -> bool:
+    """Whether a position does not wrap around in its type."""
+    return value.dtype is DType.I64 or (value.dtype is DType.I32 and is_small(value.index))
 
 
 def _held(ends: Sequence[float], dtype: DType) -> tuple[float, float] | None:

@@ -99,12 +99,22 @@ def standard_error(samples: tuple[float, ...]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class LibraryCall:
+    """A call of an ATen operator that writes to memory that is there: its name, the element type
+    (torch's name), sizes and strides of each tensor, the result's last, and its numbers."""
+
+    operator: str
+    tensors: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]
+    numbers: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
-    """Launches in order: the text of each one's module, and the names of the buffers that each of
-    its arguments stands for. Equal names are the same memory."""
+    """Launches in order: the text of each one's module, or a call, and the names of the buffers
+    that each of its arguments stands for. Equal names are the same memory."""
 
     name: str
-    module_texts: tuple[str, ...]
+    steps: tuple[str | LibraryCall, ...]
     arguments: tuple[tuple[tuple[str, ...], ...], ...]
 
 

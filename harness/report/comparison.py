@@ -201,10 +201,11 @@ def kernels_name(row: Row) -> str:
     counts = len(before["kernels"]), len(after["kernels"])
     if row["matched_by"] == "work" and counts != (1, 1):
         return f"{first} … ({counts[0]} → {counts[1]} kernels)"
-    return _launched(first, before["launches"][0])
+    return launched(first, before["launches"][0])
 
 
-def _launched(name: str, launches: int) -> str:
+def launched(name: str, launches: int) -> str:
+    """A kernel's name in tables, with its launches if they are several."""
     return f"{name} ×{launches}" if launches > 1 else name
 
 
@@ -339,7 +340,7 @@ def _unmatched(
     whole = Counter(graph for graph, _ in kernels if graph not in matched)
     for graph, kernel in kernels:
         if graph in matched:
-            yield f"{graph}  {_launched(short(kernel.name), kernel.launches)}"
+            yield f"{graph}  {launched(short(kernel.name), kernel.launches)}"
     for graph, number in whole.items():
         yield f"{graph}  all of it, {plural(number, 'kernel')}"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.history.nights import Change, Light, Night
+from harness.history.nights import Change, Light, Night, cost
 from harness.records.names import short
-from harness.report.comparison import View, comparison_report
+from harness.report.comparison import View, comparison_report, launched
 from harness.report.output import Case, Report
 from harness.table import MOST, Block, Row, Text, paragraphs, plural
 from harness.verdicts.comparing import Comparison
@@ -32,13 +32,16 @@ def night_report(night: Night, found: Comparison) -> Report:
 
 
 def _cases(night: Night, found: Comparison, timed: Sequence[Case]) -> Iterator[Case]:
-    """What was ``timed``, and a test that passes for every kernel that is none of the findings: of
+    """What was ``timed``, and a test for every other kernel, skipped if nothing is known of it: of
     a file without tests many a CI service says that nothing ran."""
     yield from timed
-    said = {(case.suite, case.name) for case in timed}
-    for row in list(_rows(night, found))[len(night.findings) :]:
-        if (row["graph"], row["kernel"]) not in said:
-            yield Case(row["graph"], row["kernel"])
+    said = {(row.match.graph, kernel.name) for row in found.rows for kernel in row.match.b}
+    left = set(night.not_measured)
+    for graph, k in ((g.name, k) for g in found.b.run.graphs for k in g.kernels):
+        if (graph, k.name) not in said:
+            why = "not measured" if f"{graph}/{k.name}" in left else ""
+            why = (k.reason or "fails its check") if k.failed else why
+            yield Case(graph, launched(short(k.name), k.launches), skipped=why)
 
 
 def _rows(night: Night, found: Comparison) -> Iterator[Row]:
@@ -64,10 +67,10 @@ def _rows(night: Night, found: Comparison) -> Iterator[Row]:
 def headline(night: Night) -> str:
     """The answer in one line: its light, and what it comes to."""
     said = []
-    if night.regressions:
-        share = night.suite_us and f", {100 * night.change_us / night.suite_us:.2g} % of the suite"
-        number = plural(len(night.regressions), "confirmed regression")
-        said.append(f"{number}, {night.change_us:+.4g} µs{share or ''}")
+    if found := night.regressions:
+        us, suite = cost(found), night.suite_us
+        share = f", {100 * us / suite:.2g} % of the suite" if suite else ""
+        said.append(f"{plural(len(found), 'confirmed regression')}, {us:+.4g} µs{share}")
     if night.broken:
         said.append(f"{len(night.broken)} broken")
     if not said:
@@ -118,10 +121,8 @@ def _lines(night: Night) -> Iterator[str]:
         yield f"static figures: harness compare --static {night.baseline} {night.run}"
     if night.regressions:
         worst = night.regressions[0]
-        name = worst.kernel.partition(" + ")[0]  # of several kernels the first
-        yield f"why: harness why {name} {night.baseline} {night.run} --graph {worst.graph}"
-        series = f"{night.commit[:10]} ms {worst.graph}/{worst.label}"
-        yield f"waive, in acknowledged.txt: {series} up-to=5% until=YYYY-MM-DD why"
+        yield f"why: harness why {worst.name} {night.baseline} {night.run} --graph {worst.graph}"
+        yield f"waive, in acknowledged.txt: {worst.waiver(night.commit)}"
 
 
 def openmetrics(night: Night) -> str:

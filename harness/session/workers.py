@@ -46,8 +46,10 @@ def remote_gpus(address: str) -> Iterator[list[tuple[Device, int]]]:
             remedy="pip install 'harness[workers]', here and where the workers run",
         )
     from distributed import Client
+    from distributed.comm.addressing import get_address_host
 
     try:
+        get_address_host(address)  # of none, Client would not end
         client: Any = Client(  # type: ignore[no-untyped-call]
             address, timeout=START_SECONDS, set_as_default=False
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy
 
 from harness.dtypes import DType
-from harness.ir.nodes import Load, ReduceKind, Store, loads, reductions
+from harness.ir.nodes import Load, Store, loads
 from harness.tiling.ranges import Split
 
 VECTOR = 16
@@ -70,8 +70,4 @@ def aligned_rows(
         return None
     start = max(sizes, key=lambda found: (sum(sizes[found]), str(found)))
     rows = AlignedRows(start, VECTOR // min(sizes[start]), column)
-    if rows.begins and divides(rows.vector, reduced[0].length):
-        return None
-    # Welford's update counts what a lane has seen by the blocks so far.
-    counted = any(reduce.kind is ReduceKind.WELFORD for reduce in reductions(stores))
-    return None if counted and not rows.begins else rows
+    return None if rows.begins and divides(rows.vector, reduced[0].length) else rows

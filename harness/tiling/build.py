@@ -31,7 +31,9 @@ from harness.ir.nodes import (
     values,
 )
 from harness.ir.program import Buffer, Program
+from harness.ir.simplify import Simplifier
 from harness.ir.traffic import bytes_moved
+from harness.ir.value_bounds import is_small
 from harness.schedule.group import FusedGroup, SegmentKind, splits
 from harness.target import Target
 from harness.tiling import choose
@@ -97,7 +99,7 @@ def plan(
     if lanes is not None:
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
-    extents, (initial, kept) = _extents(group, space, buffers), _states(program, group)
+    extents, (initial, kept) = _extents(group, space, buffers, stores), _states(program, group)
     split = category is Category.SPLIT_SCAN
     shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
@@ -269,10 +271,18 @@ def _unknown_sizes(
     return tuple(sorted({s for e in exprs for s in e.free_symbols} - bound, key=str))
 
 
-def _extents(group: FusedGroup, space: Space, buffers: Sequence[Buffer]) -> list[sympy.Expr]:
-    """How many points (of matrix products: results) and elements there are to count."""
+def _extents(
+    group: FusedGroup, space: Space, buffers: Sequence[Buffer], stores: Sequence[Store]
+) -> list[sympy.Expr]:
+    """How many points (of matrix products: results) and elements there are to count, and how large
+    the numbers become that positions are made into."""
     points = group.numel if space.product else group.numel * group.rnumel
-    return [points, *(b.extent for b in buffers)]
+    known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
+    numbers = (v.index for v in values(stores) if isinstance(v, IndexValue))
+    ends = (known.bounds(number) for number in numbers if not is_small(number))
+    far = (e for low, high in ends for e in (low if low is None else -low, high))
+    sure = (sympy.Integer(INT32_LIMIT) if e is None else e for e in far)
+    return [points, *(b.extent for b in buffers), *sure]
 
 
 def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:

@@ -40,12 +40,12 @@ is) are not shared."""
 def shared_rows(
     segments: Sequence[PlanSegment], tiles: Sequence[Tile], facts: Facts
 ) -> SharedRows | None:
-    """What the programs of a row need of a workspace: words for their results, twice because
-    programs may be one row apart; of columns of an unknown number of rows, once, because each
-    program has one block of them; None if nothing is shared."""
+    """What the programs of a row need of a workspace: words for their results, of two rows because
+    they may be one apart, of four where the next row's are told first; of columns of an unknown
+    number of rows, once, because each has one block of them; None if nothing is shared."""
     if facts.family is Family.SPREAD:
         own = [r for segment in segments for r in reductions(segment.stores) if not r.across]
-        return SharedRows(2 * len(dict.fromkeys(map(id, own))))
+        return SharedRows(4 * len(dict.fromkeys(map(id, own))))
     once = facts.loops == 1 and segments[0].kind is SegmentKind.LOOP
     few = tiles[0].numel.is_Integer and facts.parallel <= FEW_ROWS
     few |= facts.hint is Hint.INNER and len(tiles[-1].entries) > 1  # never in whole vectors

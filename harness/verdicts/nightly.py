@@ -41,6 +41,7 @@ from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
+from harness.verdicts.totals import scopes
 
 FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
 """Exit statuses: those of ``harness compare``, and that of a night without a GPU in which something
@@ -198,7 +199,7 @@ class _Night:
         """Tonight's run, what is new checked, tuned and compiled for its static metrics. What an
         interrupted night of the commit found out about the same text is known."""
         wanted = night_plan.to_examine(sorting, timed=plan.timed)
-        known = self._before(sorting.b, timed=plan.timed) if wanted else {}
+        known = self._before(sorting, timed=plan.timed) if wanted else {}
         found = {
             (graph, k.name): known[graph, k.name, k.module]
             for graph, k in wanted
@@ -241,10 +242,11 @@ class _Night:
         self.left += [f"{graph}/{k.name}" for graph, k in todo if (graph, k.name) not in found]
         return sorting.b.mapped(lambda graph, k: found.get((graph, k.name), k))
 
-    def _before(self, run: Run, *, timed: bool) -> dict[tuple[str, str, str], KernelRecord]:
+    def _before(self, sorting: Sorting, *, timed: bool) -> dict[tuple[str, str, str], KernelRecord]:
         """What the machine's newest run, and interrupted nights of the same commit, found out about
-        the same text. The newest run's times are not tonight's, and what failed there is tried
-        again."""
+        the same text. The newest run's times are not tonight's, so what has no other, because
+        nothing in the baseline does its work, is examined again; and what failed there."""
+        run, alone = sorting.b, {(g, k.name) for g, k in sorting.pairing.appeared if timed}
         mine = lookup.runs(self.options.results, run.machine.key)
         tried = lookup.of_commit(self.options.results, run.commit) if run.commit else []
         known: dict[bool, dict[tuple[str, str, str], KernelRecord]] = {False: {}, True: {}}
@@ -260,7 +262,7 @@ class _Night:
         return {
             key: replace(k, ms=None, low=None, high=None, gbps=None, fraction=None, sets=())
             for key, k in known[False].items()
-            if not k.failed
+            if not k.failed and key[:2] not in alone
         } | known[True]
 
     def _timed(self, sorting: Sorting, plan: Plan) -> Comparison | None:
@@ -322,7 +324,7 @@ class _Night:
         bare = assemble(a, b, pairing, reasons, Rules(), paired=True)
         whole = replace(found or bare, rows=(*(found.rows if found else ()), *bare.rows))
         whole = replace(whole, notes=(), broken=broken_in(a, b, sorting.pairing.matches))
-        commits = self._commits(a.run.commit, b.run.commit)
+        commits = self._commits(a.run.commit, b.run.commit or "no commit")
         night = night_of(whole, commits, lambda row: changes[key_of(row.match)])
         findings = [self._finding(one) for one in night.findings if sorting.a.graphs]
         sums = [r for r in found.rollups if r.level == "graph"] if found else []
@@ -330,19 +332,17 @@ class _Night:
         findings += [replace(f, confirmed=f.graph in self.confirmed) for f in of_graphs]
         self.left += [f"{f.graph}/{f.kernel}" for f in findings if f.reason == NOT_REACHED]
         waived = list(self._waived(findings, [c.sha for c in commits] or [b.run.commit]))
-        same = sum(change is None for change in sorting.changes)
-        known = {id(m.b[0]): m.a[0].ms for m in sorting.pairing.matches if len(m.b) == 1}
-        timed_before = sorting.b.mapped(lambda _, k: replace(k, ms=k.ms or known.get(id(k))))
+        times = [(m, m.a[0].ms) for m in sorting.pairing.matches]
+        times += [(row.match, row.b_ms) for row in whole.rows if row.b_ms]
+        known = {(m.graph, m.b[0].name): ms for m, ms in times if len(m.b) == 1}
+        timed_before = sorting.b.mapped(lambda g, k: replace(k, ms=k.ms or known.get((g, k.name))))
         judged = {f"{f.graph}/{f.kernel}" for f in findings if f.ratio is not None}
         left = tuple(name for name in dict.fromkeys(self.left) if name not in judged)
         unchecked = tuple(name for name in self.left if name in judged)
-        counts = {**night.counts, "same": same, "not measured": len(left)}
+        counts = {**night.counts, "same": sorting.changes.count(None), "not measured": len(left)}
         counts["not examined"] = len(unchecked)
-        new = (
-            f"{g}: {k.name} {k.reason or 'fails its check'}"
-            for g, k in pairing.appeared
-            if k.failed
-        )
+        bad = [(g, k) for g, k in pairing.appeared if k.failed]
+        new = (f"{g}: {k.name} {k.reason or 'fails its check'}" for g, k in bad)
         night = replace(
             night,
             run=sink.run.id if sink.path else "",
@@ -357,15 +357,8 @@ class _Night:
             static=not plan.timed,
             complete=not self.trouble,
         )
-        of_waived = {f"{one.graph}/{one.kernel}" for one in waived if one.waived}
-        rows = (
-            replace(row, verdict=Verdict.UNSURE, reason="waived")
-            if key_of(row.match) in of_waived
-            else row
-            for row in whole.rows
-        )
         night = replace(night, status=self._status(night, found))
-        return night, replace(whole, rows=tuple(rows), broken=night.broken)
+        return night, replace(_without_waived(whole, waived), broken=night.broken)
 
     def _commits(self, old: str, new: str) -> list[NightCommit]:
         """What came after the baseline, newest first; where git does not know, that is a note."""
@@ -397,7 +390,7 @@ class _Night:
         places, _ = order.read_line(Path.cwd()) if self.ask.waivers else ({}, "")
         for one in found:
             for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
-                covers = waiver.covers("ms", f"{one.graph}/{one.label}", commits, places)
+                covers = waiver.covers("ms", one.waivable, commits, places)
                 if covers and waiver.allows(one.ratio, today):
                     one = replace(one, waived=waiver.reason)
             yield one
@@ -426,6 +419,23 @@ class _Night:
 def _sides(sorting: Sorting) -> tuple[Side, Side]:
     a, b = (replace(run, complete=True) for run in (sorting.a, sorting.b))
     return Side("baseline", a, a.id), Side("tonight", b, b.id)
+
+
+def _without_waived(found: Comparison, findings: Sequence[Finding]) -> Comparison:
+    """``found``, in which what is waived is not SLOWER, nor a sum that is for its sake."""
+    waived, why, slower = [one for one in findings if one.waived], "waived", Verdict.SLOWER
+    kernels = {f"{one.graph}/{one.kernel}" for one in waived}
+    sums = {scope for one in waived for scope in scopes(one.graph, one.region)}
+    sums -= {("graph", one.graph) for one in findings if one.is_sum and one.regressed}
+    rows = (
+        replace(row, verdict=Verdict.UNSURE, reason=why) if key_of(row.match) in kernels else row
+        for row in found.rows
+    )
+    rollups = (
+        replace(one, reason=why) if one.verdict is slower and (one.level, one.name) in sums else one
+        for one in found.rollups
+    )
+    return replace(found, rows=tuple(rows), rollups=tuple(rollups))
 
 
 def _untimed(match: Match, change: Change | None, timed: bool) -> str:

@@ -62,12 +62,17 @@ def shares(
     return (narrow,)
 """
 
-_VARIANCE = """# harness graph 1
-def variance(
-    x: "bf16[4, 9001]",
+_LAYER_NORM = """# harness graph 1
+def layer_norm(
+    x: "{t}[{m}, {n}]{view}",
 ):
-    var: "bf16[4]" = aten.var.correction(x, [1], correction=0)
-    return (var,)
+    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    both: ("f32[{m}, 1]", "f32[{m}, 1]") = aten.var_mean.correction(
+        wide, [1], correction=0, keepdim=True
+    )
+    var: "f32[{m}, 1]" = getitem(both, 0)
+    mean: "f32[{m}, 1]" = getitem(both, 1)
+    return (var, mean)
 """
 
 _DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
@@ -90,14 +95,14 @@ def cases() -> list[tuple[str, Graph]]:
     long, which begin at whole vectors or not."""
     draw = random.Random(0)
     found = []
-    for text in (_SOFTMAX, _STATISTICS):
+    for text in (_SOFTMAX, _STATISTICS, _LAYER_NORM):
         for dtype in _DTYPES:
             columns = draw.randrange(4097, 6000) // 2 * 2 + 1
             name = f"{text.split('(')[0].split()[-1]} {dtype}"
             found.append((f"{name} {columns}", graph(text, 9, columns, dtype)))
             for apart in (columns + draw.randrange(1, 6), columns // 16 * 16 + 16):
                 found.append((f"{name} view {apart}", graph(text, 5, columns, dtype, apart)))
-    return found
+    return [*found, ("whole vectors, begun anywhere", graph(_LAYER_NORM, 5, 4104, "bf16", 4107))]
 
 
 @pytest.mark.parametrize("one", [pytest.param(case, id=name) for name, case in cases()])
@@ -140,22 +145,6 @@ def test_where_vectors_begin_already_nothing_changes() -> None:
     for columns, stride in ((8192, None), (4104, 4112)):
         (module,) = modules(graph(_SHARES, 4, columns, "bf16", stride), looped=True)
         assert "r0_column" not in module.text
-    (module,) = modules(loads(_VARIANCE), looped=True)
-    assert "r0_column" not in module.text  # Welford's update counts blocks
-
-
-_LAYER_NORM = """# harness graph 1
-def layer_norm(
-    x: "{t}[{m}, {n}]",
-):
-    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
-    both: ("f32[{m}, 1]", "f32[{m}, 1]") = aten.var_mean.correction(
-        wide, [1], correction=0, keepdim=True
-    )
-    var: "f32[{m}, 1]" = getitem(both, 0)
-    mean: "f32[{m}, 1]" = getitem(both, 1)
-    return (var, mean)
-"""
 
 
 def test_nothing_is_read_behind_a_tensor_at_an_odd_address(tmp_path: Path) -> None:
@@ -166,14 +155,19 @@ def test_nothing_is_read_behind_a_tensor_at_an_odd_address(tmp_path: Path) -> No
         assert ("tt.constancy = dense<8>" in made) == (not unaligned)
 
 
-@pytest.mark.parametrize(("columns", "dtype", "side"), [(8200, "bf16", 8), (4100, "f32", 4)])
+@pytest.mark.parametrize(
+    ("columns", "dtype", "side"),
+    [(8200, "bf16", 8), (4100, "f32", 4), (8201, "bf16", 1), (4103, "f32", 1)],
+)
 @pytest.mark.parametrize("block", [512, 2048])
 def test_neighbours_are_folded_before_their_mean_moves_the_lanes(
     columns: int, dtype: str, side: int, block: int, interpreter: InterpreterPool
 ) -> None:
-    """Rows far from zero, and one of equal elements, against float64."""
+    """Rows far from zero, and one of equal elements, against float64. Where rows begin inside a
+    vector, lanes before them have seen one element less."""
     module = modules(graph(_LAYER_NORM, 3, columns, dtype), looped=True)[0]
-    assert f"R0_BLOCK // {side}]" in module.text
+    folded = f"R0_BLOCK // {side}]" if side > 1 else "r0_base < r0_shift"
+    assert folded in module.text
     x = torch.randn(3, columns) * torch.tensor([[1.0], [0.5], [0.0]]) + torch.tensor(
         [[100.0], [-3.0], [7.0]]
     )

@@ -420,6 +420,7 @@ def test_programs_that_share_rows_run_at_once_and_spill_nothing(rows: str) -> No
     (best,) = measure([CompileJob(kernel.module.text, H200, found[0])])
     assert not isinstance(best, Exception), best
     assert best.spills == 0
+    assert best.shared >= 2 * 2 * 2 * found[0].block("R0_BLOCK")  # two rows ahead, of two tensors
 
 
 @pytest.mark.parametrize(

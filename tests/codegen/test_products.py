@@ -250,7 +250,9 @@ def test_a_small_counterpart_does_what_the_large_graph_does(interpreter: Interpr
 @pytest.mark.parametrize("kind", ["f32", "bf16"])
 def test_candidates_compile_for_every_target(target: Target, kind: str) -> None:
     (kernel,) = compiled(text(SIZES, kinds=(kind, kind), before=kind == "f32"), target).kernels
-    jobs = [CompileJob(kernel.module.text, target, c) for c in load(kernel.module.text).configs[:2]]
+    configs = load(kernel.module.text).configs
+    tried = configs if target is H200 else configs[:2]
+    jobs = [CompileJob(kernel.module.text, target, config) for config in tried]
     for found in measure(jobs):
         assert isinstance(found, StaticMetrics), found
         assert found.spills == 0
@@ -318,7 +320,7 @@ def test_products_of_other_types_and_small_ones_are_library_calls() -> None:
     wide = layer("mm").replace("bf16", "f32")
     whole = layer("mm").replace("bf16", "i16")  # 16 bits, and not added up in float32
     flat = layer("mm").replace("128", "32")
-    small = layer("mm").replace("1024", "512")  # too few tiles for a device
+    small = layer("mm").replace("1024", "128")  # too few tiles for a device
     for source in (wide, whole, flat, small):
         assert [c.node.packet for c in compiled(source).library_calls] == ["mm"]
 

@@ -118,7 +118,7 @@ def test_programs_that_hold_parts_of_rows_find_what_one_would(
     assert module.category == "mix"
     path = tmp_path / "module.py"
     path.write_text(module.text)
-    config = {"XBLOCK": 1, "YBLOCK": 1, "R0_BLOCK": 4096, "RSPLIT": 5}
+    config = {"XBLOCK": 1, "YBLOCK": 1, "R0_BLOCK": 4096, "RSPLIT": 5, "STAGES": 3}
     together(path, config, interpreting)
 
 

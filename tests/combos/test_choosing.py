@@ -263,9 +263,7 @@ def test_a_combo_is_timed_against_its_parts_on_the_same_arguments(joined: float)
         compiled = combined(graph, H100, faster_joined(choose))
     ((apart, whole),) = seen
     assert [apart.name, whole.name] == ["apart", "joined"]
-    assert [m.text for m in modules_of(compiled)] == [
-        *(whole if joined < 1 else apart).module_texts
-    ]
+    assert [m.text for m in modules_of(compiled)] == [*(whole if joined < 1 else apart).steps]
     assert whole.arguments == (tuple(n for names in apart.arguments for n in names),)
     assert [len(names) for names in apart.arguments] == [2, 2] and len(whole.arguments[0]) == 4
     assert not {*sum(apart.arguments[0], ())} & {*sum(apart.arguments[1], ())}

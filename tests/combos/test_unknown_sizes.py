@@ -217,7 +217,7 @@ def test_a_combo_is_timed_on_the_sizes_of_its_parts() -> None:
 
     compiled = combined(compile_graph(STATES, H100), H100, faster_joined(choose))
     ((apart, joined),) = seen
-    module = loading.load(joined.module_texts[0])
+    module = loading.load(joined.steps[0])
     assert len(joined.arguments[0]) == len(module.signature) == 8 + 2
     sizes = [names[0].rpartition(".")[2] for names in joined.arguments[0][-2:]]
     assert sizes == ["s0", "s1"]

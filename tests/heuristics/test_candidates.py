@@ -126,28 +126,6 @@ def test_rows_that_are_only_read_are_held_by_fewer_threads(
     assert candidates(row, H200)[0].num_warps == warps
 
 
-FILLED = [  # rows, columns, bytes a column, what fixes the rows; rows of a program, warps
-    (1 << 20, 128, 2.0, False, (16, 2)),  # a sum of bfloat16: 75 us, 163 with 4
-    (1 << 20, 128, 4.0, False, (8, 1)),  # softmax: 132 us, 164 with 4
-    (1 << 19, 256, 4.0, False, (4, 1)),  # 131 us, 321 with 1
-    (1 << 18, 512, 4.0, False, (2, 1)),
-    (4096, 256, 4.0, False, (4, 1)),
-    (600, 256, 4.0, False, (1, 1)),  # few programs
-    (174762, 768, 4.0, False, (1, 1)),  # enough bytes: two of them take two warps and longer
-    (1 << 19, 256, 4.0, True, (1, 1)),
-]
-
-
-@pytest.mark.parametrize(("rows", "columns", "each", "pinned", "first"), FILLED)
-def test_short_rows_share_a_program_that_is_worth_beginning(
-    rows: int, columns: int, each: float, pinned: bool, first: tuple[int, int]
-) -> None:
-    facts = persistent(rows, columns, bytes=int(each * rows * columns), loads=1, stores=1)
-    facts = replace(facts, reductions=1, fixed_blocks=(("XBLOCK", 1),) if pinned else ())
-    found = candidates(facts, H200)[0]
-    assert (found.block("XBLOCK"), found.num_warps) == first
-
-
 SHARED = [  # rows, reduced, bytes read again; RSPLIT of the first candidate on an H200
     (1024, 1 << 18, 1 << 19, 8),  # 512 kB a row: 132 of them are more than the L2 holds
     (4096, 1 << 16, 1 << 18, 1),  # two tensors: fewer programs a row are better
@@ -426,10 +404,31 @@ def test_rows_that_begin_anywhere_get_a_larger_program_where_they_are_read_again
         (1, 1, (2048, 4)),
         (2, 1, (8192, 32)),
         (2, 2, (8192, 32)),
-        (2, 3, (4096, 16)),  # of a loss and its gradient 8192 take 257 us, 4096 203
+        (2, 3, (8192, 32)),
     ):
         best = candidates(replace(rows, aligned=True, loops=loops, loads=loads), H200)[0]
         assert (best.block("R0_BLOCK"), best.num_warps) == first
+        assert (best.options == (("maxnreg", 32),)) == (best.num_warps == 32)  # two at once
+
+
+@pytest.mark.parametrize(
+    ("loads", "again", "first"),
+    [  # the last has no weights
+        (2, 2, (4096, 32)),
+        (3, 2, (2048, 16)),
+        (3, 4, (4096, 32)),
+        (2, 4, (8192, 32)),
+    ],
+)
+def test_norms_with_weights_of_rows_that_begin_anywhere_have_few_elements_a_thread(
+    loads: int, again: int, first: tuple[int, int]
+) -> None:
+    fixed = (("XBLOCK", 1),)
+    sizes = (("x", 1000), ("r0_", 50257))
+    norm = Facts(Family.REDUCTION, sizes, Hint.INNER, loads, 1, 1, 1 << 28, fixed_blocks=fixed)
+    norm = replace(norm, aligned=True, loops=2, again=again * 50257, full=True)
+    best = candidates(norm, H200)[0]
+    assert (best.block("R0_BLOCK"), best.num_warps) == first
 
 
 @pytest.mark.parametrize(("itemsize", "block"), [(2, 8192), (4, 4096)])

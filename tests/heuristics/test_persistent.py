@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.registry import candidates
 from harness.target import H200
+from tests.heuristics.test_candidates import persistent
 
 COLUMNS = [  # columns, elements of one, bytes a column; columns of a program on an H200
     (294912, 32, 68, 64),  # 10.5 us, 94.4 with the 2 that trees choose
@@ -27,3 +30,28 @@ def test_short_columns_share_a_program_that_spans_sectors(
     facts = Facts(Family.PERSISTENT, sizes, Hint.OUTER, loads, 1, 1, moved)
     found = candidates(facts, H200)[0]
     assert (found.block("XBLOCK"), found.num_warps) == (x, 1)
+
+
+FILLED = [  # rows, columns, bytes a column, what fixes the rows; rows of a program, warps
+    (1 << 20, 128, 2.0, False, (16, 1)),  # a sum of bfloat16: 163 us with 4 rows
+    (32768, 257, 4.0, False, (4, 1)),  # a layer norm: 19.8 us, 24.1 with two warps
+    (131072, 130, 2.0, False, (8, 1)),  # one warp holds no more
+    (1 << 25, 256, 0.1, False, (128, 16)),  # nearly nothing is loaded: 4445 us, 6036 with 8 rows
+    (1 << 20, 128, 4.0, False, (8, 1)),  # softmax: 132 us, 164 with 4
+    (1 << 19, 256, 4.0, False, (4, 1)),  # 131 us, 321 with 1
+    (1 << 18, 512, 4.0, False, (2, 1)),
+    (4096, 256, 4.0, False, (4, 1)),
+    (600, 256, 4.0, False, (1, 1)),  # few programs
+    (174762, 768, 4.0, False, (1, 1)),  # enough bytes: two of them take two warps and longer
+    (1 << 19, 256, 4.0, True, (1, 1)),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns", "each", "pinned", "first"), FILLED)
+def test_short_rows_share_a_program_that_is_worth_beginning(
+    rows: int, columns: int, each: float, pinned: bool, first: tuple[int, int]
+) -> None:
+    facts = persistent(rows, columns, bytes=int(each * rows * columns), loads=1, stores=1)
+    facts = replace(facts, reductions=1, fixed_blocks=(("XBLOCK", 1),) if pinned else ())
+    found = candidates(facts, H200)[0]
+    assert (found.block("XBLOCK"), found.num_warps) == first

@@ -42,5 +42,6 @@ def test_tiles_of_products_keep_every_multiprocessor_busy() -> None:
 
     assert first(4096, 4096, narrow=True) == (128, 128)
     assert first(1024, 1024, narrow=True) == (64, 64)
+    assert first(64, 4096, narrow=True) == (64, 32)
     assert first(256, 256, 2048) == (64, 64)
     assert first(512, 512) == (32, 64)

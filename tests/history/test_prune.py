@@ -181,3 +181,6 @@ def test_the_accepted_baseline_stays(tmp_path: Path) -> None:
     nights.accept(path.parent, nights.Accepted("run0", "abc", "me", OLD, "why"))
     assert sorted(going(tmp_path)) == ["run1.parquet"]
     assert staying(tmp_path) == {"run0.parquet": "nights are compared with it"}
+    (path.parent / nights.BASELINE).write_text('{"run": "ru')
+    with pytest.raises(RecordError, match="the baseline cannot be read"):
+        going(tmp_path)

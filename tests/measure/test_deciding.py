@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,14 +14,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from harness.backend import Compiler, Devices
 from harness.decisions import UNDECIDED
-from harness.graph.model import Graph
+from harness.dtypes import DType
+from harness.graph.model import TEMPLATES, Graph
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
 from harness.measure.deciding import NOTHING_TIMED, decided
 from harness.pipeline import compile_graph
 from harness.records.run import GraphRecord, from_json, to_json
 from harness.records.timing import Launch, Samples, Work
-from harness.records.trials import Outcome, Way
+from harness.records.trials import LibraryCall, Outcome, Way
 from harness.report.kernels import graph_blocks
 from harness.runtime import module as modules
 from harness.runtime.tune.autotune import Settings
@@ -90,13 +91,108 @@ def test_kernels_are_taken_apart_as_far_as_that_is_faster() -> None:
     rounds: list[int] = []
 
     def once(ways: Sequence[Way]) -> Outcome:
-        rounds.append(len(ways[1].module_texts))
+        rounds.append(len(ways[1].steps))
         return Outcome(int(len(rounds) == 1), "timed", (0.002, 0.001))
 
     decisions, _ = decided(graph, H100, once, loops=False, fusion=True)
     before, after = (len(compile_graph(graph, H100, d).launches) for d in (UNDECIDED, decisions))
     assert after == before + 1
     assert set(rounds) == {2}
+
+
+def generated() -> Graph:
+    """A product that may be a kernel, a residual added to it, and the sums of the rows."""
+    build = GraphBuilder()
+    x, w = (build.input(n, s, DType.F16) for n, s in (("x", (2, 512, 96)), ("w", (96, 512))))
+    b, c = build.input("b", (512,), DType.F16), build.input("c", (2, 512, 512))
+    flat = build.call("aten.view.default", x, (1024, 96))
+    made = build.call("aten.addmm.default", b, flat, w)
+    apart = build.call("aten.view.default", made, (2, 512, 512))
+    moved = build.call("aten.add.Tensor", apart, c)
+    graph = build.graph(moved, build.call("aten.sum.dim_IntList", moved, (2,)))
+    return replace(graph, facts=(TEMPLATES,))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_products_are_kernels_where_that_is_faster_with_all_that_it_changes(place: int) -> None:
+    asked: list[Sequence[Way]] = []
+    choose = taken(place)
+    graph = generated()
+    decisions, told = decided(
+        graph, H100, lambda w: asked.append(w) or choose(w), False, False, products=True
+    )
+    ((library, kernel),) = asked
+    assert [type(step) for step in library.steps] == [LibraryCall, str]
+    call = library.steps[0]
+    assert isinstance(call, LibraryCall) and call.operator == "addmm"
+    assert call.tensors[1] == ("float16", (1024, 96), (96, 1))
+    assert call.tensors[-1] == ("float16", (1024, 512), (512, 1))
+    # What the call wrote, the kernel after it reads; the sums of the rows are timed, too.
+    assert library.arguments[0][-1] in library.arguments[1]
+    assert [step.split("CATEGORY")[1][4:7] for step in kernel.steps] == ["tem", "per"]
+    assert f"{library.name} 1.0 µs or kernel 2.0 µs: {asked[0][place].name} (timed)" in told[0]
+    made = compile_graph(graph, H100, decisions)
+    assert [c.node.packet for c in made.library_calls] == ["addmm"] * (not place)
+    assert compile_graph(graph, H100, made.decisions).library_calls == made.library_calls
+
+
+def test_products_whose_kernels_cannot_be_generated_stay_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "harness.measure.deciding.compile_graph",
+        lambda graph, _: SimpleNamespace(failures=("why",) * (TEMPLATES in graph.facts)),
+    )
+    decisions, told = decided(generated(), H100, pytest.fail, False, False, products=True)
+    assert len(decisions.library) == 1
+    assert told == ("products: library (some kernels cannot be generated)",)
+
+
+@pytest.mark.parametrize("places", [(0, 1), (1, 0)])
+def test_products_of_both_kinds_follow_each_other(
+    places: tuple[int, int], devices: Devices
+) -> None:
+    """The second reads what the first one's kernels have made of it."""
+    build = GraphBuilder()
+    x, w, v = (
+        build.input(name, shape, DType.F16)
+        for name, shape in (("x", (512, 64)), ("w", (64, 256)), ("v", (256, 256)))
+    )
+    y = build.call("aten.mm.default", x, w)
+    scaled = build.call("aten.mul.Tensor", build.call("aten.erf.default", y), y)
+    z = build.call("aten.mm.default", scaled, v)
+    graph = build.graph(build.call("aten.relu.default", z), scaled)
+    graph = replace(graph, facts=(TEMPLATES,))
+    answers = iter(places)
+    decisions, told = decided(
+        graph, H100, lambda _: Outcome(next(answers), "timed"), False, False, products=True
+    )
+    assert len(told) == 2
+    made = compile_graph(graph, H100, decisions)
+    assert len(made.library_calls) == 1
+    assert sum(la.plan.category is Category.TEMPLATE for la in made.launches) == 1
+    inputs = random_inputs(graph, torch.device("cpu"))
+    found = run_graph(made, inputs, devices._on_cpu, "cpu")
+    want = replay(graph, inputs, torch.device("cpu"), float64=True)
+    for one, right in zip(found, want, strict=True):
+        assert one is not None and right is not None
+        torch.testing.assert_close(one.double(), right, rtol=4e-3, atol=0.2)
+
+
+def test_layers_that_are_alike_are_asked_about_once_what_is_not_generated_never() -> None:
+    build = GraphBuilder()
+    x = build.input("x", (1024, 512), DType.BF16)
+    for number in range(5):  # those in the middle are alike
+        w = build.input(f"w{number}", (512, 512), DType.BF16)
+        x = build.call("aten.relu.default", build.call("aten.mm.default", x, w))
+    graph = replace(build.graph(x), facts=(TEMPLATES,))
+    asked: list[Sequence[Way]] = []
+    choose = taken(1)
+    args = (H100, lambda w: asked.append(w) or choose(w), False, False)
+    assert decided(graph, *args, products=True)[0].library == frozenset()
+    assert len(asked) == 3
+    assert decided(replace(graph, facts=()), *args, products=True) == (UNDECIDED, ())
+    assert len(asked) == 3
 
 
 @dataclass
@@ -164,13 +260,32 @@ def chooser(timer: Any, folder: Path, spills: Sequence[int] = (0, 0, 0)) -> Choo
 
 def test_the_faster_way_is_taken_and_remembered(tmp_path: Path) -> None:
     ways = both_ways(normalised(64, 512))
-    assert [len(way.module_texts) for way in ways] == [1, 2]
+    assert [len(way.steps) for way in ways] == [1, 2]
     timer = Timed({"0": 0.2, "1": 0.1})
     assert chooser(timer, tmp_path).choose(ways) == Outcome(1, "timed", (0.2, 0.1))
     assert chooser(Timed({}), tmp_path).choose(ways) == Outcome(1, "timed", (0.2, 0.1))
     # What the first kernel writes is what the second one reads.
     apart = timer.seen["1"]
     assert len({t.data_ptr() for t in apart}) < len(apart)
+
+
+def test_a_library_call_is_timed_in_the_memory_of_what_follows(tmp_path: Path) -> None:
+    asked: list[Sequence[Way]] = []
+    choose = taken(0)
+    decided(generated(), H100, lambda w: asked.append(w) or choose(w), False, False, True)
+    timer, seen = Timed({"0": 0.2, "1": 0.1}), torch.get_rng_state()
+    assert chooser(timer, tmp_path).choose(asked[0]).taken == 1
+    assert torch.equal(torch.get_rng_state(), seen)  # a program's random numbers are its own
+    bias, x, w, made, *kernel = timer.seen["0"]
+    torch.testing.assert_close(made, torch.addmm(bias, x, w))
+    assert made.data_ptr() in {tensor.data_ptr() for tensor in kernel}
+    # Kept by its contents: another call is another question.
+    assert chooser(Timed({}), tmp_path).choose(asked[0]).ms == (0.2, 0.1)
+    call, *rest = asked[0][0].steps
+    assert isinstance(call, LibraryCall)
+    other = replace(asked[0][0], steps=(replace(call, numbers=(("beta", 0.0),)), *rest))
+    asked_again = chooser(Timed({"0": 0.1, "1": 0.2}), tmp_path).choose([other, asked[0][1]])
+    assert asked_again == Outcome(0, "timed", (0.1, 0.2))
 
 
 @pytest.mark.parametrize(
@@ -223,6 +338,34 @@ def test_whatever_is_decided_the_results_are_the_graphs(place: int, devices: Dev
     found = run_graph(made, inputs, devices._on_cpu, "cpu")
     want = replay(graph, own, torch.device("cpu"))
     torch.testing.assert_close(found, want, rtol=2e-5, atol=1e-4)
+
+
+def test_a_reduction_into_an_input_is_decided_like_others() -> None:
+    build = GraphBuilder()
+    x = build.input("x", (64, 2048))
+    total = build.call("aten.sum.dim_IntList", x, (1,), True)
+    graph = build.graph(total, mutations=((x, build.call("aten.div.Tensor", x, total)),))
+    decisions, told = decided(graph, H100, taken(1), loops=True, fusion=False)
+    assert decisions.loops == {total.name: True, x.name: True} and told
+
+
+@pytest.mark.parametrize("place", [0, 1, None])
+def test_products_are_the_librarys_unless_timing_says_otherwise(
+    place: int | None, devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose = None if place is None else taken(place)
+    monkeypatch.setattr(Devices, "chooser", lambda _self, _device: choose)
+    torch._dynamo.reset()
+    compiler = Compiler(devices=devices, templates="timed")
+    torch.manual_seed(0)
+    x, w = torch.randn(1024, 64).bfloat16(), torch.randn(64, 512).bfloat16()
+    made = torch.compile(lambda x, w: (x @ w).float().relu() + 1, backend=compiler)(x, w)
+    right = (x.double() @ w.double()).relu() + 1
+    torch.testing.assert_close(made.double(), right, rtol=1e-2, atol=1e-2)
+    (report,) = compiler.reports
+    assert report.library_call_count == (place != 1)
+    told = "library (timed)" if place == 0 else "kernel (timed)" if place else NOTHING_TIMED
+    assert told in report.choices[0]
 
 
 def test_without_a_gpu_the_report_says_that_nothing_was_timed(devices: Devices) -> None:

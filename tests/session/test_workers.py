@@ -242,6 +242,14 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
         pass
 
 
+@pytest.mark.parametrize("address", ["farm", "tcp://farm", "tcp://farm:x", "foo://farm:8786"])
+def test_what_is_no_address_is_asked_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of it would take two minutes to end."""
+    monkeypatch.setattr(distributed, "Client", None)
+    with pytest.raises(UsageError, match="no scheduler answers"), remote_gpus(address):
+        pass
+
+
 def without_the_package() -> tuple[str, int]:
     if distributed.get_worker().name == "bare":
         raise ModuleNotFoundError("No module named 'harness'")

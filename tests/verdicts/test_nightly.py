@@ -339,6 +339,8 @@ def test_a_repository_without_the_old_commits(
     assert night.commits == ()
     (note,) = [one for one in night.notes if "the commits since the baseline" in one]
     assert "are not known" in note and "one of them unknown to git here" in note
+    world.commit = ""
+    assert any("and no commit, one of them unknown" in line for line in world.night().notes)
     assert "a" * 10 in note
 
 

@@ -79,6 +79,7 @@ def why(
             between = learn(answer.options.results, one.run, other.run)
         compared = asked.as_judged(compare(one, other, Rules(), between))
         found = asked.in_graph(of_kernel(compared, kernel))
+        found.sort(key=lambda each: (each.label is Label.UNSURE, each.label is Label.NOISE))
         for number, each in enumerate(found):
             if each.label in (Label.SOURCE, Label.FUSION) and not quick:
                 bar.update(f"looking for the commit of {each.kernel}", 2, 3)
@@ -103,9 +104,11 @@ class _Asked:
         return project_root(Path.cwd())
 
     def commit(self, name: str) -> str:
-        """The commit called ``name``, or that of the run called so. Raises ``UnknownName``."""
+        """The commit called ``name``, or of the run called so. Raises a ``HarnessError``."""
         from harness.verdicts.sides import find_side, resolve_commit
 
+        if not name:
+            raise UsageError("a run was made of no commit", remedy="measure a checkout of git")
         return resolve_commit(self.root, name) or find_side(self.options.results, name).run.commit
 
     def as_judged(self, found: Comparison) -> Comparison:

@@ -263,9 +263,9 @@ def _for_libraries(gm: fx.GraphModule) -> None:
 
 def _without_tokens(**options: bool) -> AbstractContextManager[Any]:
     """A context in which AOTAutograd gives no tokens to graphs that call operators for an effect
-    (an error that ``linalg.inv`` raises): the calls then stand in order, and nothing else. With
-    ``options`` of AOTAutograd's besides."""
-    options["unlift_effect_tokens"] = True
+    (an error that ``linalg.inv`` raises): the calls then stand in order, and nothing else; nor has
+    it generators, which know no ``manual_seed``. With ``options`` of AOTAutograd's besides."""
+    options |= {"unlift_effect_tokens": True, "graphsafe_rng_functionalization": False}
     patched: AbstractContextManager[Any] = functorch_config.patch(options)
     return patched
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
@@ -41,6 +41,11 @@ def in_parts(
         body = getattr(gm, name)
         plain_effects(body)
         normalise(body)
+        known: set[Any] = set()
+        for node in body.graph.nodes:  # torch notes what is found in data outside of bodies alone
+            symbols = free_unbacked_symbols(pytree.tree_leaves(node.meta.get("val")))
+            node.meta.setdefault("unbacked_bindings", dict.fromkeys(symbols - known, ()))
+            known |= symbols
         setattr(gm, name, _Compiled(name, body, compile_part))
     homes, kept = _homes(gm)
     _tell_sizes(gm, homes)

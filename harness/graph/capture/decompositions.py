@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from inspect import signature
 from operator import attrgetter
 from typing import Any
 
@@ -25,6 +26,7 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.nn import functional
+from torch.nn._reduction import legacy_get_string
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
@@ -114,16 +116,19 @@ class Rejected(Exception):
         return run
 
 
-_NORM = torch.ops.aten.linalg_vector_norm.default
+_NORM, _NANSUM = torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.nansum.default
+# It takes no dimensions for none; eager mode takes them for all.
+_TRACED = {_NANSUM: torch._decomp.decomposition_table[_NANSUM]}
 if torch.__version__ < "2.13":
-    # Traced, it keeps dimensions of size 1 that are counted from behind.
-    _traced = functools.partial(vector_norm, torch._decomp.decomposition_table[_NORM])
-    torch._decomp.decomposition_table[_NORM] = _traced
-    _META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
-    _META.impl(_NORM, _traced, allow_override=True)
-    _NORM.py_kernels[torch._C.DispatchKey.Meta] = _traced
+    # It keeps dimensions of size 1 that are counted from behind.
+    _TRACED[_NORM] = functools.partial(vector_norm, torch._decomp.decomposition_table[_NORM])
     # It drops the check of a matrix, which nobody reads.
     effects._register_effectful_op("aten::_linalg_check_errors", effects._EffectType.ORDERED)
+_META: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
+for _op, _rule in _TRACED.items():
+    torch._decomp.decomposition_table[_op] = _rule
+    _META.impl(_op, _rule, allow_override=True)
+    _op.py_kernels[torch._C.DispatchKey.Meta] = _rule
 
 
 @functools.cache
@@ -150,6 +155,9 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     table[_DIV] = functools.partial(_truncated, on_device, table[_DIV])
     for op in (getattr(torch.ops.aten, n).correction for n in "std std_mean var var_mean".split()):
         table[op] = functools.partial(_deviation, op, table.get(op))
+    for name in ("arange.start_step", "linspace.default", "logspace.default"):
+        op = attrgetter(name)(torch.ops.aten)
+        table[op] = functools.partial(_ranged, op, table.get(op))
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -179,6 +187,13 @@ def _deviation(op: Any, rule: Any, x: Tensor, *args: Any, **options: Any) -> Any
     if mode and mode.decomp_layers == 1 and x.dtype in _NARROW:
         return (rule or op)(_written(x.float(), x.dtype), *args, **options)
     return rule(x, *args, **options) if rule else NotImplemented
+
+
+def _ranged(op: Any, rule: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    """``rule`` if there is one. Numbers that the program wants in 16 bits are rounded to these."""
+    if dtype in _NARROW:
+        return _written(op(*args, dtype=torch.float32, **options), dtype)
+    return rule(*args, dtype=dtype, **options) if rule else NotImplemented
 
 
 def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:
@@ -272,8 +287,12 @@ def spell_conversions(node: torch.fx.Node) -> None:
     """What a program converts to 16 bits is rounded, as in eager mode: ``_to_copy``. An operator
     that was taken apart ends with such a conversion, too, but stays in float32 inside a kernel:
     ``convert_element_type``. A reduction or a scan that is given such a type gets elements of it:
-    eager mode converts them before."""
+    eager mode converts them before. What ``torch.vmap`` converts may be a number."""
     x: Any = next(iter(node.args), None)
+    if node.target is _to_copy and not isinstance(x, fx.Node):
+        value = node.meta["val"]
+        node.target, node.args = torch.ops.aten.full.default, ([], x)
+        node.kwargs = {"dtype": value.dtype, "device": value.device}
     dtype = node.args[1] if node.target is _convert else node.kwargs.get("dtype")
     if node.target is _convert or (node.target is _to_copy and node.kwargs.keys() == {"dtype"}):
         origin = node.meta.get("original_aten")
@@ -329,7 +348,8 @@ def _may_not_fit(x: Tensor, *given: Any) -> bool:
 def ask_early(gm: fx.GraphModule) -> None:
     """Raise ``Rejected`` for calls in a graph from ``torch.compile`` that eager mode raises for and
     torch takes apart before an operator is traced. ``softshrink`` of 16 bits is taken apart here:
-    what torch makes of it jumps elsewhere."""
+    what torch makes of it jumps elsewhere. So are losses of margins: it counts label 0 for every
+    one that is not there, and gives a margin that is just kept a gradient."""
     for target in _TAKEN_APART:
         for node in gm.graph.find_nodes(op="call_function", target=target):
             given: Any = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["example_value"])
@@ -338,7 +358,34 @@ def ask_early(gm: fx.GraphModule) -> None:
             x = node.all_input_nodes[0].meta["example_value"]
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
+            elif "margin" in target.__name__:
+                bound = signature(target).bind(*node.args, **node.kwargs)
+                bound.apply_defaults()
+                named = {"p": 0, "margin": 1.0, "weight": None, **bound.arguments}
+                if (legacy := (named["size_average"], named["reduce"])) != (None, None):
+                    named["reduction"] = legacy_get_string(*legacy)
+                node.target, node.kwargs = _margin_loss, {}
+                names = "input target reduction p margin weight".split()
+                node.args = tuple(named[name] for name in names)
     gm.recompile()
+
+
+def _margin_loss(
+    x: Tensor, labels: Tensor, reduction: str, p: int, margin: float, weight: Tensor | None
+) -> Tensor:
+    """``torch.nn.functional.multi_margin_loss``, or, without a ``p``, ``multilabel_margin_loss``,
+    whose labels end at the first -1. A margin that is just kept has no gradient."""
+    x = x if x.dim() else x[None]
+    labels, classes = labels.reshape(*x.shape[:-1], -1), torch.arange(x.shape[-1], device=x.device)
+    there = ((labels < 0).cumsum(-1) == 0) | (p > 0)
+    labels = torch.where(there, labels, 0)
+    wrong = ~((labels[..., None] == classes) & there[..., None]).any(-2)
+    above = functional.relu(margin - x.gather(-1, labels)[..., None] + x[..., None, :])
+    above = above.square() if p == 2 else above
+    above = above if weight is None else above * weight[labels][..., None]
+    above = torch.where(there[..., None] & wrong[..., None, :], above, 0)
+    loss = above.sum((-1, -2)) / x.shape[-1]
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as torch calls it

@@ -398,6 +398,8 @@ def _translate(expr: sympy.Expr, env: Any) -> sympy.Expr:
     if isinstance(expr, sympy.Symbol):
         # A number that the caller passes may be any, unless torch has checked it. A size that data
         # tell is at least one, or else known to be 0 (``executor.specialising.counted``).
+        if expr not in env.var_to_range:
+            return Number(expr.name)  # a ragged size, of which no tensor here is
         least, most = env.var_to_range[expr].lower, env.var_to_range[expr].upper
         if least == most:
             return least

@@ -18,6 +18,7 @@ from torch._prims_common import (
     suggest_memory_format,
 )
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.utils._python_dispatch import _disable_current_modes
 
 _aten = torch.ops.aten
 LARGE_TABLE = 64 << 20
@@ -27,6 +28,7 @@ BATCH_NORMS = (
     "_native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward "
     "_batch_norm_with_update_functional native_batch_norm_backward"
 ).split()
+_UNWRITTEN = "empty_like empty_permuted empty_strided new_empty new_empty_strided".split()
 
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -61,6 +63,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             if accumulate
             else NotImplemented
         ),
+        **{
+            op: functools.partial(_unwritten, op)
+            for op in (_aten.empty.memory_format, *(getattr(_aten, n).default for n in _UNWRITTEN))
+        },
         **_around(_linspace, "linspace"),
         **_around(
             lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
@@ -255,6 +261,21 @@ def _by_tensors(op: Callable[..., Any], x: Tensor, *given: Any) -> Any:
     kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
     number = functools.partial(_aten.scalar_tensor, dtype=kind, device=x.device)
     return op(x, *(one if one is None else number(one) for one in given))
+
+
+def _unwritten(op: Callable[..., Tensor], *args: Any, **options: Any) -> Any:
+    """Memory that nobody writes (other rules write theirs): among deterministic algorithms eager
+    mode fills it."""
+    mode, deterministic = get_proxy_mode(), torch.are_deterministic_algorithms_enabled()
+    filled: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    if not (deterministic and filled) or mode is None or mode.decomp_layers > 1:
+        return NotImplemented
+    made = op(*args, **options)
+    with _disable_current_modes():
+        value = torch.empty((), dtype=made.dtype).item()
+    extent = max(0, 1 + sum((n - 1) * s for n, s in zip(made.shape, made.stride(), strict=True)))
+    full = torch.full((extent,), value, dtype=made.dtype, device=made.device)
+    return full.as_strided(made.shape, made.stride())
 
 
 def _linspace(rule: Callable[..., Any], *given: Any, dtype: Any = None, **options: Any) -> Any:

@@ -36,7 +36,8 @@ def scattering_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
 def writes(gm: fx.GraphModule) -> None:
     """Have ``x[mask] = value`` choose by the mask where one value goes to all places: autograd
     would gather a row for each, and not knowing how many there are stops tracing. And have
-    windows that may be written be views by strides: tracing puts a zero wherever no window is."""
+    windows that may be written be views by strides: tracing puts a zero wherever no window is. In
+    an index a tensor without dimensions is the number for which Dynamo has read it, in a guard."""
     written: set[fx.Node] = set()  # what is written, or something made of it
     for node in reversed(gm.graph.nodes):
         name = str(getattr(node.target, "__name__", node.target))
@@ -45,11 +46,22 @@ def writes(gm: fx.GraphModule) -> None:
             changes |= name.startswith("i") or name == "setitem"  # iadd and the like
         if changes or not written.isdisjoint(node.users):
             written.add(node)
+        if node.target in (operator.getitem, operator.setitem):
+            node.args = (node.args[0], fx.map_arg(node.args[1], _number), *node.args[2:])
         if node.target is operator.setitem:
             node.target = _assign
         elif node.op == "call_method" and name == "unfold" and node in written:
             node.op, node.target = "call_function", _windows
     gm.recompile()
+
+
+def _number(node: fx.Node) -> Any:
+    place = node.meta.get("example_value")
+    if not isinstance(place, Tensor) or place.dim() or place.dtype in (torch.bool, torch.uint8):
+        return node
+    number = getattr(place, "item_memo", None)
+    number = number.node.maybe_as_int() if isinstance(number, torch.SymInt) else number
+    return node if number is None else number
 
 
 def _windows(x: Tensor, dimension: int, size: int, step: int) -> Tensor:

@@ -29,7 +29,7 @@ Sizes = Sequence[int]
 
 IN_ORDER = (
     "_log_softmax_backward_data huber_loss_backward index_reduce kthvalue masked_fill median "
-    "mse_loss_backward nanmedian scatter_reduce topk tril triu"
+    "mse_loss_backward nanmedian scatter_reduce take topk tril triu"
 ).split()
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 

@@ -43,6 +43,11 @@ _unpacked: Callable[..., Any] = forward_ad.unpack_dual
 _overlapping: Callable[..., Any] = compute_overlapping_tensors
 
 
+def _autocast() -> list[tuple[Any, ...]]:
+    asked = (torch.get_autocast_dtype, torch.is_autocast_enabled)
+    return [(kind, *(ask(kind) for ask in asked)) for kind in ("cpu", "cuda")]
+
+
 @dataclass(eq=False, slots=True)
 class Called:
     """Calls of the graph ``gm`` from ``torch.compile``, once AOTAutograd has compiled it.
@@ -58,7 +63,8 @@ class Called:
     _fixed: bool = False
     _once: str = ""  # why another run of ``gm`` would be another one
     _unread: set[int] = field(default_factory=set)  # inputs that no output depends on
-    _autocast: list[tuple[Any, ...]] = field(default_factory=list)
+    _autocast: list[tuple[Any, ...]] = field(default_factory=_autocast)  # off while it is traced
+    _graded: bool = False  # whether there is a backward graph
     _kind: Any = ()  # of the nodes that calls make
     _places: dict[int, tuple[int, bool]] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
@@ -81,8 +87,7 @@ class Called:
             self._once = "calls graphs, or gradients of its own"
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
-        asked = (torch.get_autocast_dtype, torch.is_autocast_enabled)
-        self._autocast = [(kind, *(ask(kind) for ask in asked)) for kind in ("cpu", "cuda")]
+        self._graded = True
         return note_gradients(joint, kept)
 
     def note_changed(self, graph: fx.GraphModule) -> None:
@@ -122,7 +127,7 @@ class Called:
                 return self.gm(*args)
             outputs = run(*args)
             read = compiled_autograd.compiled_autograd_enabled  # it reads backward graphs itself
-            if self._autocast and not read and torch.is_grad_enabled():
+            if self._graded and not read and torch.is_grad_enabled():
                 self._keep(args, outputs)
             return outputs
 
@@ -130,7 +135,7 @@ class Called:
 
     def run(self, graph: fx.GraphModule, run: Callable[..., Any]) -> Callable[..., Any]:
         """``run``, and torch where gradients are batches, without memory for kernels. What no guard
-        sees, autograd also hands on memory that holds their conjugates or negatives."""
+        sees, autograd also hands on memory of their conjugates or negatives, and none of zeros."""
         tangents = _tangents(graph)
 
         def call(args: list[Any]) -> Any:
@@ -138,7 +143,8 @@ class Called:
                 self._say("batches of gradients")
                 return graph(*args)
             for n in tangents:
-                args[n] = args[n].resolve_conj().resolve_neg()
+                given = args[n].clone() if args[n]._is_zerotensor() else args[n]
+                args[n] = given.resolve_conj().resolve_neg()
             return run(args)
 
         return boxed(call) if tangents else run

@@ -29,6 +29,10 @@ from harness.ir.value_bounds import value_bounds
 Index = tuple[sympy.Expr, ...]
 
 
+_CHOICES: dict[Op, Callable[..., ir.Value]] = {Op.WHERE: Scalar.where, Op.LOGICAL_AND: Scalar.both}
+"""Operations of which a condition that is decided leaves one operand."""
+
+
 @dataclass(slots=True)
 class Context:
     """Shared by the rules of one program; not shared between programs. ``facts``: the graph's,
@@ -140,7 +144,7 @@ class Context:
                     raise AssertionError("a reduction is read only after it has a buffer")
                 case ir.Compute(op=op):
                     args = tuple(made[id(a)] for a in value.args)
-                    chosen = self.scalar.where(*args) if op is Op.WHERE else None
+                    chosen = _CHOICES[op](self.scalar, *args) if op in _CHOICES else None
                     return chosen or self.scalar.folded(op, args, value.dtype)
                 case ir.Constant() | ir.Scan() | ir.Sort():
                     return None

@@ -13,6 +13,7 @@ import sympy
 from harness.dtypes import DType
 from harness.ir.nodes import Builder, Constant, IndexValue, Value
 from harness.ir.ops import Op
+from harness.ir.value_bounds import is_held
 
 Number = bool | int | float
 
@@ -104,7 +105,9 @@ class Scalar:
         if isinstance(value, Constant):
             return self.constant(value.dtype.nearest(value.number), target)
         if isinstance(value, IndexValue) and target.is_integer and not value.indirect:
-            return self.builder.index(value.index, target)
+            wider = target.itemsize > value.dtype.itemsize and not is_held(value)
+            cast = self.builder.compute(Op.CAST, value, dtype=target)
+            return cast if wider else self.builder.index(value.index, target)
         if target is DType.BOOL:
             return self.compare(Op.NE, value, self.like(0, value))
         return self.builder.compute(Op.CAST, value, dtype=target)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from harness.dtypes import DType
 from harness.ir import nodes as ir
 from harness.ir.ops import Op
+from harness.ir.value_bounds import is_held
 
 
 def single_sum(arg: ir.Value, axes: Sequence[ir.Axis], builder: ir.Builder) -> ir.Value | None:
@@ -26,7 +27,7 @@ def single_sum(arg: ir.Value, axes: Sequence[ir.Axis], builder: ir.Builder) -> i
     there = hit.args[hit.args[0] is here]
     starts = (here.index - axis.var for axis in axes if axis.size == numel)
     start = next((s for s in starts if not s.free_symbols & along), None)
-    if start is None or here.indirect or there is here:
+    if start is None or here.indirect or there is here or not is_held(here):
         return None
     for user in (v for v in every if hit in ir.operands(v)):
         op = user.op if isinstance(user, ir.Compute) else None

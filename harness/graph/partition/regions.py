@@ -132,8 +132,9 @@ def partition(
     from harness.graph.lowering import supports_node
 
     cleaned = clean(graph)
-    known = functools.partial(supports_node, types=cleaned.types(), facts=cleaned.facts)
-    layout = analyse(cleaned, supports or known)
+    lowered = functools.partial(supports_node, types=cleaned.types(), facts=cleaned.facts)
+    known = supports or lowered
+    layout = analyse(cleaned, lambda node: node.name not in decisions.library and known(node))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
     wanted = kept_names(cleaned).union(*(layout.nodes[name].refs() for name in host))

@@ -28,7 +28,6 @@ import random
 import statistics
 import time
 import weakref
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,61 +36,10 @@ import torch
 
 from harness.measure.noise import median
 from harness.measure.timer.engine import Copies, CudaEngine, NotRecordable, copy, set_bytes
+from harness.measure.timer.intervals import LaunchIntervals
 from harness.measure.timer.state import Monitor, monitor
 from harness.records.machine import current_uuid
 from harness.records.timing import METHOD, WIDTH, Launch, Samples, Work
-
-_FAR = 0.06
-"""How far a probe may be from what is usual; the known change is 0.3 of a probe."""
-_MEASUREMENTS = 15
-"""Measurements that say what is usual: an interval that stays is the usual one after 8."""
-_PATIENCE_MS = 8000.0
-"""What measurements may wait in all for one episode to end. Those seen took 1 to 6 s; a longer
-one is no episode, and what follows is not held up by it."""
-
-
-@dataclass(eq=False, slots=True)
-class LaunchIntervals:
-    """What probes showed, in milliseconds, in one process.
-
-    An H100 launches kernels 0.35 µs quicker than usual now and then: for about a second, and for
-    some five seconds of work after other processes had the device. What is usual is the median over
-    the latest measurements, each counted once however long it took: a measurement that comes into
-    such a second takes many probes, so probes must not be what is counted."""
-
-    _usual: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
-    _here: list[float] = field(default_factory=list)
-    _waited_ms: float = 0.0
-
-    @property
-    def patience_ms(self) -> float:
-        """For how long the end of the present episode is still worth waiting for."""
-        return max(0.0, _PATIENCE_MS - self._waited_ms)
-
-    def begin(self) -> None:
-        """A measurement begins."""
-        self._here.clear()
-
-    def end(self, lost_ms: float) -> None:
-        """The measurement is over and has lost so much time to an unusual interval: if that is
-        still there, it has been waited for so long. The measurement counts with its median."""
-        self._waited_ms = self._waited_ms + lost_ms if self.unusual() else 0.0
-        if self._here:
-            self._usual.append(statistics.median(self._here))
-
-    def add(self, ms: float) -> None:
-        """One probe."""
-        self._here.append(ms)
-
-    def unusual(self) -> bool:
-        """Whether the latest probe of this measurement, or the one before, at the other end of
-        the samples between them, is far from what is usual."""
-        # Of two measurements the slower one, because the known episodes are quicker than usual.
-        if not self._here:
-            return False
-        usual = statistics.median_high(self._usual or self._here)
-        return any(abs(ms - usual) > _FAR * usual for ms in self._here[-2:])
-
 
 METHOD_DIRECT = "stream-cold-l2/2"
 
@@ -123,6 +71,13 @@ of that, and 1,024 launches of it would be most of what a comparison may take.""
 _STEADY = 0.01
 _WARM_ROUNDS = 4
 _MOST_WARM_MS = 300.0
+_TUNED_FLOOR = 0.1
+"""Share of a sample that the floor may be in a tuning: all configurations have the same one, so a
+tenth hides no order of theirs, but 3 µs of it beside a kernel of 2 do, with its noise."""
+_LEAST_ROOM = 64 << 20
+"""Bytes that copies may always take in a tuning: half of the buffer that empties the cache."""
+_WARM_FLUSHES = 100
+"""About 7 ms of reading on an H100: clocks have risen by then."""
 
 
 @dataclass(eq=False, slots=True)
@@ -200,6 +155,10 @@ class GraphTimer:
         """Enqueue what leaves nothing of use in the L2 cache."""
         self.engine.flush()
 
+    def sampler(self, room: int) -> RecordedSampler:
+        """What samples the configurations of a kernel; copies of arguments may take ``room``."""
+        return RecordedSampler(self, room)
+
     def measure(self, launch: Launch, budget_ms: float, width: float = WIDTH) -> Samples:
         """Time ``launch`` until its median is known to ``width``, for at most about
         ``budget_ms`` of wall clock once it is warm."""
@@ -250,12 +209,13 @@ class GraphTimer:
         # Others may need memory for what they return, and restoring much takes long.
         wide = repeatable and len(works) == 1
         given = [work.count for work in works.values() if work.count is not None]
-        wanted = max(given) if given else self._wanted(quickest, width)
+        floor = min(_MOST_FLOOR, _FLOOR_SHARE * width)
+        wanted = max(given) if given else self._wanted(quickest, floor)
         count = self._fitting(wanted, quickest, set_bytes(args), wide)
         counts = dict.fromkeys(works, count)
         for name, (ms, _) in rough.items():
             if not given and self._net(ms) > _ALIKE * self._net(quickest):
-                counts[name] = min(count, self._wanted(ms, width))
+                counts[name] = min(count, self._wanted(ms, floor))
         copies = copy(args, max(counts.values()))
         restored = None if repeatable else copies
         return {
@@ -298,10 +258,11 @@ class GraphTimer:
         least = self.engine.launch_ms
         return max(ms - self.engine.floor_ms + least, least)
 
-    def _wanted(self, ms: float, width: float) -> int:
-        """Launches per sample for a kernel of which a single launch shows ``ms``: a power of
-        two, so that nearly equal kernels get the same."""
-        wanted = self.engine.floor_ms / min(_MOST_FLOOR, _FLOOR_SHARE * width) / self._net(ms)
+    def _wanted(self, ms: float, floor: float) -> int:
+        """Launches per sample for a kernel of which a single launch shows ``ms``, for the timer's
+        floor to be the share ``floor`` of it: a power of two, so that nearly equal kernels get the
+        same."""
+        wanted = self.engine.floor_ms / floor / self._net(ms)
         count = 1
         while count < min(wanted, _MOST_LAUNCHES):
             count *= 2
@@ -418,6 +379,59 @@ class GraphTimer:
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,
             launches=subject.count,
         )
+
+
+@dataclass(eq=False, slots=True)
+class RecordedSampler:
+    """Samples configurations of one kernel: launches on the same arguments. A sample is the mean of
+    as many recorded launches, each on arguments of its own, as the first configuration needs for
+    the floor to be ``_TUNED_FLOOR`` of it; of a kernel of some 30 µs and more it is one launch, on
+    the arguments themselves. Copies take at most ``room`` bytes, or ``_LEAST_ROOM``."""
+
+    timer: GraphTimer
+    room: int
+    _copies: Copies | None = None
+    _subjects: dict[Work, _Subject] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Wait for everything enqueued; raises what a launch failed with."""
+        self.timer.engine.wait()
+
+    def warm_up(self) -> None:
+        """Bring the device to the state that samples are taken in: some milliseconds of reading."""
+        for _ in range(_WARM_FLUSHES):
+            self.timer.flush()
+        self.settle()
+
+    def rounds(self, works: Mapping[str, Work], count: int) -> dict[str, list[float]]:
+        """``count`` samples of each in milliseconds, interleaved, read after one wait."""
+        if not self._subjects:
+            self._copies = self._copied(next(iter(works.values())))
+        subjects = {name: self._subject(work) for name, work in works.items()}
+        if self._copies is not None:
+            self._copies.restore()
+        taken = self.timer._rounds(subjects, count)
+        return {name: [ms for ms, _ in samples] for name, samples in taken.items()}
+
+    def _copied(self, work: Work) -> Copies | None:
+        """Arguments for each launch of a sample. None: one launch on those given is enough."""
+        timer, size = self.timer, set_bytes(work.args)
+        room = min(timer.engine.room(), max(self.room, _LEAST_ROOM))
+        count = timer._wanted(min(timer.single(work) for _ in range(_ROUGH)), _TUNED_FLOOR)
+        while count > 1 and count * size > room:
+            count //= 2
+        return copy(work.args, count) if count > 1 else None
+
+    def _subject(self, work: Work) -> _Subject:
+        if work not in self._subjects:
+            if self._copies is None:
+                self._subjects[work] = _Subject(work, 1, METHOD_DIRECT)
+            else:
+                sets = self._copies.sets
+                subject = self.timer._subject(_in_turn(work, sets), len(sets), None)
+                subject.replay()  # a recording's first replay takes longer
+                self._subjects[work] = subject
+        return self._subjects[work]
 
 
 class CudaTimer(GraphTimer):

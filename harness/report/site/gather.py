@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.files import readable, slug
+from harness.errors import RecordError
+from harness.files import slug
 from harness.history import nights, store
 from harness.history.between import learn
 from harness.history.changes.changes import Report
 from harness.history.changes.series import History, Series, region_series, series_of
-from harness.history.nights import NightCommit
+from harness.history.nights import Night, NightCommit
 from harness.ir.reach import grouped
 from harness.measure.noise.judge import Rules
 from harness.records import git, metrics
@@ -72,6 +73,7 @@ def gather(
     changed = grouped(exact, lambda change: _place(change.series, keys))
     kernels = data.kernels_of(graphs, drawn, changed, earlier)
     regions, month = regions_of(known, machine, kernels), _month_ago(known, machine)
+    of_night, unreadable = _night_of(results, newest)
     names = dict.fromkeys((*known.commits, *(run.commit for run in runs.values() if run.commit)))
     site = Site(
         machine,
@@ -80,18 +82,28 @@ def gather(
         kernels,
         data.models_of([graph for graph, _ in graphs], kernels, drawn, month, regions),
         tuple(c for c in report.changes if c.series.environment.machine in ("", machine)),
-        (*report.notes, *report.broken),
+        (*report.notes, *report.broken, *unreadable),
         newest,
         "" if places[machine] == "." else os.path.relpath(".", places[machine]) + "/",
     )
-    nightly = readable(nights.load, reversed(nights.nights(results, machine)))
-    # The newest night of the newest run: nights at older commits may have been made since.
-    if (of_night := next((one for one in nightly if one.run == newest.id), None)) is None:
+    if of_night is None:
         step("comparing the two newest runs")
         found = _compared(results, known, number, newest)
         if found is not None:
             of_night = night_of(found, _between(repository, known, found))
     return site, first_page(site, of_night)
+
+
+def _night_of(results: Path, newest: Run) -> tuple[Night | None, list[str]]:
+    """The newest night of a run (others' may be later), and which files cannot be read."""
+    unreadable: list[str] = []
+    for path in reversed(nights.nights(results, newest.machine.key)):
+        try:
+            if (night := nights.load(path)).run == newest.id:
+                return night, unreadable
+        except RecordError as error:
+            unreadable.append(f"{path.name}: {error.what} ({error.got})")
+    return None, unreadable
 
 
 def _links(known: History, machine: str, places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

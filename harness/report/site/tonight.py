@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from harness.history.changes.changes import Change
 from harness.history.nights import Change as Why
-from harness.history.nights import Finding, Light, Night, NightCommit
+from harness.history.nights import Finding, Light, Night, NightCommit, cost
+from harness.ir.reach import grouped
 from harness.measure.noise.judge import Verdict
 from harness.records import modules
 from harness.records.causes import setting_changes
@@ -132,15 +133,12 @@ def _tonights(
     since, good = night.commit or night.run, night.baseline_commit or night.baseline
     if change is not None:
         since, good = change.commit, change.before
-    elif night.commits:
-        since = night.commits[0].sha if len(night.commits) == 1 else since
     sides = [night.baseline_commit[:12], night.commit[:12]]
     if not all(sides) or sides[0] == sides[1]:
         sides = [night.baseline, night.run]
-    confirm = shlex.join(["harness", "confirm", *sides, short(finding.kernel).split(" + ")[0]])
-    waive = _waiver(since, finding.graph, finding.label)
+    confirm = shlex.join(["harness", "confirm", *sides, short(finding.name)])
     commits = site.commit(since), site.commit(good)
-    return Action(kind, finding, kernel, *commits, confirm=confirm, waive=waive)
+    return Action(kind, finding, kernel, *commits, confirm=confirm, waive=finding.waiver(since))
 
 
 def _standing(site: Site, change: Change, kernel: Kernel) -> Action:
@@ -162,14 +160,10 @@ def _standing(site: Site, change: Change, kernel: Kernel) -> Action:
         cause="; ".join(change.causes),
     )
     confirm = ["harness", "confirm", change.before[:12], change.commit[:12], kernel.name]
-    said = shlex.join(confirm), _waiver(change.commit, kernel.graph, kernel.label)
+    said = shlex.join(confirm), finding.waiver(change.commit)
     commits = site.commit(change.commit), site.commit(change.before)
     kind, new = _kind_of_change(site, change), site.is_newest(change)
     return Action(kind, finding, kernel, *commits, new, *said)
-
-
-def _waiver(commit: str, graph: str, label: str) -> str:
-    return f"{commit[:10]}  ms  {graph}/{label}  why it is accepted"
 
 
 def _broken(sentence: str) -> Action:
@@ -189,12 +183,12 @@ def _headline(
     }
     said = [text for kind, text in words.items() if by[kind]]
     counted = [one for one in actions if one.kind != "suspected" or not said]
-    cost = sum(one.finding.change_us or 0.0 for one in counted)
-    share = f", {100 * cost / suite:.2g} % of the suite" if suite else ""
+    us = sum(cost(one.finding for one in counted if one.new is new) for new in (True, False))
+    share = f", {100 * us / suite:.2g} % of the suite" if suite else ""
     if said:
-        return "red", ", ".join(said) + (f", {_us(cost)}{share}" if cost else "")
+        return "red", ", ".join(said) + (f", {_us(us)}{share}" if us else "")
     if by["suspected"]:
-        return "amber", f"{plural(by['suspected'], 'suspected regression')}, {_us(cost)}{share}"
+        return "amber", f"{plural(by['suspected'], 'suspected regression')}, {_us(us)}{share}"
     if suite is None:
         return "grey", "Nothing was timed"
     if night is None:
@@ -229,9 +223,5 @@ def _since_last(night: Night | None, newest: Run) -> dict[str, float]:
     new = Counter(one.graph for one in night.findings if one.change is Why.NEW)
     every = [(model_of(graph.name), graph) for graph in newest.graphs]
     lacking = {model for model, graph in every if 0 < len(graph.kernels) == new[graph.name]}
-    found = {model: 0.0 for model, _ in every if model not in lacking}
-    for one in night.findings:
-        model = model_of(one.graph)
-        if one.change_us is not None and model in found:
-            found[model] += one.change_us
-    return found
+    by_model = grouped(night.findings, lambda one: model_of(one.graph))
+    return {model: cost(by_model.get(model, ())) for model, _ in every if model not in lacking}

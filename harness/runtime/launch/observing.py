@@ -22,7 +22,6 @@ from harness.files import write_error
 from harness.records.timing import Launch as Work
 from harness.runtime import module as modules
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel
-from harness.runtime.tune.race import EventSampler
 from harness.runtime.tune.saved import Saved
 
 _log = logging.getLogger("harness.bandwidth")
@@ -160,7 +159,15 @@ def event_time(work: Work) -> float:
     """Milliseconds of one launch: the median of a few between device events, each after the L2
     cache was filled with something else."""
     flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    return statistics.median(EventSampler(flush.zero_).rounds({"": work}, _REPEATS)[""])
+    cuda: Any = torch.cuda
+    pairs = [[cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(_REPEATS)]
+    for begin, end in pairs:
+        flush.zero_()
+        begin.record()
+        work()
+        end.record()
+    cuda.synchronize()
+    return statistics.median(begin.elapsed_time(end) for begin, end in pairs)
 
 
 @dataclass(eq=False, slots=True)

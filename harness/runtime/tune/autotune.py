@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError, nearest
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
@@ -18,7 +20,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.disassembly import code_hash
 from harness.runtime.launch.launcher import Launcher
-from harness.runtime.tune.race import EventSampler, Race, failure
+from harness.runtime.tune.race import Race, Sampler, failure
 from harness.runtime.tune.saved import Room, Saved, WriteGuard, cuda_room
 from harness.runtime.tune.search import SEARCHES, Search
 from harness.runtime.tune.space import Space, is_given, scaled
@@ -59,18 +61,20 @@ class Tuning:
         return Settings(SEARCHES[self.search or "none"](), self.deterministic)
 
 
-def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str, bool], Tuning]:
+def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str, Any], Tuning]:
     """What ``torch.compile(…, backend="harness", options={…})`` may say: the ``switches`` that are
-    ``given``, and how to tune. Raises ``UsageError``."""
+    ``given`` (``templates`` may be "timed"), and how to tune. Raises ``UsageError``."""
     known = (*switches, *_TUNING)
     for name, value in given.items():
         if name not in known:
             what = "the backend does not know this option"
             remedy = "make a harness.backend.Compiler and pass it as the backend"
             raise _wrong(what, name, known, remedy)
-        if name not in ("tune", "tuning_table") and not isinstance(value, bool | int):
+        words = ("timed",) if name == "templates" else ()
+        fits = isinstance(value, bool | int) or value in words
+        if name not in ("tune", "tuning_table") and not fits:
             what = f"the option {name} is a switch"
-            raise _wrong(what, repr(value), ("True", "False"), "say which")
+            raise _wrong(what, repr(value), ("True", "False", *words), "say which")
     tune, table = given.get("tune", False), given.get("tuning_table")
     if tune is not True and tune is not False and tune not in SEARCHES:
         what = "the option tune is no way to tune"
@@ -80,7 +84,7 @@ def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str,
     search = {True: "none", False: None}.get(tune, tune)
     file = None if table is None else Path(table).absolute()
     tuning = Tuning(search, bool(given.get("deterministic", False)), file)
-    return {name: bool(given[name]) for name in switches if name in given}, tuning
+    return {name: given[name] for name in switches if name in given}, tuning
 
 
 def _wrong(what: str, got: str, expected: Sequence[str], remedy: str) -> UsageError:
@@ -139,8 +143,7 @@ def tune(
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
-    settings' search visits from the best of those. ``timer`` is an ``EventSampler``, or one
-    that can ``flush`` the L2 cache.
+    settings' search visits from the best of those. ``timer`` is a ``Sampler``, or has one.
 
     A candidate that does not compile, does not fit the device or spills heavily is dropped with its
     reason; a single candidate is taken without timing unless there is a search. Where the device
@@ -150,8 +153,10 @@ def tune(
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
-    sampler = timer if hasattr(timer, "rounds") else EventSampler(timer.flush)
-    return _Tuning(loaded, args, sampler, prepare, settings or Settings()).run()
+    settings = settings or Settings()
+    if not hasattr(timer, "rounds"):
+        timer = timer.sampler(settings.room(torch.device("cuda")))
+    return _Tuning(loaded, args, timer, prepare, settings).run()
 
 
 @dataclass(eq=False, slots=True)
@@ -160,7 +165,7 @@ class _Tuning:
 
     loaded: modules.LoadedModule
     args: Sequence[Any]
-    sampler: EventSampler
+    sampler: Sampler
     prepare: Compiler
     settings: Settings
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +49,14 @@ class Chooser:
         return found
 
     def _key(self, ways: Sequence[Way]) -> dict[str, Any]:
-        hashes = [
-            [self.kernels.get(text).loaded.launch_hash for text in way.module_texts] for way in ways
-        ]
+        texts = {step for way in ways for step in way.steps if isinstance(step, str)}
+        names = {text: self.kernels.get(text).loaded.launch_hash for text in texts}
+        hashes = [[names.get(str(step), str(step)) for step in way.steps] for way in ways]
         search = self.kernels.settings.search.name if self.kernels.timer is not None else ""
         return {"format": FORMAT, "ways": hashes, "device": dict(self.known.device), "by": search}
 
     def _timed(self, ways: Sequence[Way]) -> Outcome:
-        self.kernels.prefetch(text for way in ways for text in way.module_texts)
+        self.kernels.prefetch(s for way in ways for s in way.steps if isinstance(s, str))
         ready = [self._ready(way) for way in ways]
         spilling = [spills > spill_limit(self.kernels.target) for _, spills in ready]
         if any(spilling) and not all(spilling):
@@ -68,30 +69,51 @@ class Chooser:
         """A way ready to be timed, and the most registers that a thread of it spills."""
         tensors: dict[str, Any] = {}
         steps, flat, spills = [], list[Any](), 0
-        for text, names in zip(way.module_texts, way.arguments, strict=True):
-            kernel = self.kernels.get(text)
-            args = kernel.loaded.get_args(device=self.where)
+        for step, names in zip(way.steps, way.arguments, strict=True):
+            kernel = self.kernels.get(step) if isinstance(step, str) else None
+            args = kernel.loaded.get_args(device=self.where) if kernel else _drawn(step, self.where)
             for place, buffers in enumerate(names):  # what an earlier launch had is the same here
                 earlier = next((tensors[name] for name in buffers if name in tensors), args[place])
-                args[place] = earlier if _alike(earlier, args[place]) else args[place]
+                args[place] = _in_memory_of(earlier, args[place])
                 tensors.update(dict.fromkeys(buffers, args[place]))
-            launcher = kernel.chosen(args)
-            spills = max(spills, launcher.resources().spills)
-            steps.append((launcher, slice(len(flat), len(flat) + len(args))))
+            run: Callable[[Sequence[Any]], object] = functools.partial(_call, step)
+            if kernel:
+                run = launcher = kernel.chosen(args)
+                spills = max(spills, launcher.resources().spills)
+            steps.append((run, slice(len(flat), len(flat) + len(args))))
             flat.extend(args)
 
         def launch(given: Sequence[Any]) -> None:
-            for launcher, own in steps:
-                launcher(given[own])
+            for run, own in steps:
+                run(given[own])
 
         return Work(launch, flat), spills
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
-        return False
-    alike = one.dtype == other.dtype and one.shape == other.shape
-    return alike and one.stride() == other.stride()
+def _drawn(call: Any, where: str) -> list[torch.Tensor]:
+    own, made = torch.Generator(where).manual_seed(0), list[torch.Tensor]()
+    for dtype, *layout in call.tensors:
+        flat = torch.randn(_extent(*layout), generator=own, device=where)
+        made.append(flat.to(getattr(torch, dtype)).as_strided(*layout))
+    return made
+
+
+def _call(call: Any, args: Sequence[torch.Tensor]) -> object:
+    function = getattr(torch.ops.aten, call.operator).out
+    return function(*args[:-1], **dict(call.numbers), out=args[-1])
+
+
+def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
+    return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+
+
+def _in_memory_of(earlier: Any, arg: Any) -> Any:
+    """``arg`` in the memory of ``earlier``, as another view of it perhaps; ``arg`` itself where it
+    does not fit there."""
+    tensors = [one for one in (earlier, arg) if isinstance(one, torch.Tensor)]
+    kinds = {(one.dtype, _extent(one.shape, one.stride())) for one in tensors}
+    fits = len(tensors) == 2 and len(kinds) == 1
+    return earlier.as_strided(arg.shape, arg.stride()) if fits else arg
 
 
 def _fastest(found: Mapping[str, Samples]) -> Outcome:

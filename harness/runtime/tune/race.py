@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
-
-import torch
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.errors import CompileFailed, HarnessError, reason
 from harness.heuristics.facts import Config
-from harness.records.timing import Launch
+from harness.records.timing import Work
 from harness.records.trials import Origin, Trial, standard_error
 from harness.runtime.module import LoadedModule, config_dict
 from harness.runtime.tune.saved import Saved, WriteGuard, reset_zeros
@@ -30,45 +28,19 @@ from harness.runtime.tune.saved import Saved, WriteGuard, reset_zeros
 if TYPE_CHECKING:
     from harness.runtime.tune.autotune import Compiler, Ready
 
-_WARM_UP_FLUSHES = 100
-"""About 7 ms of reading on an H100: clocks have risen by then."""
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class EventSampler:
-    """Samples in milliseconds: device events around each launch, the L2 cache emptied by ``flush``
-    before. Launches are interleaved, so that a change of clocks or a busy moment of the host meets
-    all of them alike; their order changes with the rounds: those of one call can be compared."""
-
-    flush: Callable[[], object]
+class Sampler(Protocol):
+    """Times launches of one kernel in milliseconds, with a cold L2 cache. Launches are interleaved,
+    so that a change of clocks or a busy moment of the host meets all of them alike."""
 
     def settle(self) -> None:
         """Wait for everything enqueued; raises what a launch failed with."""
-        torch.cuda.synchronize()
 
     def warm_up(self) -> None:
-        """Bring the device to the state that samples are taken in: some milliseconds of reading."""
-        for _ in range(_WARM_UP_FLUSHES):
-            self.flush()
-        torch.cuda.synchronize()
+        """Bring the device to the state that samples are taken in."""
 
-    def rounds(self, launches: Mapping[str, Launch], count: int) -> dict[str, list[float]]:
-        """``count`` samples of every launch, read after one wait."""
-        cuda: Any = torch.cuda
-        names = list(launches)
-        pairs: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}
-        for turn in range(count):
-            first = turn % len(names)
-            for name in (*names[first:], *names[:first]):
-                begin = cuda.Event(enable_timing=True)
-                end = cuda.Event(enable_timing=True)
-                self.flush()
-                begin.record()
-                launches[name]()
-                end.record()
-                pairs[name].append((begin, end))
-        torch.cuda.synchronize()
-        return {n: [float(b.elapsed_time(e)) for b, e in pairs[n]] for n in names}
+    def rounds(self, works: Mapping[str, Work], count: int) -> dict[str, list[float]]:
+        """``count`` samples of every launch: those of one call can be compared."""
 
 
 _STAGES = (5, 5, 10, 20)
@@ -95,7 +67,7 @@ class Race:
     loaded: LoadedModule
     args: Sequence[Any]
     prepare: Compiler
-    sampler: EventSampler
+    sampler: Sampler
     saved: Saved
     spill_limit: int | None
     guard: WriteGuard | None = None
@@ -104,6 +76,7 @@ class Race:
     nulls: list[float] = field(default_factory=list)
     _compiled: dict[Config, Ready] = field(default_factory=dict)
     _ready: dict[Config, Ready] = field(default_factory=dict)
+    _works: dict[Config, Work] = field(default_factory=dict)
     _binaries: dict[tuple[str, tuple[int, int, int]], Config] = field(default_factory=dict)
 
     @property
@@ -247,17 +220,15 @@ class Race:
             batch.close()
             self.saved.restore()
 
-    def bound(self, config: Config) -> Launch:
-        """A launch of ``config`` on the arguments."""
-        launch, args, zeroed = self._ready[config], self.args, self.loaded.zeroed
-        if not zeroed:
-            return lambda: launch(args)
+    def bound(self, config: Config) -> Work:
+        """The launch of ``config`` on the arguments, always the same one."""
+        launch, zeroed = self._ready[config], self.loaded.zeroed
 
-        def with_zeros() -> None:
+        def with_zeros(args: Sequence[Any]) -> None:
             reset_zeros(args, zeroed)
             launch(args)
 
-        return with_zeros
+        return self._works.setdefault(config, Work(with_zeros if zeroed else launch, self.args))
 
 
 @dataclass(eq=False, slots=True)

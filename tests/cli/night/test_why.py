@@ -267,6 +267,8 @@ def test_why_of_two_runs_says_by_how_much_and_since_which_commit(
     answer = harness("why", "poi_mul_0", made[0], "latest", "--quick")
     assert "first commit" not in answer.out
     assert harness("why", "k3", made[0], "latest").out.startswith("NOISE")
+    of_graph = harness("why", "llama_block_forward", made[0], "latest", "--quick")
+    assert of_graph.out.startswith("SOURCE CHANGED"), "what has a cause comes first"
     elsewhere = harness("why", "k3", made[0], "latest", "--graph", "gpt2_block_forward")
     assert (elsewhere.status, "in llama_block_forward" in elsewhere.err) == (2, True)
     wrong = harness("why", "poi_mull_0", made[0], "latest")
@@ -280,9 +282,12 @@ def test_a_run_whose_commit_is_gone_keeps_its_cause(
     slower(repository)
     recorded(results, "1" * 40, 1, 0.02, "a")
     recorded(results, "2" * 40, 2, 0.021, "c")
-    answer = harness("why", "poi_mul_0", "20260101-01", "latest")
-    assert answer.status == 0
-    assert "which commit is not known" in answer.out
+    recorded(results, "", 3, 0.021, "c")
+    for run, why in (("20260101-02", "unknown to git here"), ("latest", "was made of no commit")):
+        answer = harness("why", "poi_mul_0", "20260101-01", run)
+        assert answer.status == 0
+        assert "which commit is not known" in answer.out
+        assert why in answer.out
 
 
 @pytest.mark.usefixtures("gpu")

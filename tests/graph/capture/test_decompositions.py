@@ -230,6 +230,33 @@ def test_softshrink_is_rounded_before_torch_takes_it_apart(device: str) -> None:
     assert (product.args[1] != 0.1) is (device == "cuda")
 
 
+_LABELS = torch.tensor([[3, -1, 1, 1], [2, 2, 0, -1], [-1, 0, 0, 0]])
+_WEIGHT = torch.tensor([0.5, 1.0, 2.0, 0.0])
+MARGINS: dict[str, Callable[[Tensor], Tensor]] = {
+    "labels": lambda x: functional.multilabel_margin_loss(x, _LABELS),
+    "labels, each": lambda x: functional.multilabel_margin_loss(x, _LABELS, reduction="none"),
+    "labels, their sum": lambda x: functional.multilabel_margin_loss(x, _LABELS, False),
+    "a label": lambda x: functional.multi_margin_loss(x, _LABELS[:, 2]),
+    "a label of a row": lambda x: functional.multi_margin_loss(x[0], _LABELS[0, 2]),
+    "a label of a number": lambda x: functional.multi_margin_loss(x[0, 0], _LABELS[1, 2]),
+    "a label, weighted": lambda x: functional.multi_margin_loss(
+        x, _LABELS[:, 2], 2, 0.5, _WEIGHT, reduction="sum"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MARGINS)
+def test_losses_of_margins(devices: Devices, name: str) -> None:
+    """Torch counts labels from the first -1 on as label 0, and gives a margin that is just kept
+    (1 between integers) a gradient."""
+    x = torch.tensor([[0.0, 1.0, -2.0, 0.5], [3.0, 2.0, 1.0, 0.0], [1.0, 1.0, 2.0, 2.0]])
+    x = x.requires_grad_()
+    pair = torch.compile(MARGINS[name], backend=Compiler(devices=devices))(x), MARGINS[name](x)
+    torch.testing.assert_close(*pair)
+    slopes = (torch.autograd.grad(one.sum(), x)[0] for one in pair)
+    torch.testing.assert_close(*slopes)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_truncated_quotients_are_rounded_first_unless_by_a_number(
     devices: Devices, dtype: torch.dtype

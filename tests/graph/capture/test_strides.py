@@ -376,6 +376,15 @@ def test_ldexp_lies_as_eager_mode_lays_it_out(
     assert differences(function, [x, y], Compiler(devices=devices)) == []
 
 
+def test_what_is_taken_lies_in_order_whatever_its_places_do(devices: Devices) -> None:
+    places = torch.arange(12).reshape(3, 4).t()
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return x.take(places) * 2
+
+    assert differences(run, (torch.randn(12),), Compiler(devices=devices)) == []
+
+
 def test_a_power_of_a_number_is_laid_out_before_it_is_read(devices: Devices) -> None:
     def function(x: torch.Tensor, y: torch.Tensor, n: torch.Tensor) -> Any:
         powers = 0**x, (-1) ** y, torch.ldexp(n.float(), x), torch.ldexp(n, x)

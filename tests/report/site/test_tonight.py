@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import harness.history.nights as nights_of_machines
 from harness.history import store
 from harness.history.nights import Change, Count, Finding, Night, NightCommit, Trust
@@ -154,6 +156,72 @@ def test_a_night_of_an_older_run_is_not_shown(world: World, tmp_path: Path) -> N
     mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
     assert mine.report().exit_code == 0
     assert "77 gone" not in mine.text("index.html")
+
+
+def test_what_the_history_shows_costs_besides_a_sum_of_tonight(
+    world: World, tmp_path: Path
+) -> None:
+    graph = world.runs[-1].graphs[0].name
+    more = Finding(graph, "", f"{graph} (sum)", Change.LAUNCHES, change_us=12.0)
+    night = of_tonight(*world.runs[:-3:-1], [replace(more, verdict="SLOWER", confirmed=True)])
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", night)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "2 confirmed regressions, +23 µs" in mine.text("index.html")
+
+
+def test_the_first_page_of_a_night_of_thousands_stays_small(world: World, tmp_path: Path) -> None:
+    """Where a toolchain makes everything slower, or the same by another code."""
+    slower = Finding(
+        "g", "", "label", Change.TOOLCHAIN, "k", ratio=1.4, change_us=1.0, verdict="SLOWER"
+    )
+    same = replace(slower, change=Change.CHANGED, verdict="SAME")
+    found = [replace(slower, kernel=f"slower_{n}", confirmed=True) for n in range(3000)]
+    found += [replace(same, kernel=f"same_{n}") for n in range(3000)]
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", of_tonight(*world.runs[:-3:-1], found))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    text = mine.text("index.html")
+    assert len(text.encode()) < 500_000
+    assert "3001 confirmed regressions" in text, "and the one that the history shows"
+    assert "and 2801 more" in text
+    assert "and 2800 more" in text, "of the same time"
+
+
+def test_a_model_takes_today_what_the_night_measured(world: World, tmp_path: Path) -> None:
+    """A night times what changed: the rest of a model was measured with the baseline."""
+    shutil.copytree(world.results, tmp_path / "results")
+    before = world.runs[-1]
+    untimed = before.mapped(lambda _, k: replace(k, ms=None, sets=()))
+    tonight = replace(
+        untimed, id="20261020-000000-dddddddddddd", created="2026-10-20T00:00:00+00:00"
+    )
+    tonight = replace(tonight, commit="d" * 40)
+    store.save(tmp_path / "results", tonight)
+    whole = 1000 * sum(k.ms * k.launches for g in before.graphs for k in g.kernels if k.ms)
+    graph = before.graphs[0].name
+    found = Finding(graph, "", "label", Change.CHANGED, "k", change_us=whole, verdict="UNSURE")
+    nights_of_machines.save(tmp_path / "results", of_tonight(tonight, before, [found]))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    (row,) = re.findall(r">llama_block</a></td>.*?</tr>", mine.text("index.html"), re.DOTALL)
+    today, last = re.findall(r'<td class="n"[^>]*>([^<]*)</td>', row)[:2]
+    assert float(today) == pytest.approx(2 * whole, rel=0.01)
+    assert last == "+100.0 %"
+
+
+def test_a_night_that_cannot_be_read_is_noted(world: World, tmp_path: Path) -> None:
+    shutil.copytree(world.results, tmp_path / "results")
+    run = world.runs[-1]
+    path = nights_of_machines.save(
+        tmp_path / "results", Night("20261014-050000", run.machine.key, run.created, run.id)
+    )
+    path.write_bytes(path.read_bytes()[:60])
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "20261014-050000.json: a night&#39;s file cannot be read" in mine.text("index.html")
 
 
 def test_the_headline_does_not_depend_on_what_was_measured_last(

@@ -16,6 +16,7 @@ from harness.ir.index import FloorDiv
 from harness.ir.nodes import Compute, Constant, IndexValue, Value
 from harness.ir.ops import NUMBERS, Op
 from harness.ir.ops import Rule as Types
+from harness.ir.value_bounds import is_held
 
 
 def of(op: Op) -> Rule:
@@ -221,7 +222,8 @@ def scaled_position(call: Call, value: Value) -> sympy.Expr | None:
             pass
         case _:
             return None
-    if at.indirect or not isinstance(factor, Constant) or not 0 < factor.number <= 1:
+    known = is_held(at) and not at.indirect
+    if not (known and isinstance(factor, Constant) and 0 < factor.number <= 1):
         return None
     inverse = 1 / factor.number
     low, high = call.context.simplifier(call.shape).bounds(at.index)

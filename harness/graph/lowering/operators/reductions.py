@@ -34,7 +34,7 @@ from harness.ir.ops import Op
 APART = 16
 """By how many elements terms that are written out lie apart at least: 16-bit ones fill a sector."""
 
-_LEAST_SIDE, _LEAST_RESULTS, _READ = 64, 1 << 19, 16
+_LEAST_SIDE, _LEAST_RESULTS, _READ = 64, 1 << 17, 16
 """Of matrix products that are kernels: least sides, least results (tiles for a device), and the
 elements of an operand that a result counts for: of 1024 terms, 64 results of a tile share them."""
 

@@ -1,0 +1,91 @@
+"""What the tuner samples with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from harness.measure.timer.graph_timer import GraphTimer, RecordedSampler
+from harness.records.timing import Work
+from tests.measure.timer.fake_engine import FakeEngine
+
+FREE = 1 << 30
+
+
+def works(engine: FakeEngine, args: Sequence[Any], **seconds: float) -> dict[str, Work]:
+    """Kernels on ``args`` that take so many milliseconds more than reading them."""
+
+    def launch(extra: float) -> Any:
+        def work() -> None:
+            engine.now += extra
+
+        return lambda sets: engine.touch(*sets, work=work)
+
+    return {name: Work(launch(extra), args) for name, extra in seconds.items()}
+
+
+def test_quick_kernels_are_sampled_by_themselves() -> None:
+    engine = FakeEngine(floor_ms=0.004, launch_ms=0.0001)
+    args = [torch.zeros(256)]
+    found = GraphTimer(engine).sampler(FREE).rounds(works(engine, args, a=0.001, b=0.0012), 4)
+    assert all(len(samples) == 4 for samples in found.values())
+    net = 0.0001 + 1024 / engine.memory
+    for name, extra in (("a", 0.001), ("b", 0.0012)):
+        assert found[name][0] == pytest.approx(extra + net, rel=0.12)
+    assert found["b"][0] / found["a"][0] == pytest.approx((0.0012 + net) / (0.001 + net), rel=0.02)
+
+
+def test_each_is_recorded_once_and_found_again() -> None:
+    engine = FakeEngine()
+    kernels = works(engine, [torch.zeros(256)], a=0.001, b=0.002)
+    sampler = GraphTimer(engine).sampler(FREE)
+    sampler.rounds(kernels, 2)
+    engine.record = None  # type: ignore[assignment]
+    again = sampler.rounds({"x": kernels["b"], "y": kernels["b"]}, 3)
+    assert again["x"] == pytest.approx(again["y"])
+
+
+def test_a_long_kernel_runs_on_the_arguments_themselves() -> None:
+    engine = FakeEngine()
+    args = [torch.zeros(256)]
+    seen: list[int] = []
+    work = Work(lambda sets: (seen.append(sets[0].data_ptr()), engine.touch(*sets)), args)
+    slow = Work(lambda sets: engine.touch(*sets, work=work), args)
+    engine.launch_ms = 0.5
+    GraphTimer(engine).sampler(FREE).rounds({"": slow}, 2)
+    assert set(seen) == {args[0].data_ptr()}
+
+
+def test_what_a_kernel_changes_is_put_back_between_rounds() -> None:
+    engine = FakeEngine()
+    args = [torch.zeros(256)]
+
+    def launch(sets: Sequence[Any]) -> None:
+        engine.touch(*sets, work=lambda: sets[0].add_(1))
+
+    sampler = GraphTimer(engine).sampler(FREE)
+    work = Work(launch, args)
+    sampler.rounds({"": work}, 3)
+    copies = sampler._copies
+    assert copies is not None and len(copies.sets) > 1
+    sampler.rounds({"": work}, 1)
+    assert {float(one[0][0]) for one in copies.sets} == {float(copies.sets[0][0][0])}
+    assert float(copies.sets[0][0][0]) < 3 + 1 + 3
+
+
+def test_copies_take_no_more_than_there_is_room_for() -> None:
+    engine = FakeEngine(room_bytes=3 << 20)
+    args = [torch.zeros(1 << 18)]
+    sampler = GraphTimer(engine).sampler(0)
+    sampler.rounds(works(engine, args, a=0.0), 1)
+    assert isinstance(sampler, RecordedSampler)
+    assert sampler._copies is None or len(sampler._copies.sets) <= 3
+
+
+def test_what_cannot_be_recorded_is_enqueued_in_turn() -> None:
+    engine = FakeEngine(recordable=False)
+    found = GraphTimer(engine).sampler(FREE).rounds(works(engine, [torch.zeros(256)], a=0.001), 2)
+    assert found["a"][0] == pytest.approx(0.001 + engine.launch_ms + 1024 / engine.memory)

@@ -1,0 +1,120 @@
+"""What a person and other programs get of a night: costs, commands, waivers, tests; where a whole
+graph became slower, too."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.history.changes import waivers
+from harness.history.nights import Light, Night, cost
+from harness.report.site.data import Site
+from harness.report.site.tonight import first_page
+from tests.verdicts.night_world import World, made, world
+
+__all__ = ["world"]
+
+
+def both(world: World) -> Night:
+    """A kernel of 20 µs takes 10 more, and there is a new one of 50."""
+    world.suite["g"][3] = (made("k3", "n3", 0.03, "n3 = 2"), 1)
+    world.suite["g"].append((made("more", "m", 0.05), 1))
+    return world.night()
+
+
+def offered(world: World) -> str:
+    """The line of the file of waived changes that the night offers."""
+    (line,) = [line for line in world.lines if line.startswith("waive, in acknowledged.txt: ")]
+    return line.partition(": ")[2]
+
+
+def test_a_kernel_of_a_slower_sum_costs_nothing_besides(world: World) -> None:
+    before = world.start()
+    night = both(world)
+    assert [f.label for f in night.regressions] == ["g (sum)", "n3"]
+    assert cost(night.regressions) == pytest.approx(60, rel=0.01)
+    assert world.lines[0].startswith("RED: 2 confirmed regressions, +60 µs, 20 % of the suite")
+    page = first_page(Site("m", (), (), (), (), (), (), before), night)
+    assert page.headline == "2 confirmed regressions, +60 µs, 20 % of the suite"
+    assert page.since_last["g"] == pytest.approx(60, rel=0.01)
+
+
+def test_commands_name_the_graph_of_a_sum(world: World) -> None:
+    before = world.start()
+    night = both(world)
+    assert f"why: harness why g {before.id} {night.run} --graph g" in world.lines
+    page = first_page(Site("m", (), (), (), (), (), (), before), night)
+    assert page.actions[0].confirm == f"harness confirm {'a' * 12} {'b' * 12} g"
+
+
+def test_the_lines_that_a_night_offers_waive_it(world: World, tmp_path: Path) -> None:
+    world.start()
+    night, file, lines = both(world), tmp_path / "acknowledged.txt", []
+    for left in (1, 0):
+        lines.append(offered(world))
+        file.write_text("\n".join(lines))
+        night = world.night(waivers=waivers.read(file, ["ms"]))
+        assert len(night.regressions) == left
+        assert any(case.failure for case in world.cases) == bool(left)
+    assert (night.light, night.status) == (Light.GREEN, 0)
+    assert [re.sub(r"up-to=\d+%", "up-to", line) for line in lines] == [
+        "bbbbbbbbbb ms g/ up-to why it is accepted",
+        "bbbbbbbbbb ms g/n3 up-to why it is accepted",
+    ]
+
+
+def test_a_sum_that_is_slower_for_the_sake_of_a_waived_kernel_fails_no_test(
+    world: World, tmp_path: Path
+) -> None:
+    world.start()
+    world.suite["g"][3] = (made("k3", "n3", 0.06, "n3 = 2"), 1)
+    world.night()
+    assert [case.name for case in world.cases if case.failure]
+    file = tmp_path / "acknowledged.txt"
+    file.write_text(offered(world))
+    night = world.night(waivers=waivers.read(file, ["ms"]))
+    assert night.light is Light.GREEN
+    assert not [case.name for case in world.cases if case.failure]
+
+
+def test_a_new_kernel_is_timed_every_night_until_it_is_accepted(world: World) -> None:
+    """Nothing in the baseline does its work, so no pair is timed in its place."""
+    world.start()
+    for number in range(3):
+        if not number:
+            world.suite["g"].append((made("more", "m", 0.05), 1))
+        night = world.night()
+        assert night.status == 1, number
+        assert cost(night.regressions) == pytest.approx(50, rel=0.01)
+
+
+def test_the_share_of_the_suite_does_not_depend_on_earlier_nights(world: World) -> None:
+    world.start()
+    world.suite["g"][3] = (made("k3", "n3", 0.03, "n3 = 2"), 1)
+    first, second = world.night(), world.night()
+    assert first.suite_us == pytest.approx(250, rel=0.01)
+    assert second.suite_us == pytest.approx(250, rel=0.01)
+
+
+def test_a_test_for_every_kernel_of_the_same_name_every_night(world: World) -> None:
+    """Whether it was a control or not; what is new passes only if it was measured."""
+    world.suite["g"] = [(made(f"triton_k{n}", f"n{n}", 0.02), 2) for n in range(12)]
+    world.start()
+    world.night()
+    names = [case.name for case in world.cases]
+    assert sorted(names) == sorted(f"k{n} ×2" for n in range(12))
+    world.suite["g"][3] = (made("triton_k3", "n3", 0.03, "n3 = 2"), 2)
+    world.suite["g"].append((made("triton_more", "m", 0.05), 1))
+    world.night(minutes=1e-6)
+    skipped = {case.name: case.skipped for case in world.cases if case.skipped}
+    assert skipped == {"k3 ×2": "not timed before the end", "more": "not measured"}
+    world.night()
+    assert sorted(c.name for c in world.cases if c.suite == "g") == sorted([*names, "more"])
+    assert {case.name for case in world.cases if case.failure} == {"k3 ×2"}
+    world.broken = {"triton_more"}
+    world.commit = "c" * 40
+    world.night()
+    (one,) = [case for case in world.cases if case.name == "more"]
+    assert one.skipped == "fails its check"
