@@ -63,11 +63,6 @@ class Reduction:
     inner: bool
     widen: DType | None
 
-    @property
-    def is_statistic(self) -> bool:
-        """Whether this is a variance."""
-        return self.op in STATISTICS
-
 
 def parse_reduction(
     node: Node,
