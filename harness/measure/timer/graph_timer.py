@@ -418,7 +418,7 @@ class RecordedSampler:
         timer, size = self.timer, set_bytes(work.args)
         room = min(timer.engine.room(), max(self.room, _LEAST_ROOM))
         count = timer._wanted(min(timer.single(work) for _ in range(_ROUGH)), _TUNED_FLOOR)
-        while count > 1 and count * size > room:
+        while count > 1 and (count + 1) * size > room:  # and one that puts back what they held
             count //= 2
         return copy(work.args, count) if count > 1 else None
 

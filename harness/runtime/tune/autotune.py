@@ -153,10 +153,7 @@ def tune(
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
-    settings = settings or Settings()
-    if not hasattr(timer, "rounds"):
-        timer = timer.sampler(settings.room(torch.device("cuda")))
-    return _Tuning(loaded, args, timer, prepare, settings).run()
+    return _Tuning(loaded, args, timer, prepare, settings or Settings()).run()
 
 
 @dataclass(eq=False, slots=True)
@@ -165,7 +162,7 @@ class _Tuning:
 
     loaded: modules.LoadedModule
     args: Sequence[Any]
-    sampler: Sampler
+    timer: Any
     prepare: Compiler
     settings: Settings
 
@@ -205,7 +202,10 @@ class _Tuning:
             guard = WriteGuard(args, list(loaded.signature), loaded.outputs, before)
         # A user's own list is tried as it is, spilling or not.
         limit = None if loaded.category in ("usr", "user") else spill_limit(self.prepare.target)
-        return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
+        sampler: Sampler = self.timer
+        if not hasattr(sampler, "rounds"):  # its copies may take what these have left
+            sampler = self.timer.sampler(self.settings.room(torch.device("cuda")))
+        return Race(loaded, args, self.prepare, sampler, saved, limit, guard)
 
     def _search(self, space: Space) -> Search:
         reduces = self.loaded.category in ("red", "per", "spl", "mix")
