@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError, nearest
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
@@ -143,7 +141,7 @@ def tune(
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
-    settings' search visits from the best of those. ``timer`` is a ``Sampler``, or has one.
+    settings' search visits from the best of those. ``timer`` has a ``sampler``.
 
     A candidate that does not compile, does not fit the device or spills heavily is dropped with its
     reason; a single candidate is taken without timing unless there is a search. Where the device
@@ -153,7 +151,8 @@ def tune(
     """
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
-    return _Tuning(loaded, args, timer, prepare, settings or Settings()).run()
+    settings = settings or Settings()
+    return _Tuning(loaded, args, timer.sampler(settings.room), prepare, settings).run()
 
 
 @dataclass(eq=False, slots=True)
@@ -162,7 +161,7 @@ class _Tuning:
 
     loaded: modules.LoadedModule
     args: Sequence[Any]
-    timer: Any
+    sampler: Sampler
     prepare: Compiler
     settings: Settings
 
@@ -202,10 +201,7 @@ class _Tuning:
             guard = WriteGuard(args, list(loaded.signature), loaded.outputs, before)
         # A user's own list is tried as it is, spilling or not.
         limit = None if loaded.category in ("usr", "user") else spill_limit(self.prepare.target)
-        sampler: Sampler = self.timer
-        if not hasattr(sampler, "rounds"):  # its copies may take what these have left
-            sampler = self.timer.sampler(self.settings.room(torch.device("cuda")))
-        return Race(loaded, args, self.prepare, sampler, saved, limit, guard)
+        return Race(loaded, args, self.prepare, self.sampler, saved, limit, guard)
 
     def _search(self, space: Space) -> Search:
         reduces = self.loaded.category in ("red", "per", "spl", "mix")

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -380,17 +379,3 @@ def test_idle_processes_compile_what_a_search_will_ask_for(loaded: modules.Loade
         tune(loaded, loaded.get_args(), device, device, settings=settings)
         assert set(LIST) <= set(asked[0])
         assert (len(asked[0]) > len(LIST)) is expected
-
-
-def test_a_samplers_copies_may_take_what_saving_outputs_has_left(
-    loaded: modules.LoadedModule,
-) -> None:
-    device, asked = FakeDevice(lambda _: 1.0), list[str]()
-
-    def room(where: torch.device) -> int:
-        asked.append(where.type)
-        return 1 << 30
-
-    timer = SimpleNamespace(sampler=lambda _: device)
-    tune(loaded, loaded.get_args(), timer, device, Settings(room=room))
-    assert asked == ["cpu", "cuda"]
