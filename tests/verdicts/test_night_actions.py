@@ -79,6 +79,15 @@ def test_a_sum_that_is_slower_for_the_sake_of_a_waived_kernel_fails_no_test(
     assert not [case.name for case in world.cases if case.failure]
 
 
+def test_a_night_of_no_commit_offers_no_line(world: World) -> None:
+    """None would be read: a waiver names a commit."""
+    before, world.commit = world.start(), ""
+    night = both(world)
+    assert night.regressions and not any(line.startswith("waive") for line in world.lines)
+    page = first_page(Site("m", (), (), (), (), (), (), before), night)
+    assert {action.waive for action in page.actions} == {""}
+
+
 def test_a_sum_is_not_waived_with_one_of_its_regressions(world: World, tmp_path: Path) -> None:
     world.suite["h"] = [(made("k0", "n0", 0.02), 1)]
     world.start()
