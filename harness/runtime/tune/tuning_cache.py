@@ -33,7 +33,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile.cache import sealed, unsealed
 
 FORMAT = 6
-"""Raise when an old entry would be misread: up to 5 a quick kernel's time was mostly the launch floor."""
+"""Raise when an old entry would be misread (5 has quick kernels' times with the launch floor)."""
 TABLE_FORMAT = 2
 """The format of lookup tables."""
 
