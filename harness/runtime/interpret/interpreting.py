@@ -22,6 +22,7 @@ from harness.devices.job import Context
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
+from harness.runtime.interpret.shared import bounds, unpack
 
 _BY_ZERO = "an integer is divided by zero"
 _OUT_OF_RANGE = re.compile("outside its tensor|index is out of range")
@@ -131,8 +132,8 @@ class Interpreter:
     def launch(self, job: LaunchJob) -> tuple[int, ...]:
         """Run the kernel on the arguments; the positions it writes."""
         loaded = self._load(job.module_text, self._cache)
-        args = job.package.unpack()
-        self._bounds.allow(job.package.storages(args))
+        args = unpack(job.path)
+        self._bounds.allow(bounds(args))
         try:
             loaded.call(args, job.config)
         except Exception as error:
