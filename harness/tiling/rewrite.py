@@ -137,20 +137,29 @@ def _copy(
 ) -> ir.Value | None:
     """A float32 ``value`` that is one of ``dtype``, widened, as the latter; ``copies`` are those of
     its operands."""
-    if isinstance(value, ir.Load) and dtypes[value.buffer] is dtype:
-        return builder.load(value.buffer, value.index, dtype, value.indirect, stored=True)
-    if isinstance(value, ir.Masked):
-        body, other = copies.get(id(value.body)), builder.constant(value.other.number, dtype)
-        return None if body is None else builder.masked(value.mask, body, other)
-    if not isinstance(value, ir.Compute):
-        return None
-    if value.op is Op.CAST and value.dtype is DType.F32 and value.args[0].dtype is dtype:
-        return value.args[0]
-    condition, *sides = value.args
-    if value.op is Op.WHERE and any(id(one) in copies for one in sides):
-        pair = [copies.get(id(v)) or builder.compute(Op.CAST, v, dtype=dtype) for v in sides]
-        return builder.compute(Op.WHERE, condition, *pair, dtype=dtype)
-    return None
+    match value:
+        case ir.Load() if dtypes[value.buffer] is dtype:
+            return builder.load(value.buffer, value.index, dtype, value.indirect, stored=True)
+        case ir.Compute(op=Op.CAST, dtype=DType.F32, args=(narrow,)) if narrow.dtype is dtype:
+            return narrow
+        case ir.Compute(op=Op.WHERE, args=(condition, *sides)):
+            if not any(id(one) in copies for one in sides):
+                return None
+            pair = [copies.get(id(v)) or builder.compute(Op.CAST, v, dtype=dtype) for v in sides]
+            return builder.compute(Op.WHERE, condition, *pair, dtype=dtype)
+        case ir.Masked():
+            body, other = copies.get(id(value.body)), builder.constant(value.other.number, dtype)
+            return None if body is None else builder.masked(value.mask, body, other)
+        case (
+            ir.Constant()
+            | ir.Load()
+            | ir.IndexValue()
+            | ir.Compute()
+            | ir.Reduce()
+            | ir.Scan()
+            | ir.Sort()
+        ):
+            return None
 
 
 def as_stored(
