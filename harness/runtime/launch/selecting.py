@@ -103,10 +103,6 @@ class SelectedKernels:
             self._pool.close()
             self._pool = None
 
-    def loaded(self, module_text: str) -> modules.LoadedModule:
-        """The module, loaded."""
-        return modules.load(module_text, self.cache)
-
     def chosen(self) -> dict[str, Config]:
         """The configuration of every kernel that has been launched, by its name."""
         return {k.loaded.name: k.config for k in self._kernels.values() if k.config is not None}
@@ -175,7 +171,7 @@ class SelectedKernel:
     def loaded(self) -> modules.LoadedModule:
         """Its module."""
         if self._loaded is None:
-            self._loaded = self.owner.loaded(self.text)
+            self._loaded = modules.load(self.text, self.owner.cache)
         return self._loaded
 
     def _first_launch(self, stream: int, *args: Any) -> None:
