@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.devices.job import Job, cores
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
+
+if TYPE_CHECKING:  # it imports torch
+    from harness.runtime.interpret import shared
 
 _SECONDS = 300.0
 _ENVIRONMENT = (
@@ -50,12 +53,11 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class LaunchJob(Job):
-    """Launch one module on the arguments of the parcel at ``path``. Answers the positions it
-    writes."""
+    """Launch one module on arguments in shared memory. Answers the positions it writes."""
 
     handler: ClassVar[str] = "harness.runtime.interpret.interpreting:launch"
     module_text: str
-    path: str
+    package: shared.Package
     config: Config | None = None
 
 
@@ -78,4 +80,4 @@ class InterpreterPool(Pool):
         from harness.runtime.interpret.shared import Parcel
 
         with Parcel(args) as parcel:
-            parcel.fetch(self.run(LaunchJob(module_text, parcel.path, config)))
+            parcel.fetch(self.run(LaunchJob(module_text, parcel.package, config)))

@@ -22,7 +22,6 @@ from harness.devices.job import Context
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, LaunchJob
-from harness.runtime.interpret.shared import bounds, unpack
 
 _BY_ZERO = "an integer is divided by zero"
 _OUT_OF_RANGE = re.compile("outside its tensor|index is out of range")
@@ -37,13 +36,14 @@ class Bounds:
     def __init__(self) -> None:
         self._ranges: dict[int, tuple[int, int]] = {}
 
-    def allow(self, places: Iterable[tuple[int, int, int]]) -> None:
-        """From now on only these: the address of an argument, of its storage's first byte and
-        of the byte after its last. None: anything."""
+    def allow(self, args: Iterable[Any]) -> None:
+        """From now on only the storages of these arguments; without any, anything."""
         self._ranges = {}
-        for address, low, high in places:
-            known = self._ranges.get(address, (low, high))
-            self._ranges[address] = min(known[0], low), max(known[1], high)
+        for arg in (one for one in args if isinstance(one, torch.Tensor)):
+            low = arg.untyped_storage().data_ptr()
+            high = low + arg.untyped_storage().nbytes()
+            known = self._ranges.get(arg.data_ptr(), (low, high))
+            self._ranges[arg.data_ptr()] = min(known[0], low), max(known[1], high)
 
     def check(self, pointers: Any, mask: Any) -> None:
         """``IndexError`` if an access that is not masked out is outside."""
@@ -132,8 +132,8 @@ class Interpreter:
     def launch(self, job: LaunchJob) -> tuple[int, ...]:
         """Run the kernel on the arguments; the positions it writes."""
         loaded = self._load(job.module_text, self._cache)
-        args = unpack(job.path)
-        self._bounds.allow(bounds(args))
+        args = job.package.unpack()
+        self._bounds.allow(args)
         try:
             loaded.call(args, job.config)
         except Exception as error:

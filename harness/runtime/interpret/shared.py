@@ -4,9 +4,9 @@ only."""
 
 from __future__ import annotations
 
-import mmap
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,11 +15,37 @@ from harness.devices.job import Closing
 from harness.errors import HarnessError
 from harness.runtime.tune.saved import storages
 
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """Arguments in order: plain values themselves; of a tensor where its storage begins and ends in
+    the ``total`` bytes that ``path`` opens, its type, and how it lies in the storage."""
+
+    path: str
+    total: int
+    items: tuple[Any, ...]
+
+    def memory(self) -> Any:
+        """The memory: what is written to it is seen by all who have opened it."""
+        return torch.UntypedStorage.from_file(self.path, True, self.total)
+
+    def unpack(self) -> list[Any]:
+        """The arguments, lying in the memory. They must not be touched once the sender has left its
+        ``Parcel``."""
+        memory = self.memory()
+
+        def laid_out(place: slice, dtype: torch.dtype, *layout: Any) -> torch.Tensor:
+            return torch.empty(0, dtype=dtype).set_(memory[place], *layout)
+
+        return [laid_out(*item) if isinstance(item, tuple) else item for item in self.items]
+
 
 class Parcel(Closing):
-    """Copies of the tensors among ``args`` in memory that another process can open by its ``path``
-    while this context lasts. However either process ends, and whatever the other one still holds on
-    to, nothing of it stays."""
+    """Copies of the tensors among ``args`` in memory that another process can open while this
+    context lasts. However either process ends, and whatever the other one still holds on to,
+    nothing of it stays."""
 
     def __init__(self, args: Sequence[Any]) -> None:
         devices = {arg.device for arg in args if isinstance(arg, torch.Tensor)}
@@ -30,58 +56,44 @@ class Parcel(Closing):
                 expected="CPU tensors",
                 remedy="run kernels for CUDA tensors through the compiled launcher",
             )
-        self._bytes = storages(args)
+        self._originals: list[tuple[slice, torch.UntypedStorage]] = []
+        places, total = dict[int, slice](), 1
+        for address, whole in storages(args).items():
+            begin = -(-total // _ALIGNMENT) * _ALIGNMENT
+            places[address], total = slice(begin, begin + whole.numel()), begin + whole.numel()
+            self._originals.append((places[address], whole.untyped_storage()))
         # Not in a file system: /dev/shm has 64 MB in a container, and files outlive a kill.
-        self._file = os.fdopen(os.memfd_create("harness-arguments"), "r+b")
-        self.path = f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
-        self._items = [self._placed(a) if isinstance(a, torch.Tensor) else a for a in args]
+        self._memory = os.memfd_create("harness-arguments")
         try:
-            torch.save(self._items, self._file)
-            self._file.flush()
-        except (OSError, RuntimeError) as error:
-            self.close()
+            os.posix_fallocate(self._memory, 0, total)
+        except OSError as error:
+            os.close(self._memory)
             raise HarnessError(
                 "arguments for the interpreter could not be placed in shared memory",
-                got=f"{sum(whole.numel() for whole in self._bytes.values())} bytes: {error}",
+                got=f"{total} bytes: {error}",
                 expected="that much free memory",
                 remedy="use smaller sizes or free some memory",
             ) from error
-
-    def _placed(self, arg: torch.Tensor) -> tuple[Any, ...]:
-        """The bytes of a tensor's storage, which may be others' too, and how it lies there."""
-        whole = self._bytes[arg.untyped_storage().data_ptr()]
-        return whole, arg.dtype, arg.storage_offset(), tuple(arg.shape), arg.stride()
+        items = (_placed(a, places) if isinstance(a, torch.Tensor) else a for a in args)
+        self.package = Package(f"/proc/{os.getpid()}/fd/{self._memory}", total, tuple(items))
+        memory = self.package.memory()
+        for place, original in self._originals:
+            memory[place].copy_(original)
 
     def close(self) -> None:
         """Give the memory back, once."""
         # The other process may map it for as long as garbage is not collected there.
-        os.truncate(self._file.fileno(), 0)
-        self._file.close()
+        os.truncate(self._memory, 0)
+        os.close(self._memory)
 
     def fetch(self, written: Iterable[int]) -> None:
         """Copy the storages of the arguments at positions ``written`` back."""
-        found = torch.load(self.path, mmap=True)
-        for position in written:
-            self._items[position][0].copy_(found[position][0])
+        memory, changed = self.package.memory(), [self.package.items[n][0] for n in written]
+        for place, original in self._originals:
+            if place in changed:
+                original.copy_(memory[place])
 
 
-def unpack(path: str) -> list[Any]:
-    """The arguments of a ``Parcel``, lying in its memory: what is written to them is seen by the
-    sender. They must not be touched once the sender has left the parcel."""
-    with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
-        items = torch.load(path, mmap=True)
-    return [_laid_out(*item) if isinstance(item, tuple) else item for item in items]
-
-
-def _laid_out(whole: torch.Tensor, dtype: torch.dtype, *layout: Any) -> torch.Tensor:
-    return torch.empty(0, dtype=dtype).set_(whole.untyped_storage(), *layout)
-
-
-def bounds(args: Iterable[Any]) -> Iterator[tuple[int, int, int]]:
-    """For each tensor of ``args`` its address, and those of its storage's first byte and of the
-    byte after its last."""
-    for arg in args:
-        if isinstance(arg, torch.Tensor):
-            storage = arg.untyped_storage()
-            low = storage.data_ptr()
-            yield arg.data_ptr(), low, low + storage.nbytes()
+def _placed(arg: torch.Tensor, places: Mapping[int, slice]) -> tuple[Any, ...]:
+    place = places[arg.untyped_storage().data_ptr()]
+    return place, arg.dtype, int(arg.storage_offset()), tuple(arg.shape), tuple(arg.stride())

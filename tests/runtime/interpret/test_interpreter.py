@@ -11,7 +11,7 @@ import torch
 from harness.errors import CheckFailed, HarnessError, OutOfMemory, WorkerDied
 from harness.heuristics.facts import Config
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
-from harness.runtime.interpret.shared import Parcel, unpack
+from harness.runtime.interpret.shared import Parcel
 from tests.runtime import emitted
 
 
@@ -88,10 +88,10 @@ def test_launch_refuses_other_devices(pool: InterpreterPool) -> None:
 
 def test_arguments_are_gone_when_the_launch_is_even_if_somebody_holds_them() -> None:
     with Parcel([torch.ones(1 << 20), 3, torch.empty(0)]) as parcel:
-        assert os.readlink(parcel.path).startswith("/memfd:"), "in no file system"
-        held = unpack(parcel.path)
+        assert os.readlink(parcel.package.path).startswith("/memfd:"), "in no file system"
+        held = parcel.package.unpack()
         held[0].mul_(2)
-        memory = os.open(parcel.path, os.O_RDONLY)
+        memory = os.open(parcel.package.path, os.O_RDONLY)
         assert os.fstat(memory).st_blocks * 512 >= 4 << 20
     assert os.fstat(memory).st_blocks == 0  # not a page, though it is still open and mapped
     os.close(memory)
@@ -108,7 +108,7 @@ def test_what_was_handed_over_may_still_grow() -> None:
 def test_only_what_was_written_comes_back() -> None:
     a, b = torch.zeros(8), torch.zeros(4, 4, dtype=torch.bfloat16).t()
     with Parcel([a, b]) as parcel:
-        for tensor in unpack(parcel.path):
+        for tensor in parcel.package.unpack():
             tensor.fill_(1)
         parcel.fetch([1])
     assert a.sum() == 0 and b.float().sum() == 16
@@ -118,7 +118,7 @@ def test_views_of_one_memory_as_several_types_are_handed_over() -> None:
     memory = torch.arange(64, dtype=torch.uint8)
     wide, narrow = memory.view(torch.int32)[2:8], memory.view(torch.float8_e5m2)[8:32]
     with Parcel([wide, narrow, 3]) as parcel:
-        there = unpack(parcel.path)
+        there = parcel.package.unpack()
         assert torch.equal(there[0], wide) and there[1].dtype is narrow.dtype
         assert there[1].stride() == (1,) and there[1].storage_offset() == 8
         there[0].fill_(0)
