@@ -80,7 +80,7 @@ def measure(
                 choice.answer(_metrics(binary, facts, shared))
             except HarnessError as error:
                 choice.answer(error)
-    answers = [choice.best for choice in choices]
+    answers = [choice.found for choice in choices if choice.found is not None]  # which all have
     for job, answer in zip(jobs, answers, strict=True):
         if cache is not None and isinstance(answer, StaticMetrics):
             with contextlib.suppress(RecordError):  # which costs only the next look-up
@@ -97,12 +97,6 @@ class _Choice:
     module: modules.LoadedModule | None = None
     left: list[Config] = field(default_factory=list)
     found: StaticMetrics | HarnessError | None = None
-
-    @property
-    def best(self) -> StaticMetrics | HarnessError:
-        """The answer."""
-        assert self.found is not None
-        return self.found
 
     def load(self, cache: Path | None) -> bool:
         """Load the module, the first time; whether the answer is known."""
