@@ -30,6 +30,7 @@ PROGRAMS: dict[str, Function] = {
     "beside slices": lambda x, i, j: x[None, j, 1:, i] * 2,
     "all": lambda x, i, j: x[i, j, i].sin(),
     "beside indices": lambda x, i, j: (x[ROWS, i] * 2, x[i, :, ROWS] + 1),
+    "in a list": lambda x, i, j: x[[i, i]] * 2,
     "beside a mask": lambda x, i, j: x[:, SOME, i].sum() * 2,
     "returned as well": lambda x, i, j: (x[i] * 2, x),
     "written": _written,

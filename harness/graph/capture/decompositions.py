@@ -371,20 +371,21 @@ def ask_early(gm: fx.GraphModule) -> None:
 
 
 def _margin_loss(
-    x: Tensor, labels: Tensor, reduction: str, p: int, margin: float, weight: Tensor | None
+    x: Tensor, target: Tensor, reduction: str, p: int, margin: float, weight: Tensor | None
 ) -> Tensor:
     """``torch.nn.functional.multi_margin_loss``, or, without a ``p``, ``multilabel_margin_loss``,
-    whose labels end at the first -1. A margin that is just kept has no gradient."""
+    whose labels end at the first -1. Margins that are just kept, or NaN, count for nothing."""
     x = x if x.dim() else x[None]
-    labels, classes = labels.reshape(*x.shape[:-1], -1), torch.arange(x.shape[-1], device=x.device)
+    labels = target.reshape(*x.shape[:-1], 1 if p else x.shape[-1])
     there = ((labels < 0).cumsum(-1) == 0) | (p > 0)
     labels = torch.where(there, labels, 0)
-    wrong = ~((labels[..., None] == classes) & there[..., None]).any(-2)
-    above = functional.relu(margin - x.gather(-1, labels)[..., None] + x[..., None, :])
+    own = labels[..., None] == torch.arange(x.shape[-1], device=x.device)
+    wrong = ~(own & there[..., None]).any(-2)
+    above = margin - x.gather(-1, labels)[..., None] + x[..., None, :]
+    above = torch.where(there[..., None] & wrong[..., None, :] & (above > 0), above, 0)
     above = above.square() if p == 2 else above
     above = above if weight is None else above * weight[labels][..., None]
-    above = torch.where(there[..., None] & wrong[..., None, :], above, 0)
-    loss = above.sum((-1, -2)) / x.shape[-1]
+    loss = (above.sum((-1, -2)) / x.shape[-1]).reshape(target.shape[: None if p else -1])
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 

@@ -47,7 +47,9 @@ def writes(gm: fx.GraphModule) -> None:
         if changes or not written.isdisjoint(node.users):
             written.add(node)
         if node.target in (operator.getitem, operator.setitem):
-            node.args = (node.args[0], fx.map_arg(node.args[1], _number), *node.args[2:])
+            where = fx.map_arg(node.args[1], _number)
+            tensors = isinstance(where, list) and any(isinstance(n, fx.Node) for n in node.args[1])
+            node.args = (node.args[0], tuple(where) if tensors else where, *node.args[2:])
         if node.target is operator.setitem:
             node.target = _assign
         elif node.op == "call_method" and name == "unfold" and node in written:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import torch
@@ -34,6 +34,9 @@ class FakeTimer:
     def __init__(self, driver: FakeDriver, error: Exception | None = None) -> None:
         self.driver, self.error = driver, error
         self.calls = 0
+
+    def sampler(self, _: object) -> Self:
+        return self
 
     def settle(self) -> None:
         pass
@@ -273,7 +276,7 @@ def test_kernels_are_compiled_ahead_for_the_sizes_of_the_first_call(
     kernels.prefetch(texts, {"xnumel": 100})
     kernels.wait()
     for text in texts:
-        (config, *_) = kernels.loaded(text).at([None, None, None, 100], H100).configs
+        (config, *_) = kernels.get(text).loaded.at([None, None, None, 100], H100).configs
         assert config.blocks == (("XBLOCK", 1024), ("xnumel", 4))
         assert binaries.find(tmp_path, binaries.artifact(text, config, H100))
     kernels.close()
@@ -287,7 +290,7 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
     kernels.prefetch([*texts, emitted.BROKEN])
     kernels.wait()
     for text in texts:
-        first, second = kernels.loaded(text).configs
+        first, second = kernels.get(text).loaded.configs
         assert binaries.find(tmp_path, binaries.artifact(text, first, H100))
         assert binaries.find(tmp_path, binaries.artifact(text, second, H100)) is None
     kernels.close()
