@@ -88,7 +88,7 @@ def median(
     (``nanmedian``), of what is none."""
     if not _fits(x, dim):
         return NotImplemented
-    size = _size(x, dim)
+    size = int(_size(x, dim))
     if not x.is_floating_point():
         return kthvalue(x, (size + 1) // 2, dim, keepdim)
     strange = x.isnan().sum(dim, keepdim=True)
