@@ -59,7 +59,7 @@ _CHUNK_MS = 20.0
 _MOST_CHUNK = 40
 _WAIT = 30.0
 """How many budgets a measurement may lose to an unusual launch interval, as far as there is
-patience (``harness.measure.timer.graph_timer``)."""
+patience (``LaunchIntervals``)."""
 _ATTEMPT_MS = 500.0
 """What one attempt may lose to an unusual interval. Four times of four an H200 kept it up for all
 the 8 s of one measurement, and had the usual one in the next (2 ms of work between them)."""
