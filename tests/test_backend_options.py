@@ -72,7 +72,7 @@ def test_settings_and_table_reach_the_tuner(
     monkeypatch.setattr(CachingAutotuner, "tune", tuned)
     settings = Settings(SEARCHES["guided"](), deterministic=True)
     kernels = SelectedKernels(TARGETS["sm_90"], settings=settings, cache=tmp_path)
-    loaded = kernels.loaded(kernel.module.text)
+    loaded = kernels.get(kernel.module.text).loaded
     last = loaded.configs[-1]
     path = tmp_path / "table.json"
     other = dataclasses.replace(last, num_stages=last.num_stages + 1)

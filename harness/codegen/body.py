@@ -302,13 +302,11 @@ class Body:
         return args[0]
 
     def _nonnegative(self, value: ir.Value) -> bool:
-        match value:
-            case ir.Constant():
-                return not value.dtype.is_float and value.bits >= 0
-            case ir.IndexValue():
-                return is_held(value) and self.frame.printer.simplifier.is_nonnegative(value.index)
-            case ir.Load() | ir.Compute() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
-                return False
+        if isinstance(value, ir.Constant):
+            return not value.dtype.is_float and value.bits >= 0
+        if not isinstance(value, ir.IndexValue) or not is_held(value):
+            return False
+        return self.frame.printer.simplifier.is_nonnegative(value.index)
 
     def _masked(self, value: ir.Masked, context: Context) -> Var:
         inner = (*context, value.mask)

@@ -84,7 +84,8 @@ class ViewPlan:
         base = next(node.refs())
         before = self.views.get(base)
         root = base if before is None else before.root
-        known = known_layout(types[base]), known_layout(node.type)
+        kinds = (types[base], node.type)
+        known = [kind.layout if isinstance(kind, TensorType) else None for kind in kinds]
         if known[0] is None or known[1] is None or any(n != base for n in node.refs()):
             return
         if node.packet == "as_strided" and node.argument(3, "storage_offset") is not None:
@@ -102,13 +103,8 @@ class ViewPlan:
         metas[node.name] = made
         chain = (node,) if before is None else (*before.chain, node)
         offset = int(made.storage_offset())
-        is_all = not offset and found == known_layout(types[root])
+        is_all = not offset and found == types[root].layout
         self.views[node.name] = Viewed(root, *found, offset, is_all, chain)
-
-
-def known_layout(kind: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Shape and strides of a tensor type whose sizes are known."""
-    return kind.layout if isinstance(kind, TensorType) else None
 
 
 def _reads(step: Region | HostCall) -> Iterable[str]:

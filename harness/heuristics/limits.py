@@ -141,7 +141,7 @@ def _filled(facts: Facts, proposal: Proposal, blocks: dict[str, int]) -> dict[st
     wanted: a matrix of 4 rows is tiled 4 x 256 where 32 x 32 was asked for."""
     wanted = math.prod(last_power_of_two(block) for _, block in proposal.blocks)
     prefixes = sorted((p for p, _ in reversed(facts.sizes)), key=is_reduction)
-    return _doubled(facts, blocks, prefixes, lambda _: 2 * _product(blocks) <= wanted)
+    return _doubled(facts, blocks, prefixes, lambda _: 2 * math.prod(blocks.values()) <= wanted)
 
 
 def _doubled(
@@ -150,29 +150,22 @@ def _doubled(
     """Free blocks along ``prefixes``, one after the other, doubled as long as that is ``wanted``
     and they are not as large as they may be."""
     for prefix in prefixes:
-        if not (_is_fixed(facts, prefix) or _holds_all(facts, prefix)):
+        if _is_free(facts, prefix):
             most = largest_block(prefix, facts.size(prefix), reach(facts))
             while blocks[prefix] < most and wanted(prefix):
                 blocks[prefix] *= 2
     return blocks
 
 
-def _is_fixed(facts: Facts, prefix: str) -> bool:
-    return any(name == block_name(prefix) for name, _ in facts.fixed_blocks)
-
-
-def _product(blocks: Mapping[str, int]) -> int:
-    return math.prod(blocks.values())
+def _is_free(facts: Facts, prefix: str) -> bool:
+    """Whether a configuration may choose the block along ``prefix``."""
+    return block_name(prefix) not in dict(facts.fixed_blocks) and not _holds_all(facts, prefix)
 
 
 def _capped(facts: Facts, blocks: dict[str, int]) -> dict[str, int]:
     """Halve free blocks, reduced and large ones first, until Triton takes the tensor."""
-    while _product(blocks) > MAX_TENSOR_ELEMENTS:
-        free = [
-            p
-            for p in blocks
-            if blocks[p] > 1 and not _is_fixed(facts, p) and not _holds_all(facts, p)
-        ]
+    while math.prod(blocks.values()) > MAX_TENSOR_ELEMENTS:
+        free = [p for p in blocks if blocks[p] > 1 and _is_free(facts, p)]
         if not free:
             break
         # Loops can be longer; a grid that is scaled to the launch limit cannot be larger.
@@ -218,13 +211,13 @@ def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, in
     """Larger parallel blocks where one warp would own too few elements per thread."""
     least = facts.min_elements_per_thread * target.warp_size
     prefixes = [p for p in reversed(blocks) if not is_reduction(p)]
-    return _doubled(facts, blocks, prefixes, lambda _: _product(blocks) < least)
+    return _doubled(facts, blocks, prefixes, lambda _: math.prod(blocks.values()) < least)
 
 
 def _fewer_warps(facts: Facts, blocks: dict[str, int], warps: int, target: Target) -> int:
     """Fewer ``warps`` where blocks cannot grow any more, and there are too many threads in x, or
     one would own fewer elements than ``min_elements_per_thread``."""
-    x, numel, elements = blocks.get("x", 1), facts.size("x"), _product(blocks)
+    x, numel, elements = blocks.get("x", 1), facts.size("x"), math.prod(blocks.values())
     while (threads := warps * target.warp_size) > target.warp_size and (
         elements < facts.min_elements_per_thread * threads
         or _grid_overflows("x", numel, x, threads)
@@ -242,7 +235,7 @@ def finish(facts: Facts, proposal: Proposal, target: Target) -> Config:
     shrunk = _shrunk(facts, proposal)
     blocks = _filled(facts, proposal, shrunk) if proposal.grow else shrunk
     blocks = _grown(facts, _capped(facts, blocks), target)
-    warps = _warps(proposal, _product(blocks), target)
+    warps = _warps(proposal, math.prod(blocks.values()), target)
     blocks = _capped(facts, _within_grid(facts, blocks, warps * target.warp_size))
     warps = _fewer_warps(facts, blocks, warps, target)
     if facts.strips:

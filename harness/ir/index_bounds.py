@@ -57,12 +57,8 @@ def _sum(a: Bound, b: Bound) -> Bound:
 
 def scale(interval: Interval, factor: int) -> Interval:
     """An interval times a whole number."""
-    low, high = interval
-    ends = (
-        None if low is None else tidy(low * factor),
-        None if high is None else tidy(high * factor),
-    )
-    return ends if factor >= 0 else (ends[1], ends[0])
+    low, high = (None if end is None else tidy(end * factor) for end in interval)
+    return (low, high) if factor >= 0 else (high, low)
 
 
 def multiply(a: Interval, b: Interval) -> Interval:

@@ -21,7 +21,7 @@ import enum
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, TypeVar, assert_never, get_args
 
 import sympy
 
@@ -190,6 +190,9 @@ class Sort(_Typed):
 
 
 Value: TypeAlias = Constant | Load | IndexValue | Compute | Masked | Reduce | Scan | Sort
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in get_args(Value)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +340,11 @@ class Builder:
             found = self._table[key] = kind(*fields)
         return found
 
+    def again(self, value: T, **changed: object) -> T:
+        """``value`` made by this builder, but for the fields that are ``changed``."""
+        fields = (changed.get(name, getattr(value, name)) for name in _FIELDS[type(value)])
+        return self._made(type(value), *fields)
+
     def constant(self, number: bool | int | float, dtype: DType) -> Constant:
         """``number`` as a constant of compute type ``dtype``."""
         if dtype.is_float:
@@ -406,35 +414,18 @@ def rebuild(value: Value, made: Made, builder: Builder, address: Address) -> Val
     expression put through ``address``."""
     match value:
         case Constant():
-            return builder.constant(value.number, value.dtype)
-        case Load():
+            return builder.again(value)
+        case Load() | IndexValue():
             index, indirect = address(value.index), bindings(value.indirect, made)
-            return builder.load(value.buffer, index, value.dtype, indirect, stored=True)
-        case IndexValue():
-            index, indirect = address(value.index), bindings(value.indirect, made)
-            return builder.index(index, value.dtype, indirect)
-        case Compute():
-            return builder.compute(value.op, *_made(value.args, made), dtype=value.dtype)
+            return builder.again(value, index=index, indirect=indirect)
+        case Compute() | Reduce() | Scan() | Sort():
+            return builder.again(value, args=tuple(made[id(v)] for v in value.args))
         case Masked():
             other = made[id(value.other)]
             assert isinstance(other, Constant)
             return builder.masked(made[id(value.mask)], made[id(value.body)], other)
-        case Reduce():
-            args = _made(value.args, made)
-            dtype, number, across = value.dtype, value.component, value.across
-            return builder.reduce(value.kind, *args, dtype=dtype, component=number, across=across)
-        case Scan():
-            args = _made(value.args, made)
-            return builder.scan(value.kind, *args, dtype=value.dtype, component=value.component)
-        case Sort():
-            (arg,) = _made(value.args, made)
-            return builder.sort(arg, value.descending, value.component, value.limit)
         case never:
             assert_never(never)
-
-
-def _made(values: Iterable[Value], made: Made) -> list[Value]:
-    return [made[id(v)] for v in values]
 
 
 def bindings(indirect: Indirect, made: Made) -> Indirect:

@@ -183,11 +183,9 @@ class Simplifier:
     def bounds(self, expr: sympy.Expr) -> tuple[sympy.Expr | None, sympy.Expr | None]:
         """Inclusive bounds over the ranges, over sizes; ``None`` where nothing is known. They hold
         always but need not be attained."""
-        low, high = self._interval(self.simplify(expr))
-        return (
-            None if low is None else sympy.sympify(low),
-            None if high is None else sympy.sympify(high),
-        )
+        ends = self._interval(self.simplify(expr))
+        low, high = (None if end is None else sympy.sympify(end) for end in ends)
+        return low, high
 
     def is_nonnegative(self, expr: sympy.Expr) -> bool:
         """Whether ``expr`` is provably never negative."""

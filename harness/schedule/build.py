@@ -116,9 +116,7 @@ def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
             continue
         if not all(access.strides[k] != 0 for k in dimensions):
             continue
-        order = tuple(
-            k for _, k in sorted((-abs(size_hint(access.strides[k])), k) for k in dimensions)
-        )
+        order = tuple(sorted(dimensions, key=lambda k: -abs(size_hint(access.strides[k]))))
         votes[order] += candidate.points(access) * (2 if access.use is space.Use.STORE else 1)
     return list(min(votes, key=lambda order: (-votes[order], order), default=dimensions))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from harness.ir.affine import size_hint
 from harness.ir.nodes import reductions
@@ -16,14 +17,7 @@ def rejections(schedule: Schedule) -> list[dict[str, str]]:
     home = {n.name: g.name for g in schedule.groups for n in g.nests}
     first = {home[nest.name]: nest.name for nest in reversed(schedule.program.nests)}.values()
     return [
-        {
-            "first": r.first,
-            "first_group": home[r.first],
-            "second": r.second,
-            "second_group": home[r.second],
-            "condition": r.condition,
-            "reason": r.reason,
-        }
+        {**asdict(r), "first_group": home[r.first], "second_group": home[r.second]}
         for r in schedule.rejections
         if home[r.first] != home[r.second] and {r.first, r.second} <= {*first}
     ]

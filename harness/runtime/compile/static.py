@@ -47,7 +47,11 @@ class CompileJob(Job):
 
 def known(job: CompileJob, cache: Path | None) -> StaticMetrics | None:
     """The metrics in the cache, if they are there. Neither loads nor compiles the module."""
-    return None if cache is None else _read(_entry(cache, job))
+    try:
+        found = None if cache is None else unsealed(_entry(cache, job).read_bytes())
+        return None if found is None else msgspec.convert(found, StaticMetrics)
+    except (OSError, ValueError):
+        return None
 
 
 def untuned(module_text: str, target: Target, cache: Path | None) -> Config | None:
@@ -76,10 +80,12 @@ def measure(
                 choice.answer(_metrics(binary, facts, shared))
             except HarnessError as error:
                 choice.answer(error)
-    if cache is not None:
-        for choice in choices:
-            _keep(_entry(cache, choice.job), choice.best)
-    return [choice.best for choice in choices]
+    answers = [choice.found for choice in choices if choice.found is not None]  # which all have
+    for job, answer in zip(jobs, answers, strict=True):
+        if cache is not None and isinstance(answer, StaticMetrics):
+            with contextlib.suppress(RecordError):  # which costs only the next look-up
+                write_atomically(_entry(cache, job), sealed(asdict(answer)))
+    return answers
 
 
 @dataclass(eq=False, slots=True)
@@ -91,12 +97,6 @@ class _Choice:
     module: modules.LoadedModule | None = None
     left: list[Config] = field(default_factory=list)
     found: StaticMetrics | HarnessError | None = None
-
-    @property
-    def best(self) -> StaticMetrics | HarnessError:
-        """The answer."""
-        assert self.found is not None
-        return self.found
 
     def load(self, cache: Path | None) -> bool:
         """Load the module, the first time; whether the answer is known."""
@@ -268,18 +268,3 @@ def _entry(cache: Path, job: CompileJob) -> Path:
     parts = (_FORMAT, triton.__version__, target, config, job.module_text)
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:40]
     return cache / "static" / f"{digest}.json"
-
-
-def _read(entry: Path) -> StaticMetrics | None:
-    try:
-        return msgspec.convert(unsealed(entry.read_bytes()), StaticMetrics)
-    except (OSError, ValueError):
-        return None
-
-
-def _keep(entry: Path, found: StaticMetrics | HarnessError) -> None:
-    """Keep an answer that is one. A folder that cannot be written costs only the next look-up."""
-    if isinstance(found, HarnessError):
-        return
-    with contextlib.suppress(RecordError):
-        write_atomically(entry, sealed(asdict(found)))

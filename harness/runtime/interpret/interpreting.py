@@ -36,13 +36,14 @@ class Bounds:
     def __init__(self) -> None:
         self._ranges: dict[int, tuple[int, int]] = {}
 
-    def allow(self, places: Iterable[tuple[int, int, int]]) -> None:
-        """From now on only these: the address of an argument, of its storage's first byte and
-        of the byte after its last. None: anything."""
+    def allow(self, args: Iterable[Any]) -> None:
+        """From now on only the storages of these arguments; without any, anything."""
         self._ranges = {}
-        for address, low, high in places:
-            known = self._ranges.get(address, (low, high))
-            self._ranges[address] = min(known[0], low), max(known[1], high)
+        for arg in (one for one in args if isinstance(one, torch.Tensor)):
+            low = arg.untyped_storage().data_ptr()
+            high = low + arg.untyped_storage().nbytes()
+            known = self._ranges.get(arg.data_ptr(), (low, high))
+            self._ranges[arg.data_ptr()] = min(known[0], low), max(known[1], high)
 
     def check(self, pointers: Any, mask: Any) -> None:
         """``IndexError`` if an access that is not masked out is outside."""
@@ -132,7 +133,7 @@ class Interpreter:
         """Run the kernel on the arguments; the positions it writes."""
         loaded = self._load(job.module_text, self._cache)
         args = job.package.unpack()
-        self._bounds.allow(job.package.storages(args))
+        self._bounds.allow(args)
         try:
             loaded.call(args, job.config)
         except Exception as error:

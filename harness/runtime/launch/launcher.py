@@ -163,16 +163,12 @@ class Launcher:
             binary = self.binary([list(self.loaded.signature)[at] for at in misaligned], known)
             config = self.loaded.fitted(self.config, known)
             grid = None if known is None else self.loaded.grid(config, known)
-            found = self._empty(device)
-            self._binaries().bind(found, binary, device, grid)
+            own, misaligned_at = self._binaries(), functools.partial(self.misaligned, device)
+            recover = functools.partial(own.driver.recover, name=self.loaded.name, device=device)
+            found = launching(self.cache)(_not_bound, misaligned_at, recover)
+            own.bind(found, binary, device, grid)
             self._kernels[key] = found
         return found
-
-    def _empty(self, device: int) -> Kernel:
-        """A kernel to which nothing is bound yet."""
-        recover = (self.driver or cuda()).recover
-        failed = functools.partial(recover, name=self.loaded.name, device=device)
-        return launching(self.cache)(_not_bound, functools.partial(self.misaligned, device), failed)
 
 
 def open_binary(

@@ -25,6 +25,7 @@ from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
 from harness.runtime.launch.native import Kernel, launching
 from harness.runtime.tune.autotune import CachingAutotuner, Settings, none_left
+from harness.runtime.tune.race import failure
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
@@ -102,10 +103,6 @@ class SelectedKernels:
             self._pool.close()
             self._pool = None
 
-    def loaded(self, module_text: str) -> modules.LoadedModule:
-        """The module, loaded."""
-        return modules.load(module_text, self.cache)
-
     def chosen(self) -> dict[str, Config]:
         """The configuration of every kernel that has been launched, by its name."""
         return {k.loaded.name: k.config for k in self._kernels.values() if k.config is not None}
@@ -174,7 +171,7 @@ class SelectedKernel:
     def loaded(self) -> modules.LoadedModule:
         """Its module."""
         if self._loaded is None:
-            self._loaded = self.owner.loaded(self.text)
+            self._loaded = modules.load(self.text, self.owner.cache)
         return self._loaded
 
     def _first_launch(self, stream: int, *args: Any) -> None:
@@ -232,21 +229,16 @@ class SelectedKernel:
                 "%s is not tuned, and runs in its default configuration: %s", self.loaded.name, why
             )
             return self._first(loaded)
-        except NoDevice as error:
-            raise self._vanished(error.got or error.what) from error
-        except torch.AcceleratorError as error:
-            raise self._vanished(reason(error)) from error
-
-    def _vanished(self, why: str) -> NoDevice:
-        kept = len(self.owner.chosen())
-        return NoDevice(
-            "the GPU was lost while a kernel was tuned",
-            where=self.loaded.name,
-            got=why,
-            expected="a device that answers until the kernel is tuned",
-            remedy=f"start a new process; the {kept} kernels that were tuned before this one keep "
-            "their configurations in the cache",
-        )
+        except (NoDevice, torch.AcceleratorError) as error:
+            kept = len(self.owner.chosen())
+            raise NoDevice(
+                "the GPU was lost while a kernel was tuned",
+                where=self.loaded.name,
+                got=failure(error),
+                expected="a device that answers until the kernel is tuned",
+                remedy=f"start a new process; the {kept} kernels that were tuned before this one "
+                "keep their configurations in the cache",
+            ) from error
 
     def _first(self, loaded: modules.LoadedModule) -> Config:
         """The first candidate that compiles and does not spill much; else the one that spills

@@ -145,12 +145,10 @@ def tune(
 
     A candidate that does not compile, does not fit the device or spills heavily is dropped with its
     reason; a single candidate is taken without timing unless there is a search. Where the device
-    fails in the middle, what was timed until then decides and ``Tuned.partial`` says why. In
-    Triton's interpreter the first candidate is taken. Raises ``NoTritonConfigsError`` with each
-    candidate's reason when none is left, ``CheckFailed`` for a stray write in debug mode.
+    fails in the middle, what was timed until then decides and ``Tuned.partial`` says why. Raises
+    ``NoTritonConfigsError`` with each candidate's reason when none is left, ``CheckFailed`` for a
+    stray write in debug mode.
     """
-    if loaded.interpreted:
-        return Tuned(loaded.configs[0], (), source="interpreter")
     settings = settings or Settings()
     return _Tuning(loaded, args, timer.sampler(settings.room), prepare, settings).run()
 

@@ -7,6 +7,8 @@ pinned host memory, else in ordinary host memory.
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,16 +46,11 @@ class Saved:
     @classmethod
     def of(cls, tensors: Sequence[Any], room: Room = cuda_room) -> Saved:
         """Copies of the storages behind ``tensors``, each storage once."""
-        left: dict[torch.device, int] = {}
-        pairs = []
+        known, taken, pairs = functools.cache(room), Counter[torch.device](), []
         for whole in storages(tensors).values():
-            if whole.device not in left:
-                left[whole.device] = room(whole.device)
-            free = left[whole.device]
-            fits = whole.numel() <= free
+            fits = taken[whole.device] + whole.numel() <= known(whole.device)
             pairs.append((whole, _copy(whole, fits)))
-            if fits:
-                left[whole.device] = free - whole.numel()
+            taken[whole.device] += whole.numel() * fits
         return cls(tuple(pairs))
 
     def restore(self) -> None:

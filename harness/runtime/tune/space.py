@@ -20,12 +20,11 @@ from harness.heuristics.cooperative import RSPLIT
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import (
     LEAST_SCAN_BLOCK,
-    MAX_BLOCK,
     MAX_GRID_X,
-    MAX_REDUCTION_BLOCK,
     MAX_TENSOR_ELEMENTS,
     MAX_THREADS_PER_BLOCK,
-    next_power_of_two,
+    is_reduction,
+    largest_block,
 )
 from harness.records.trials import Resources
 from harness.runtime.compile import disassembly
@@ -61,13 +60,14 @@ class Space:
         values: list[tuple[str, tuple[int, ...]]] = []
         for name, _ in configs[0].blocks:
             given = sorted({c.block(name) for c in configs})
-            whole = loaded.category in ("per", "mix") and _reduces(name)
+            prefix = name.removesuffix("BLOCK").lower()
+            whole = loaded.category in ("per", "mix") and is_reduction(prefix)
             if is_given(loaded) or name in fixed or whole or not name.endswith("BLOCK"):
                 values.append((name, tuple(given)))
             else:
                 # The workspace of a split scan has room for so many blocks and no more.
-                least = LEAST_SCAN_BLOCK if loaded.category == "spl" and _reduces(name) else 1
-                powers = _powers(max(given[-1], _largest(name, sizes)))
+                least = LEAST_SCAN_BLOCK if loaded.category == "spl" and is_reduction(prefix) else 1
+                powers = _powers(max(given[-1], largest_block(prefix, sizes.get(prefix, 1))))
                 values.append((name, tuple(n for n in powers if n >= least)))
         values.append((WARPS, _powers(MAX_THREADS_PER_BLOCK // target.warp_size)))
         # Triton pipelines only loads that feed a matrix product: elsewhere the binary is the
@@ -156,16 +156,6 @@ def is_given(loaded: LoadedModule) -> bool:
 
 def _powers(largest: int) -> tuple[int, ...]:
     return tuple(1 << n for n in range(largest.bit_length()))
-
-
-def _reduces(name: str) -> bool:
-    return name.startswith("R") and name.endswith("BLOCK")
-
-
-def _largest(name: str, sizes: Mapping[str, int]) -> int:
-    prefix = name.removesuffix("BLOCK").lower()
-    cap = MAX_REDUCTION_BLOCK if _reduces(name) else MAX_BLOCK.get(prefix, 1)
-    return min(cap, next_power_of_two(sizes.get(prefix, 1)))
 
 
 def scaled(

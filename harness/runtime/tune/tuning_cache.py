@@ -114,8 +114,12 @@ class TuningCache:
         """What ``understand`` makes of the entry of ``key``; None where there is none."""
         path = self.path(key)
         try:
-            body = _read(path, key)
-            return None if body is None else understand(body)
+            body = unsealed(path.read_bytes())
+            if body["key"] != key:
+                raise ValueError("it belongs to another kernel, device or version")
+            return understand(body)
+        except FileNotFoundError:
+            return None
         except OSError as error:
             self._tell("read", f"{path} cannot be read ({error.strerror or error})")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -155,19 +159,6 @@ class TuningCache:
                 f"cache of tuned configurations: {text}; kernels concerned are tuned again "
                 "(further ones are not mentioned)"
             )
-
-
-def _read(path: Path, key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """An entry's contents, None where there is no file; ``ValueError`` for a file that is not
-    this key's entry."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    body = unsealed(data)
-    if body["key"] != key:
-        raise ValueError("it belongs to another kernel, device or version")
-    return body
 
 
 def _tuning(body: Mapping[str, Any], search: str, candidates: tuple[Config, ...]) -> Tuned | None:

@@ -114,6 +114,20 @@ def test_only_what_was_written_comes_back() -> None:
     assert a.sum() == 0 and b.float().sum() == 16
 
 
+def test_views_of_one_memory_as_several_types_are_handed_over() -> None:
+    memory = torch.arange(64, dtype=torch.uint8)
+    wide, narrow = memory.view(torch.int32)[2:8], memory.view(torch.float8_e5m2)[8:32]
+    with Parcel([wide, narrow, 3]) as parcel:
+        there = parcel.package.unpack()
+        assert torch.equal(there[0], wide) and there[1].dtype is narrow.dtype
+        assert there[1].stride() == (1,) and there[1].storage_offset() == 8
+        there[0].fill_(0)
+        assert not there[1].view(torch.uint8).any()
+        parcel.fetch([0])
+    assert torch.equal(memory.nonzero().flatten()[:7], torch.arange(1, 8))
+    assert not memory[8:32].any() and memory[32:].all()
+
+
 def test_a_large_tensor_needs_no_room_in_the_shared_file_system(pool: InterpreterPool) -> None:
     a, b = torch.randn(2000), torch.randn(40 << 20)[:2000]  # Docker gives /dev/shm 64 MB
     for _ in range(4):

@@ -276,7 +276,7 @@ def test_kernels_are_compiled_ahead_for_the_sizes_of_the_first_call(
     kernels.prefetch(texts, {"xnumel": 100})
     kernels.wait()
     for text in texts:
-        (config, *_) = kernels.loaded(text).at([None, None, None, 100], H100).configs
+        (config, *_) = kernels.get(text).loaded.at([None, None, None, 100], H100).configs
         assert config.blocks == (("XBLOCK", 1024), ("xnumel", 4))
         assert binaries.find(tmp_path, binaries.artifact(text, config, H100))
     kernels.close()
@@ -290,7 +290,7 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
     kernels.prefetch([*texts, emitted.BROKEN])
     kernels.wait()
     for text in texts:
-        first, second = kernels.loaded(text).configs
+        first, second = kernels.get(text).loaded.configs
         assert binaries.find(tmp_path, binaries.artifact(text, first, H100))
         assert binaries.find(tmp_path, binaries.artifact(text, second, H100)) is None
     kernels.close()
