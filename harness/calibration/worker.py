@@ -16,10 +16,12 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import globaltimer
 
 from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, levels_for, slowed
 from harness.devices.job import Context
 from harness.errors import CompileFailed
+from harness.measure.timer.probes import clock
 from harness.measure.worker import Gpu, surviving
 from harness.records.timing import Launch, Work
 from harness.runtime import module as modules
@@ -34,20 +36,12 @@ sectors cost their spins 0.13 µs more wherever the kernel before had swept them
 @triton.jit(do_not_specialize=["cycles"])
 def spin(tally, cycles, GROUP: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Wait for ``cycles`` (none: end at once) and count it in ``tally``."""
-    began = tl.inline_asm_elementwise(
-        "mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
-    )
-    first = tl.inline_asm_elementwise(
-        "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
-    )
+    began = globaltimer()
+    first = clock()
     last = first
     while last - first < cycles:
-        last = tl.inline_asm_elementwise(
-            "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
-        )
-    ended = tl.inline_asm_elementwise(
-        "mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
-    )
+        last = clock()
+    ended = globaltimer()
     tl.atomic_add(tally + GROUP * 16, last - first)
     tl.atomic_add(tally + GROUP * 16 + 1, ended - began)
     tl.atomic_add(tally + GROUP * 16 + 2, 1)

@@ -23,7 +23,6 @@ from harness.report.output import Report
 from harness.table import Block, Column, Fit, Row, Table
 
 _SECONDS = 120
-_OLDEST_PYTHON = (3, 11)
 _OLDEST = {"torch": (2, 11), "triton": (3, 6)}
 
 
@@ -106,10 +105,7 @@ def examine(options: Options, follow: Callable[[str, int, int], None]) -> Iterat
 
 def python() -> Finding:
     """The interpreter this command runs in."""
-    text = f"{sys.version.split()[0]} at {sys.executable}"
-    if sys.version_info < _OLDEST_PYTHON:
-        return Finding(text, Level.BROKEN, "too old", "make PYTHON=/path/to/python3.11")
-    return Finding(text)
+    return Finding(f"{sys.version.split()[0]} at {sys.executable}")
 
 
 def package(name: str) -> Finding:

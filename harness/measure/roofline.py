@@ -134,12 +134,11 @@ def _fp32(timer: Timer, device: torch.device) -> float:
 
     from harness.measure.timer import probes
 
-    made: Any = probes
     block, width = 256, 8
     blocks = torch.cuda.get_device_properties(device).multi_processor_count * 32
     results = torch.empty(blocks * block, dtype=torch.float32, device=device)
     tile = {"BLOCK": block, "WIDTH": width, "num_warps": 8}
-    launch = _bound(made.multiply_add, (blocks,), (results, 0.75, _ROUNDS), tile)
+    launch = _bound(probes.multiply_add, (blocks,), (results, 0.75, _ROUNDS), tile)
     ms = timer.measure(launch, _BUDGET_MS / 4).median
     return 2 * 16 * _ROUNDS * block * width * blocks / ms / 1e9
 

@@ -100,7 +100,7 @@ class Gpu:
 
 def _busy(timer: CudaTimer) -> None:
     for _ in range(_FLUSHES):
-        timer.flush()
+        timer.engine.flush()
 
 
 def no_device(error: Exception) -> NoDevice:

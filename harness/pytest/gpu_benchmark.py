@@ -25,19 +25,19 @@ DEFAULT_BUDGET_MS = 500.0
 """GPU time for one benchmark, at most; the timer stops earlier once it knows enough."""
 
 
+@dataclass(eq=False)
 class ManualClock:
     """A clock in seconds that moves only by ``advance``."""
 
-    def __init__(self) -> None:
-        self._now = 0.0
+    now: float = 0.0
 
     def __call__(self) -> float:
         """Seconds since the clock was made."""
-        return self._now
+        return self.now
 
     def advance(self, seconds: float) -> None:
         """Move on."""
-        self._now += seconds
+        self.now += seconds
 
 
 @dataclass(frozen=True, eq=False, slots=True)

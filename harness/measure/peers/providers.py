@@ -38,14 +38,11 @@ def maker(name: str, graph: Graph, device: torch.device) -> Make:
 
 def function_maker(name: str, function: Callable[..., Any]) -> Make:
     """As ``maker``, for a function of tensors and numbers that returns a tensor or several."""
-    compiled: Callable[..., Any]
-    if name == EAGER:
-        compiled = function
-    elif name in (INDUCTOR, TUNED):
+    compiled = function
+    if name != EAGER:
         options: Any = TUNED_OPTIONS if name == TUNED else None
-        compiled = torch.compile(function, options=options, dynamic=False)
-    else:
-        compiled = torch.compile(function, backend=name, dynamic=False)
+        called = INDUCTOR if name == TUNED else name
+        compiled = torch.compile(function, backend=called, options=options, dynamic=False)
     return lambda _: lambda args: listed(compiled(*args))
 
 

@@ -38,7 +38,6 @@ class Coldness:
     copies (``copied``), the same with the data left in the cache (``cached``), and as much from
     places not read for long (``memory``)."""
 
-    nbytes: int
     flushed: float
     copied: float
     cached: float
@@ -66,7 +65,7 @@ def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) 
     memory = _replayed(timer, read, places)
     cached = _replayed(timer, read, (small,) * _READS)
     each = (_net(timer, plain), _net(timer, copied), cached, memory)
-    return Coldness(small.nbytes, *(small.nbytes / ms / 1e6 for ms in each))
+    return Coldness(*(small.nbytes / ms / 1e6 for ms in each))
 
 
 def _net(timer: GraphTimer, samples: Samples) -> float:

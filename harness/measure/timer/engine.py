@@ -24,10 +24,9 @@ _ALIGNED = 512
 @dataclass(frozen=True, eq=False, slots=True)
 class Copies:
     """``sets`` are argument lists; tensors lie in one buffer, set behind set, and views of
-    one storage are views of one storage again. ``nbytes`` is the size of one set."""
+    one storage are views of one storage again."""
 
     sets: tuple[tuple[Any, ...], ...]
-    nbytes: int
     _buffer: torch.Tensor
     _original: torch.Tensor
 
@@ -48,10 +47,9 @@ def set_bytes(args: Sequence[Any]) -> int:
 def copy(args: Sequence[Any], count: int) -> Copies:
     """``count`` copies of ``args``. Host tensors and what is no tensor are passed on."""
     found = _storages(args)
-    size = set_bytes(args)
     device = next((whole.device for whole in found.values()), torch.device("cpu"))
     # Words of eight bytes, because torch repeats small elements one by one.
-    original = torch.empty((1, size // 8), dtype=torch.int64, device=device)
+    original = torch.empty((1, set_bytes(args) // 8), dtype=torch.int64, device=device)
     flat = original.view(torch.uint8)
     places: dict[int, int] = {}
     at = 0
@@ -62,7 +60,7 @@ def copy(args: Sequence[Any], count: int) -> Copies:
     buffer = original.repeat(count, 1)
     columns = [_moved(arg, buffer, places) for arg in args]
     sets = tuple(tuple(column[n] for column in columns) for n in range(count))
-    return Copies(sets, size, buffer, original)
+    return Copies(sets, buffer, original)
 
 
 def _moved(arg: Any, buffer: torch.Tensor, places: dict[int, int]) -> Sequence[Any]:

@@ -152,10 +152,6 @@ class GraphTimer:
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
 
-    def flush(self) -> None:
-        """Enqueue what leaves nothing of use in the L2 cache."""
-        self.engine.flush()
-
     def sampler(self, room: Room) -> RecordedSampler:
         """What samples the configurations of a kernel; copies of arguments may take ``room``."""
         return RecordedSampler(self, room)
@@ -402,7 +398,7 @@ class RecordedSampler:
     def warm_up(self) -> None:
         """Bring the device to the state that samples are taken in: some milliseconds of reading."""
         for _ in range(_WARM_FLUSHES):
-            self.timer.flush()
+            self.timer.engine.flush()
         self.settle()
 
     def rounds(self, works: Mapping[str, Work], count: int) -> dict[str, list[float]]:

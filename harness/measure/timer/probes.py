@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import globaltimer, smid
 
 triton.runtime.cache.triton_key()  # Triton's digest of itself, which it keeps: a third of a second
 
@@ -17,20 +18,20 @@ STAMPS = 4096
 
 
 @triton.jit
+def clock():
+    """The cycle counter of the SM that asks."""
+    return tl.inline_asm_elementwise(
+        "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
+    )
+
+
+@triton.jit
 def stamp(counter, slots, SIZE: tl.constexpr):
     """Append (SM clock in cycles, global timer in nanoseconds, SM number) to the ring
     ``slots`` of ``SIZE`` entries. One block."""
     number = tl.atomic_add(counter, 1)
     place = slots + (number % SIZE) * 3
-    cycles = tl.inline_asm_elementwise(
-        "mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
-    )
-    nanoseconds = tl.inline_asm_elementwise(
-        "mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1
-    )
-    processor = tl.inline_asm_elementwise(
-        "mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1
-    )
+    cycles, nanoseconds, processor = clock(), globaltimer(), smid()
     tl.store(place, cycles)
     tl.store(place + 1, nanoseconds)
     tl.store(place + 2, processor.to(tl.int64))
