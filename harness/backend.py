@@ -304,10 +304,10 @@ class Compiler:
         try:
             eager_random = self.eager_random or settings.current().eager_random
             for_gpu = self.devices.is_gpu(device_of(gm, inputs))
-            parts = (forward, backward, inference)
             tensors = (one for one in inputs if isinstance(one, torch.Tensor))
             if any(one.is_mkldnn or one._is_zerotensor() for one in tensors):
                 raise HarnessError("an input has no memory that kernels can read")
+            parts = (forward, backward, inference)
             return compile_joint(gm, inputs, tell, *parts, eager_random, for_gpu)
         except Rejected as error:
             return error.run(gm, tell)

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from harness import options as settings
 from harness.codegen.kernel import render
@@ -27,8 +27,9 @@ from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
 from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import structure_key
+from harness.graph.passes.rewriting import Choose
 from harness.graph.passes.scatters import copy_scatters
-from harness.graph.passes.split import ChooseSplit, split_reductions
+from harness.graph.passes.split import split_reductions
 from harness.hooks import Hook, StageTimes, Step, verified
 from harness.ir.program import Program
 from harness.schedule.build import schedule
@@ -40,27 +41,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Stage(Generic[P, T]):
-    """A step of the pipeline: its name, and the function that it is."""
-
-    name: str
-    run: Callable[P, T]
-
-
-def _split(graph: Graph, target: Target, choose: ChooseSplit) -> Graph:
+def _split(graph: Graph, target: Target, choose: Choose) -> Graph:
     """Scatters into few positions get copies; then reductions with few results are cut."""
     return split_reductions(copy_scatters(graph, choose), target, choose)
 
 
-PARTITION = Stage("partition", partition)  # graph → regions and library calls
-SPLIT = Stage("split", _split)  # region → region that fills the device
-LOWER = Stage("lower", lower)  # region → loop nests
-SCHEDULE = Stage("schedule", schedule)  # loop nests → groups, a kernel each
-PLAN = Stage("plan", plan)  # group → tiles, arguments, kind of reduction
-RENDER = Stage("render", render)  # plan → kernel text
-EMIT = Stage("emit", emit)  # kernel text → module
-STAGES: tuple[Stage[..., Any], ...] = (PARTITION, SPLIT, LOWER, SCHEDULE, PLAN, RENDER, EMIT)
+STAGES = ("partition", "split", "lower", "schedule", "plan", "render", "emit")
+"""Graph → regions and library calls; each region → one that fills the device → loop nests → groups,
+a kernel each; each group → tiles, arguments and kind of reduction → kernel text → module."""
 
 
 def compile_graph(
@@ -79,8 +67,8 @@ def compile_graph(
     asked = (verified,) if settings.current().verify else ()
     state = _State(target, decisions, (*asked, *hooks))
     began = time.perf_counter()
-    cut = PARTITION.run(graph, decisions=decisions)
-    state.done(PARTITION.name, "", cut, time.perf_counter() - began)
+    cut = partition(graph, decisions=decisions)
+    state.done("partition", "", cut, time.perf_counter() - began)
     regions = tuple(_compile_region(region, state) for region in cut.regions)
     kernels, splits = tuple(state.kernels.values()), tuple(state.splits.items())
     return CompiledGraph(cut, regions, kernels, splits, tuple(state.times.seconds.items()))
@@ -88,8 +76,9 @@ def compile_graph(
 
 def _compile_region(region: Region, state: _State) -> CompiledRegion:
     state.begin(region)
-    if (graph := state.run(SPLIT, region.graph, state.target, state.choose_split)) is None:
-        return CompiledRegion(region, region.graph, region.graph, None, None, (), state.failures())
+    graph = state.run("split", _split, region.graph, state.target, state.choose_split)
+    if graph is None:
+        return state.made(region, region.graph)
     key = (structure_key(graph), state.decisions.about(n.name for n in graph.nodes))
     if (twin := state.regions.get(key)) is not None:
         state.done("same", region.name, f"compiled as {twin.region.name}", 0.0)
@@ -121,28 +110,29 @@ def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegi
 
 
 def _generate(region: Region, graph: Graph, state: _State) -> CompiledRegion:
-    program = state.run(LOWER, graph, state.decisions)
-    planned = (
-        None if program is None else state.run(SCHEDULE, program, state.target, state.decisions)
-    )
+    program = state.run("lower", lower, graph, state.decisions)
+    if program is None:
+        return state.made(region, graph)
+    planned = state.run("schedule", schedule, program, state.target, state.decisions)
     if planned is None:
-        return CompiledRegion(region, graph, graph, program, None, (), state.failures())
+        return state.made(region, graph, program)
     made = [_compile_kernel(graph, planned.program, group, state) for group in planned.groups]
     launches = tuple(launch for launch in made if launch is not None)
-    program = planned.program
-    return CompiledRegion(region, graph, graph, program, planned, launches, state.failures())
+    return dataclasses.replace(
+        state.made(region, graph, planned.program), schedule=planned, launches=launches
+    )
 
 
 def _compile_kernel(
     graph: Graph, program: Program, group: FusedGroup, state: _State
 ) -> Launch | None:
     state.group, state.origins = group.name, group.origins
-    if (planned := state.run(PLAN, program, group, state.target, state.decisions)) is None:
+    if (planned := state.run("plan", plan, program, group, state.target, state.decisions)) is None:
         return None
-    if (source := state.run(RENDER, planned, len(state.kernels))) is None:
+    if (source := state.run("render", render, planned, len(state.kernels))) is None:
         return None
     if (kernel := state.kernels.get(kernel_identity(source))) is None:
-        if (module := state.run(EMIT, source, graph, state.target)) is None:
+        if (module := state.run("emit", emit, source, graph, state.target)) is None:
             return None
         kernel = state.kernels[kernel_identity(source)] = Kernel(source, module)
     return Launch(group, planned, kernel, buffer_names(planned))
@@ -170,37 +160,37 @@ class _State:
         self.origins = tuple(node.name for node in region.graph.nodes)
         self.failed = []
 
-    def failures(self) -> tuple[Failure, ...]:
-        """What has failed since ``begin``."""
-        return tuple(self.failed)
+    def made(self, region: Region, graph: Graph, program: Program | None = None) -> CompiledRegion:
+        """``region`` without launches, and what has failed since ``begin``."""
+        return CompiledRegion(region, graph, graph, program, None, (), tuple(self.failed))
 
     def done(self, stage: str, where: str, made: object, seconds: float) -> None:
         """Tell the hooks."""
-        number = next((n for n, one in enumerate(STAGES) if one.name == stage), len(STAGES))
+        number = (*STAGES, stage).index(stage)
         step = Step(stage, number, where, made, seconds)
         every: tuple[Hook, ...] = (self.times, *self.hooks)
         for hook in every:
             hook(step)
 
-    def run(self, stage: Stage[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    def run(self, stage: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of a stage; ``None``, with the error recorded, if it or a hook fails."""
         began = time.perf_counter()
         try:
-            made = stage.run(*args, **kwargs)
+            made = work(*args, **kwargs)
             where = f"{self.region}/{self.group}" if self.group else self.region
-            self.done(stage.name, where, made, time.perf_counter() - began)
+            self.done(stage, where, made, time.perf_counter() - began)
             return made
         except HarnessError as error:
-            self.failed.append(Failure(self.region, stage.name, self.origins, error))
+            self.failed.append(Failure(self.region, stage, self.origins, error))
         except Exception as error:  # noqa: BLE001 - a defect in one kernel must not stop the others
             place = traceback.extract_tb(error.__traceback__)[-1]
             wrapped = InvalidProgram(
-                f"the stage {stage.name} failed",
+                f"the stage {stage} failed",
                 where=f"{self.region}: {', '.join(self.origins[-3:])}",
                 got=f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})",
                 remedy="report this as a defect of the compiler, with the graph file",
             )
-            self.failed.append(Failure(self.region, stage.name, self.origins, wrapped))
+            self.failed.append(Failure(self.region, stage, self.origins, wrapped))
         return None
 
     def choose_split(self, node: str, default: int) -> int:

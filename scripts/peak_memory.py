@@ -48,7 +48,7 @@ from harness.executor import Launches, prepare_graph  # noqa: E402
 from harness.files import write_atomically  # noqa: E402
 from harness.graph.capture.aot import fake_mode  # noqa: E402
 from harness.graph.model import Graph  # noqa: E402
-from harness.graph.replay import empty_inputs, replay  # noqa: E402
+from harness.graph.replay import replay, stand_in  # noqa: E402
 from harness.graph.suite import load_suite  # noqa: E402
 from harness.measure.peers.providers import backend  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
@@ -263,7 +263,7 @@ def of_graph(graph: Graph, way: str, trace: bool) -> Row:
     """A graph of the suite."""
     cpu = torch.device("cpu")
     with fake_mode() as fake:
-        given = empty_inputs(graph, cpu)
+        given = [stand_in(item.type, cpu) for item in graph.inputs]
     with fake, counted_host(way):
         if way == "eager":
             run: Callable[[list[Any]], object] = lambda tensors: replay(graph, tensors, cpu)  # noqa: E731

@@ -9,9 +9,10 @@ import pytest
 
 from harness import hooks
 from harness.errors import InvalidProgram, RecordError
+from harness.graph.lowering import lower
 from harness.hooks import StageFiles, StageTimes, Step, as_scheduled, verified
 from harness.ir.program import Program
-from harness.pipeline import LOWER, STAGES, Stage, compile_graph
+from harness.pipeline import STAGES, compile_graph
 from harness.target import H100
 from tests.test_pipeline import train_graph
 
@@ -20,7 +21,7 @@ def test_hooks_see_every_stage_with_its_place() -> None:
     steps: list[Step] = []
     compiled = compile_graph(train_graph(64, 48), H100, hooks=(steps.append,))
     assert [s.stage for s in steps][:4] == ["partition", "split", "lower", "schedule"]
-    assert {s.stage for s in steps} == {stage.name for stage in STAGES}
+    assert {s.stage for s in steps} == set(STAGES)
     kernels = [s.where for s in steps if s.stage == "emit"]
     launches = [(r.region.name, x.group.name) for r in compiled.regions for x in r.launches]
     assert kernels == [f"{region}/{group}" for region, group in launches]
@@ -40,10 +41,10 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(graph: Any) -> Program:
         from dataclasses import replace
 
-        made = LOWER.run(graph)
+        made = lower(graph)
         return replace(made, nests=made.nests[:-1])
 
-    monkeypatch.setattr("harness.pipeline.LOWER", Stage("lower", forgetful))
+    monkeypatch.setattr("harness.pipeline.lower", forgetful)
 
 
 def test_every_test_verifies_every_program(monkeypatch: pytest.MonkeyPatch) -> None:

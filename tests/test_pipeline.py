@@ -11,7 +11,7 @@ from harness.codegen.source import EmittedModule
 from harness.dtypes import DType
 from harness.graph.model import Graph, Ref
 from harness.graph.replay import random_inputs, replay
-from harness.pipeline import Stage, compile_graph
+from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 from harness.tiling.plan import Category
@@ -131,7 +131,7 @@ def test_a_region_that_cannot_be_generated_is_reported_and_run_by_torch(
     def refuse(module: EmittedModule, args: list[Any]) -> None:
         raise AssertionError(f"{module.name} was launched with {len(args)} arguments")
 
-    monkeypatch.setattr("harness.pipeline.RENDER", Stage("render", broken))
+    monkeypatch.setattr("harness.pipeline.render", broken)
     compiled = compile_graph(graph, H100)
     assert compiled.failures and not compiled.launches
     assert compiled.failures[0].stage == "render"

@@ -213,9 +213,9 @@ def _explained(
     return {
         "name": graph.name,
         "stages": [
-            {"name": s.name, "runs": times.runs[s.name], "seconds": times.seconds[s.name]}
-            for s in STAGES
-            if s.name in times.runs
+            {"name": stage, "runs": times.runs[stage], "seconds": times.seconds[stage]}
+            for stage in STAGES
+            if stage in times.runs
         ],
         "folder": None if folder is None else str(folder),
         "regions": [

@@ -181,10 +181,7 @@ class Graph:
 
     def node(self, name: str) -> Node:
         """The node called ``name``; ``KeyError`` if there is none."""
-        for node in self.nodes:
-            if node.name == name:
-                return node
-        raise KeyError(name)
+        return {node.name: node for node in self.nodes}[name]
 
 
 @dataclass(frozen=True, slots=True)

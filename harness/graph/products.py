@@ -15,7 +15,7 @@ import math
 
 import torch
 
-from harness.graph.random import LIBRARY
+from harness.graph.random import register
 
 ALIGNED_BYTES = 16
 _WINDOWS = 64 << 20
@@ -78,8 +78,6 @@ def _windows(rows: torch.Tensor, taps: int) -> torch.Tensor:
     return found.view(rows.dtype).view(groups, -1, taps * rows.shape[3])
 
 
-LIBRARY.define("interleaved_mm(Tensor a, Tensor b) -> Tensor")
-LIBRARY.define("windows_mm(Tensor rows, Tensor other, int taps, bool turned) -> Tensor")
-for _made, _fake in ((interleaved_mm, torch.mm), (windows_mm, windows_mm)):
-    LIBRARY.impl(_made.__name__, _made, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"harness::{_made.__name__}", _fake, lib=LIBRARY)
+register("interleaved_mm(Tensor a, Tensor b) -> Tensor", interleaved_mm, torch.mm)
+_WINDOWED = "windows_mm(Tensor rows, Tensor other, int taps, bool turned) -> Tensor"
+register(_WINDOWED, windows_mm, windows_mm)

@@ -18,16 +18,25 @@ import torch
 
 from harness.ir.philox import philox
 
-LIBRARY: Any = torch.library.Library("harness", "DEF")  # type: ignore[no-untyped-call]
+_LIBRARY: Any = torch.library.Library("harness", "DEF")  # type: ignore[no-untyped-call]
 
 
-def draw_seeds(count: int, *, device: torch.device) -> Sequence[torch.Tensor]:
+def register(schema: str, function: Any, fake: Any, *keys: str, **options: Any) -> None:
+    """Make an operator ``harness::…`` of a ``function``; ``fake`` gives sizes and types alone."""
+    name = schema.partition("(")[0]
+    _LIBRARY.define(schema, **options)
+    for key in keys or ("CompositeExplicitAutograd",):
+        _LIBRARY.impl(name, function, key)
+    torch.library.register_fake(f"harness::{name}", fake, lib=_LIBRARY)
+
+
+def draw_seeds(count: int, *, device: torch.device) -> list[torch.Tensor]:
     """``count`` seeds, int64 without dimensions. They lie 16 bytes apart, as kernels assume of
     their arguments."""
     low, high = -(2**63), 2**63 - 1
     if count == 1:
-        return (torch.randint(low, high, (), dtype=torch.int64, device=device),)
-    return torch.randint(low, high, (count, 2), dtype=torch.int64, device=device)[:, 0].unbind()
+        return [torch.randint(low, high, (), dtype=torch.int64, device=device)]
+    return [*torch.randint(low, high, (count, 2), dtype=torch.int64, device=device)[:, 0].unbind()]
 
 
 def random_bits(seed: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
@@ -40,16 +49,12 @@ def _seeds_fake(count: int, *, device: torch.device) -> list[torch.Tensor]:
     return [torch.empty((), dtype=torch.int64, device=device) for _ in range(count)]
 
 
-LIBRARY.define(
-    "seeds(int count, *, Device device) -> Tensor[]", tags=torch.Tag.nondeterministic_seeded
-)
-LIBRARY.define("random_bits(Tensor seed, SymInt[] size) -> Tensor")
-LIBRARY.impl(
-    "seeds", lambda count, *, device: list(draw_seeds(count, device=device)), "BackendSelect"
-)
-for _key in ("CPU", "CUDA"):
-    LIBRARY.impl("random_bits", random_bits, _key)
-torch.library.register_fake("harness::seeds", _seeds_fake, lib=LIBRARY)
-torch.library.register_fake(
-    "harness::random_bits", lambda seed, size: seed.new_empty(size, dtype=torch.int32), lib=LIBRARY
+_SEEDS = "seeds(int count, *, Device device) -> Tensor[]"
+register(_SEEDS, draw_seeds, _seeds_fake, "BackendSelect", tags=torch.Tag.nondeterministic_seeded)
+register(
+    "random_bits(Tensor seed, SymInt[] size) -> Tensor",
+    random_bits,
+    lambda seed, size: seed.new_empty(size, dtype=torch.int32),
+    "CPU",
+    "CUDA",
 )

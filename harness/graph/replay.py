@@ -18,7 +18,7 @@ from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
 from harness.graph.calltext import call_kwargs, combine_graph, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
-from harness.graph.random import LIBRARY  # which has the operators of random numbers
+from harness.graph.random import register  # which has the operators of random numbers
 
 K = TypeVar("K", bound=Hashable)
 
@@ -150,16 +150,13 @@ def xor_sum(x: torch.Tensor, dim: Sequence[int], keepdim: bool) -> torch.Tensor:
     return torch.hash_tensor(x, tuple(dim), keepdim=keepdim).view(torch.int64)
 
 
-LIBRARY.define("wide(Tensor self) -> Tensor")  # a conversion that the partitioner cannot undo
-LIBRARY.impl("wide", torch.Tensor.long, "CompositeExplicitAutograd")
-torch.library.register_fake("harness::wide", torch.Tensor.long, lib=LIBRARY)
-LIBRARY.define("xor_sum(Tensor self, int[] dim, bool keepdim) -> Tensor")
-LIBRARY.impl("xor_sum", xor_sum, "CompositeExplicitAutograd")
-torch.library.register_fake("harness::xor_sum", torch.sum, lib=LIBRARY)
-LIBRARY.define("associative_scan(Tensor[] xs, str combine, Tensor[]? captured=None) -> Tensor[]")
-LIBRARY.impl("associative_scan", associative_scan, "CompositeExplicitAutograd")
-torch.library.register_fake(
-    "harness::associative_scan", lambda xs, *_: [torch.empty_like(x) for x in xs], lib=LIBRARY
+register("wide(Tensor self) -> Tensor", torch.Tensor.long, torch.Tensor.long)
+"""A conversion that the partitioner cannot undo."""
+register("xor_sum(Tensor self, int[] dim, bool keepdim) -> Tensor", xor_sum, torch.sum)
+register(
+    "associative_scan(Tensor[] xs, str combine, Tensor[]? captured=None) -> Tensor[]",
+    associative_scan,
+    lambda xs, *_: list(map(torch.empty_like, xs)),
 )
 
 META = torch.device("meta")
@@ -314,11 +311,6 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
     """
     generator = torch.Generator(device=device).manual_seed(seed)
     return [_random_tensor(item, device, generator) for item in graph.inputs]
-
-
-def empty_inputs(graph: Graph, device: torch.device | str) -> list[torch.Tensor]:
-    """Memory for the graph's inputs in the recorded layout, whatever it holds."""
-    return [stand_in(item.type, device) for item in graph.inputs]
 
 
 def _random_tensor(

@@ -24,6 +24,7 @@ from harness.graph.capture import aot
 from harness.graph.capture.fx import Naming, convert
 from harness.graph.capture.providers import PROVIDERS, Example, Target, build, library, parse_target
 from harness.graph.model import Graph
+from harness.graph.passes.cleanup import kept_names
 
 Mode = Literal["inference", "training", "optimizer"]
 
@@ -254,9 +255,8 @@ def _names(flat: _Flat, traced: aot.Traced) -> dict[str, str]:
 
 
 def _without_unused(graph: Graph) -> Graph:
-    used = {name for node in graph.nodes for name in node.refs()}
-    used.update(name for name in graph.outputs if name is not None)
-    used.update(name for m in graph.mutations for name in (m.input, m.value))
+    used = kept_names(graph).union(m.input for m in graph.mutations)
+    used = used.union(*(node.refs() for node in graph.nodes))
     return replace(graph, inputs=tuple(i for i in graph.inputs if i.name in used))
 
 

@@ -8,6 +8,7 @@ which torch leaves open. Rows too long for one program's sort stay with the libr
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ _aten = torch.ops.aten
 
 def sorting_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
+    nanmedian = partial(median, ignoring=True)
     return {
         _aten.sort.default: lambda x, dim=-1, descending=False: (
             _sorted(x, dim, descending) if _fits(x, dim, 0) else NotImplemented
@@ -79,29 +81,21 @@ def kthvalue(
     return values, places
 
 
-def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """``median.dim``: the lower one of two; the first NaN if there is one."""
+def median(
+    x: Tensor, dim: int = -1, keepdim: bool = False, *, ignoring: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``median.dim``, the lower one of two: the first NaN if there is one, or, ``ignoring`` these
+    (``nanmedian``), of what is none."""
     if not _fits(x, dim):
         return NotImplemented
-    size = x.shape[dim] if x.dim() else 1
+    size = int(_size(x, dim))
     if not x.is_floating_point():
         return kthvalue(x, (size + 1) // 2, dim, keepdim)
     strange = x.isnan().sum(dim, keepdim=True)
-    return _at(x, torch.where(strange > 0, size - strange, (size - 1) // 2), dim, keepdim)
-
-
-def nanmedian(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """``nanmedian.dim``: the median of what is not NaN."""
-    if not _fits(x, dim):
-        return NotImplemented
-    if not x.is_floating_point():
-        return median(x, dim, keepdim)
-    last = (x.shape[dim] if x.dim() else 1) - 1 - x.isnan().sum(dim, keepdim=True)
-    return _at(x, last.clamp(min=0) // 2, dim, keepdim)
-
-
-def _at(x: Tensor, place: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """The element of every sorted row that stands at ``place``."""
+    if ignoring:
+        place = (size - 1 - strange).clamp(min=0) // 2
+    else:
+        place = torch.where(strange > 0, size - strange, (size - 1) // 2)
     values, places = (part.gather(dim, place) for part in _sorted(x, dim))
     return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 

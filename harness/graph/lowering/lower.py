@@ -19,6 +19,7 @@ from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
 from harness.graph.model import Graph, Mutation, Node, Ref, TensorType, tensors_of
+from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import crossed
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
@@ -67,9 +68,8 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         name: max((size_hint(one.numel) for one in tensors_of(kind)), default=1)
         for name, kind in types.items()
     }
-    needed = {name for name in graph.outputs if name is not None}
-    needed.update(m.value for m in graph.mutations)
-    kept = frozenset(needed)
+    kept = kept_names(graph)
+    needed = set(kept)
     ends = {name: {name: points.get(name, 1)} for name in needed}
     evaluated = Counter({name: points.get(name, 1) for name in needed})
     passes = evaluated.copy()  # over its elements, by all kernels that its users end in

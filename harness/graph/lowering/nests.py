@@ -81,12 +81,8 @@ class NestMaker:
         if any(axis.size.is_zero for axis in raxes):
             raise InvalidProgram("a reduction over nothing", got=", ".join(sorted(origins)))
         name = f"nest{len(self.nests)}"
-        self.nests.append(Nest(name, axes, raxes, tuple(stores), self._in_order(origins)))
-
-    def _in_order(self, origins: frozenset[str]) -> tuple[str, ...]:
-        """The nodes among ``origins`` in graph order."""
-        nodes = [name for name in origins if name in self.order]
-        return tuple(sorted(nodes, key=lambda name: self.order[name]))
+        nodes = sorted(origins & self.order.keys(), key=self.order.__getitem__)
+        self.nests.append(Nest(name, axes, raxes, tuple(stores), tuple(nodes)))
 
     def fill(self, buffer: Buffer, tensor: Tensor, origins: frozenset[str]) -> None:
         """Store a tensor into its buffer."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -212,9 +213,7 @@ def result_type(operands: list[tuple[DType, int]]) -> DType:
     for standing in (2, 1, 0):
         if not (group := [d for d, s in operands if s == standing]):
             continue
-        merged = group[0]
-        for dtype in group[1:]:
-            merged = promote(merged, dtype)
+        merged = functools.reduce(promote, group)
         if standing == 0:
             merged = _DEFAULT_OF_CATEGORY[_category(merged)]
         if result is None or _category(merged) > _category(result):

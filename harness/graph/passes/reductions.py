@@ -12,21 +12,16 @@ from harness.dtypes import DType
 from harness.graph.model import Arg, Graph, Node, Ref, TensorType, ValueType, tensors_of
 from harness.ir.reach import reached
 
-_OVER_DIMS = {
-    "aten.amax.default": "aten.amax.default",
-    "aten.amin.default": "aten.amin.default",
+_OTHER_FORMS = {
     "aten.any.default": "aten.any.dims",
     "aten.any.dim": "aten.any.dims",
-    "aten.any.dims": "aten.any.dims",
     "aten.max.default": "aten.amax.default",
     "aten.mean.default": "aten.mean.dim",
-    "aten.mean.dim": "aten.mean.dim",
     "aten.min.default": "aten.amin.default",
     "aten.prod.default": "aten.prod.dim_int",
-    "aten.prod.dim_int": "aten.prod.dim_int",
-    "aten.sum.dim_IntList": "aten.sum.dim_IntList",
-    "harness.xor_sum.default": "harness.xor_sum.default",
 }
+_ALIKE = (*_OTHER_FORMS.values(), "aten.sum.dim_IntList", "harness.xor_sum.default")
+_OVER_DIMS = {**_OTHER_FORMS, **{op: op for op in _ALIKE}}
 """Reductions, and the overload that reduces over given dimensions."""
 
 STATISTICS = frozenset({"aten.var.correction", "aten.var_mean.correction"})
@@ -62,11 +57,6 @@ class Reduction:
     reduced: int
     inner: bool
     widen: DType | None
-
-    @property
-    def is_statistic(self) -> bool:
-        """Whether this is a variance."""
-        return self.op in STATISTICS
 
 
 def parse_reduction(

@@ -14,6 +14,9 @@ from harness.graph.passes.reductions import TAKES_DTYPE
 from harness.graph.sizes import contiguous_strides
 from harness.ir.index import integers
 
+Choose = Callable[[str, int], int]
+"""Given a node's name and the default number of parts (1: as it stands) the number wanted."""
+
 
 def contiguous(dtype: DType, shape: Sequence[sympy.Expr | int]) -> TensorType:
     """The type of a tensor of ``shape`` in row-major order."""

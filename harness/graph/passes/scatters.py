@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 import sympy
 
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType, tensors_of
-from harness.graph.passes.rewriting import Emitter, contiguous, rewritten
+from harness.graph.passes.rewriting import Choose, Emitter, contiguous, rewritten
 from harness.graph.sizes import broadcast
-
-ChooseCopies = Callable[[str, int], int]
-"""Given a node's name and the default number of copies (1: none) the number wanted."""
 
 MEETINGS = 256
 """Points per target from which on the additions to one address decide the time: at about
@@ -35,7 +31,7 @@ MOST_ELEMENTS = 1 << 18
 """Elements of all copies together: 1 MiB of float32, which stays in the cache."""
 
 
-def copy_scatters(graph: Graph, choose: ChooseCopies | None = None) -> Graph:
+def copy_scatters(graph: Graph, choose: Choose = lambda _, default: default) -> Graph:
     """``graph`` with every accumulating ``index_put`` of many points into few targets done
     on several zeroed copies that are then added to the tensor.
 
@@ -46,8 +42,7 @@ def copy_scatters(graph: Graph, choose: ChooseCopies | None = None) -> Graph:
 
     def copied(out: Emitter) -> None:
         if (found := _parse(out.node, out.types)) is not None:
-            copies = _default(found) if choose is None else choose(out.node.name, _default(found))
-            copies = math.gcd(copies, max(found.points))
+            copies = math.gcd(choose(out.node.name, _default(found)), max(found.points))
             if copies > 1:
                 _rewrite(found, copies, out, graph)
 
@@ -57,7 +52,7 @@ def copy_scatters(graph: Graph, choose: ChooseCopies | None = None) -> Graph:
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Scatter:
     """``source`` (type ``kind``) gets ``values`` added at ``indices``, whose common shape is
-    ``points``; ``meetings`` are additions per target."""
+    ``points``; of ``additions`` in all."""
 
     source: Ref
     kind: TensorType
@@ -65,10 +60,6 @@ class _Scatter:
     values: Ref
     points: tuple[int, ...]
     additions: int
-
-    @property
-    def targets(self) -> int:
-        return math.prod(int(n) for n in self.kind.shape)
 
 
 def _parse(node: Node, types: dict[str, ValueType]) -> _Scatter | None:
@@ -93,9 +84,10 @@ def _parse(node: Node, types: dict[str, ValueType]) -> _Scatter | None:
 
 
 def _default(found: _Scatter) -> int:
-    if found.additions < WORTH_POINTS or found.additions < MEETINGS * found.targets:
+    targets = math.prod(map(int, found.kind.shape))
+    if found.additions < WORTH_POINTS or found.additions < MEETINGS * targets:
         return 1
-    most = min(MOST_COPIES, MOST_ELEMENTS // found.targets)
+    most = min(MOST_COPIES, MOST_ELEMENTS // targets)
     return math.gcd(1 << max(0, most.bit_length() - 1), max(found.points))
 
 

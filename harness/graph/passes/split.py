@@ -19,15 +19,13 @@ from dataclasses import dataclass
 import sympy
 
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
-from harness.graph.passes.reductions import Reduction, parse_reduction
-from harness.graph.passes.rewriting import Emitter, contiguous, reduced_type, rewritten
+from harness.graph.passes.cleanup import kept_names
+from harness.graph.passes.reductions import STATISTICS, Reduction, parse_reduction
+from harness.graph.passes.rewriting import Choose, Emitter, contiguous, reduced_type, rewritten
 from harness.graph.sizes import contiguous_strides
 from harness.heuristics.mixed import sharers, strips
 from harness.ir.reach import reached
 from harness.target import Target
-
-ChooseSplit = Callable[[str, int], int]
-"""Given a node's name and the default number of chunks (1: not split) the number wanted."""
 
 WAVES = 4
 """Programs wanted per multiprocessor: enough that loads in flight hide latency (four
@@ -74,7 +72,9 @@ class Chunks:
     rows: tuple[tuple[int, bool], ...] = ()
 
 
-def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = None) -> Graph:
+def split_reductions(
+    graph: Graph, target: Target, choose: Choose = lambda _, default: default
+) -> Graph:
     """``graph`` with every reduction that cannot fill ``target`` rewritten as two.
 
     A reduction is split when it has fewer than ``FULL_WAVES`` programs per multiprocessor
@@ -92,7 +92,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
     least sizes; 1 means not to split.
     """
     types, nodes = graph.types(), {node.name: node for node in graph.nodes}
-    kept = {*graph.outputs, *(m.value for m in graph.mutations)}
+    kept = kept_names(graph)
     found = {name: parse_reduction(node, types, nodes, kept) for name, node in nodes.items()}
     # One kernel may do those of as many elements: they are cut alike if one of them runs both ways.
     wide = {(r.kept, r.reduced) for r in found.values() if r and not r.inner}
@@ -119,7 +119,7 @@ def split_reductions(graph: Graph, target: Target, choose: ChooseSplit | None = 
 def _decide(
     reduction: Reduction,
     target: Target,
-    choose: ChooseSplit | None,
+    choose: Choose,
     cuts: tuple[Chunks | None, Sequence[Chunks]],
     stored: Collection[str | None],
 ) -> Chunks | None:
@@ -127,8 +127,6 @@ def _decide(
     found, alike = cuts
     if found is None and ideal > 1:
         found = _nearest(_possible(reduction, LEAST_SPLIT, least_chunk), ideal)
-    if choose is None:
-        return found
     wanted = choose(reduction.node.name, 1 if found is None else found.count)
     if found is not None and wanted == found.count:
         return found
@@ -137,7 +135,7 @@ def _decide(
 
 def _stored(graph: Graph, nodes: Mapping[str, Node]) -> Collection[str | None]:
     """What the graph computes and returns, and its views and conversions."""
-    found = {*graph.outputs, *(m.value for m in graph.mutations)}
+    found = set(kept_names(graph))
     for node in (*reversed(graph.nodes), *graph.nodes):
         pair = {node.name, *node.refs()}
         if node.packet in ("view", "_to_copy", "convert_element_type") and pair & found:
@@ -149,7 +147,7 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
     """The number of chunks wanted, and the least reduced elements of one."""
     tile = 1 if reduction.inner else OUTER_TILE
     programs = -(-reduction.kept // tile)
-    many = stored and not reduction.inner and not reduction.is_statistic
+    many = stored and not reduction.inner and reduction.op not in STATISTICS
     if programs >= FULL_WAVES * target.multiprocessors and not many:
         return 1.0, 1
     if reduction.reduced * min(tile, reduction.kept) < WORTH_ELEMENTS:
@@ -188,10 +186,10 @@ def _rewrite(
     """Write the two steps. For a node with several results nothing takes its name; ``accesses``
     learns what writes the nodes in the place of an access to one of them."""
     source, wide = reduction.source, reduction.widen
-    if wide is not None and reduction.is_statistic:
+    if wide is not None and reduction.op in STATISTICS:
         source = emitter.cast(source, wide, "wide")
     opened, dims = _open(reduction, chunks, emitter, source)
-    if reduction.is_statistic:
+    if reduction.op in STATISTICS:
         return _split_statistic(reduction, chunks, emitter, opened, dims, accesses)
     op, dtype = reduction.op, wide or reduction.result.dtype
     partial = emitter.reduce(op, opened, dims, False, dtype, "partial")

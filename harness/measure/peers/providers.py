@@ -13,7 +13,7 @@ from unittest.mock import patch
 import torch
 
 from harness.graph.model import Graph
-from harness.graph.replay import bound, empty_inputs, replay
+from harness.graph.replay import bound, replay, stand_in
 from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
 from harness.runtime.compile.disassembly import Binary, resources
 
@@ -75,7 +75,7 @@ def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provide
     module = graph_module(graph, device)
     # Without an environment for shapes Inductor keeps nothing of what it compiles in its cache.
     with FakeTensorMode(shape_env=ShapeEnv()):
-        given: list[Any] = list(empty_inputs(graph, device))
+        given: list[Any] = [stand_in(item.type, device) for item in graph.inputs]
     compiled = compile_graph(module, given, options=TUNED_OPTIONS if tuned else None)
     return lambda tensors: listed(compiled(*tensors))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sympy
 
 from harness.dtypes import DType
@@ -43,20 +45,11 @@ def progression(call: Call, start: Value, step: Value) -> Tensor:
     return call.result(scalar.add(start, scalar.mul(position, step)))
 
 
-def arange(call: Call) -> Lowered:
-    """``arange(start, end, step)``."""
-    scalar, compute = call.scalar, call.dtype.compute
-    start = scalar.cast(call.tensor(0, "start").value, compute)
-    if call.raw(2, "step", None) is None:
-        return progression(call, start, scalar.constant(1, compute))
-    return progression(call, start, scalar.cast(call.tensor(2, "step").value, compute))
-
-
-def iota(call: Call) -> Lowered:
-    """``prims.iota(length, start, step)``."""
-    scalar = call.scalar
-    start = scalar.constant(call.number(1, "start", 0), call.dtype)
-    return progression(call, start, scalar.constant(call.number(2, "step", 1), call.dtype))
+def arange(call: Call, start_at: int = 0) -> Lowered:
+    """``arange(start, end, step)`` and ``prims.iota(length, start, step)``."""
+    given = (call.raw(start_at, "start", 0), call.raw(2, "step", 1))
+    values = (call.as_tensor(one, "start, step").value for one in given)
+    return progression(call, *(call.scalar.cast(value, call.dtype) for value in values))
 
 
 def random_bits(call: Call) -> Lowered:
@@ -85,9 +78,9 @@ RULES: Rules = {
     "aten.full_like.default": filled(1, "fill_value"),
     "aten.scalar_tensor.default": filled(0, "s"),
     "prims.scalar_tensor.default": filled(0, "s"),
-    "aten.zeros.default": Rule(lambda call: call.result(call.scalar.constant(0, call.dtype))),
+    "aten.zeros.default": Rule(empty),
     "aten.arange.start_step": Rule(arange),
-    "prims.iota.default": Rule(iota),
+    "prims.iota.default": Rule(partial(arange, start_at=1)),
     "harness.random_bits.default": Rule(random_bits),
     "aten.clone.default": Rule(clone, view=True, fresh=True),
 }

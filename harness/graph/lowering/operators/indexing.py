@@ -32,18 +32,12 @@ def embedding(call: Call, weight: Tensor) -> Index:
 
 
 def gather(call: Call, tensor: Tensor) -> Index:
-    """``gather(self, dim, index)``."""
+    """``gather(self, dim, index)``, and ``index_select``, whose index is the same for all rows."""
     where, shape = list(canonical(call.shape or ONE)), tensor.shape or ONE
-    dim = call.dim(1, "dim", len(shape))
-    where[dim] = position(call, call.tensor(2, "index").value, shape[dim])
-    return tuple(where)
-
-
-def index_select(call: Call, tensor: Tensor) -> Index:
-    """``index_select(self, dim, index)``."""
-    where, shape = list(canonical(call.shape or ONE)), tensor.shape or ONE
-    dim, index = call.dim(1, "dim", len(shape)), places(call, call.tensor(2, "index"))
-    value = call.read(index, (where[dim],) * index.rank, call.shape)
+    dim, index = call.dim(1, "dim", len(shape)), call.tensor(2, "index")
+    value = index.value
+    if call.node.packet == "index_select":
+        value = call.read(places(call, index), (where[dim],) * index.rank, call.shape)
     where[dim] = position(call, value, shape[dim])
     return tuple(where)
 
@@ -156,6 +150,6 @@ RULES: Rules = {
     "aten.searchsorted.Scalar": searching(0, 1),
     "aten.embedding.default": reading(embedding),
     "aten.gather.default": reading(gather),
-    "aten.index_select.default": reading(index_select, partial=True),
+    "aten.index_select.default": reading(gather, partial=True),
     "aten.index.Tensor": reading(index, partial=True),
 }

@@ -114,9 +114,8 @@ def constant_pad(call: Call) -> Lowered:
     out = canonical(call.shape)
     index = list(out)
     mask: Value = scalar.constant(True, DType.BOOL)
-    for position in range(len(pad) // 2):
-        dim = tensor.rank - 1 - position
-        before, after = pad[2 * position], pad[2 * position + 1]
+    pairs = zip(reversed(range(tensor.rank)), pad[::2], pad[1::2], strict=False)
+    for dim, before, after in pairs:
         if before.is_zero and after.is_zero:
             continue
         size = tensor.shape[dim]

@@ -38,7 +38,7 @@ def additive(op: Op) -> Rule:
 
     def lower(call: Call) -> Lowered:
         left, right = call.operand(0), call.operand(1)
-        if is_shifted_position(op, left, right):
+        if is_shifted_position(left, right):
             return call.result(left)
         alpha = call.number(2, "alpha", 1)
         right = call.scalar.scale(right, alpha)
@@ -50,17 +50,11 @@ def additive(op: Op) -> Rule:
     return Rule(lower)
 
 
-def is_shifted_position(op: Op, left: Value, right: Value) -> bool:
-    """Whether this is a position, as a float, plus or minus zero. (For other values
+def is_shifted_position(left: Value, right: Value) -> bool:
+    """Whether a sum is a position, as a float, plus or minus zero. (For other values
     -0.0 + 0.0 is 0.0, so that zero may not be left out.)"""
-    return (
-        op in (Op.ADD, Op.SUB)
-        and isinstance(right, Constant)
-        and right.number == 0
-        and isinstance(left, Compute)
-        and left.op is Op.CAST
-        and isinstance(left.args[0], IndexValue)
-    )
+    zero = isinstance(right, Constant) and right.number == 0
+    return zero and _is(left, Op.CAST) and isinstance(left.args[0], IndexValue)
 
 
 def _around_one(scalar: Scalar, op: Op, left: Value, right: Value) -> Value | None:

@@ -128,13 +128,8 @@ def from_start(
 def select(call: Call, tensor: Tensor) -> Index:
     """``select(self, dim, index)``: one slice, without its dimension."""
     dim = call.dim(1, "dim", tensor.rank)
-    position, size = call.size(2, "index"), tensor.shape[dim]
-    if not position.is_Integer:
-        position = from_start(call, position, size, sympy.nan, size)
-    elif position < 0:
-        position = position + size
-    index = list(canonical(call.shape))
-    index.insert(dim, position)
+    size, index = tensor.shape[dim], list(canonical(call.shape))
+    index.insert(dim, from_start(call, call.size(2, "index"), size, sympy.nan, size))
     return tuple(index)
 
 
