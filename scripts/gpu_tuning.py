@@ -255,6 +255,10 @@ class Rehearsal:
 
         self.random = random.Random(0)
 
+    def sampler(self, _: object) -> Rehearsal:
+        """It samples itself."""
+        return self
+
     def settle(self) -> None:
         """Nothing runs."""
 

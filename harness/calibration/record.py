@@ -78,7 +78,6 @@ class Cell:
     kernel: str
     samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
     truth: dict[str, float] = field(default_factory=dict)
-    excluded: int = 0
     reason: str = ""
     ms: float = 0.0
 

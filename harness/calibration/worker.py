@@ -87,14 +87,8 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
         spin.reset()
         found = gpu.timer.compare(works, job.budget_ms, job.width)
         truth = dict(zip(map(slowed, levels), spin.truth(len(levels)), strict=True))
-    return Cell(
-        job.process,
-        job.kernel,
-        {name: samples.ms for name, samples in found.items()},
-        truth,
-        max(samples.excluded for samples in found.values()),
-        ms=ms,
-    )
+    taken = {name: samples.ms for name, samples in found.items()}
+    return Cell(job.process, job.kernel, taken, truth, ms=ms)
 
 
 def _launcher(loaded: modules.LoadedModule, target: Target, context: Context) -> Launcher:

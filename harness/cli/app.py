@@ -47,7 +47,6 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
 )
 """Name, where in this package it is (the module, and the function if it has another name), and
 what it does."""
-_FIRST_NAMES = {"explain-fusion": "explain"}
 
 
 class _Group(TyperGroup):
@@ -64,16 +63,15 @@ class _Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, whole."""
-        wanted = _FIRST_NAMES.get(args[0], args[0])
-        if (place := {name: place for name, place, _ in COMMANDS}.get(wanted)) is None:
+        if (place := {name: place for name, place, _ in COMMANDS}.get(args[0])) is None:
             return super().resolve_command(ctx, args)
         module, _, function = place.partition(":")
         found = getattr(importlib.import_module(f"harness.cli.{module}"), function or module)
         alone = typer.Typer(
             pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False
         )
-        alone.command(wanted, context_settings=CONTEXT)(found)
-        return wanted, typer.main.get_command(alone), args[1:]
+        alone.command(args[0], context_settings=CONTEXT)(found)
+        return args[0], typer.main.get_command(alone), args[1:]
 
 
 app = typer.Typer(

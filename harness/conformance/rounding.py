@@ -242,9 +242,7 @@ class _Moved(_Repeat):
             eps = torch.finfo(torch.promote_types(kind, torch.float32)).eps
             return leaf * (1 + size * eps * self._steps(leaf).double())
 
-        if (
-            "_polynomial_" in func._schema.name
-        ):  # an order is a whole number, which would be the one below
+        if "_polynomial_" in func._schema.name:  # its order would be the whole number below
             return _again(func, ((moved(given[0][0]), *given[0][1:]), given[1]), torch.float64)
         return _again(func, pytree.tree_map(moved, given), torch.float64)
 

@@ -29,12 +29,11 @@ four), the next lighter ones join them."""
 @dataclass(frozen=True, slots=True)
 class Score:
     """The weighted geometric mean of a baseline's time over ours (above 1: faster now), with an
-    interval; ``patterns`` take part."""
+    interval."""
 
     value: float
     low: float
     high: float
-    patterns: int
 
     @property
     def verdict(self) -> str:
@@ -192,4 +191,4 @@ def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score 
     spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
     reach = float(t.ppf(1 - alpha / 2, count - 1)) * math.sqrt(spread * count / (count - 1))
     high = math.exp(mean + reach) if mean + reach < 700 else math.inf  # more than a float holds
-    return Score(math.exp(mean), math.exp(mean - reach), high, count)
+    return Score(math.exp(mean), math.exp(mean - reach), high)

@@ -22,6 +22,7 @@ import msgspec
 from harness.errors import UsageError
 from harness.files import read_error, slug, write_atomically, write_error
 from harness.history import lookup, store
+from harness.history.changes.waivers import COMMIT
 from harness.measure.jobs import PairSamples
 from harness.records.causes import version_changes
 from harness.records.lines import Kept, locked
@@ -153,7 +154,10 @@ class Finding:
         return f"{self.graph}/{'' if self.is_sum else self.label}"
 
     def waiver(self, commit: str) -> str:
-        """The line of that file that accepts it as of ``commit``, and a tenth more: noise."""
+        """The line of that file that accepts it as of ``commit``, and a tenth more: noise. Empty
+        where that is a run of no commit."""
+        if not COMMIT.fullmatch(commit):
+            return ""
         most = math.ceil(110 * (max(self.ratio or 1.0, self.high or 1.0) - 1))
         return f"{commit[:10]} ms {self.waivable} up-to={most}% why it is accepted"
 

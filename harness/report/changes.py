@@ -145,7 +145,7 @@ def _break_line(each: Break) -> str:
 
 
 def _answer(report: Report, known: History, metrics: Sequence[Metric]) -> str:
-    order = "history's order" if known.by_history else "the order of the runs' time"
+    order = "history's order" if known.line else "the order of the runs' time"
     others = ((report.suspected, "suspected"), (report.broken, "broken"))
     return (
         f"{plural(len(report.regressions), 'regression')} to look at"
@@ -201,7 +201,7 @@ def changes_document(report: Report, known: History) -> dict[str, Any]:
         "regressions": len(report.regressions),
         "suspected": len(report.suspected),
         **fields(report, "judged short points broken problems notes"),
-        "order": "history" if known.by_history else "time",
+        "order": "history" if known.line else "time",
         "changes": [_change_document(change) for change in report.changes],
         "breaks": [
             {"metric": b.metric.name, "commit": b.commit, "series": b.series}

@@ -122,7 +122,8 @@ def _lines(night: Night) -> Iterator[str]:
     if night.regressions:
         worst = night.regressions[0]
         yield f"why: harness why {worst.name} {night.baseline} {night.run} --graph {worst.graph}"
-        yield f"waive, in acknowledged.txt: {worst.waiver(night.commit)}"
+        if line := worst.waiver(night.commit):
+            yield f"waive, in acknowledged.txt: {line}"
 
 
 def openmetrics(night: Night) -> str:

@@ -40,11 +40,9 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class GraphStarted:
-    """A graph's turn has come; ``position`` counts from 1 to ``total``."""
+    """A graph's turn has come."""
 
     name: str
-    position: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ arrived. Nothing here prints or stores: the caller does, event by event.
 
 from __future__ import annotations
 
-import itertools
 import math
 import queue
 import time
@@ -99,7 +98,7 @@ class Session:
 
     def _examined(self) -> Generator[Event, None, None]:
         try:
-            positions, timed = itertools.count(1), deque[Block]()
+            timed = deque[Block]()
             for block, comparable in (
                 compiled_ahead(self.entries, self.device, self.peers, self.until)
                 if self.device is not None
@@ -108,7 +107,7 @@ class Session:
                 for entry, compiled in block:
                     if time.monotonic() > self.until:
                         break
-                    yield model.GraphStarted(entry.name, next(positions), len(self.entries))
+                    yield model.GraphStarted(entry.name)
                     yield from self._start(entry, compiled)
                     yield from self._arrived(wait=False)
                 if self.device is not None:

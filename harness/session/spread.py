@@ -101,8 +101,8 @@ class Fleet:
             before, homes = self.homes.read()
             stay = set(names) <= set(before) and all(homes.get(name) in names for name in made)
             few = len(made) < FEW and (stay or len(names) == 1)
-            for position, entry in enumerate(() if few else made.values(), start=1):
-                yield model.GraphStarted(entry.name, position, len(made))
+            for entry in () if few else made.values():
+                yield model.GraphStarted(entry.name)
                 if isinstance(found := entry.made(), model.Compiled):
                     costs[entry.name] = float(len(found.kernels))
             if not few:

@@ -24,7 +24,7 @@ from harness.measure.jobs import Follow
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Rules, Verdict
 from harness.records.metrics import StaticMetrics
-from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
+from harness.records.run import GraphRecord, KernelRecord, Machine, Run, from_json, one_line
 from harness.session.session import with_metrics
 from harness.verdicts.comparing import Side, compare
 from harness.verdicts.generating import Kernel, Subject, changes
@@ -326,5 +326,4 @@ def _with(kernel: KernelRecord, figures: dict[str, Any]) -> KernelRecord:
     bare = replace(kernel, metrics={}, mix=None)
     if "error" in figures:
         return replace(bare, reason=figures["error"])
-    pairs = {name: tuple(map(tuple, figures[name])) for name in ("mix", "chosen")}
-    return with_metrics(bare, StaticMetrics(**{**figures, **pairs}))
+    return with_metrics(bare, from_json(StaticMetrics, figures, kernel.name))

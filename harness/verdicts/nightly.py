@@ -426,7 +426,7 @@ def _without_waived(found: Comparison, findings: Sequence[Finding]) -> Compariso
     waived, why, slower = [one for one in findings if one.waived], "waived", Verdict.SLOWER
     kernels = {f"{one.graph}/{one.kernel}" for one in waived}
     sums = {scope for one in waived for scope in scopes(one.graph, one.region)}
-    sums -= {("graph", one.graph) for one in findings if one.is_sum and one.regressed}
+    sums -= {scope for one in findings if one.regressed for scope in scopes(one.graph, one.region)}
     rows = (
         replace(row, verdict=Verdict.UNSURE, reason=why) if key_of(row.match) in kernels else row
         for row in found.rows

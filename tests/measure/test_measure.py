@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import torch
@@ -48,6 +48,9 @@ class FakeTimer:
     def __init__(self, *say: float) -> None:
         self.values = say
         self.say = itertools.cycle(say)
+
+    def sampler(self, _: object) -> Self:
+        return self
 
     def settle(self) -> None:
         pass

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from harness.errors import CompileFailed
 from harness.heuristics.facts import Config
@@ -83,6 +83,9 @@ class FakeDevice:
         self.timed.append(config)
 
     # What samples.
+    def sampler(self, _: object) -> Self:
+        return self
+
     def settle(self) -> None:
         pass
 

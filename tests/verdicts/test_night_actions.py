@@ -79,6 +79,28 @@ def test_a_sum_that_is_slower_for_the_sake_of_a_waived_kernel_fails_no_test(
     assert not [case.name for case in world.cases if case.failure]
 
 
+def test_a_night_of_no_commit_offers_no_line(world: World) -> None:
+    """None would be read: a waiver names a commit."""
+    before, world.commit = world.start(), ""
+    night = both(world)
+    assert night.regressions and not any(line.startswith("waive") for line in world.lines)
+    page = first_page(Site("m", (), (), (), (), (), (), before), night)
+    assert {action.waive for action in page.actions} == {""}
+
+
+def test_a_sum_is_not_waived_with_one_of_its_regressions(world: World, tmp_path: Path) -> None:
+    world.suite["h"] = [(made("k0", "n0", 0.02), 1)]
+    world.start()
+    world.suite["g"][3] = (made("k3", "n3", 0.06, "n3 = 2"), 1)
+    world.suite["h"].append((made("more", "m", 0.05), 1))
+    night, file = world.night(), tmp_path / "acknowledged.txt"
+    file.write_text(*(f.waiver(night.commit) for f in night.regressions if f.label == "n3"))
+    night = world.night(waivers=waivers.read(file, ["ms"]))
+    assert [one.label for one in night.regressions] == ["h (sum)"]
+    failing = {case.name.split()[0] for case in world.cases if case.failure}
+    assert failing == {"graph", "suite"}
+
+
 def test_a_new_kernel_is_timed_every_night_until_it_is_accepted(world: World) -> None:
     """Nothing in the baseline does its work, so no pair is timed in its place."""
     world.start()

@@ -265,7 +265,9 @@ def bisect(
         subjects = asked.subjects(good, bad, environment or ())
         ends = [generator.at(subjects[end]) for end in (0, -1)]
         whole = Kernel(subjects, generator.at, nodes_named(kernel, *ends), follow=bar.update)
-        bench = _Bench(answer, generator, bool(environment), cache)
+        where = generator.repository, generator.target
+        others = bisecting.Environments(*where) if environment else None
+        bench = _Bench(answer, generator, others, cache)
         recorded = asked.recorded(configs_from)
         found = bisecting.bisect(whole, bench.judge(error, recorded, whole), bar.update)
         bar.update("compiling both sides")
@@ -278,24 +280,24 @@ def bisect(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Bench:
-    """Measures what a search asks for, by the interpreter at hand or by others."""
+    """Measures what a search asks for, by the interpreter at hand or by ``others``."""
 
     answer: Answer
     generator: Generator
-    elsewhere: bool
+    others: Environments | None
     cache: Path
 
     def machine(self, subject: Subject) -> Machine:
         """What compiles a subject's kernels."""
-        return self._others().machine(subject) if self.elsewhere else Machine("")
+        return self.others.machine(subject) if self.others else Machine("")
 
     def figures(self, made: Made) -> Sequence[KernelRecord]:
         """The kernels with what their binaries say."""
         from harness.runtime.compile.compiling import CompilePool
         from harness.verdicts.static_comparing import with_figures
 
-        if self.elsewhere:
-            return self._others().figures(made)
+        if self.others:
+            return self.others.figures(made)
         target = find_target(self.generator.target)
         with CompilePool(min(self.answer.options.jobs, len(made.kernels)), self.cache) as pool:
             return with_figures(made.kernels, target, pool.metrics)
@@ -310,7 +312,7 @@ class _Bench:
             self.answer.note("no usable GPU here: finds commits that change the text, times none")
             return None
         here = functools.partial(confirming.time_kernels, self.cache, self.answer.options.jobs)
-        time: bisecting.TimePairs = self._others().time if self.elsewhere else here
+        time: bisecting.TimePairs = self.others.time if self.others else here
         if recorded is not None:
             time = confirming.pinned(time, recorded)
         configs = recorded and [k.config for k in recorded.kernels]
@@ -322,11 +324,6 @@ class _Bench:
         if kept:
             self.answer.note("an interrupted search goes on where it was")
         return bisecting.ByTime(time, error, METHOD, kept)
-
-    def _others(self) -> Environments:
-        from harness.verdicts.bisecting import Environments
-
-        return Environments(self.generator.repository, self.generator.target)
 
 
 def _written(folder: Path, found: Bisected) -> list[str]:

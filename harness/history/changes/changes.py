@@ -68,7 +68,6 @@ class Change:
     points_before: int = 0
     points_after: int = 0
     causes: tuple[str, ...] = ()
-    candidates: tuple[str, ...] = ()
     recovered: str = ""
     waived: Waiver | None = None
 
@@ -279,7 +278,6 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
         points_before=step.before,
         points_after=last.after,
         causes=causes,
-        candidates=tuple(names[step.earliest : last.latest + 1]),
         recovered="" if back is None else names[back],
     )
 
@@ -320,7 +318,6 @@ def _exact(known: History, series: Series) -> list[Change]:
                 points_before=int(place - edges[number - 1]),
                 points_after=int(edges[number + 1] - place),
                 causes=_causes(known, series, int(place) - 1, int(place))[0],
-                candidates=(names[place],),
                 recovered=names[place + back[0]] if len(back) else "",
             )
         )
@@ -419,7 +416,8 @@ def _waive(
     for change in changes:
         graph = change.series.graph
         names = {f"{graph}/{change.series.kernel}", f"{graph}/{change.name}"}
-        commits = _between(change, places, line)
+        # All commits of the line that the change may be, measured or not.
+        commits = line[places[change.lowest] + 1 : places[change.highest] + 1]
         for each in waived:
             ratio = None if change.size is None else 1 + abs(change.size)
             if each.allows(ratio, today) and any(
@@ -431,14 +429,6 @@ def _waive(
         answered.append(change)
     asked = {"*", *(metric.name for metric in metrics)}
     return answered, tuple(a for a in waived if a.line not in used and a.metric in asked)
-
-
-def _between(change: Change, places: dict[str, int], line: Sequence[str]) -> tuple[str, ...]:
-    """All commits of the line that the change may be, measured or not."""
-    low, high = places.get(change.lowest), places.get(change.highest)
-    if low is None or high is None:
-        return change.candidates
-    return (*change.candidates, *line[low + 1 : high + 1])
 
 
 def _breaks(known: History, every: Sequence[Series]) -> list[Break]:

@@ -67,15 +67,15 @@ class Series:
 @dataclass(frozen=True, slots=True)
 class History:
     """All runs in order. ``commits`` names the commit at each position (the run where there is no
-    commit), ``places`` the position of every commit of the line, measured or not. ``left_out``
-    counts what is in no series, by reason. ``frame``: every kernel of every run."""
+    commit), ``line`` every commit of the history, measured or not (none: the order is that of the
+    runs' time). ``left_out`` counts what is in no series, by reason. ``frame``: every kernel of
+    every run."""
 
     frame: pd.DataFrame
     regions: pd.DataFrame
     runs: tuple[IndexedRun, ...]
     commits: tuple[str, ...]
     position_of_run: NDArray[np.int64]
-    by_history: bool
     line: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
@@ -97,7 +97,6 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
         runs,
         tuple(names),
         position,
-        bool(found.positions),
         found.line,
         found.notes,
         left_out,

@@ -28,7 +28,7 @@ from harness.errors import UsageError
 from harness.files import read_text
 
 FILE = "acknowledged.txt"
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _LIMITS = re.compile(r"(?:up-to=([\d.]+)%\s*)?(?:until=(\S+)\s*)?(.*)")
 _FIELDS = "commit, metric, series, reason"
 
@@ -101,7 +101,7 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Waiver
     require(not missing, what, line.strip(), _FIELDS, remedy)
     commit, metric, series, reason = fields
     first, dots, last = commit.rpartition("..")
-    named = all(_COMMIT.fullmatch(n.lower()) for n in ((first, last) if dots else (last,)))
+    named = all(COMMIT.fullmatch(n.lower()) for n in ((first, last) if dots else (last,)))
     expected = "7 to 64 hexadecimal digits, or two of those with .. between"
     remedy = "take the commit from `harness changes`; the reason comes last in the line"
     require(named, "a waived change names no commit", commit, expected, remedy)

@@ -40,6 +40,7 @@ from harness.measure.timer.intervals import LaunchIntervals
 from harness.measure.timer.state import Monitor, monitor
 from harness.records.machine import current_uuid
 from harness.records.timing import METHOD, WIDTH, Launch, Samples, Work
+from harness.runtime.tune.saved import Room
 
 METHOD_DIRECT = "stream-cold-l2/2"
 
@@ -58,7 +59,7 @@ _CHUNK_MS = 20.0
 _MOST_CHUNK = 40
 _WAIT = 30.0
 """How many budgets a measurement may lose to an unusual launch interval, as far as there is
-patience (``harness.measure.timer.graph_timer``)."""
+patience (``LaunchIntervals``)."""
 _ATTEMPT_MS = 500.0
 """What one attempt may lose to an unusual interval. Four times of four an H200 kept it up for all
 the 8 s of one measurement, and had the usual one in the next (2 ms of work between them)."""
@@ -155,7 +156,7 @@ class GraphTimer:
         """Enqueue what leaves nothing of use in the L2 cache."""
         self.engine.flush()
 
-    def sampler(self, room: int) -> RecordedSampler:
+    def sampler(self, room: Room) -> RecordedSampler:
         """What samples the configurations of a kernel; copies of arguments may take ``room``."""
         return RecordedSampler(self, room)
 
@@ -386,10 +387,11 @@ class RecordedSampler:
     """Samples configurations of one kernel: launches on the same arguments. A sample is the mean of
     as many recorded launches, each on arguments of its own, as the first configuration needs for
     the floor to be ``_TUNED_FLOOR`` of it; of a kernel of some 30 µs and more it is one launch, on
-    the arguments themselves. Copies take at most ``room`` bytes, or ``_LEAST_ROOM``."""
+    the arguments themselves. Copies take at most the ``room`` that is left when the first sample
+    is taken, or ``_LEAST_ROOM``."""
 
     timer: GraphTimer
-    room: int
+    room: Room
     _copies: Copies | None = None
     _subjects: dict[Work, _Subject] = field(default_factory=dict)
 
@@ -416,9 +418,9 @@ class RecordedSampler:
     def _copied(self, work: Work) -> Copies | None:
         """Arguments for each launch of a sample. None: one launch on those given is enough."""
         timer, size = self.timer, set_bytes(work.args)
-        room = min(timer.engine.room(), max(self.room, _LEAST_ROOM))
+        room = min(timer.engine.room(), max(self.room(torch.device("cuda")), _LEAST_ROOM))
         count = timer._wanted(min(timer.single(work) for _ in range(_ROUGH)), _TUNED_FLOOR)
-        while count > 1 and count * size > room:
+        while count > 1 and (count + 1) * size > room:  # and one that puts back what they held
             count //= 2
         return copy(work.args, count) if count > 1 else None
 

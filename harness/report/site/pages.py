@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from harness.errors import UsageError
 from harness.files import holds, write_atomically, write_error
-from harness.history.nights import NightCommit
+from harness.history.nights import NightCommit, cost
 from harness.ir.reach import grouped
 from harness.measure.peers.names import INDUCTOR
 from harness.measure.peers.ratios import by_region, ratios, roll_up
@@ -215,7 +215,7 @@ def _environment() -> jinja2.Environment:
         finalize=lambda v: clean(v) if type(v) is str and not v.isprintable() else v,
         auto_reload=False,
     )
-    made.filters |= {"short": short, "change": _change, "ratio": ratio}
+    made.filters |= {"short": short, "change": _change, "cost": cost, "ratio": ratio}
     made.filters["us"] = lambda us: microseconds(None if us is None else us / 1000)
     made.filters |= {"plural": plural, "spark": lambda y: " ".join(f"{v:.5g}" for v in y[-60:])}
     made.globals |= {

@@ -32,7 +32,7 @@ class Action:
     fresh processes), ``suspected`` or, among the improvements, ``faster``. ``since`` is the first
     commit that shows it, ``last_good`` the one measured before; ``new``: it is tonight's.
     ``confirm`` is the command that settles it, ``waive`` the line of the waivers' file that accepts
-    it."""
+    it, empty for a run of no commit."""
 
     kind: str
     finding: Finding

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from harness.errors import CompileFailed, NoDevice, NoTritonConfigsError, UsageError, nearest
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
@@ -143,7 +141,7 @@ def tune(
     settings: Settings | None = None,
 ) -> Tuned:
     """The fastest configuration of the module on ``args``: of its candidates, and of what the
-    settings' search visits from the best of those. ``timer`` is a ``Sampler``, or has one.
+    settings' search visits from the best of those. ``timer`` has a ``sampler``.
 
     A candidate that does not compile, does not fit the device or spills heavily is dropped with its
     reason; a single candidate is taken without timing unless there is a search. Where the device
@@ -154,9 +152,7 @@ def tune(
     if loaded.interpreted:
         return Tuned(loaded.configs[0], (), source="interpreter")
     settings = settings or Settings()
-    if not hasattr(timer, "rounds"):
-        timer = timer.sampler(settings.room(torch.device("cuda")))
-    return _Tuning(loaded, args, timer, prepare, settings).run()
+    return _Tuning(loaded, args, timer.sampler(settings.room), prepare, settings).run()
 
 
 @dataclass(eq=False, slots=True)

@@ -32,8 +32,8 @@ from harness.records.trials import Tuned
 from harness.runtime import module as modules
 from harness.runtime.compile.cache import sealed, unsealed
 
-FORMAT = 5
-"""Raise when an old entry would be misread."""
+FORMAT = 6
+"""Raise when an old entry would be misread (5 has quick kernels' times with the launch floor)."""
 TABLE_FORMAT = 2
 """The format of lookup tables."""
 

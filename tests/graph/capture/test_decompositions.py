@@ -249,7 +249,9 @@ MARGINS: dict[str, Callable[[Tensor], Tensor]] = {
     "labels of no rows": lambda x: functional.multi_margin_loss(
         x[:0], _LABELS[:0, 2], reduction="none"
     ),
-    "squares beside NaN": lambda x: functional.multi_margin_loss((x + 1).log(), _LABELS[:, 1] + 1, 2),
+    "squares beside NaN": lambda x: functional.multi_margin_loss(
+        (x + 1).log(), _LABELS[:, 1] + 1, 2
+    ),
     "a label, weighted": lambda x: functional.multi_margin_loss(
         x, _LABELS[:, 2], 2, 0.5, _WEIGHT, reduction="sum"
     ),

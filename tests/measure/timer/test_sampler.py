@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from harness.measure.timer.graph_timer import GraphTimer, RecordedSampler
+from harness.measure.timer.graph_timer import GraphTimer
 from harness.records.timing import Work
 from tests.measure.timer.fake_engine import FakeEngine
 
-FREE = 1 << 30
+
+def free(_: torch.device) -> int:
+    return 1 << 30
 
 
 def works(engine: FakeEngine, args: Sequence[Any], **seconds: float) -> dict[str, Work]:
@@ -30,7 +32,7 @@ def works(engine: FakeEngine, args: Sequence[Any], **seconds: float) -> dict[str
 def test_quick_kernels_are_sampled_by_themselves() -> None:
     engine = FakeEngine(floor_ms=0.004, launch_ms=0.0001)
     args = [torch.zeros(256)]
-    found = GraphTimer(engine).sampler(FREE).rounds(works(engine, args, a=0.001, b=0.0012), 4)
+    found = GraphTimer(engine).sampler(free).rounds(works(engine, args, a=0.001, b=0.0012), 4)
     assert all(len(samples) == 4 for samples in found.values())
     net = 0.0001 + 1024 / engine.memory
     for name, extra in (("a", 0.001), ("b", 0.0012)):
@@ -41,7 +43,7 @@ def test_quick_kernels_are_sampled_by_themselves() -> None:
 def test_each_is_recorded_once_and_found_again() -> None:
     engine = FakeEngine()
     kernels = works(engine, [torch.zeros(256)], a=0.001, b=0.002)
-    sampler = GraphTimer(engine).sampler(FREE)
+    sampler = GraphTimer(engine).sampler(free)
     sampler.rounds(kernels, 2)
     engine.record = None  # type: ignore[assignment]
     again = sampler.rounds({"x": kernels["b"], "y": kernels["b"]}, 3)
@@ -52,10 +54,13 @@ def test_a_long_kernel_runs_on_the_arguments_themselves() -> None:
     engine = FakeEngine()
     args = [torch.zeros(256)]
     seen: list[int] = []
-    work = Work(lambda sets: (seen.append(sets[0].data_ptr()), engine.touch(*sets)), args)
-    slow = Work(lambda sets: engine.touch(*sets, work=work), args)
+
+    def launch(sets: Sequence[Any]) -> None:
+        seen.append(sets[0].data_ptr())
+        engine.touch(*sets)
+
     engine.launch_ms = 0.5
-    GraphTimer(engine).sampler(FREE).rounds({"": slow}, 2)
+    GraphTimer(engine).sampler(free).rounds({"": Work(launch, args)}, 2)
     assert set(seen) == {args[0].data_ptr()}
 
 
@@ -66,7 +71,7 @@ def test_what_a_kernel_changes_is_put_back_between_rounds() -> None:
     def launch(sets: Sequence[Any]) -> None:
         engine.touch(*sets, work=lambda: sets[0].add_(1))
 
-    sampler = GraphTimer(engine).sampler(FREE)
+    sampler = GraphTimer(engine).sampler(free)
     work = Work(launch, args)
     sampler.rounds({"": work}, 3)
     copies = sampler._copies
@@ -77,15 +82,24 @@ def test_what_a_kernel_changes_is_put_back_between_rounds() -> None:
 
 
 def test_copies_take_no_more_than_there_is_room_for() -> None:
-    engine = FakeEngine(room_bytes=3 << 20)
-    args = [torch.zeros(1 << 18)]
-    sampler = GraphTimer(engine).sampler(0)
-    sampler.rounds(works(engine, args, a=0.0), 1)
-    assert isinstance(sampler, RecordedSampler)
-    assert sampler._copies is None or len(sampler._copies.sets) <= 3
+    """One more holds what the others are given back."""
+    for room, count in ((9 << 20, 8), ((9 << 20) - 1, 4)):
+        engine = FakeEngine(memory=1e9, room_bytes=room)
+        sampler = GraphTimer(engine).sampler(lambda _: 0)
+        sampler.rounds(works(engine, [torch.zeros(1 << 18)], a=0.0), 1)
+        assert sampler._copies is not None and len(sampler._copies.sets) == count
+
+
+def test_room_is_what_is_left_when_the_first_sample_is_taken() -> None:
+    """Saved outputs lie beside the copies. 64 MiB they may always take."""
+    engine, left = FakeEngine(memory=1e10, room_bytes=1 << 30), [1 << 30]
+    sampler = GraphTimer(engine).sampler(lambda _: left[0])
+    left[0] = 0
+    sampler.rounds(works(engine, [torch.zeros(1 << 21)], a=0.0), 1)
+    assert sampler._copies is not None and len(sampler._copies.sets) == 4
 
 
 def test_what_cannot_be_recorded_is_enqueued_in_turn() -> None:
     engine = FakeEngine(recordable=False)
-    found = GraphTimer(engine).sampler(FREE).rounds(works(engine, [torch.zeros(256)], a=0.001), 2)
+    found = GraphTimer(engine).sampler(free).rounds(works(engine, [torch.zeros(256)], a=0.001), 2)
     assert found["a"][0] == pytest.approx(0.001 + engine.launch_ms + 1024 / engine.memory)

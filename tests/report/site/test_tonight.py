@@ -171,6 +171,17 @@ def test_what_the_history_shows_costs_besides_a_sum_of_tonight(
     assert "2 confirmed regressions, +23 µs" in mine.text("index.html")
 
 
+def test_a_faster_sum_has_the_improvements_of_its_kernels(world: World, tmp_path: Path) -> None:
+    graph = world.runs[-1].graphs[0].name
+    less = Finding(graph, "", f"{graph} (sum)", Change.LAUNCHES, change_us=-12.0, verdict="FASTER")
+    kernel = replace(less, label="label", kernel="k", change_us=-5.0)
+    shutil.copytree(world.results, tmp_path / "results")
+    nights_of_machines.save(tmp_path / "results", of_tonight(*world.runs[:-3:-1], [less, kernel]))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert '<span class="tag faster">2</span> -12 µs' in mine.text("index.html")
+
+
 def test_the_first_page_of_a_night_of_thousands_stays_small(world: World, tmp_path: Path) -> None:
     """Where a toolchain makes everything slower, or the same by another code."""
     slower = Finding(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import torch
@@ -34,6 +34,9 @@ class FakeTimer:
     def __init__(self, driver: FakeDriver, error: Exception | None = None) -> None:
         self.driver, self.error = driver, error
         self.calls = 0
+
+    def sampler(self, _: object) -> Self:
+        return self
 
     def settle(self) -> None:
         pass
