@@ -207,7 +207,9 @@ def compile_joint(
     """
     from torch._dynamo.backends.common import aot_autograd as through_autograd
 
-    for change in (ask_early, dense_masks, resampled, writes):
+    for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
+        ask_early(body)
+    for change in (dense_masks, resampled, writes):
         change(gm)
     called = tangents.Called(gm, tell)
 

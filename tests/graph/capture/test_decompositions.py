@@ -11,6 +11,7 @@ from torch import Tensor, fx
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from harness.backend import Compiler, Devices
 from harness.graph.capture.decompositions import ask_early, decompositions, spell_conversions
@@ -234,6 +235,9 @@ _LABELS = torch.tensor([[3, -1, 1, 1], [2, 2, 0, -1], [-1, 0, 0, 0]])
 _WEIGHT = torch.tensor([0.5, 1.0, 2.0, 0.0])
 MARGINS: dict[str, Callable[[Tensor], Tensor]] = {
     "labels": lambda x: functional.multilabel_margin_loss(x, _LABELS),
+    "labels, checkpointed": lambda x: checkpoint(
+        lambda x: functional.multilabel_margin_loss(x, _LABELS), x, use_reentrant=False
+    ),
     "labels, each": lambda x: functional.multilabel_margin_loss(x, _LABELS, reduction="none"),
     "labels, their sum": lambda x: functional.multilabel_margin_loss(x, _LABELS, False),
     "a label": lambda x: functional.multi_margin_loss(x, _LABELS[:, 2]),
