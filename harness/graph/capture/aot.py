@@ -213,11 +213,7 @@ def compile_joint(
         change(gm)
     called = tangents.Called(gm, tell)
 
-    def relaid(graph: fx.GraphModule) -> None:
-        normalise(graph)
-        follow_eager(graph)
-        if for_gpu:
-            _for_libraries(graph)
+    relaid = functools.partial(_relaid, for_gpu=for_gpu)
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -252,12 +248,15 @@ def compile_joint(
         return called.by(compiler(gm, inputs), inputs)
 
 
-def _for_libraries(gm: fx.GraphModule) -> None:
-    """Write library calls as a GPU's libraries run them best."""
-    without_biases(gm)
-    over_groups(gm)
-    as_images(gm)
-    channels_last(gm)
+def _relaid(gm: fx.GraphModule, for_gpu: bool) -> None:
+    """Lay memory out as eager mode does, and write library calls as a GPU's run them best."""
+    normalise(gm)
+    follow_eager(gm)
+    if for_gpu:
+        without_biases(gm)
+        over_groups(gm)
+        as_images(gm)
+        channels_last(gm)
     _merge_equal(gm, _returned(gm))
     padded(gm)
     gm.recompile()

@@ -48,13 +48,8 @@ def test_a_sum_with_no_gradient_leaves_another_as_the_sum_lies(
 ) -> None:
     """The module's weight is a result as well, whose gradient is missing. What it would be added to
     lies channels last, as on a GPU, and the weight norm's kernel takes it for contiguous."""
-    follow = aot.follow_eager
-
-    def relaid(gm: torch.fx.GraphModule) -> None:
-        follow(gm)
-        aot._for_libraries(gm)
-
-    monkeypatch.setattr(aot, "follow_eager", relaid)
+    relaid = aot._relaid
+    monkeypatch.setattr(aot, "_relaid", lambda gm, for_gpu: relaid(gm, for_gpu=True))
     torch.manual_seed(0)
     model: nn.Module = nn.utils.weight_norm(nn.Conv1d(3, 4, 3))
     x, found = torch.randn(2, 3, 8), []
