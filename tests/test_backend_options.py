@@ -104,7 +104,7 @@ def test_every_compile_is_written_down(
     assert kernel.name in (folder / "host.py").read_text()
     assert "aten.mm.default" in (folder / "graph.py").read_text()
     stages = {path.stem.split("-", 1)[-1] for path in folder.rglob("*-*.*")}
-    assert {stage.name for stage in STAGES} <= stages
+    assert set(STAGES) <= stages
 
 
 def test_a_folder_that_cannot_be_written_is_a_warning(
