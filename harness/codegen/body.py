@@ -164,7 +164,9 @@ class Body:
 
     def known(self, value: ir.Value, context: Context = ()) -> Var | None:
         """The variable that already holds ``value``, if one does in the open scopes."""
-        keys = ((id(value), tuple(id(m) for m in context)), (id(value), ()))
+        keys = [(id(value), tuple(id(m) for m in context))]
+        if context:
+            keys.append((id(value), ()))
         for scope in (*self._branches.values(), self.loop, self.outer, self.ahead):
             for key in keys:
                 if scope is not None and key in scope.known:

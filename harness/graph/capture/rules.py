@@ -14,6 +14,7 @@ from torch import Tensor
 from torch._decomp import get_decompositions
 from torch._prims_common import (
     ELEMENTWISE_TYPE_PROMOTION_KIND,
+    compute_required_storage_length,
     elementwise_dtypes,
     suggest_memory_format,
 )
@@ -273,7 +274,7 @@ def _unwritten(op: Callable[..., Tensor], *args: Any, **options: Any) -> Any:
     made = op(*args, **options)
     with _disable_current_modes():
         value = torch.empty((), dtype=made.dtype).item()
-    extent = max(0, 1 + sum((n - 1) * s for n, s in zip(made.shape, made.stride(), strict=True)))
+    extent = compute_required_storage_length(made.shape, made.stride(), 0)
     full = torch.full((extent,), value, dtype=made.dtype, device=made.device)
     return full.as_strided(made.shape, made.stride())
 

@@ -106,9 +106,9 @@ class Scalar:
         if isinstance(value, Constant):
             return self.constant(value.dtype.nearest(value.number), target)
         if isinstance(value, IndexValue) and target.is_integer and not value.indirect:
-            wider = target.itemsize > value.dtype.itemsize and not is_held(value)
-            cast = self.builder.compute(Op.CAST, value, dtype=target)
-            return cast if wider else self.builder.index(value.index, target)
+            if target.itemsize > value.dtype.itemsize and not is_held(value):
+                return self.builder.compute(Op.CAST, value, dtype=target)
+            return self.builder.index(value.index, target)
         if target is DType.BOOL:
             return self.compare(Op.NE, value, self.like(0, value))
         return self.builder.compute(Op.CAST, value, dtype=target)

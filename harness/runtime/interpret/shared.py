@@ -76,22 +76,23 @@ class Parcel(Closing):
             ) from error
         items = (_placed(a, places) if isinstance(a, torch.Tensor) else a for a in args)
         self.package = Package(f"/proc/{os.getpid()}/fd/{self._memory}", total, tuple(items))
-        memory = self.package.memory()
+        self._mapped: Any = self.package.memory()
         for place, original in self._originals:
-            memory[place].copy_(original)
+            self._mapped[place].copy_(original)
 
     def close(self) -> None:
         """Give the memory back, once."""
+        self._mapped = None
         # The other process may map it for as long as garbage is not collected there.
         os.truncate(self._memory, 0)
         os.close(self._memory)
 
     def fetch(self, written: Iterable[int]) -> None:
         """Copy the storages of the arguments at positions ``written`` back."""
-        memory, changed = self.package.memory(), [self.package.items[n][0] for n in written]
+        changed = [self.package.items[n][0] for n in written]
         for place, original in self._originals:
             if place in changed:
-                original.copy_(memory[place])
+                original.copy_(self._mapped[place])
 
 
 def _placed(arg: torch.Tensor, places: Mapping[int, slice]) -> tuple[Any, ...]:
