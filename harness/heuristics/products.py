@@ -19,8 +19,13 @@ more of the device busy (modelled: 38 products a cycle and multiprocessor agains
 
 _WIDE = ((64, 64, 16, 4, 2), (128, 64, 16, 8, 2), (64, 64, 32, 4, 2), (32, 64, 16, 4, 2))
 _NARROW = (
-    *((128, 128, 64, 8, 3), (64, 128, 64, 4, 4), (128, 64, 64, 4, 4), (64, 64, 64, 4, 4)),
-    *((64, 32, 128, 4, 4), (32, 64, 64, 4, 4), (128, 256, 64, 8, 3)),
+    (128, 128, 64, 8, 3),
+    (64, 128, 64, 4, 4),
+    (128, 64, 64, 4, 4),
+    (64, 64, 64, 4, 4),
+    (64, 32, 128, 4, 4),
+    (32, 64, 64, 4, 4),
+    (128, 256, 64, 8, 3),
 )
 """Blocks of y, x and the sum, warps, stages. Several sums of a kernel begin with the same: 2.4 and
 3.5 ms on an H200, with eight warps 3.5 and 4.2 (docs/measurements/corpus.md). Where there are few

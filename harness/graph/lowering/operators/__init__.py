@@ -16,8 +16,15 @@ from harness.graph.lowering.operators import (
 )
 from harness.graph.lowering.rule import Rules
 
-_FAMILIES = (
-    *(pointwise, views, creation, indexing, reductions, joining),
-    *(scanning, scattering, resampling, special),
-)
-RULES: Rules = {op: rule for family in _FAMILIES for op, rule in family.RULES.items()}
+RULES: Rules = {
+    **pointwise.RULES,
+    **views.RULES,
+    **creation.RULES,
+    **indexing.RULES,
+    **reductions.RULES,
+    **joining.RULES,
+    **scanning.RULES,
+    **scattering.RULES,
+    **resampling.RULES,
+    **special.RULES,
+}
