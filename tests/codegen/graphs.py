@@ -136,6 +136,15 @@ STEP = _graph("""def step(
     return (None,)
 """)
 
+STATISTICS_OF_ROWS = """    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
+    both: ("f32[{m}, 1]", "f32[{m}, 1]") = aten.var_mean.correction(
+        wide, [1], correction=0, keepdim=True
+    )
+    var: "f32[{m}, 1]" = getitem(both, 0)
+    mean: "f32[{m}, 1]" = getitem(both, 1)
+"""
+"""Lines of a graph text over ``m`` rows of ``n`` values: the variance and mean of each of ``x``."""
+
 SOFTMAX_OF_ROWS = """    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
     amax: "f32[{m}, 1]" = aten.amax.default(wide, [-1], True)
     sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, amax)

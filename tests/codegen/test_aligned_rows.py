@@ -15,7 +15,7 @@ from harness.runtime.compile.static import compile_for
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
 from harness.runtime.module import load
 from harness.target import H100
-from tests.codegen.graphs import SOFTMAX_OF_ROWS
+from tests.codegen.graphs import SOFTMAX_OF_ROWS, STATISTICS_OF_ROWS
 from tests.codegen.kernels import loads, modules
 
 _SOFTMAX = (
@@ -62,18 +62,16 @@ def shares(
     return (narrow,)
 """
 
-_LAYER_NORM = """# harness graph 1
+_LAYER_NORM = (
+    """# harness graph 1
 def layer_norm(
     x: "{t}[{m}, {n}]{view}",
 ):
-    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
-    both: ("f32[{m}, 1]", "f32[{m}, 1]") = aten.var_mean.correction(
-        wide, [1], correction=0, keepdim=True
-    )
-    var: "f32[{m}, 1]" = getitem(both, 0)
-    mean: "f32[{m}, 1]" = getitem(both, 1)
-    return (var, mean)
 """
+    + STATISTICS_OF_ROWS
+    + """    return (var, mean)
+"""
+)
 
 _DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 

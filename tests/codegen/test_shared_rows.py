@@ -17,7 +17,7 @@ from harness.graph.model import Graph
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H200
-from tests.codegen.graphs import SOFTMAX_OF_ROWS
+from tests.codegen.graphs import SOFTMAX_OF_ROWS, STATISTICS_OF_ROWS
 from tests.codegen.kernels import loads
 from tests.codegen.test_mixed import text as rows_and_columns
 from tests.fork_server import FILE
@@ -34,22 +34,20 @@ def softmax(
 """
 )
 
-_LAYER_NORM = """# harness graph 1
+_LAYER_NORM = (
+    """# harness graph 1
 def layer_norm(
     x: "{t}[{m}, {n}]",
 ):
-    wide: "f32[{m}, {n}]" = aten._to_copy.default(x, dtype=torch.float32)
-    both: ("f32[{m}, 1]", "f32[{m}, 1]") = aten.var_mean.correction(
-        wide, [1], correction=0, keepdim=True
-    )
-    var: "f32[{m}, 1]" = getitem(both, 0)
-    mean: "f32[{m}, 1]" = getitem(both, 1)
-    add: "f32[{m}, 1]" = aten.add.Tensor(var, 1e-05)
+"""
+    + STATISTICS_OF_ROWS
+    + """    add: "f32[{m}, 1]" = aten.add.Tensor(var, 1e-05)
     rsqrt: "f32[{m}, 1]" = aten.rsqrt.default(add)
     sub: "f32[{m}, {n}]" = aten.sub.Tensor(wide, mean)
     mul: "f32[{m}, {n}]" = aten.mul.Tensor(sub, rsqrt)
     return (mul,)
 """
+)
 
 _SEVERAL = """# harness graph 1
 def several(
