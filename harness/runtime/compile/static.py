@@ -140,7 +140,7 @@ class _Choice:
 def _metrics(binary: Binary, facts: StaticMetrics | CompileFailed, shared: int) -> StaticMetrics:
     if isinstance(facts, CompileFailed):
         raise facts
-    registers, stack = disassembly.resources(binary)
+    registers, stack = disassembly.resources(binary.cubin, binary.name)
     uses_local = stack > 0 or {"load_local", "store_local"} & dict(facts.mix).keys()
     spills = disassembly.spills(binary) if uses_local else 0
     return replace(facts, registers=registers, spills=spills, stack=stack, shared=shared)
