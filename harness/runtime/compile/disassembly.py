@@ -105,7 +105,7 @@ def _cut(listing: str, sizes: Sequence[int]) -> list[list[str]]:
 
 
 def resources(cubin: bytes, name: str) -> tuple[int, int]:
-    """Registers, and bytes of stack, per thread of the kernel ``name``. Raises ``CompileFailed``."""
+    """Registers, and bytes of stack, per thread of kernel ``name``. Raises ``CompileFailed``."""
     from triton import knobs
 
     text = _tool([knobs.nvidia.cuobjdump.path, "-res-usage"], cubin, name)
