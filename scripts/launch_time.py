@@ -38,6 +38,7 @@ from harness.runtime.compile.static import compile_for  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
 from harness.runtime.launch.host import raw_stream  # noqa: E402
 from harness.runtime.launch.launcher import Launcher  # noqa: E402
+from harness.runtime.launch.native import launching  # noqa: E402
 
 ROW, ROWS, WARM_UP = 200, 60, 3
 SIZE, BLOCK = 1024, 1024
@@ -128,7 +129,8 @@ def ways(count: int, cache: Path) -> dict[str, Way]:
     args: list[Any] = loaded.get_args("cuda")
     stream = raw_stream()(torch.cuda.current_device())
     launcher = Launcher(loaded, config, target, cache)
-    kernel = launcher.kernel(torch.cuda.current_device())
+    kernel = launching(cache)(print, print, print)
+    launcher.bind(kernel, torch.cuda.current_device())
     found: dict[str, Way] = {
         "kernel": lambda: kernel(stream, *args),
         "launcher": lambda: launcher(args),

@@ -19,7 +19,7 @@ from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.module import config_dict
 from harness.runtime.tune.autotune import CachingAutotuner, Settings
 from harness.runtime.tune.search import SEARCHES
-from harness.runtime.tune.tuning_cache import LookupTable
+from harness.runtime.tune.tuning_cache import TABLE_FORMAT, LookupTable
 from harness.target import TARGETS
 
 
@@ -76,7 +76,7 @@ def test_settings_and_table_reach_the_tuner(
     last = loaded.configs[-1]
     path = tmp_path / "table.json"
     other = dataclasses.replace(last, num_stages=last.num_stages + 1)
-    LookupTable({loaded.launch_hash: config_dict(other)}).save(path)
+    LookupTable(TABLE_FORMAT, {loaded.launch_hash: config_dict(other)}).save(path)
     kernels.table = LookupTable.load(path)
     assert kernels.candidates(loaded)[0] == other
     selected = object.__new__(SelectedKernel)

@@ -19,7 +19,7 @@ from harness.records.names import find, is_chosen, short
 from harness.records.run import Run
 from harness.report import output
 from harness.report.tuning import tuning_report
-from harness.runtime.tune.tuning_cache import LookupTable
+from harness.runtime.tune.tuning_cache import TABLE_FORMAT, LookupTable
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _save_table(path: Path, tunings: list[KernelTuning], texts: dict[str, str]) 
         for t in tunings
         if t.chosen is not None
     }
-    LookupTable(chosen).save(path)
+    LookupTable(TABLE_FORMAT, chosen).save(path)
     output.note(f"{len(chosen)} configurations in {path}; use them: HARNESS_TUNING_TABLE={path}")
 
 

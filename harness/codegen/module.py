@@ -22,7 +22,6 @@ from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.index_text import size_text
 from harness.ir.philox import philox
-from harness.records.modules import code_hash
 from harness.runtime.module import config_dict
 from harness.target import Target
 from harness.tiling.build import INT32_LIMIT
@@ -74,18 +73,8 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
             tail.check(source.text, list(signature.values()), reference.steps),
         )
     )
-    known = code_hash(body)
-    head = f'"""{_summary(source, graph)}"""\n\n{tail.imports(source.text)}\n'
-    return EmittedModule(
-        name=source.name,
-        text=f'{head}CODE_HASH = "{known}"  # of what executes: types, kernel, grid\n{body}',
-        bytes_moved=plan.bytes_moved,
-        facts=plan.facts,
-        category=plan.category.value,
-        origins=plan.origins,
-        region=graph.name,
-        code_hash=known,
-        signature=tuple(signature.items()),
+    return EmittedModule.of(
+        _summary(source, graph), tail.imports(source.text), body, facts=plan.facts
     )
 
 

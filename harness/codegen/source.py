@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.heuristics.facts import Facts
+from harness.records.modules import code_hash, stated
 from harness.runtime.grid import Grid
 
 if TYPE_CHECKING:
@@ -40,3 +41,14 @@ class EmittedModule:
     region: str
     code_hash: str = field(repr=False)
     signature: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, about: str, imports: str, body: str, facts: Facts | None = None) -> EmittedModule:
+        """``body``, which states what a module states of itself, below its documentation and its
+        import lines."""
+        names = "KERNEL BYTES CATEGORY NODES REGION SIGNATURE".split()
+        kernel, moved, category, nodes, region, signature = (stated(body, name) for name in names)
+        known, types = code_hash(body), tuple(signature.items())
+        head = f'"""{about}"""\n\n{imports}\nCODE_HASH = "{known}"'
+        text = f"{head}  # of what executes: types, kernel, grid\n{body}"
+        return cls(kernel, text, moved, facts, category, nodes, region, known, types)

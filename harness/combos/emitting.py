@@ -30,8 +30,7 @@ from harness.heuristics.limits import block_name
 from harness.ir.affine import UNKNOWN_SIZE
 from harness.ir.index_text import IndexPrinter
 from harness.ir.simplify import Simplifier
-from harness.records.modules import code_hash
-from harness.runtime.module import ALIGNED, COMBO, config_dict
+from harness.runtime.module import ALIGNED, config_dict
 from harness.target import Target
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
 
@@ -100,26 +99,14 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
     origins = tuple(dict.fromkeys(o for part in parts for o in part.plan.origins))
     moved = sum(part.count * part.plan.bytes_moved for part in parts)
     given = {"signature": signature, "rows": rows, "text": text}
-    region = parts[0].graph.name
-    described = {"name": name, "region": region, "origins": origins, "moved": moved}
+    described = {"name": name, "region": parts[0].graph.name, "origins": origins, "moved": moved}
     own = _own(parts, references, target, unknown, **described, **given)
     arguments = tail.arguments(name, bool(sizes), "".join(rows), text)
     steps = any(reference.steps for reference in references)
     body = "\n".join((own, arguments, tail.check(text, list(signature.values()), steps)))
-    known = code_hash(body)
     launches = sum(part.count for part in parts)
-    head = f'"""{name}: {launches} launches of {len(parts)} kernels as one."""\n\n'
-    return EmittedModule(
-        name=name,
-        text=f'{head}{tail.imports(text)}\nCODE_HASH = "{known}"  # of what executes\n{body}',
-        bytes_moved=moved,
-        facts=None,
-        category=COMBO,
-        origins=origins,
-        region=region,
-        code_hash=known,
-        signature=tuple(signature.items()),
-    )
+    about = f"{name}: {launches} launches of {len(parts)} kernels as one."
+    return EmittedModule.of(about, tail.imports(text), body)
 
 
 def _kernel(

@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import selectors
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from multiprocessing.connection import wait as ready
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -322,11 +322,8 @@ class Pool(Closing):
         moments = [p.worker.deadline for p in active if p.worker is not None]
         moments += [p.paused_until for p in self._places if p.paused_until > now]
         wait = max(0.0, min(moments, default=now) - now)
-        with selectors.DefaultSelector() as selector:
-            for place in active:
-                if place.worker is not None:
-                    selector.register(place.worker.process.stdout, selectors.EVENT_READ, place)
-            spoke = [key.data for key, _ in selector.select(wait)]
+        answering: dict[Any, _Place] = {p.worker.answers: p for p in active if p.worker is not None}
+        spoke = [answering[each] for each in ready(answering, wait)]
         answers = [answer for place in spoke for answer in self._hear(batch, place)]
         now = time.monotonic()
         for place in active:
@@ -347,14 +344,14 @@ class Pool(Closing):
     def _hear(self, batch: _Batch, place: _Place) -> list[Answer]:
         worker = self._require_worker(place)
         try:
-            heard = worker.receive()
+            kind, value = worker.receive()
         except EOFError:
             if worker.job is not None and not worker.begun:
                 return self._ended(batch, place)
             return self._lost(batch, place, "its process ended")
         except Exception as error:  # noqa: BLE001 - an answer that cannot be read is no answer
             return self._lost(batch, place, f"its answer: {reason(error)}")
-        return [answer for kind, value in heard for answer in self._told(batch, place, kind, value)]
+        return self._told(batch, place, kind, value)
 
     def _told(self, batch: _Batch, place: _Place, kind: str, value: Any) -> list[Answer]:
         """What follows from one message of a worker."""

@@ -11,18 +11,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
 import harness
 from harness.devices.job import Device, Job
-from harness.devices.worker import LENGTH, packed
+from harness.devices.worker import packed
 
 START_SECONDS = 120.0
 """What starting may take, the imports included."""
 _LOG_CHARACTERS = 1500
-_CHUNK = 1 << 20
 # Behind the standard library, before what is installed: this checkout's harness, and never the
 # folder that the user happens to be in (``-P``).
 _CODE = """\
@@ -48,11 +48,13 @@ def spawn(
 
 @dataclass(eq=False, slots=True)
 class Process:
-    """``job`` is the index of the job it has, None when idle; ``opening`` says that it is taking
-    its device, ``opened`` that it has; ``begun`` says that the job's own code runs, ``step`` what
-    it has said it is about to do."""
+    """``jobs`` lead to it and ``answers`` back. ``job`` is the index of the job it has, None when
+    idle; ``opening`` says that it is taking its device, ``opened`` that it has; ``begun`` says that
+    the job's own code runs, ``step`` what it has said it is about to do."""
 
     process: Any
+    jobs: Connection
+    answers: Connection
     log: IO[bytes]
     deadline: float
     ready: bool = False
@@ -61,7 +63,6 @@ class Process:
     opened: bool = False
     begun: bool = False
     step: str = ""
-    _heard: bytearray = field(default_factory=bytearray)
 
     @classmethod
     def started(cls, device: Device, cache: Path | None) -> Process:
@@ -75,8 +76,11 @@ class Process:
         }
         log = tempfile.TemporaryFile()  # noqa: SIM115
         pipes = (subprocess.PIPE, subprocess.PIPE, log)
-        process = spawn(given, *pipes) if device.host is None else device.host(given)
-        return cls(process, log, time.monotonic() + START_SECONDS)
+        process: Any = spawn(given, *pipes) if device.host is None else device.host(given)
+        jobs, answers = (Connection(os.dup(p.fileno())) for p in (process.stdin, process.stdout))
+        process.stdin.close()
+        process.stdout.close()
+        return cls(process, jobs, answers, log, time.monotonic() + START_SECONDS)
 
     @property
     def busy(self) -> bool:
@@ -85,27 +89,20 @@ class Process:
 
     def send(self, handler: str, job: Job, seconds: float) -> None:
         """Hand it a job. Raises ``OSError`` if it has ended, and what pickling raises."""
-        data = memoryview(packed((handler, job)))
+        data = packed((handler, job))
         self.begun, self.step = False, ""
         self.deadline = time.monotonic() + seconds
-        while data:
-            data = data[self.process.stdin.write(data) :]
+        self.jobs.send_bytes(data)
 
-    def receive(self) -> list[tuple[str, Any]]:
-        """The messages that are here as a whole; to be called when there is something to read.
-        Raises ``EOFError`` if it has ended."""
-        found = os.read(self.process.stdout.fileno(), _CHUNK)
-        if not found:
-            raise EOFError
-        self._heard += found
-        messages = []
-        while len(self._heard) >= LENGTH.size:
-            end = LENGTH.size + LENGTH.unpack_from(self._heard)[0]
-            if len(self._heard) < end:
-                break
-            messages.append(pickle.loads(self._heard[LENGTH.size : end]))  # noqa: S301 - our own
-            del self._heard[:end]
-        return messages
+    def receive(self) -> tuple[str, Any]:
+        """The next message; to be called when there is something to read. Raises ``EOFError`` if it
+        has ended, and what reading a message raises."""
+        try:
+            data = self.answers.recv_bytes()
+        except OSError as error:  # in the middle of a message
+            raise EOFError from error
+        kind, value = pickle.loads(data)  # noqa: S301 - our own
+        return kind, value
 
     def log_tail(self) -> str:
         """The end of what it wrote to its standard error."""
@@ -129,9 +126,7 @@ class Process:
 
     def forget(self) -> None:
         """Close this process's ends of the pipes and leave the worker alone."""
-        for stream in (self.process.stdin, self.process.stdout, self.log):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        for stream in (self.jobs, self.answers, self.log):
+            stream.close()
         if self.process.returncode is None:
             self.process.returncode = 0  # it is another process's child: not to be waited for

@@ -1,7 +1,7 @@
 """The worker process: reads jobs from standard input, writes answers to standard output.
 
-The one program that all workers run, started by ``process.Process``. A message is an 8-byte
-length and a pickle. The process sets its own environment before it imports torch or triton, so
+The one program that all workers run, started by ``process.Process``. A message is a pickle. The
+process sets its own environment before it imports torch or triton, so
 the parent's stays as it was. It ends when its input does, and when its parent dies.
 """
 
@@ -14,37 +14,23 @@ import os
 import pickle
 import select
 import signal
-import struct
 import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from harness.devices.job import Context, Job, Unusable
 from harness.errors import HarnessError, reason
 
-LENGTH = struct.Struct("<Q")
 _PARENT_MS = 1000
 
 
 def packed(message: object) -> bytes:
-    """A message as it travels: its length and its pickle."""
-    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return LENGTH.pack(len(data)) + data
-
-
-def _read(stream: BinaryIO) -> bytes:
-    """One message, still pickled; ``EOFError`` at the end of the stream."""
-    header = stream.read(LENGTH.size)
-    if len(header) < LENGTH.size:
-        raise EOFError
-    (length,) = LENGTH.unpack(header)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
+    """A message as it travels. Not as ``Connection`` pickles it, which torch has made share memory
+    with a process of the same machine."""
+    return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def _watch(parent: int, jobs: int) -> None:
@@ -91,8 +77,7 @@ def main(
     cache: str | None, environment: Mapping[str, str], imports: Sequence[str], parent: int
 ) -> None:
     """Serve jobs until standard input ends."""
-    jobs = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    jobs, answers = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
     # Whatever a kernel or a library prints must not end up between two messages.
     os.dup2(2, 1)
     sys.stdin = open(os.devnull)  # noqa: SIM115
@@ -104,29 +89,23 @@ def main(
             importlib.import_module(name)
     except Exception as error:  # noqa: BLE001 - the parent is told
         failure = HarnessError("a worker could not start", got=reason(error))
-        _send(answers, packed(("broken", failure)))
+        answers.send_bytes(packed(("broken", failure)))
         return
     gc.freeze()
     atexit.register(gc.unfreeze)
     gc.enable()
-    _send(answers, packed(("ready", os.getpid())))
+    answers.send_bytes(packed(("ready", os.getpid())))
     folder = None if cache is None else Path(cache)
-    context = Context(folder, lambda text: _send(answers, packed(("step", text))))
+    context = Context(folder, lambda text: answers.send_bytes(packed(("step", text))))
     while True:
         try:
-            message = _read(jobs)
-        except EOFError:
+            message = jobs.recv_bytes()
+        except (EOFError, OSError):  # at the end of the stream, or in the middle of a message
             return
         answer = _answer(context, message)
-        _send(answers, _packed_answer(answer))
+        answers.send_bytes(_packed_answer(answer))
         if answer[0] == "last":
             os._exit(0)  # a lost device's clean-up can fail or hang
-
-
-def _send(stream: Any, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[stream.write(left) :]
 
 
 def idle(_: Context, __: Job) -> None:

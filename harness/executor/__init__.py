@@ -18,7 +18,7 @@ from harness.executor.layouts import Host
 from harness.executor.regions import RegionWriter, Value, write_launches
 from harness.graph.model import Region
 from harness.ir.program import Role
-from harness.runtime.launch.host import allocator, no_stream, reinterpreter
+from harness.runtime.launch.host import allocator, reinterpreter
 from harness.runtime.launch.selecting import LaunchOn
 
 PrepareKernel: TypeAlias = "Callable[[EmittedModule], Callable[[list[Any]], None]]"
@@ -33,7 +33,7 @@ class Launches:
     ``stream(device number)`` the current stream; ``finished`` is called at the end of a graph."""
 
     kernel: Callable[[EmittedModule], LaunchOn]
-    stream: Callable[[int], int] = no_stream
+    stream: Callable[[int], int] = lambda _: 0  # a CPU has none
     finished: Callable[[], None] | None = None
 
 

@@ -29,7 +29,6 @@ from harness.dtypes import from_torch_name
 from harness.errors import HarnessError, UsageError, nearest, reason
 from harness.files import read_text
 from harness.handwritten.source import KernelText, bound_names, cut
-from harness.records.modules import code_hash
 from harness.runtime.module import USER
 
 _RESERVED = frozenset(
@@ -351,19 +350,7 @@ def emit(kernel: UserKernel, small: bool = False) -> EmittedModule:
         user=textwrap.indent(host, "    "),
         check=tail.check(kernel.text.device, kinds),
     )
-    known = code_hash(body)
-    head = f'"""{_summary(kernel)}"""\n\n{_imports(kernel)}\nCODE_HASH = "{known}"\n'
-    return EmittedModule(
-        name=kernel.name,
-        text=head + body,
-        bytes_moved=stated["BYTES"],
-        facts=None,
-        category=USER,
-        origins=(kernel.name,),
-        region="",
-        code_hash=known,
-        signature=tuple(stated["SIGNATURE"].items()),
-    )
+    return EmittedModule.of(_summary(kernel), _imports(kernel), body)
 
 
 def _summary(kernel: UserKernel) -> str:

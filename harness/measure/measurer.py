@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
-
 from harness.errors import CheckFailed, HarnessError, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
@@ -120,9 +118,3 @@ class Measurer:
     def _prepare(self, loaded: modules.LoadedModule) -> Compiler:
         make = self.preparer or (lambda m: Compiler(m, self.target, self.cache, self.pool))
         return make(loaded)
-
-
-def release(device: str) -> None:
-    """Give memory that torch keeps back to the device."""
-    if device.startswith("cuda") and torch.cuda.is_available():
-        torch.cuda.empty_cache()

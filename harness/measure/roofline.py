@@ -9,11 +9,12 @@ more arithmetic than memory traffic allows time for is held against arithmetic t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.records.timing import Launch, Timer
+from harness.records.timing import Timer
 
 if TYPE_CHECKING:  # only measuring needs it
     import torch
@@ -119,7 +120,8 @@ def _bandwidths(timer: Timer, source: torch.Tensor) -> tuple[float, float, float
     def best(kernel: Any, nbytes: int, *args: Any) -> float:
         times = []
         for block, warps in _TILES:
-            launch = _bound(kernel, (words // block,), args, {"BLOCK": block, "num_warps": warps})
+            tile = {"BLOCK": block, "num_warps": warps}
+            launch = functools.partial(kernel[(words // block,)], *args, **tile)
             times.append(timer.measure(launch, _BUDGET_MS / len(_TILES)).median)
         return nbytes / min(times) / 1e6
 
@@ -138,7 +140,8 @@ def _fp32(timer: Timer, device: torch.device) -> float:
     blocks = torch.cuda.get_device_properties(device).multi_processor_count * 32
     results = torch.empty(blocks * block, dtype=torch.float32, device=device)
     tile = {"BLOCK": block, "WIDTH": width, "num_warps": 8}
-    launch = _bound(probes.multiply_add, (blocks,), (results, 0.75, _ROUNDS), tile)
+    kernel: Any = probes.multiply_add
+    launch = functools.partial(kernel[(blocks,)], results, 0.75, _ROUNDS, **tile)
     ms = timer.measure(launch, _BUDGET_MS / 4).median
     return 2 * 16 * _ROUNDS * block * width * blocks / ms / 1e9
 
@@ -152,9 +155,3 @@ def _tensor(timer: Timer, device: torch.device) -> float:
     product = torch.empty_like(a)
     ms = timer.measure(lambda: torch.mm(a, b, out=product), _BUDGET_MS / 4).median
     return 2 * _TENSOR_SIZE**3 / ms / 1e9
-
-
-def _bound(
-    kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], tile: dict[str, int]
-) -> Launch:
-    return lambda: kernel[grid](*args, **tile)

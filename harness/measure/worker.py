@@ -22,7 +22,7 @@ from harness.errors import CompileFailed, HarnessError, NoDevice, OutOfMemory, r
 from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
-from harness.measure.measurer import Measurer, release
+from harness.measure.measurer import Measurer
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.records.machine import current_uuid, fingerprint
 from harness.records.timing import METHOD, Launch, Timer, Work
@@ -51,8 +51,10 @@ T = TypeVar("T")
 
 
 class Gpu:
-    """The CUDA device of this process, from ``OpenDevice`` on. Raises ``NoDevice``, and
-    ``RuntimeError`` where the driver does."""
+    """The CUDA device of this process, from ``OpenDevice`` on; ``measurer`` measures kernels where
+    that asked for bandwidths. Raises ``NoDevice``, and ``RuntimeError`` where the driver does."""
+
+    measurer: Measurer
 
     def __init__(self, context: Context) -> None:
         self.timer = CudaTimer()
@@ -61,7 +63,6 @@ class Gpu:
         self.compilers: CompilePool | None = None
         self.chooser: Chooser | None = None
         self._cache = context.cache
-        self._measurer: Measurer | None = None
 
     def facts(self, bandwidths: bool, known: DeviceFacts | None = None) -> DeviceFacts:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
@@ -79,7 +80,7 @@ class Gpu:
         if self._cache is not None:
             device = device_identity(torch.cuda.current_device())
             tuned = TuningCache(self._cache / "tuned", device, self.notes.append)
-        self._measurer = Measurer(
+        self.measurer = Measurer(
             self.target,
             timer,
             known.roofline,
@@ -89,13 +90,6 @@ class Gpu:
             table=LookupTable.load(options.current().tuning_table),
         )
         return known
-
-    @property
-    def measurer(self) -> Measurer:
-        """What measures kernels."""
-        if self._measurer is None:
-            raise HarnessError("the device's bandwidths have not been measured")
-        return self._measurer
 
 
 def _busy(timer: CudaTimer) -> None:
@@ -136,13 +130,13 @@ def surviving(work: Callable[[], T]) -> T:
         kind = OutOfMemory if lacks_memory(error) else HarnessError
         failed = kind("a kernel could not be timed", got=reason(error))
     else:
-        release("cuda")
+        torch.cuda.empty_cache()
         return found
     # Tracebacks hold tensors, of causes too: the next kernel may need their memory.
     failed.__traceback__ = failed.__cause__ = failed.__context__ = None
     if is_lost():
         raise Unusable(failed)
-    release("cuda")
+    torch.cuda.empty_cache()
     raise failed
 
 

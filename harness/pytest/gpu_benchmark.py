@@ -81,7 +81,7 @@ class GpuBenchmark:
         tolerances unless given; raises ``CheckFailed``): it must not change what ``function``
         reads. With benchmarks disabled (``--benchmark-disable``, xdist) the function runs once."""
         __tracebackhide__ = True  # a failure is the caller's line, not ours
-        from harness.measure import measurer
+        import torch
 
         gpu = self.open_gpu()
         if bytes is not None and bytes <= 0:
@@ -104,7 +104,7 @@ class GpuBenchmark:
         finally:
             # Copies of arguments may be a large part of the device's memory, which other processes
             # of the session need, and the next test.
-            measurer.release("cuda")
+            torch.cuda.empty_cache()
         limit = None
         if gpu.roofline is not None and bytes is not None:
             # Reads and writes are not told apart here: half of each, as in a copy.

@@ -20,11 +20,11 @@ def limit_hangs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         limits[process.process.pid] = seconds
         send(process, handler, job, 1e6)
 
-    def received(process: Process) -> list[tuple[str, Any]]:
-        found = receive(process)
-        if any(kind == "step" and "hang" in value for kind, value in found):
+    def received(process: Process) -> tuple[str, Any]:
+        kind, value = receive(process)
+        if kind == "step" and "hang" in value:
             process.deadline = time.monotonic() + limits[process.process.pid]
-        return found
+        return kind, value
 
     monkeypatch.setattr(Process, "send", sent)
     monkeypatch.setattr(Process, "receive", received)

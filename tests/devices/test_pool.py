@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
 from collections.abc import Collection, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ import pytest
 from harness.devices import pool as pools
 from harness.devices.job import Device, Job, cores
 from harness.devices.pool import Pool
+from harness.devices.process import Process
 from harness.errors import HarnessError, NoDevice, WorkerDied
 from tests.devices.fake_jobs import Do, EndsItsReader, Missing, gpus
 from tests.devices.limits import limit_hangs_alone
@@ -364,3 +368,14 @@ def test_workers_do_not_search_the_current_folder(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_process_that_ends_in_the_middle_of_an_answer_has_ended() -> None:
+    here, there = os.pipe()
+    with tempfile.TemporaryFile() as log:
+        process = Process(None, Connection(os.dup(there)), Connection(here), log, 0.0)
+        process.jobs.close()
+        os.write(there, struct.pack("!i", 100) + b"the first half of an answer")
+        os.close(there)
+        with pytest.raises(EOFError):
+            process.receive()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -45,23 +44,14 @@ _TREND_LENGTH = 2.0
 _FEWEST_BATCHES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Confidence interval of a median. ``enough`` says whether there were enough
-    samples, given how they depend on each other, to believe the interval."""
-
-    low: float
-    high: float
-    enough: bool
-
-
-def interval(samples: Sequence[float] | Array, looked: int = 0) -> Interval:
-    """The 95 % interval of one series of at least one sample. ``looked`` is how often this
-    was asked before as the series grew."""
+def interval(samples: Sequence[float] | Array, looked: int = 0) -> tuple[float, float, bool]:
+    """The 95 % interval of one series of at least one sample, and whether there were enough, given
+    how they depend on each other, to believe it. ``looked`` is how often this was asked before as
+    the series grew."""
     x = np.asarray(samples, dtype=np.float64)
     low, high, inflation = intervals(x[None, :], level_of(looked))
     enough = x.size >= max(FIRST_LOOK, _LENGTH * float(inflation[0]))
-    return Interval(float(low[0]), float(high[0]), enough)
+    return float(low[0]), float(high[0]), enough
 
 
 def level_of(looked: int) -> float:
@@ -211,9 +201,9 @@ def is_narrow(samples: Sequence[float] | Array, width: float, looked: int = 0) -
     """Whether the median is known to ``width`` times itself: by an interval that can be
     believed, or because nearly all samples lie that close together, whatever their order."""
     x = np.asarray(samples, dtype=np.float64)
-    low, middle, high = np.quantile(x, (0.025, 0.5, 0.975))
-    most = width * abs(float(middle))
-    if float(high - low) <= most and x.size >= FIRST_LOOK:
+    first, middle, last = np.quantile(x, (0.025, 0.5, 0.975)).tolist()
+    most = width * abs(middle)
+    if last - first <= most and x.size >= FIRST_LOOK:
         return True
-    found = interval(x, looked)
-    return found.enough and found.high - found.low <= most
+    low, high, enough = interval(x, looked)
+    return enough and high - low <= most

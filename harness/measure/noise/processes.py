@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.records.timing import Samples
 
-_Z = 1.959964
+NORMAL = 1.959964
 """Half the width of a 95 % interval of a normal value, in standard deviations."""
 
 
@@ -26,7 +26,7 @@ def pooled(kernels: Iterable[Sequence[Samples]]) -> tuple[float, float] | None:
     for sets in kernels:
         known = [s for s in sets if s.low and s.high and s.median > 0]
         if len(known) > 1:
-            own = [((s.high or 0) - (s.low or 0)) / s.median / 2 / _Z for s in known]
+            own = [((s.high or 0) - (s.low or 0)) / s.median / 2 / NORMAL for s in known]
             logs = [math.log(s.median) for s in known]
             found.append((statistics.variance(logs), statistics.fmean(x * x for x in own)))
     if not found:

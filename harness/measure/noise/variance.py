@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from harness.measure.noise import median
+from harness.measure.noise.processes import NORMAL
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -233,10 +234,6 @@ def student(weights: Floats, errors: Floats, df: Floats, rare: float) -> tuple[F
     return at[0] / special.stdtrit(freedom, 1 - usual / 2), freedom
 
 
-_NORMAL = 1.959964
-"""Standard normal quantile of the 95 % interval of a median."""
-
-
 def medians(series: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
     """The median of each of ``series`` and its standard error relative to it, from its interval
     (``median.intervals``: neighbours that hang together are not counted as independent; 0 for fewer
@@ -250,5 +247,5 @@ def medians(series: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
         if length > 1:
             low, high, _ = median.intervals(values)
             known = middle > 0
-            errors[mine[known]] = ((high - low) / 2 / _NORMAL)[known] / middle[known]
+            errors[mine[known]] = ((high - low) / 2 / NORMAL)[known] / middle[known]
     return middles, errors

@@ -15,7 +15,7 @@ import torch
 from harness.graph.model import Graph
 from harness.graph.replay import bound, replay, stand_in
 from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
-from harness.runtime.compile.disassembly import Binary, resources
+from harness.runtime.compile.disassembly import resources
 
 Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
 """Computes a region's outputs from its inputs and applies its mutations to them."""
@@ -104,8 +104,7 @@ def unloaded() -> Iterator[None]:
 def _read_registers(tuner: Any) -> None:
     for kernel in (found.kernel for found in tuner.compile_results):
         if tuner.heuristic_type.name == "REDUCTION" and hasattr(kernel, "cubin_path"):
-            binary = Binary(kernel.name, Path(kernel.cubin_path).read_bytes(), "", 0, True)
-            kernel.n_regs, _ = resources(binary)
+            kernel.n_regs, _ = resources(Path(kernel.cubin_path).read_bytes(), kernel.name)
 
 
 def backend(name: str, graph: Graph, device: torch.device) -> Provider:

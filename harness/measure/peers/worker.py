@@ -33,7 +33,6 @@ from harness.executor import PrepareKernel, prepare_graph
 from harness.graph.model import Graph, Partition
 from harness.graph.replay import random_inputs, replay
 from harness.heuristics.facts import Config
-from harness.measure.measurer import release
 from harness.measure.peers import providers
 from harness.measure.peers.jobs import TIMING, CompareJob, WarmJob
 from harness.measure.peers.names import SUBJECTS
@@ -329,7 +328,7 @@ def compared(
         raise
     finally:
         torch.compiler.reset()
-        release(str(device))
+        torch.cuda.empty_cache()
 
 
 def _of_region(

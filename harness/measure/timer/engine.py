@@ -3,6 +3,7 @@ copies of a kernel's arguments, so that each of many launches can have its own."
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Sequence
@@ -130,7 +131,8 @@ class CudaEngine:
         self._counter = torch.zeros(1, dtype=torch.int32, device=device)
         fields = probes.STAMPS * probes.STAMP_FIELDS
         self._slots = torch.zeros(fields, dtype=torch.int64, device=device)
-        self._flush = graph_of(self._flush_once)
+        self._flush_once()  # Triton compiles and loads a kernel at its first launch
+        self._flush = recorded(self._flush_once)
         self._counter.zero_()
         self._many = self._empties(_MANY)
         self.floor_ms = self._median(self._empties(1))
@@ -151,7 +153,7 @@ class CudaEngine:
     def record(self, enqueue: Launch) -> Launch:
         """What ``enqueue`` enqueues, as one launch to be replayed; it runs once on a side stream,
         its results are kept. Raises ``NotRecordable``."""
-        return _recorded(enqueue, self._device)
+        return recorded(enqueue)
 
     def mark(self, number: int) -> None:
         """Enqueue event ``number``, counted from 0 since the last ``wait``."""
@@ -201,8 +203,9 @@ class CudaEngine:
 
     def _empties(self, count: int) -> Launch:
         """``count`` empty kernels, recorded."""
-        empty = self._probes.empty
-        return graph_of(lambda: [empty[(1,)](self._sums, num_warps=1) for _ in range(count)])
+        empty = functools.partial(self._probes.empty[(1,)], self._sums, num_warps=1)
+        empty()
+        return recorded(lambda: [empty() for _ in range(count)])
 
     def _median(self, replay: Launch) -> float:
         """Median of what ``replay`` shows, in milliseconds."""
@@ -215,31 +218,18 @@ class CudaEngine:
         return statistics.median(self.elapsed_ms(2 * n, 2 * n + 1) for n in range(_FLOOR_SAMPLES))
 
 
-def graph_of(launch: Launch) -> Launch:
-    """``launch`` recorded as a CUDA graph, so that replaying it costs the host one call. ``launch``
-    runs a few times on a side stream first, as recording requires. Raises ``NotRecordable``."""
+def recorded(enqueue: Launch) -> Launch:
+    """``enqueue``, which has run before, as a CUDA graph, so that replaying it costs the host one
+    call. Without ``torch.cuda.graph``: that collects garbage and empties torch's cache of memory
+    each time, which takes longer than all the rest. Raises ``NotRecordable``."""
     device = require()
-    cuda: Any = torch.cuda
-    side = cuda.Stream(device)
-    side.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            launch()
-    torch.cuda.current_stream(device).wait_stream(side)
-    torch.cuda.synchronize()
-    return _recorded(launch, device)
-
-
-def _recorded(enqueue: Launch, device: torch.device) -> Launch:
-    """Without ``torch.cuda.graph``: that collects garbage and empties torch's cache of memory
-    each time, which takes longer than all the rest."""
     graph = torch.cuda.CUDAGraph()
     cuda: Any = torch.cuda
     side = cuda.Stream(device)
     pool = cuda.graph_pool_handle()
     torch.cuda.synchronize(device)
     try:
-        # A kernel that the collector finds is unloaded, which ends a recording, whoever left it.
+        # A kernel that the collector finds is unloaded, which ends a recording, whosever it is.
         with torch.cuda.stream(side), collector_paused():
             # Other threads of this process may go on using the device meanwhile.
             graph.capture_begin(pool=pool, capture_error_mode="thread_local")

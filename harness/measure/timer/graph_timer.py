@@ -36,8 +36,7 @@ import torch
 
 from harness.measure.noise import median
 from harness.measure.timer.engine import Copies, CudaEngine, NotRecordable, copy, set_bytes
-from harness.measure.timer.intervals import LaunchIntervals
-from harness.measure.timer.state import Monitor, monitor
+from harness.measure.timer.state import LaunchIntervals, Monitor, monitor
 from harness.records.machine import current_uuid
 from harness.records.timing import METHOD, WIDTH, Launch, Samples, Work
 from harness.runtime.tune.saved import Room
@@ -362,14 +361,14 @@ class GraphTimer:
         excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
         if not ms:
             ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
-        found = median.interval(ms, so_far.look)
+        low, high, _ = median.interval(ms, so_far.look)
         both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
         return Samples(
             ms=tuple(ms),
             method=subject.method,
             stopped=stopped,
-            low=found.low,
-            high=found.high,
+            low=low,
+            high=high,
             drift=median.drift(ms, so_far.width),
             excluded=excluded,
             clock_mhz=statistics.median(c for _, c in both) if both else None,

@@ -20,7 +20,7 @@ from typing import Any
 _NEEDED = 1 << 20
 """Bytes that must fit: about what one kernel's binaries take."""
 _ROOT = 0
-_FOLDERS = ("binaries", "modules", "native", "static", "triton", "tuned")
+_FOLDERS = ("binaries", "modules", "static", "triton", "tuned")
 
 
 @contextlib.contextmanager

@@ -104,16 +104,16 @@ def _cut(listing: str, sizes: Sequence[int]) -> list[list[str]]:
     return parts
 
 
-def resources(binary: Binary) -> tuple[int, int]:
-    """Registers, and bytes of stack, per thread. Raises ``CompileFailed``."""
+def resources(cubin: bytes, name: str) -> tuple[int, int]:
+    """Registers, and bytes of stack, per thread of kernel ``name``. Raises ``CompileFailed``."""
     from triton import knobs
 
-    text = _tool([knobs.nvidia.cuobjdump.path, "-res-usage"], binary.cubin, binary.name)
+    text = _tool([knobs.nvidia.cuobjdump.path, "-res-usage"], cubin, name)
     found = re.search(r"REG:(\d+)\s+STACK:(\d+)\s+SHARED:\d+\s+LOCAL:(\d+)", text)
     if found is None:
         raise CompileFailed(
             "the resource report of a kernel cannot be read",
-            where=binary.name,
+            where=name,
             got=text[-200:],
             expected="a line with REG, STACK, SHARED and LOCAL",
             remedy="report the Triton version in use",

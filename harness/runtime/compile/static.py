@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from harness.devices.job import Job
+from harness.devices.job import Job, tried
 from harness.errors import CompileFailed, HarnessError, RecordError, reason
 from harness.files import write_atomically
 from harness.heuristics.facts import Config
@@ -76,10 +76,7 @@ def measure(
                 choice.answer(error)
         found = disassembly.facts([binary for _, binary, _ in compiled])
         for (choice, binary, shared), facts in zip(compiled, found, strict=True):
-            try:
-                choice.answer(_metrics(binary, facts, shared))
-            except HarnessError as error:
-                choice.answer(error)
+            choice.answer(tried(_metrics, binary, facts, shared))
     answers = [choice.found for choice in choices if choice.found is not None]  # which all have
     for job, answer in zip(jobs, answers, strict=True):
         if cache is not None and isinstance(answer, StaticMetrics):
@@ -140,7 +137,7 @@ class _Choice:
 def _metrics(binary: Binary, facts: StaticMetrics | CompileFailed, shared: int) -> StaticMetrics:
     if isinstance(facts, CompileFailed):
         raise facts
-    registers, stack = disassembly.resources(binary)
+    registers, stack = disassembly.resources(binary.cubin, binary.name)
     uses_local = stack > 0 or {"load_local", "store_local"} & dict(facts.mix).keys()
     spills = disassembly.spills(binary) if uses_local else 0
     return replace(facts, registers=registers, spills=spills, stack=stack, shared=shared)

@@ -11,6 +11,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,70 +103,72 @@ class Bounds:
         return checked
 
 
-class Interpreter:
-    """Triton's interpreter made exact, loaded modules by text, and the two jobs."""
+def _exact(_: Context) -> tuple[Bounds, Callable[[str, Path | None], modules.LoadedModule]]:
+    """Triton's interpreter in this process made exact: what kernels may touch, and modules."""
+    torch.set_num_threads(1)
+    install()
+    install_exactness()
+    install_trees()
+    install_once()
+    bounds = Bounds()
+    bounds.install()
+    return bounds, modules.keeping()
 
-    def __init__(self, context: Context) -> None:
-        torch.set_num_threads(1)
-        install()
-        install_exactness()
-        install_trees()
-        install_once()
-        self._bounds = Bounds()
-        self._bounds.install()
-        self._cache = context.cache
-        self._load = modules.keeping()
 
-    def check(self, job: CheckJob) -> CheckResult:
-        """The module's own check on fresh inputs in host memory."""
-        began = time.perf_counter()
-        loaded = self._load(job.module_text, self._cache)
-        self._bounds.allow(())
-        try:
-            found = loaded.check(loaded.get_args("cpu", job.seed, dict(job.sizes)), job.config)
-        except errors.HarnessError:
-            raise
-        except Exception as error:
-            raise self._failed(loaded, job.config, error) from error
-        return result(found, time.perf_counter() - began)
+def check(context: Context, job: CheckJob) -> CheckResult:
+    """The handler of ``CheckJob``: the module's own check on fresh inputs in host memory."""
+    began = time.perf_counter()
+    bounds, load = context.once(_exact)
+    loaded = load(job.module_text, context.cache)
+    bounds.allow(())
+    try:
+        found = loaded.check(loaded.get_args("cpu", job.seed, dict(job.sizes)), job.config)
+    except errors.HarnessError:
+        raise
+    except Exception as error:
+        raise _failed(loaded, job.config, error) from error
+    return result(found, time.perf_counter() - began)
 
-    def launch(self, job: LaunchJob) -> tuple[int, ...]:
-        """Run the kernel on the arguments; the positions it writes."""
-        loaded = self._load(job.module_text, self._cache)
-        args = job.package.unpack()
-        self._bounds.allow(args)
-        try:
-            loaded.call(args, job.config)
-        except Exception as error:
-            raise self._failed(loaded, job.config, error) from error
-        return loaded.outputs
 
-    def _failed(
-        self, loaded: modules.LoadedModule, config: Config | None, error: Exception
-    ) -> errors.HarnessError:
-        chosen = modules.config_dict(config or loaded.configs[0])
-        cause: BaseException = error
-        while cause.__cause__ is not None:  # one for each function within functions
-            cause = cause.__cause__
-        told = str(cause) if isinstance(cause, IndexError | AssertionError) else ""
-        if _BY_ZERO in told:
-            return errors.DivisionByZero(_BY_ZERO, where=loaded.name)
-        if _OUT_OF_RANGE.search(told):
-            return errors.IndexOutOfRange(
-                "an index is out of range",
-                where=loaded.name,
-                got=told,
-                expected="indices within the tensor",
-                remedy="run the model without the backend: eager mode names the index",
-            )
-        kind = errors.OutOfMemory if lacks_memory(cause) else errors.CheckFailed
-        return kind(
-            "a kernel could not be run in the interpreter",
-            where=f"{loaded.name} {chosen}",
-            got=errors.reason(error),
-            expected="a kernel that runs to its end",
-            remedy=f"see its text in {loaded.path}",
+def launch(context: Context, job: LaunchJob) -> tuple[int, ...]:
+    """The handler of ``LaunchJob``."""
+    bounds, load = context.once(_exact)
+    loaded = load(job.module_text, context.cache)
+    args = job.package.unpack()
+    bounds.allow(args)
+    try:
+        loaded.call(args, job.config)
+    except Exception as error:
+        raise _failed(loaded, job.config, error) from error
+    return loaded.outputs
+
+
+def _failed(
+    loaded: modules.LoadedModule, config: Config | None, error: Exception
+) -> errors.HarnessError:
+    chosen = modules.config_dict(config or loaded.configs[0])
+    cause: BaseException = error
+    while cause.__cause__ is not None:  # one for each function within functions
+        cause = cause.__cause__
+    told = str(cause) if isinstance(cause, IndexError | AssertionError) else ""
+    if _BY_ZERO in told:
+        return errors.DivisionByZero(_BY_ZERO, where=loaded.name)
+    if _OUT_OF_RANGE.search(told):
+        return errors.IndexOutOfRange(
+            "an index is out of range",
+            where=loaded.name,
+            got=told,
+            expected="indices within the tensor",
+            remedy="run the model without the backend: eager mode names the index",
         )
+    kind = errors.OutOfMemory if lacks_memory(cause) else errors.CheckFailed
+    return kind(
+        "a kernel could not be run in the interpreter",
+        where=f"{loaded.name} {chosen}",
+        got=errors.reason(error),
+        expected="a kernel that runs to its end",
+        remedy=f"see its text in {loaded.path}",
+    )
 
 
 def lacks_memory(error: BaseException) -> bool:
@@ -185,16 +188,6 @@ def result(found: dict[str, Any], seconds: float) -> CheckResult:
         message=str(found.get("message", "")),
         seconds=seconds,
     )
-
-
-def check(context: Context, job: CheckJob) -> CheckResult:
-    """The handler of ``CheckJob``."""
-    return context.once(Interpreter).check(job)
-
-
-def launch(context: Context, job: LaunchJob) -> tuple[int, ...]:
-    """The handler of ``LaunchJob``."""
-    return context.once(Interpreter).launch(job)
 
 
 Tensor = torch.Tensor

@@ -60,12 +60,6 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def no_stream(device: int) -> int:
-    """The stream of a CPU: there is none."""
-    del device
-    return 0
-
-
 def allocator(device: torch.device) -> Empty:
     """What allocates on ``device``, which has to be the current one if it is a CUDA device."""
     guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)

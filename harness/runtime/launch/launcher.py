@@ -108,11 +108,6 @@ class Launcher:
         among the arguments."""
         self._variant(device, (), args)(stream, *args)
 
-    def kernel(self, device: int) -> Kernel:
-        """What launches on the CUDA device number ``device``: ``kernel(stream, *args)``.
-        Raises ``CompileFailed``."""
-        return self._variant(device, ())
-
     def bind(self, kernel: Kernel, device: int) -> None:
         """Make ``kernel``, which the caller made, launch this. This object must outlive it."""
         self._binaries().bind(kernel, self.binary(), device)
@@ -142,19 +137,14 @@ class Launcher:
 
     def resources(self) -> Loaded:
         """Compile and load for aligned arguments; registers and spills as the driver says."""
-        device = torch.cuda.current_device()
-        if not self.loaded.unknown_sizes:
-            self.kernel(device)
-        return self._binaries().load(self.binary(), device)
+        return self._binaries().load(self.binary(), torch.cuda.current_device())
 
     def _binaries(self) -> LoadedBinaries:
         if self._loaded is None:
             self._loaded = LoadedBinaries(self.driver or cuda())
         return self._loaded
 
-    def _variant(
-        self, device: int, misaligned: tuple[int, ...], args: Sequence[Any] = ()
-    ) -> Kernel:
+    def _variant(self, device: int, misaligned: tuple[int, ...], args: Sequence[Any]) -> Kernel:
         key = (device, misaligned, sizes := self.loaded.sizes(args))
         if (found := self._kernels.get(key)) is None:
             if len(self._kernels) >= MOST_VARIANTS:

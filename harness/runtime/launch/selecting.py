@@ -43,9 +43,7 @@ class SelectedKernels:
     compiled in that many processes.
 
     With a ``timer``, a configuration that ``tuning_cache`` knows is taken without timing.
-    ``untuned`` are reasons, by kernel, why a kernel runs in its default configuration in spite of a
-    ``timer``; ``settings`` say how to tune; ``table`` knows better than either, with or without a
-    timer.
+    ``settings`` say how to tune; ``table`` knows better than either, with or without a timer.
     """
 
     target: Target
@@ -56,7 +54,6 @@ class SelectedKernels:
     tuning_cache: TuningCache | None = None
     settings: Settings = field(default_factory=Settings)
     table: LookupTable | None = None
-    untuned: dict[str, str] = field(default_factory=dict)
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
     _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
     _pool: CompilePool | None = None
@@ -224,10 +221,8 @@ class SelectedKernel:
             return config
         except torch.OutOfMemoryError as error:
             # The program itself may fit: only what tuning needs beside it does not.
-            self.owner.untuned[self.loaded.name] = why = reason(error)
-            _log.warning(
-                "%s is not tuned, and runs in its default configuration: %s", self.loaded.name, why
-            )
+            said = "%s is not tuned, and runs in its default configuration: %s"
+            _log.warning(said, self.loaded.name, reason(error))
             return self._first(loaded)
         except (NoDevice, torch.AcceleratorError) as error:
             kept = len(self.owner.chosen())

@@ -278,13 +278,10 @@ class CachingAutotuner:
     table: LookupTable | None = None
     pool: CompilePool | None = None
     fresh: bool = False
-    tuned: Tuned | None = None
 
     def known(self) -> Tuned | None:
-        """The configuration that needs no timing: tuned before in this object, the interpreter's,
-        the lookup table's, the tuning cache's. None: ``tune`` would time."""
-        if self.tuned is not None:
-            return self.tuned
+        """The configuration that needs no timing: the interpreter's, the lookup table's, the tuning
+        cache's. None: ``tune`` would time."""
         if self.loaded.interpreted:
             return Tuned(self.loaded.configs[0], (), source="interpreter")
         if self.fresh:
@@ -302,9 +299,8 @@ class CachingAutotuner:
         kept. ``prepare`` compiles for the device (default: for the current one)."""
         compiles = prepare or Compiler(self.loaded, self.target, self.cache, self.pool)
         if (found := self.known()) is not None and self._holds(found, compiles):
-            self.tuned = found
             return found
-        found = self.tuned = tune(self.loaded, args, timer, compiles, settings=self.settings)
+        found = tune(self.loaded, args, timer, compiles, settings=self.settings)
         if self.tuning_cache is not None:
             name, exact = self.settings.search.name, self.settings.deterministic
             self.tuning_cache.put(self.loaded, found, name, exact)

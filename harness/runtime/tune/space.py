@@ -200,8 +200,8 @@ def warm(context: Context, job: CandidateJob) -> None:
     config = job.config or loaded.configs[0]
     made = compiled_binary(loaded, target, config, cache=context.cache)
     if loaded.category == "red" and not loaded.unknown_sizes:
-        binary = disassembly.Binary(made.name, made.cubin, "", made.capability, fused=True)
-        needs = Resources(disassembly.resources(binary)[0], shared=made.shared)
+        registers, _ = disassembly.resources(made.cubin, made.name)
+        needs = Resources(registers, shared=made.shared)
         for more in scaled(loaded, (), [(config, needs)], target, Space.of(loaded, target)):
             compiled_binary(loaded, target, more, cache=context.cache)
 

@@ -181,16 +181,11 @@ def _said(error: Exception) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    format: int
-    kernels: dict[str, dict[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
 class LookupTable:
     """Configurations by the hash of a launch; ``where`` is the file, for messages."""
 
-    entries: Mapping[str, Mapping[str, int]]
+    format: int
+    kernels: dict[str, dict[str, int]]
     where: str = ""
 
     @classmethod
@@ -199,18 +194,18 @@ class LookupTable:
         if path is None:
             return None
         try:
-            document = msgspec.json.decode(path.read_bytes(), type=_Table)
-            if document.format != TABLE_FORMAT:
-                raise ValueError(f"format {document.format}")
+            found = msgspec.json.decode(path.read_bytes(), type=cls)
+            if found.format != TABLE_FORMAT:
+                raise ValueError(f"format {found.format}")
         except (OSError, ValueError) as error:
             remedy = "write it with `harness tune GRAPH --save-table FILE`"
             raise read_error(path, error, "a lookup table of configurations", remedy) from error
-        return cls(document.kernels, str(path))
+        return replace(found, where=str(path))
 
     def get(self, loaded: modules.LoadedModule) -> Config | None:
         """The configuration for ``loaded``; None if the table has none. Raises ``RecordError`` for
         one with other fields than the kernel's."""
-        if (values := self.entries.get(loaded.launch_hash)) is None:
+        if (values := self.kernels.get(loaded.launch_hash)) is None:
             return None
         names = list(modules.config_dict(loaded.configs[0]))
         if sorted(values) != sorted(names):
@@ -225,6 +220,6 @@ class LookupTable:
 
     def save(self, path: Path) -> None:
         """Write the table, entries in the order of their hashes. Raises ``RecordError``."""
-        kernels = {key: dict(self.entries[key]) for key in sorted(self.entries)}
-        text = json.dumps({"format": TABLE_FORMAT, "kernels": kernels}, indent=1)
+        kernels = dict(sorted(self.kernels.items()))
+        text = json.dumps({"format": self.format, "kernels": kernels}, indent=1)
         write_atomically(path, text.encode() + b"\n", own=False)

@@ -114,18 +114,17 @@ def test_few_samples_give_a_wide_interval(n: int) -> None:
     assert (low <= high).all()
     if n > 5:
         assert covered(low, high, 0.0) > 0.94
-    assert not median.interval(rng.standard_normal(n)).enough
+    assert not median.interval(rng.standard_normal(n))[2]
 
 
 def test_equal_samples_have_no_width() -> None:
-    found = median.interval([2.0] * 50)
-    assert (found.low, found.high) == (2.0, 2.0)
+    assert median.interval([2.0] * 50)[:2] == (2.0, 2.0)
     assert median.is_narrow([2.0] * 50, 0.001)
 
 
 def test_samples_that_hardly_differ_are_enough_whatever_their_order() -> None:
     wandering = 1 + 1e-4 * np.cumsum(np.random.default_rng(0).standard_normal(60)) / 8
-    assert not median.interval(wandering).enough
+    assert not median.interval(wandering)[2]
     assert median.is_narrow(wandering, 0.005)
     assert not median.is_narrow(wandering, 0.00001)
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from harness.measure.timer import engine
-from harness.measure.timer.engine import NotRecordable, graph_of
+from harness.measure.timer.engine import NotRecordable, recorded
 from harness.measure.worker import no_device
 
 POOL = (0, 3)
@@ -47,9 +47,6 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         def __init__(self, *_: object) -> None:
             pass
 
-        def wait_stream(self, _: object) -> None:
-            pass
-
     monkeypatch.setattr(engine, "require", lambda: torch.device("cuda", 0))
     monkeypatch.setattr(engine, "forget_recording", lambda _, pool: found.append(pool))
     for name, value in {
@@ -67,7 +64,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 def test_a_recording_is_replayed(forgotten: list[Any]) -> None:
     Graph.replays = 0
-    graph_of(lambda: None)()
+    recorded(lambda: None)()
     assert (Graph.begun, Graph.replays, forgotten) == (POOL, 1, [])
 
 
@@ -77,10 +74,10 @@ def test_nothing_is_collected_while_a_launch_is_recorded(
     """Garbage may hold kernels of other compilers: unloading them would end the recording."""
     seen = []
     monkeypatch.setattr(Graph, "capture_begin", lambda *_, **__: seen.append(gc.isenabled()))
-    graph_of(lambda: None)
+    recorded(lambda: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Failing)
     with pytest.raises(NotRecordable):
-        graph_of(lambda: None)
+        recorded(lambda: None)
     assert seen == [False, False] and gc.isenabled()
 
 
@@ -89,7 +86,7 @@ def test_after_a_recording_that_failed_torch_gives_memory_back_again(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Failing)
     with pytest.raises(NotRecordable, match="cannot be recorded"):
-        graph_of(lambda: None)
+        recorded(lambda: None)
     assert forgotten == [POOL]
 
 

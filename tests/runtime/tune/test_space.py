@@ -36,7 +36,7 @@ def sums(x: "f32[100000, {columns}]"):
 def test_the_halved_block_of_a_crowded_kernel_is_compiled_with_its_candidate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, registers: int, blocks: list[int]
 ) -> None:
-    monkeypatch.setattr(disassembly, "resources", lambda _: (registers, 0))
+    monkeypatch.setattr(disassembly, "resources", lambda *_: (registers, 0))
     module = sums_of_rows(columns)
     first = load(module.text).configs[0]
     warm(Context(tmp_path), CandidateJob(module.text, H100, first))

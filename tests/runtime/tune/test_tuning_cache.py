@@ -27,6 +27,7 @@ from harness.runtime import module as modules
 from harness.runtime.tune.autotune import CachingAutotuner
 from harness.runtime.tune.search import CoordinateDescent
 from harness.runtime.tune.tuning_cache import (
+    TABLE_FORMAT,
     LookupTable,
     TuningCache,
     device_identity,
@@ -385,7 +386,7 @@ def test_without_caches_everything_is_timed_again(
 
 def test_the_table_decides_before_the_cache(loaded: modules.LoadedModule, tmp_path: Path) -> None:
     pinned = {"XBLOCK": 256, "num_warps": 2, "num_stages": 1}
-    LookupTable({loaded.launch_hash: pinned}).save(tmp_path / "table.json")
+    LookupTable(TABLE_FORMAT, {loaded.launch_hash: pinned}).save(tmp_path / "table.json")
     table = LookupTable.load(tmp_path / "table.json")
     tuning_cache = TuningCache(tmp_path / "tuned", DEVICE)
     tuning_cache.put(loaded, tuned(loaded))
@@ -401,7 +402,7 @@ def test_a_table_that_is_none_is_an_error(loaded: modules.LoadedModule, tmp_path
         (tmp_path / "t.json").write_text(text)
         with pytest.raises(RecordError, match="lookup table"):
             LookupTable.load(tmp_path / "t.json")
-    wrong = LookupTable({loaded.launch_hash: {"YBLOCK": 1}}, "t.json")
+    wrong = LookupTable(TABLE_FORMAT, {loaded.launch_hash: {"YBLOCK": 1}}, "t.json")
     with pytest.raises(RecordError, match="does not fit"):
         wrong.get(loaded)
 
@@ -439,11 +440,10 @@ def test_a_search_asked_for_later_is_done(loaded: modules.LoadedModule, tmp_path
     plain.tune(loaded.get_args(), device, device)
     searching = Settings(search=CoordinateDescent())
     deep = CachingAutotuner(loaded, H100, tmp_path, searching, tuning_cache)
-    assert deep.tune(loaded.get_args(), device, device).source == "timed"
-    assert deep.tuned is not None
-    assert deep.tuned.found_by_coordesc
+    found = deep.tune(loaded.get_args(), device, device)
+    assert found.source == "timed" and found.found_by_coordesc
     later = CachingAutotuner(loaded, H100, tmp_path, tuning_cache=tuning_cache)
-    assert later.tune(loaded.get_args(), device, device).config == deep.tuned.config
+    assert later.tune(loaded.get_args(), device, device).config == found.config
 
 
 def test_the_drivers_version_is_read(tmp_path: Path) -> None:
