@@ -12,7 +12,7 @@ from harness.ir.nodes import ReduceKind, reductions
 from harness.schedule.group import SegmentKind
 from harness.target import H100
 from harness.tiling.build import LONGEST, kernel_name, plan
-from harness.tiling.choose import Access, is_persistent, reduction_hint, tile_boundary
+from harness.tiling.choose import Access, is_persistent, reduction_hint, tile_boundaries
 from harness.tiling.plan import Category, KernelPlan
 from harness.tiling.ranges import Split
 from tests.codegen import graphs
@@ -102,27 +102,27 @@ def test_long_or_register_hungry_rows_are_looped() -> None:
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     two = splits(64, 64)
     write = Access(X0 + 64 * X1, 4, True)
-    assert tile_boundary(two, [write, Access(X1 + 64 * X0, 4, False)]) == 1
-    assert tile_boundary(two, [write, Access(X1, 4, False)]) is None
-    assert tile_boundary(two, [write, Access(X0, 4, False)]) is None
-    assert tile_boundary(splits(3, 64), [write, Access(X1 + 64 * X0, 4, False)]) is None
+    assert tile_boundaries(two, [write, Access(X1 + 64 * X0, 4, False)]) == (1,)
+    assert tile_boundaries(two, [write, Access(X1, 4, False)]) == ()
+    assert tile_boundaries(two, [write, Access(X0, 4, False)]) == ()
+    assert tile_boundaries(splits(3, 64), [write, Access(X1 + 64 * X0, 4, False)]) == ()
 
 
 def test_a_second_tile_for_what_is_contiguous_in_several_loops_together() -> None:
     """The pairs of a rotary embedding are a loop of two of their own."""
     write = Access(X0 + 64 * X1 + 128 * X2, 4, True)
     pairs = Access(X1 + 2 * X2 + 256 * X0, 2, False)
-    assert tile_boundary(splits(64, 2, 128), [write, pairs]) == 1
+    assert tile_boundaries(splits(64, 2, 128), [write, pairs]) == (1,)
     apart = Access(X1 + 4 * X2 + 512 * X0, 2, False)
-    assert tile_boundary(splits(64, 2, 128), [write, apart]) is None
+    assert tile_boundaries(splits(64, 2, 128), [write, apart]) == ()
 
 
 def test_a_second_tile_below_several_short_loops() -> None:
     """Windows of 7 by 7, put back in place: loops below the channels are short, not their rows."""
     write = Access(X0 + 7 * X1 + 14 * X2, 2, True)
     windows = Access(X2 + 384 * X0 + 18816 * X1, 2, False)
-    assert tile_boundary(splits(7, 2, 384), [write, windows]) == 2
-    assert tile_boundary(splits(3, 2, 384), [write, windows]) is None
+    assert tile_boundaries(splits(7, 2, 384), [write, windows]) == (2,)
+    assert tile_boundaries(splits(3, 2, 384), [write, windows]) == ()
 
 
 def test_a_second_tile_for_what_is_contiguous_in_runs() -> None:
@@ -130,11 +130,11 @@ def test_a_second_tile_for_what_is_contiguous_in_runs() -> None:
     row = X1 - 226
     write = Access(X0 + 64 * X1, 4, True)
     behind = Access(Mod(row, 1024) + 1024 * X0 + 65536 * FloorDiv(row, 1024), 2, False)
-    assert tile_boundary(splits(64, 13538), [write, behind]) == 1
+    assert tile_boundaries(splits(64, 13538), [write, behind]) == (1,)
     short = Access(Mod(row, 4) + 4 * X0 + 256 * FloorDiv(row, 4), 2, False)
-    assert tile_boundary(splits(64, 13538), [write, short]) is None
+    assert tile_boundaries(splits(64, 13538), [write, short]) == ()
     doubled = Access(2 * FloorDiv(row, 2) + 65536 * X0, 2, False)
-    assert tile_boundary(splits(64, 13538), [write, doubled]) is None
+    assert tile_boundaries(splits(64, 13538), [write, doubled]) == ()
 
 
 def test_the_direction_with_more_contiguous_bytes_wins() -> None:
