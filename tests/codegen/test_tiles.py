@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
 from harness.codegen.source import EmittedModule
 from harness.combos.emitting import Part, emit_combo
+from harness.conformance.compare import differences
 from harness.errors import HarnessError
 from harness.graph.model import MANY_TILES, Graph
 from harness.graph.text import dumps
@@ -148,3 +153,12 @@ def test_kernels_of_three_tiles_share_a_launch(interpreter: InterpreterPool) -> 
     assert "ZBLOCK_1" in combo.text
     sizes = {"s0": 17, "s1": 12, "s2": 9}
     assert wrong([(combo, None, sizes)], interpreter) == []
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_as_many_tiles_as_can_be_are_an_option(devices: Devices, asked: bool) -> None:
+    compiler = Compiler(devices=devices, many_tiles=asked, fail_on_fallback=True)
+    inputs = [torch.randn(9, 10, 12), torch.randn(10, 1), torch.randn(9, 1, 1)]
+    assert differences(lambda x, y, z: x * y + z, inputs, compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert len(kernel.source.plan.tiles) == (3 if asked else 1)

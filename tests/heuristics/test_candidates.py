@@ -36,7 +36,7 @@ NVIDIA = TARGETS[:4]
 
 
 def pointwise(*sizes: int, **rest: object) -> Facts:
-    names = ("y", "x")[2 - len(sizes) :]
+    names = ("z", "y", "x")[3 - len(sizes) :]
     return Facts(Family.POINTWISE, tuple(zip(names, sizes, strict=True)), **rest)  # type: ignore[arg-type]
 
 
@@ -250,6 +250,8 @@ def any_facts(draw: st.DrawFn) -> Facts:
     sizes = [("x", draw(NUMEL))]
     if family is not Family.SPLIT_SCAN and draw(st.booleans()):
         sizes.insert(0, ("y", draw(NUMEL)))
+        if family is Family.POINTWISE and draw(st.booleans()):
+            sizes.insert(0, ("z", draw(NUMEL)))
     together = family is Family.COOPERATIVE
     if together:
         sizes = sizes[-1:]
@@ -340,11 +342,14 @@ def test_unknown_sizes_launch_whatever_they_turn_out_to_be(
 ) -> None:
     """Candidates are chosen for an estimate; every size up to 2**31 then has a grid, the y
     tile's overflow lying in z, and no block counts on a size that it was not told."""
-    names = [p for p, _ in facts.sizes if p in "xy"]
+    names = [p for p, _ in facts.sizes if p in "xyz"]
     unknown = replace(facts, unknown=tuple(names))
     actual = {f"s{n}": data.draw(st.integers(1, (1 << 31) - 1)) for n in range(len(names))}
     for config in candidates(unknown, target):
         sides = ((f"s{n}", block_name(p)) for n, p in enumerate(reversed(names)))
+        if len(names) > 2:
+            assert tiled(*sides, in_x=True).names == tuple(map(block_name, "xyz"))
+            continue  # whose blocks are all counted in x
         grid = tiled(*sides, layered=len(names) == 2)
         counts = checked(eval(grid.text, {}, {**dict(config.blocks), **actual}), "kernel")
         covered = [counts[0], counts[1] * counts[2]]

@@ -117,6 +117,36 @@ def test_a_second_tile_for_what_is_contiguous_in_several_loops_together() -> Non
     assert tile_boundaries(splits(64, 2, 128), [write, apart]) == ()
 
 
+def test_a_third_tile_for_what_neither_of_two_makes_contiguous() -> None:
+    three = splits(64, 40, 50)
+    write = Access(X0 + 64 * X1 + 2560 * X2, 4, True)
+    middle = Access(X1 + 40 * X0 + 2560 * X2, 2, False)
+    upper = Access(X2 + 50 * X0 + 3200 * X1, 2, False)
+    assert tile_boundaries(three, [write, middle, upper]) == (1, 2)
+    assert tile_boundaries(three, [write, middle, upper], most=2) == (1,)
+    assert tile_boundaries(three, [write, upper]) == (2,)
+    short = splits(64, 6, 50)  # a middle tile too short for a sector
+    assert tile_boundaries(short, [write, middle, upper]) == (2,)
+
+
+def test_the_best_second_tile_stays_beside_a_third() -> None:
+    write = Access(X0 + 40 * X1 + 1600 * X2, 4, True)
+    middle = Access(X1 + 40 * X0 + 1600 * X2, 4, False)
+    upper = Access(X2 + 40 * X0 + 1600 * X1, 1, False)
+    assert tile_boundaries(splits(40, 40, 8), [write, upper]) == (2,)
+    assert tile_boundaries(splits(40, 40, 8), [write, middle, upper]) == (1, 2)
+
+
+def test_as_many_tiles_as_can_be_where_that_is_asked_for() -> None:
+    four = splits(16, 4, 8, 9)
+    write = Access(X0 + 16 * X1 + 64 * X2, 4, True)
+    assert tile_boundaries(four, [write]) == ()
+    assert tile_boundaries(four, [write], many=True) == (1, 3)  # 16 x 32 x 9; not 4 or 64 x 8 x 9
+    turned = Access(X2 + 8 * X0, 4, False)
+    assert tile_boundaries(four, [write, turned], many=True) == (2, 3)
+    assert tile_boundaries(splits(64), [write], many=True) == ()
+
+
 def test_a_second_tile_below_several_short_loops() -> None:
     """Windows of 7 by 7, put back in place: loops below the channels are short, not their rows."""
     write = Access(X0 + 7 * X1 + 14 * X2, 2, True)
