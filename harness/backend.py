@@ -411,9 +411,8 @@ class Compiler:
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         modules = (module for module, _ in compiled.distinct())
         launches = self.devices.launches(device, modules, compiled.name, hints)
-        kernel = launches.kernel
-        if asserted:
-            kernel = functools.partial(_asserted, graph, infinite, kernel)
+        launch = launches.kernel
+        kernel = functools.partial(_asserted, graph, infinite, launch) if asserted else launch
         guarded = functools.partial(self._guarded, graph, kernel)
         sizes = Sizes(tuple(converted.sizes), converted.literals)
         run: Runner = prepare_graph(compiled, replace(launches, kernel=guarded), device, sizes)

@@ -22,17 +22,7 @@ from harness.dtypes import DType
 from harness.errors import HarnessError, reason
 from harness.graph.bounds import LOOKED_UP, places, with_bounds
 from harness.graph.lowering.operators.views import matched
-from harness.graph.model import (
-    MANY_TILES,
-    Arg,
-    Graph,
-    Input,
-    Node,
-    Ref,
-    TensorType,
-    ValueType,
-    tensors_of,
-)
+from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
 from harness.graph.replay import META, call_node, random_inputs, replay, stand_in
 
 _DOMAINS: tuple[tuple[int, tuple[int, ...], bool], ...] = (
@@ -300,8 +290,7 @@ class _Rebuilt:
         self.small.update((item.name, item.type) for item in inputs)
         types = graph.types()
         nodes = tuple(self._node(node, types) for node in graph.nodes)
-        facts = (("sizes", "small"), *(fact for fact in graph.facts if fact == MANY_TILES))
-        return with_bounds(replace(graph, inputs=inputs, nodes=nodes, facts=facts))
+        return with_bounds(replace(graph, inputs=inputs, nodes=nodes, facts=(("sizes", "small"),)))
 
     def _input(self, item: Input) -> Input:
         bound = item.bound

@@ -161,8 +161,7 @@ def iteration_space(
         cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
     products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
     ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
-    parts = [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
-    parts = products or parts
+    parts = products or [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
     if group.raxes:
         parts.append(("r0_", reduced))
     tiles = [_tile(prefix, chain) for prefix, chain in parts]
