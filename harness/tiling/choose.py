@@ -64,6 +64,10 @@ SMALLEST_TILE = 8
 """A further tile is worth it only if all contiguous runs have this many elements:
 a shorter run does not fill a 32-byte sector of 4-byte elements."""
 
+LEAST_SHARE = 32
+"""A third tile is worth it only for accesses of at least one ``LEAST_SHARE``-th of the bytes: with
+shorter runs all others take 1.1 to 1.25 times as long (docs/measurements/limit.md)."""
+
 
 FUNCTION, SHARED_WORK, SHARED_POINTS = 12, 16, 256
 """Instructions of a function, roughly; those for a point, and such points, worth sharing."""
@@ -103,16 +107,17 @@ def tile_boundaries(
     A cut below split ``k`` makes accesses with stride 1 in ``k`` coalesced along the tile above it,
     while those with stride 1 in the lowest split of another tile stay coalesced along that one. It
     scores the bytes that it makes coalesced (writes twice), doubled for each run, along the tile
-    below and along its own, that is a multiple of 32. The best of all is made, and others beside it
-    that score too.
+    below and along its own, that is a multiple of 32. The best of all is made, and one beside it
+    if all have a ``LEAST_SHARE`` of the bytes.
     """
-    weights = Counter[sympy.Symbol]()
+    weights, total = Counter[sympy.Symbol](), 0
     lengths = {split.var: split.length for split in splits}
     for access in accesses:
         unit = unit_stride(access, splits)
+        moved = access.itemsize * touched_points(access.index, splits) * (1 + access.write)
+        total += moved
         if unit is not None and _crosses(access, unit, splits):
-            points = touched_points(access.index, splits)
-            weights[unit] += access.itemsize * points * (2 if access.write else 1)
+            weights[unit] += moved
             lengths[unit] = max(lengths[unit], _run(access.index, unit, splits), key=size_hint)
     useful = [n for n, split in enumerate(splits) if n and (many or weights[split.var])]
     scores: dict[tuple[int, ...], int] = {}
@@ -122,7 +127,8 @@ def tile_boundaries(
         below, *tiles = (high / low for low, high in pairwise([sympy.S.One, *ends]))
         own = [lengths[u] if weights[u] else t for u, t in zip(units, tiles, strict=True)]
         runs = [min(pair, key=size_hint) for pair in zip(own, tiles, strict=True)]
-        if min(size_hint(length) for length in (below, *runs)) >= SMALLEST_TILE:
+        few = len(cuts) > 1 and min(weights[u] for u in units) * LEAST_SHARE < total and not many
+        if min(size_hint(length) for length in (below, *runs)) >= SMALLEST_TILE and not few:
             beside = zip(units, (below, *tiles), runs, strict=False)
             scores[cuts] = sum(weights[u] * _aligned(low) * _aligned(run) for u, low, run in beside)
 
