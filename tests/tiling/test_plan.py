@@ -137,6 +137,17 @@ def test_the_best_second_tile_stays_beside_a_third() -> None:
     assert tile_boundaries(splits(40, 40, 8), [write, middle, upper]) == (1, 2)
 
 
+def test_no_third_tile_for_a_small_part_of_the_bytes() -> None:
+    """A plane of 64 x 40 points that are the same in all of the highest loop."""
+    write = Access(X0 + 64 * X1 + 2560 * X2, 4, True)
+    plane = Access(X1 + 40 * X0, 4, False)
+    for length, cuts in ((8, (1, 2)), (20, (2,))):  # a 25th of the bytes, a 61st
+        upper = Access(X2 + length * X0 + 64 * length * X1, 4, False)
+        made = splits(64, 40, length)
+        assert tile_boundaries(made, [write, upper, plane]) == cuts
+        assert tile_boundaries(made, [write, upper, plane], many=True) == (1, 2)
+
+
 def test_as_many_tiles_as_can_be_where_that_is_asked_for() -> None:
     four = splits(16, 4, 8, 9)
     write = Access(X0 + 16 * X1 + 64 * X2, 4, True)
