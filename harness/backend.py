@@ -48,7 +48,7 @@ from harness.graph.capture import control, tangents
 from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
 from harness.graph.capture.decompositions import Rejected
 from harness.graph.capture.fx import convert, real_tensors
-from harness.graph.model import CHECKED, DIVISORS, TEMPLATES, Graph
+from harness.graph.model import CHECKED, DIVISORS, MANY_TILES, TEMPLATES, Graph
 from harness.hooks import StageFiles, dump_folder, write_dump
 from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
@@ -240,7 +240,8 @@ class Compiler:
 
     Its switches are options of ``torch.compile`` too (docs/backend.md); reports say what was chosen
     by timing (``measure.deciding``). ``templates`` has all products of matrices generated that can
-    be, or those that are faster so ("timed").
+    be, or those that are faster so ("timed"); ``many_tiles`` gives pointwise kernels as many tiles
+    as can be, not as many as make more memory contiguous.
 
     For finding where numbers go wrong: ``assert_no_nan`` looks for NaN in all that a kernel
     reads, before, and writes, after, and raises ``NotFinite``; ``assert_finite`` for infinities
@@ -272,6 +273,7 @@ class Compiler:
     multi_kernel: bool = False
     timed_fusion: bool = False
     templates: Templates = False
+    many_tiles: bool = False
     recordings: dict[str, Recorded] = field(default_factory=dict)
     record: Record = cuda_graph
 
@@ -372,12 +374,14 @@ class Compiler:
         target = self.target or self.devices.target(device)
         asked = (self.multi_kernel, self.timed_fusion, timed := self.templates == "timed")
         chooser = self.devices.chooser(device) if any(asked) or self.timed_combos else None
-        checked = not (self.unchecked_indices or options.unchecked_indices)
-        generated = bool(chooser if timed else self.templates or options.templates)
-        asks = (
-            (CHECKED,) * checked + (DIVISORS,) * (device.type == "cpu") + (TEMPLATES,) * generated
-        )
-        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *asks)))
+        asks = {
+            CHECKED: not (self.unchecked_indices or options.unchecked_indices),
+            DIVISORS: device.type == "cpu",
+            TEMPLATES: chooser if timed else self.templates or options.templates,
+            MANY_TILES: self.many_tiles or options.many_tiles,
+        }
+        added = (fact for fact, is_asked in asks.items() if is_asked)
+        graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *added)))
         folder = options.dump and dump_folder(options.dump, name)
         hooks = () if folder is None else (StageFiles(folder),)
         decisions, choices = decided(graph, target, chooser, *asked)
@@ -407,9 +411,8 @@ class Compiler:
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         modules = (module for module, _ in compiled.distinct())
         launches = self.devices.launches(device, modules, compiled.name, hints)
-        kernel = launches.kernel
-        if asserted:
-            kernel = functools.partial(_asserted, graph, infinite, kernel)
+        launch = launches.kernel
+        kernel = functools.partial(_asserted, graph, infinite, launch) if asserted else launch
         guarded = functools.partial(self._guarded, graph, kernel)
         sizes = Sizes(tuple(converted.sizes), converted.literals)
         run: Runner = prepare_graph(compiled, replace(launches, kernel=guarded), device, sizes)

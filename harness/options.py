@@ -39,8 +39,9 @@ class Options:
     ``unchecked_indices`` leaves out the assertions that indices are in range; ``assert_no_nan``
     and ``assert_finite`` look at what every kernel reads and writes; ``warn_layouts`` warns of
     kernels whose inputs lie in memory in different orders; ``templates`` has large products of
-    16-bit matrices generated, with what is fused to them, not called; ``dump`` is a folder that
-    gets a folder of readable files for every graph that is compiled."""
+    16-bit matrices generated, with what is fused to them, not called; ``many_tiles`` gives
+    pointwise kernels as many tiles as can be; ``dump`` is a folder that gets a folder of readable
+    files for every graph that is compiled."""
 
     cache: Path
     results: Path
@@ -63,6 +64,7 @@ class Options:
     assert_finite: bool = False
     warn_layouts: bool = False
     templates: bool = False
+    many_tiles: bool = False
 
     @property
     def kept_cache(self) -> Path | None:

@@ -10,6 +10,7 @@ import sympy
 from harness.codegen.values import HIGHEST
 from harness.dtypes import DType
 from harness.heuristics.limits import (
+    MAX_GRID_YZ,
     block_name,
     largest_block,
     largest_side,
@@ -18,7 +19,7 @@ from harness.heuristics.limits import (
 )
 from harness.ir.index_text import IndexPrinter, size_text
 from harness.ir.simplify import Simplifier
-from harness.runtime.grid import Grid, Size, cooperative, in_chunks, products, split_scan, tiled
+from harness.runtime.grid import Grid, Size, cooperative, in_chunks, split_scan, tiled
 from harness.tiling.plan import Category, KernelPlan, SharedRows, Tile, Workspace
 from harness.tiling.products import TWIN
 from harness.tiling.ranges import Split
@@ -124,12 +125,20 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
         largest = next_power_of_two(numel)
     else:
         largest = largest_block(tile.prefix, numel, reach(plan.facts))
-    return numel % largest != 0 or is_layered(tile)
+    return numel % largest != 0 or (_is_long(tile) and not numbered_in_x(plan))
 
 
-def is_layered(tile: Tile) -> bool:
-    """Whether the y range may have more blocks than a launch grid takes in y."""
-    return tile.prefix == "y" and not (tile.numel.is_Integer and int(tile.numel) <= 65535)
+def _is_long(tile: Tile) -> bool:
+    """Whether ``tile`` may have more blocks than a launch grid takes in y or z."""
+    return tile.prefix in ("y", "z") and not (tile.numel.is_Integer and tile.numel <= MAX_GRID_YZ)
+
+
+def numbered_in_x(plan: KernelPlan) -> bool:
+    """Whether programs are numbered in x alone, those of a row of blocks side by side: of matrix
+    products, and of three tiles for which a launch grid may be too small in y or z. (Where y is the
+    last tile, what is too much in y goes on in z.)"""
+    above = [t for t in plan.tiles if t.prefix in ("y", "z")]
+    return plan.category is Category.TEMPLATE or (len(above) > 1 and any(map(_is_long, above)))
 
 
 def index_lines(plan: KernelPlan) -> list[str]:
@@ -156,25 +165,22 @@ def parallel_lines(frame: Frame, used: frozenset[sympy.Symbol]) -> list[str]:
 
 def _program(frame: Frame, tile: Tile) -> str:
     """The text of this program's block number along ``tile``."""
-    mixed = frame.plan.category is Category.MIXED  # a program for every strip
-    first = mixed or (tile.prefix == "x" and not isinstance(frame.plan.workspace, Workspace))
-    number = frame.program if first else "tl.program_id(1)"
-    if mixed and frame.plan.workspace is not None:
-        number = f"({number} // RSPLIT)"
-    if is_layered(tile) and not mixed:
+    plan = frame.plan
+    tiles = [t for t in reversed(plan.tiles) if not t.is_reduction]
+    place = tiles.index(tile)
+    number = f"tl.program_id({place})" if place else frame.program
+    if plan.category is Category.MIXED:  # a program for every strip
+        number = frame.program if plan.workspace is None else f"({frame.program} // RSPLIT)"
+    elif numbered_in_x(plan) or (frame.program != PROGRAM and len(tiles) > 1):
+        named = ((t.prefix, block_name(t.prefix)) for t in tiles)
+        blocks = [f"(({prefix}numel + {block} - 1) // {block})" for prefix, block in named]
+        number = " // ".join([frame.program, *blocks[:place]])
+        number = f"({number})" if tile is tiles[-1] else f"({number} % {blocks[place]})"
+    elif isinstance(plan.workspace, Workspace):
+        number = "tl.program_id(1)"
+    elif _is_long(tile):
         number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
-    if frame.program != PROGRAM and len([t for t in frame.plan.tiles if not t.is_reduction]) > 1:
-        # Of a combo, whose programs are numbered in one direction.
-        blocks = "((xnumel + XBLOCK - 1) // XBLOCK)"
-        number = f"({frame.program} {'%' if tile.prefix == 'x' else '//'} {blocks})"
-    if frame.plan.category is Category.TEMPLATE:  # the columns of some rows come one after another
-        x, y = "((xnumel + XBLOCK - 1) // XBLOCK)", "((ynumel + YBLOCK - 1) // YBLOCK)"
-        row = f"{frame.program} // {x}"
-        numbers = {"x": f"({frame.program} % {x})", "y": f"({row} % {y})", "z": f"({row} // {y})"}
-        number = numbers[tile.prefix]
-    if frame.plan.index_dtype is DType.I64:
-        number = f"{number}.to({frame.index_type})"
-    return number
+    return f"{number}.to({frame.index_type})" if plan.index_dtype is DType.I64 else number
 
 
 def _root_lines(frame: Frame, tile: Tile, program: str) -> list[str]:
@@ -289,9 +295,6 @@ def launch_grid(plan: KernelPlan) -> Grid:
     if isinstance(plan.workspace, Workspace):
         (scanned,) = [t for t in plan.tiles if t.is_reduction]
         return split_scan(_size(scanned.numel), block_name(scanned.prefix), plan.workspace.rows)
-    if plan.category is Category.TEMPLATE:
-        lengths = {t.prefix: int(t.numel) for t in plan.tiles}
-        return products(lengths["y"], lengths["x"], lengths.get("z", 1))
     if plan.category is Category.MIXED:
         strips = plan.tiles[0]
         if plan.workspace is not None:
@@ -302,7 +305,7 @@ def launch_grid(plan: KernelPlan) -> Grid:
         rows = _size(tiles[0].numel)
         return in_chunks(rows, "XBLOCK") if plan.workspace.columns else cooperative(rows)
     sides = ((_size(t.numel), block_name(t.prefix)) for t in tiles)
-    return tiled(*sides, layered=any(is_layered(t) for t in tiles))
+    return tiled(*sides, layered=any(map(_is_long, tiles)), in_x=numbered_in_x(plan))
 
 
 def _size(numel: sympy.Expr) -> Size:

@@ -148,6 +148,8 @@ DIVISORS = ("divisors", "checked")
 """And of one for a CPU, where dividing an integer by zero raises."""
 TEMPLATES = ("products", "generated")
 """And of one whose matrix products are kernels, and no library calls."""
+MANY_TILES = ("tiles", "many")
+"""And of one whose pointwise kernels have as many tiles as they can, whatever that gains."""
 FAMILIAR = ("aten.", "getitem", "harness.", "prims.")
 """How operators begin that are no user's: their results have the sizes that tracing found."""
 

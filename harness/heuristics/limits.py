@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from harness.heuristics.facts import Config, Facts, Family, Hint
 from harness.target import Target
 
-MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024}
+MAX_BLOCK: dict[str, int] = {"x": 4096, "y": 1024, "z": 64}
+MOST_TILES = len(MAX_BLOCK)
+"""Tiles of a pointwise kernel: a launch numbers its programs in three dimensions."""
 MAX_REDUCTION_BLOCK = 4096
 MAX_LONG_BLOCK = 16384
 """The largest block along rows of at least as many elements that several loops walk over, or that

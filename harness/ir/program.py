@@ -62,7 +62,8 @@ class Program:
     buffer names in the region's output order (an output may be an input passed
     through). ``mutated`` names the input buffers that some nest stores to; such
     stores come after every read of the old contents, or before every read of the new ones
-    (a nest's own read of the element that it stores is neither).
+    (a nest's own read of the element that it stores is neither). ``many_tiles``: pointwise kernels
+    are to have as many tiles as they can.
     """
 
     name: str
@@ -70,3 +71,4 @@ class Program:
     nests: tuple[Nest, ...] = field(repr=False)
     outputs: tuple[str, ...]
     mutated: tuple[str, ...] = ()
+    many_tiles: bool = False

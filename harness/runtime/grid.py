@@ -32,19 +32,16 @@ class Grid:
     text: str
 
 
-def tiled(x: tuple[Size, str], y: tuple[Size, str] | None = None, *, layered: bool = False) -> Grid:
-    """One tile or two, each a number of points and the parameter that holds its block size: a
-    block of each for every program. ``layered``: ``y`` may have more than 65535 blocks."""
-    if y is None:
-        return Grid((x[1],), f"({_blocks(*x)}, 1, 1)")
-    rest = _layered(_blocks(*y), y[0]) if layered else f"{_blocks(*y)}, 1"
-    return Grid((x[1], y[1]), f"({_blocks(*x)}, {rest})")
-
-
-def products(rows: int, columns: int, batch: int) -> Grid:
-    """A program for every tile of ``batch`` matrices, in x alone: row by row of tiles."""
-    tiles = f"{_blocks(rows, 'YBLOCK')} * {_blocks(columns, 'XBLOCK')} * {batch}"
-    return Grid(("XBLOCK", "YBLOCK"), f"({tiles}, 1, 1)")
+def tiled(*sides: tuple[Size, str], layered: bool = False, in_x: bool = False) -> Grid:
+    """Up to three tiles (x, y, z), each a number of points and the parameter that holds its block
+    size: a block of each for every program. ``layered``: ``y``, the last, may have more than 65535
+    blocks. ``in_x``: programs are numbered in x alone, those of a row of blocks side by side."""
+    counts = [_blocks(*side) for side in sides]
+    if in_x:
+        counts = [" * ".join(counts)]
+    elif layered:
+        counts[1:] = _layered(counts[1], sides[1][0])
+    return Grid(tuple(name for _, name in sides), f"({', '.join([*counts, '1', '1'][:3])})")
 
 
 def cooperative(rows: Size) -> Grid:
@@ -61,7 +58,8 @@ def in_chunks(columns: Size, name: str) -> Grid:
 
 def split_scan(scanned: Size, name: str, rows: Size) -> Grid:
     """A program for every block along the scan (in x) of every row (in y, layered)."""
-    return Grid((name,), f"({_blocks(scanned, name)}, {_layered(_atom(rows), rows)})")
+    counts = (_blocks(scanned, name), *_layered(_atom(rows), rows))
+    return Grid((name,), f"({', '.join(counts)})")
 
 
 def checked(counts: Sequence[int], where: str) -> Counts:
@@ -83,11 +81,11 @@ def _blocks(points: Size, name: str) -> str:
     return f"-(-{_atom(points)} // {name})"
 
 
-def _layered(count: str, points: Size) -> str:
+def _layered(count: str, points: Size) -> tuple[str, str]:
     """``count`` programs as y and z. A known number of points is never 0, an unknown one may be."""
     least = f"-(-({count}) // {MAX_GRID_YZ})"
     deep = f"max(1, {least})" if isinstance(points, str) else least
-    return f"-(-({count}) // ({deep})), {deep}"
+    return f"-(-({count}) // ({deep}))", deep
 
 
 def _atom(size: Size) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import chain, combinations
 
+from harness.heuristics.limits import MOST_TILES
 from harness.ir.affine import same, size_hint
 from harness.schedule.facts import Facts
 from harness.schedule.group import Rejection, splits
@@ -176,7 +177,8 @@ def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection 
     A reduction that reads along its reduced loops runs row by row: an access along the
     other loops would touch a sector of memory per element. One that reads along its
     parallel loops has wide tiles, which serve both directions; so has one whose own
-    accesses run both ways, or whose rows are ``short``. A pointwise kernel has at most two tiles.
+    accesses run both ways, or whose rows are ``short``. A pointwise kernel has at most
+    ``MOST_TILES``.
     """
     if size_hint(math.prod(joined.sizes)) < UNIT_STRIDE_POINTS:
         return None
@@ -185,8 +187,9 @@ def _directions_agree(sides: Sides, joined: Candidate, short: int) -> Rejection 
     second = full_units(tuple(v for v in joined.views if v.number not in left))
     if not any(joined.reduced):
         count = len(first | second)
-        if count > 2 and len(first) <= 2 and len(second) <= 2:
-            reason = f"together {count} loops are contiguous for some access, a kernel has 2 tiles"
+        if max(len(first), len(second)) <= MOST_TILES < count:
+            loops = f"together {count} loops are contiguous for some access"
+            reason = f"{loops}, a kernel has {MOST_TILES} tiles"
             return Rejection("incompatible tilings", reason)
         return None
     own = {joined.reduced[k] for k in first}

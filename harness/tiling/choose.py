@@ -11,12 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, dropwhile, takewhile
+from itertools import chain, combinations, dropwhile, pairwise, takewhile
 
 import sympy
 
 from harness.heuristics.facts import Hint
-from harness.heuristics.limits import MAX_GRID_YZ
+from harness.heuristics.limits import MAX_GRID_YZ, MOST_TILES
 from harness.heuristics.mixed import SHORT_ROW
 from harness.ir import nodes as ir
 from harness.ir.affine import affine, divide, positions, same, size_hint, size_of
@@ -61,8 +61,12 @@ LONG_STRIP = 256
 """Columns from which on a program has columns of a single strip of rows."""
 
 SMALLEST_TILE = 8
-"""A two-dimensional tile is worth it only if both contiguous runs have this many elements:
+"""A further tile is worth it only if all contiguous runs have this many elements:
 a shorter run does not fill a 32-byte sector of 4-byte elements."""
+
+LEAST_SHARE = 32
+"""A third tile is worth it only for accesses of at least one ``LEAST_SHARE``-th of the bytes: with
+shorter runs all others take 1.1 to 1.25 times as long (docs/measurements/limit.md)."""
 
 
 FUNCTION, SHARED_WORK, SHARED_POINTS = 12, 16, 256
@@ -94,29 +98,45 @@ def _runs(index: sympy.Expr, split: Split) -> bool:
     return [place - start for place in after] == [1, SMALLEST_TILE]
 
 
-def tile_boundary(splits: Sequence[Split], accesses: Sequence[Access]) -> int | None:
-    """The number of splits in the lower tile of two, or None for one tile.
+def tile_boundaries(
+    splits: Sequence[Split], accesses: Sequence[Access], most: int = MOST_TILES, many: bool = False
+) -> tuple[int, ...]:
+    """Where tiles begin, but for the lowest: numbers of splits below them. There are ``most`` tiles
+    at most, and as ``many`` as that can be if it is asked for.
 
-    A cut below split ``k`` makes accesses with stride 1 in ``k`` coalesced along y, while
-    those with stride 1 in the lowest split stay coalesced along x. A candidate scores the
-    bytes it makes coalesced (writes twice), doubled for each tile that is a multiple of
-    32; it must beat the one-tile kernel's score by something.
+    A cut below split ``k`` makes accesses with stride 1 in ``k`` coalesced along the tile above it,
+    while those with stride 1 in the lowest split of another tile stay coalesced along that one. It
+    scores the bytes that it makes coalesced (writes twice), doubled for each run, along the tile
+    below and along its own, that is a multiple of 32. The best of all is made, and one beside it
+    if all have a ``LEAST_SHARE`` of the bytes.
     """
-    weights = Counter[sympy.Symbol]()
+    weights, total = Counter[sympy.Symbol](), 0
     lengths = {split.var: split.length for split in splits}
     for access in accesses:
         unit = unit_stride(access, splits)
+        moved = access.itemsize * touched_points(access.index, splits) * (1 + access.write)
+        total += moved
         if unit is not None and _crosses(access, unit, splits):
-            points = touched_points(access.index, splits)
-            weights[unit] += access.itemsize * points * (2 if access.write else 1)
+            weights[unit] += moved
             lengths[unit] = max(lengths[unit], _run(access.index, unit, splits), key=size_hint)
-    scores = {
-        number: weights[split.var] * _aligned(split.divisor) * _aligned(lengths[split.var])
-        for number, split in enumerate(splits[1:], start=1)
-        if weights[split.var]
-        and min(size_hint(split.divisor), size_hint(lengths[split.var])) >= SMALLEST_TILE
-    }
-    return max(scores, key=scores.__getitem__, default=None)
+    useful = [n for n, split in enumerate(splits) if n and (many or weights[split.var])]
+    scores: dict[tuple[int, ...], int] = {}
+    for cuts in chain.from_iterable(combinations(useful, count) for count in range(1, most)):
+        units = [splits[cut].var for cut in cuts]
+        ends = [splits[cut].divisor for cut in cuts] + [splits[-1].divisor * splits[-1].length]
+        below, *tiles = (high / low for low, high in pairwise([sympy.S.One, *ends]))
+        own = [lengths[u] if weights[u] else t for u, t in zip(units, tiles, strict=True)]
+        runs = [min(pair, key=size_hint) for pair in zip(own, tiles, strict=True)]
+        few = len(cuts) > 1 and min(weights[u] for u in units) * LEAST_SHARE < total and not many
+        if min(size_hint(length) for length in (below, *runs)) >= SMALLEST_TILE and not few:
+            beside = zip(units, (below, *tiles), runs, strict=False)
+            scores[cuts] = sum(weights[u] * _aligned(low) * _aligned(run) for u, low, run in beside)
+
+    def rank(cuts: tuple[int, ...]) -> tuple[int, ...]:
+        best = max(scores[cut,] for cut in cuts)
+        return many * len(cuts), best, len(cuts), scores[cuts]
+
+    return max(scores, key=rank, default=())
 
 
 def _run(index: sympy.Expr, unit: sympy.Symbol, splits: Sequence[Split]) -> sympy.Expr:
@@ -132,21 +152,21 @@ def _run(index: sympy.Expr, unit: sympy.Symbol, splits: Sequence[Split]) -> symp
 
 def strip_boundary(
     parallel: Sequence[Split], reduced: Sequence[Split], accesses: Sequence[Access]
-) -> int | None:
+) -> tuple[int, ...]:
     """The number of splits along rows, where programs reduce strips of long rows and load what
-    belongs to a row: of one strip it is loaded once for all columns. None if nothing does."""
+    belongs to a row: of one strip it is loaded once for all columns. Nothing if nothing does."""
     rows = {s.var for s in reduced}
     used = [a.index.free_symbols for a in accesses if a.index.free_symbols & rows]
     used = [symbols for symbols in used if parallel and parallel[0].var not in symbols]
     cut = next((n for n, s in enumerate(parallel) if any(s.var in found for found in used)), 0)
     columns, strips = (sympy.Mul(*(s.length for s in p)) for p in (parallel[:cut], parallel[cut:]))
     known = cut and columns.is_Integer and strips.is_Integer
-    return cut if known and columns >= LONG_STRIP and strips <= MAX_GRID_YZ else None
+    return (cut,) * bool(known and columns >= LONG_STRIP and strips <= MAX_GRID_YZ)
 
 
 def work_boundary(
     splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
-) -> int | None:
+) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where nearly all arithmetic knows those
     alone and no load has both: a block of several points above them does it once. T5's bias, equal
     at 512 x 512 places for 12 heads, takes 8.0 us on an H200, and in blocks of 4 heads 3.6."""
@@ -167,8 +187,8 @@ def work_boundary(
         enough = sum(work[: cut + 1]) >= SHARED_WORK + 2 * sum(work[cut + 1 :])
         enough &= not any(found and min(found) <= cut < max(found) for found in loaded)
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
-            return cut
-    return None
+            return (cut,)
+    return ()
 
 
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import sympy
 
@@ -147,20 +148,20 @@ def iteration_space(
 
     accesses = _accesses(program, group, simplify)
     hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
-    cut, shared = (len(lowest) if strips else None), None
+    cuts: tuple[int, ...] = (len(lowest),) if strips else ()
+    shared: tuple[int, ...] = ()
     if hint is None:
-        cut = choose.tile_boundary(parallel, accesses)
-        shared = None if cut else choose.work_boundary(parallel, stores, simplify)
-        cut = cut or shared
+        cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
+        cuts = cuts or (shared := choose.work_boundary(parallel, stores, simplify))
     elif hint is Hint.OUTER and not strips:
         if _only_scans(group, stores):
             every = {s.var for s in (*parallel, *reduced)}
             crossed = [a for a in accesses if every <= a.index.free_symbols]
-            cut = choose.tile_boundary(parallel, crossed)
-        cut = cut or choose.strip_boundary(parallel, reduced, accesses)
+            cuts = choose.tile_boundaries(parallel, crossed, most=2)
+        cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
     products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
-    parts = [("x", parallel)] if cut is None else [("y", parallel[cut:]), ("x", parallel[:cut])]
-    parts = products or parts
+    ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
+    parts = products or [(prefix, parallel[first:end]) for prefix, (first, end) in ends][::-1]
     if group.raxes:
         parts.append(("r0_", reduced))
     tiles = [_tile(prefix, chain) for prefix, chain in parts]
@@ -175,7 +176,7 @@ def iteration_space(
         widths=max(sizes, default=1) // min(sizes, default=1),
         stored=any(a.write for a in full),
         narrow=set(sizes) == {2},
-        shared=shared is not None,
+        shared=bool(shared),
         product=bool(products),
         _tiles=tiles,
         _simplify=simplify,

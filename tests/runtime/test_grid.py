@@ -10,12 +10,18 @@ from harness.errors import GridTooLarge
 from harness.heuristics.limits import cdiv
 from harness.runtime.grid import Counts, Grid, Size, checked, cooperative, split_scan, tiled
 
-X, Y = (1000, "XBLOCK"), (70, "YBLOCK")
-CONFIG = {"XBLOCK": 64, "YBLOCK": 32, "R0_BLOCK": 256, "RSPLIT": 8, "PROGRAMS": 132}
+X, Y, Z = (1000, "XBLOCK"), (70, "YBLOCK"), (33, "ZBLOCK")
+CONFIG = {"XBLOCK": 64, "YBLOCK": 32, "ZBLOCK": 16, "R0_BLOCK": 256, "RSPLIT": 8, "PROGRAMS": 132}
 
 TABLE: list[tuple[Grid, Counts, str]] = [
     (tiled(X), (16, 1, 1), "(-(-1000 // XBLOCK), 1, 1)"),
     (tiled(X, Y), (16, 3, 1), "(-(-1000 // XBLOCK), -(-70 // YBLOCK), 1)"),
+    (tiled(X, Y, Z), (16, 3, 3), "(-(-1000 // XBLOCK), -(-70 // YBLOCK), -(-33 // ZBLOCK))"),
+    (
+        tiled(X, Y, Z, in_x=True),
+        (144, 1, 1),
+        "(-(-1000 // XBLOCK) * -(-70 // YBLOCK) * -(-33 // ZBLOCK), 1, 1)",
+    ),
     (
         tiled(X, (1 << 22, "YBLOCK"), layered=True),
         (16, 43691, 3),
@@ -66,15 +72,19 @@ def points(size: Size, sizes: dict[str, int]) -> int:
 
 
 @settings(max_examples=300, deadline=None)
-@given(NUMEL, NUMEL, CONFIGS, UNKNOWN)
+@given(NUMEL, NUMEL, NUMEL, CONFIGS, UNKNOWN)
 def test_every_block_of_every_tile_has_a_program(
-    x: Size, y: Size, config: dict[str, int], sizes: dict[str, int]
+    x: Size, y: Size, z: Size, config: dict[str, int], sizes: dict[str, int]
 ) -> None:
     across = cdiv(points(x, sizes), config["XBLOCK"])
     along = cdiv(points(y, sizes), config["YBLOCK"])
     one, two = tiled((x, "XBLOCK")), tiled((x, "XBLOCK"), (y, "YBLOCK"))
     assert programs(one, config, sizes) == (across, 1, 1)
     assert programs(two, config, sizes) == (across, along, 1)
+    deep, three = cdiv(points(z, sizes), config["ZBLOCK"]), ((x, "XBLOCK"), (y, "YBLOCK"))
+    three = (*three, (z, "ZBLOCK"))
+    assert programs(tiled(*three), config, sizes) == (across, along, deep)
+    assert programs(tiled(*three, in_x=True), config, sizes) == (across * along * deep, 1, 1)
     found = programs(tiled((x, "XBLOCK"), (y, "YBLOCK"), layered=True), config, sizes)
     assert found[0] == across
     covers(found[1:], along)

@@ -181,6 +181,25 @@ def test_incompatible_tilings(columns: int, groups: int) -> None:
     assert_same(program, made)
 
 
+@pytest.mark.parametrize(("loops", "groups"), [(3, 1), (4, 2)])
+def test_a_kernel_has_three_tiles(loops: int, groups: int) -> None:
+    """Of tensors in ``loops`` layouts, each contiguous in another loop."""
+    m, shape, added = Maker(), (8, 9, 10, 11)[-loops:], []
+    x = m.input("x", *shape)
+    for k in range(loops - 1):
+        order = [*range(loops)]
+        order[k], order[-1] = order[-1], order[k]
+        turned = m.input(f"t{k}", *(shape[d] for d in order)).permuted(*order)
+        added.append(m.pointwise(f"a{k}", [x, turned], lambda v, u: m.op(Op.ADD, v, u)))
+    program = m.program(*added)
+    made = schedule(program, H100)
+    assert len(made.groups) == groups
+    if groups > 1:
+        reason = "together 4 loops are contiguous for some access, a kernel has 3 tiles"
+        assert rejected(made, "incompatible tilings").reason == reason
+    assert_same(program, made)
+
+
 def test_too_many_operations() -> None:
     m = Maker()
     t = m.input("x", 16)

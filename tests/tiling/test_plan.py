@@ -12,7 +12,7 @@ from harness.ir.nodes import ReduceKind, reductions
 from harness.schedule.group import SegmentKind
 from harness.target import H100
 from harness.tiling.build import LONGEST, kernel_name, plan
-from harness.tiling.choose import Access, is_persistent, reduction_hint, tile_boundary
+from harness.tiling.choose import Access, is_persistent, reduction_hint, tile_boundaries
 from harness.tiling.plan import Category, KernelPlan
 from harness.tiling.ranges import Split
 from tests.codegen import graphs
@@ -102,27 +102,68 @@ def test_long_or_register_hungry_rows_are_looped() -> None:
 def test_a_second_tile_only_for_what_it_makes_contiguous() -> None:
     two = splits(64, 64)
     write = Access(X0 + 64 * X1, 4, True)
-    assert tile_boundary(two, [write, Access(X1 + 64 * X0, 4, False)]) == 1
-    assert tile_boundary(two, [write, Access(X1, 4, False)]) is None
-    assert tile_boundary(two, [write, Access(X0, 4, False)]) is None
-    assert tile_boundary(splits(3, 64), [write, Access(X1 + 64 * X0, 4, False)]) is None
+    assert tile_boundaries(two, [write, Access(X1 + 64 * X0, 4, False)]) == (1,)
+    assert tile_boundaries(two, [write, Access(X1, 4, False)]) == ()
+    assert tile_boundaries(two, [write, Access(X0, 4, False)]) == ()
+    assert tile_boundaries(splits(3, 64), [write, Access(X1 + 64 * X0, 4, False)]) == ()
 
 
 def test_a_second_tile_for_what_is_contiguous_in_several_loops_together() -> None:
     """The pairs of a rotary embedding are a loop of two of their own."""
     write = Access(X0 + 64 * X1 + 128 * X2, 4, True)
     pairs = Access(X1 + 2 * X2 + 256 * X0, 2, False)
-    assert tile_boundary(splits(64, 2, 128), [write, pairs]) == 1
+    assert tile_boundaries(splits(64, 2, 128), [write, pairs]) == (1,)
     apart = Access(X1 + 4 * X2 + 512 * X0, 2, False)
-    assert tile_boundary(splits(64, 2, 128), [write, apart]) is None
+    assert tile_boundaries(splits(64, 2, 128), [write, apart]) == ()
+
+
+def test_a_third_tile_for_what_neither_of_two_makes_contiguous() -> None:
+    three = splits(64, 40, 50)
+    write = Access(X0 + 64 * X1 + 2560 * X2, 4, True)
+    middle = Access(X1 + 40 * X0 + 2560 * X2, 2, False)
+    upper = Access(X2 + 50 * X0 + 3200 * X1, 2, False)
+    assert tile_boundaries(three, [write, middle, upper]) == (1, 2)
+    assert tile_boundaries(three, [write, middle, upper], most=2) == (1,)
+    assert tile_boundaries(three, [write, upper]) == (2,)
+    short = splits(64, 6, 50)  # a middle tile too short for a sector
+    assert tile_boundaries(short, [write, middle, upper]) == (2,)
+
+
+def test_the_best_second_tile_stays_beside_a_third() -> None:
+    write = Access(X0 + 40 * X1 + 1600 * X2, 4, True)
+    middle = Access(X1 + 40 * X0 + 1600 * X2, 4, False)
+    upper = Access(X2 + 40 * X0 + 1600 * X1, 1, False)
+    assert tile_boundaries(splits(40, 40, 8), [write, upper]) == (2,)
+    assert tile_boundaries(splits(40, 40, 8), [write, middle, upper]) == (1, 2)
+
+
+def test_no_third_tile_for_a_small_part_of_the_bytes() -> None:
+    """A plane of 64 x 40 points that are the same in all of the highest loop."""
+    write = Access(X0 + 64 * X1 + 2560 * X2, 4, True)
+    plane = Access(X1 + 40 * X0, 4, False)
+    for length, cuts in ((8, (1, 2)), (20, (2,))):  # a 25th of the bytes, a 61st
+        upper = Access(X2 + length * X0 + 64 * length * X1, 4, False)
+        made = splits(64, 40, length)
+        assert tile_boundaries(made, [write, upper, plane]) == cuts
+        assert tile_boundaries(made, [write, upper, plane], many=True) == (1, 2)
+
+
+def test_as_many_tiles_as_can_be_where_that_is_asked_for() -> None:
+    four = splits(16, 4, 8, 9)
+    write = Access(X0 + 16 * X1 + 64 * X2, 4, True)
+    assert tile_boundaries(four, [write]) == ()
+    assert tile_boundaries(four, [write], many=True) == (1, 3)  # 16 x 32 x 9; not 4 or 64 x 8 x 9
+    turned = Access(X2 + 8 * X0, 4, False)
+    assert tile_boundaries(four, [write, turned], many=True) == (2, 3)
+    assert tile_boundaries(splits(64), [write], many=True) == ()
 
 
 def test_a_second_tile_below_several_short_loops() -> None:
     """Windows of 7 by 7, put back in place: loops below the channels are short, not their rows."""
     write = Access(X0 + 7 * X1 + 14 * X2, 2, True)
     windows = Access(X2 + 384 * X0 + 18816 * X1, 2, False)
-    assert tile_boundary(splits(7, 2, 384), [write, windows]) == 2
-    assert tile_boundary(splits(3, 2, 384), [write, windows]) is None
+    assert tile_boundaries(splits(7, 2, 384), [write, windows]) == (2,)
+    assert tile_boundaries(splits(3, 2, 384), [write, windows]) == ()
 
 
 def test_a_second_tile_for_what_is_contiguous_in_runs() -> None:
@@ -130,11 +171,11 @@ def test_a_second_tile_for_what_is_contiguous_in_runs() -> None:
     row = X1 - 226
     write = Access(X0 + 64 * X1, 4, True)
     behind = Access(Mod(row, 1024) + 1024 * X0 + 65536 * FloorDiv(row, 1024), 2, False)
-    assert tile_boundary(splits(64, 13538), [write, behind]) == 1
+    assert tile_boundaries(splits(64, 13538), [write, behind]) == (1,)
     short = Access(Mod(row, 4) + 4 * X0 + 256 * FloorDiv(row, 4), 2, False)
-    assert tile_boundary(splits(64, 13538), [write, short]) is None
+    assert tile_boundaries(splits(64, 13538), [write, short]) == ()
     doubled = Access(2 * FloorDiv(row, 2) + 65536 * X0, 2, False)
-    assert tile_boundary(splits(64, 13538), [write, doubled]) is None
+    assert tile_boundaries(splits(64, 13538), [write, doubled]) == ()
 
 
 def test_the_direction_with_more_contiguous_bytes_wins() -> None:

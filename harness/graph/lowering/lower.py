@@ -18,7 +18,7 @@ from harness.graph.lowering.operators import pointwise
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
-from harness.graph.model import Graph, Mutation, Node, Ref, TensorType, tensors_of
+from harness.graph.model import MANY_TILES, Graph, Mutation, Node, Ref, TensorType, tensors_of
 from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import crossed
 from harness.ir.affine import size_hint
@@ -157,7 +157,8 @@ class Lowering:
             self._lower_node(node)
         outputs = tuple(self._output(n) for n in self.graph.outputs if n is not None)
         mutated, buffers = self._mutate(), tuple(self.buffers.values())
-        return Program(self.graph.name, buffers, tuple(self.maker.nests), outputs, mutated)
+        nests, many = tuple(self.maker.nests), MANY_TILES in self.graph.facts
+        return Program(self.graph.name, buffers, nests, outputs, mutated, many)
 
     # -- nodes ---------------------------------------------------------------------
 
