@@ -29,6 +29,7 @@ _LONG_BLOCKS = (16384, 8192, 4096)
 _MOST_WARPS = 32
 _MOST_WASTE = 0.125
 _FEW_LOADS = 2
+_CROWDED = 16  # bytes of a point of which half the rows are enough: 43 us, 63 with all (H200)
 SOME_ROWS = 4
 _FEW_POINTS = 150_000
 _AHEAD_ROWS = 256  # of which loads are two turns ahead: 1.02 of the time for 197, 0.90 for 256
@@ -68,12 +69,13 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         case Hint.OUTER:
             return _outer(facts, target)
         case Hint.MIXED:
-            # Wide enough for sectors in both directions; 1.09 times the fastest's time for 16
-            # kernels of the corpus on an H200. A few loads are summed in one turn of one warp.
+            # Wide enough for sectors in both directions. A few loads are summed in one turn of
+            # one warp. Six kernels of the corpus took 1.12 times the fastest's time with 32 x 128
+            # first, 1.04 with 32 x 64.
             few = facts.parallel < 32 * SOME_ROWS * target.multiprocessors
             turn = facts.reduced <= 128 and facts.loads <= 2 * _FEW_LOADS
-            first = (8, 128, 2) if few else (16, 128, 1) if turn else (32, 128, 4)
-            others = (32, 128, 4), (32, 64, 2), (32, 64, 4), (16, 128, 1), (64, 64, 4)
+            first = (8, 128, 2) if few else (16, 128, 1) if turn else (32, 64, 4)
+            others = (32, 64, 4), (32, 128, 4), (32, 64, 2), (16, 128, 1), (64, 64, 4)
             return [_proposal(*block) for block in dict.fromkeys((first, *others))]
         case Hint.DEFAULT:
             return [*_inner(facts, target)[:2], *_outer(facts, target)[:1]]
@@ -143,9 +145,10 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
             blocks = [(2048, 4), (4096, 8), (4096, 16), (8192, 16), (4096, 4)]
         elif facts.loops > 1 and not facts.side and facts.again < 2 * facts.loads * facts.reduced:
             # Weights, too, which do not begin where the rows do: few elements a thread.
-            few = [(4096, 32), (2048, 16)]
+            few = [(4096, 32), (2048, 16), (2048, 32)]
             narrow = facts.again <= 2 * facts.reduced and facts.loads > _FEW_LOADS
-            blocks = [*(few[::-1] if narrow else few), *blocks]
+            wide = facts.again > 4 * facts.reduced
+            blocks = [*(few[::-1] if wide else few[1::-1] if narrow else few[:2]), *blocks]
         elif reach(facts) > MAX_REDUCTION_BLOCK:
             blocks = [(8192, 32), *blocks]
         return [_proposal(1, r, warps, _MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
@@ -209,7 +212,8 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
         x = 512
         while x > 64 and facts.parallel < 4 * x * target.multiprocessors:
             x //= 2
-        most, n = 4096 // x, 3 if facts.loads <= _MANY_VALUES else 1  # that shared memory holds
+        most = (2048 if facts.bytes >= _CROWDED * points else 4096) // x
+        n = 3 if facts.loads <= _MANY_VALUES else 1  # that shared memory holds
         blocks = [(x, most // 2, 4, n), (2 * x, most // 4, 4, n), (x, most, 4, n)]
         blocks += [(x // 2, most, 4, n), (x // 4, 2 * most, 4, 1)]
     return [

@@ -304,6 +304,22 @@ def test_curves_that_are_added_to_one_take_the_short_forms() -> None:
     assert text.count("_sigmoid(tmp") == 2  # one for 1 + tanh(x) and 1 - tanh(x)^2, one for itself
 
 
+TANGENT = """# harness graph 1
+def tangent(
+    x: "f32[600, 300]",
+):
+    tanh: "f32[600, 300]" = aten.tanh.default(x)
+    return (tanh,)
+"""
+
+
+def test_a_tangent_in_float32_has_no_branch_in_every_element() -> None:
+    """The device library's has one, so the elements of a thread were computed one by one."""
+    text = only(loads(TANGENT)).text
+    assert "libdevice.tanh(" not in text and "_tanh(tmp" in text
+    assert "libdevice.tanh(" in only(loads(TANGENT.replace("f32[", "f64["))).text
+
+
 def test_curves_in_float64_stay_what_they_are() -> None:
     wide = loads(dumps(graphs.CURVES).replace('"f32[', '"f64['), "wide")
     text = only(wide).text
