@@ -38,9 +38,10 @@ def _one(facts: Facts) -> list[Proposal]:
     if facts.pieces:  # in as few pieces as can be, and whole vectors (323 us, not 1003 with 1024)
         return [Proposal((("x", x),), warps=w) for x, w in ((256, 1), (512, 1), (1024, 4))]
     if is_window(facts):
-        # Two points a thread: no load is wide, and points side by side in a thread would only spread
-        # a warp's loads over more lines of the cache (max-pool 3 x 3, stride 2: 81 us for four).
-        # Six kernels of the corpus took 1.14 times the fastest's time with one point, 1.03 with two.
+        # Two points a thread: no load is wide, and points side by side in a thread would only
+        # spread a warp's loads over more lines of the cache (max-pool 3 x 3, stride 2: 81 us for
+        # four). Six kernels of the corpus took 1.14 times the fastest's time with one, 1.03 with
+        # two.
         blocks = [(512, 8), (256, 8), (512, 16), (128, 4), (1024, 8)]
         return [Proposal((("x", x),), warps=w, max_warps=16) for x, w in blocks]
     # 1024, less where that would leave multiprocessors without a block

@@ -12,6 +12,11 @@ from harness.target import H100, H200, Target
 from tests.heuristics.test_candidates import persistent, pointwise, reduction
 
 
+STRIPS = Facts(
+    Family.REDUCTION, (("y", 4), ("x", 6144), ("r0_", 1024)), Hint.OUTER, 5, 1, 1, 8 << 20, loops=1
+)
+
+
 @pytest.mark.parametrize("target", [H100, H200], ids=lambda t: t.name)
 @pytest.mark.parametrize(
     ("facts", "blocks", "warps"),
@@ -36,6 +41,7 @@ from tests.heuristics.test_candidates import persistent, pointwise, reduction
         (reduction(32000, 256, Hint.OUTER, loads=1), (32, 8), 4),
         (reduction(4096, 512, Hint.OUTER, loads=1), (16, 256), 8),
         (reduction(24576, 394, Hint.OUTER, loads=1), (32, 256), 2),
+        (STRIPS, (64, 1, 32, 1), 8),
         (persistent(8192, 1024, loads=1, bytes=4 << 23), (1, 1024), 2),
         (persistent(4096, 1024, loads=1, bytes=4 << 22), (1, 1024), 1),
         (persistent(16384, 1024, loads=1, bytes=4 << 24), (1, 1024), 1),
