@@ -98,7 +98,6 @@ trunc_div = by_type(
 sqrt = by_type("tl.sqrt_rn({0})", "tl.sqrt({0})")  # to nearest, too
 sigmoid = by_type("_sigmoid({0})", "tl.sigmoid({0})")  # five instructions instead of twelve
 one_plus_erf = by_type("_one_plus_erf({0})", "libdevice.erfc(-{0})")
-tanh = by_type("_tanh({0})", "libdevice.tanh({0})")  # without the library's branch in every element
 whole, trunc, floor, ceil = (
     by_type(*[f"libdevice.{name}({{0}})"] * 2) for name in ("rint", "trunc", "floor", "ceil")
 )

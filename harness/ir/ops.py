@@ -147,7 +147,7 @@ class Op(enum.Enum):
     ATAN = "atan", 1, Rule.FLOAT, "libdevice.atan({0})", Cost.LONG
     SINH = "sinh", 1, Rule.FLOAT, "libdevice.sinh({0})", Cost.LONG
     COSH = "cosh", 1, Rule.FLOAT, "libdevice.cosh({0})", Cost.LONG
-    TANH = "tanh", 1, Rule.FLOAT, triton.tanh, Cost.SEVERAL
+    TANH = "tanh", 1, Rule.FLOAT, "libdevice.tanh({0})", Cost.SEVERAL
     ASINH = "asinh", 1, Rule.FLOAT, "libdevice.asinh({0})", Cost.LONG
     ACOSH = "acosh", 1, Rule.FLOAT, "libdevice.acosh({0})", Cost.LONG
     ATANH = "atanh", 1, Rule.FLOAT, "libdevice.atanh({0})", Cost.LONG
