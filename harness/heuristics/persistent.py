@@ -33,16 +33,16 @@ of 32 columns of 294912 take 7 us, and with the two a program that trees chose 9
 
 def has_half(facts: Facts, target: Target) -> bool:
     """Whether a row has half the warps, so that a thread holds 64 elements and fewer wait for each
-    other: rows beyond ``LEARNT``; many rows of just that length (nine kernels of the corpus, 4096
-    rows on an H200: 1.07 times the fastest's time with 8 warps, 1.01 with 4); 16-bit rows of 2048
+    other: rows beyond ``LEARNT``; many of just that length of three tensors and more (nine of the
+    corpus, 4096 rows on an H200: 1.07 times the fastest's time, now 1.01); 16-bit rows of 2048
     elements or more that several reductions read and nothing writes. Of these cross entropy of
     2048 to 8192 columns is 1.02 to 1.15 times as fast on an H200 (limit-tunings.jsonl.gz); 1.02
     times a kernel of the corpus with 8 rows a multiprocessor, 0.92 one with fewer than 4."""
     row, each = next_power_of_two(facts.reduced), facts.parallel / target.multiprocessors
     several = each >= _SOME_ROWS and facts.reductions > 1
     read = several and row >= _ONLY_READ and facts.bytes < 3 * facts.parallel * facts.reduced
-    inner = facts.hint is Hint.INNER
-    return row > LEARNT or (inner and (read or (row == LEARNT and each >= _MANY_ROWS)))
+    many = row == LEARNT and each >= _MANY_ROWS and facts.loads > 2
+    return row > LEARNT or (facts.hint is Hint.INNER and (read or many))
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:

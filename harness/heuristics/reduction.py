@@ -147,8 +147,9 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
             # Weights, too, which do not begin where the rows do: few elements a thread.
             few = [(4096, 32), (2048, 16), (2048, 32)]
             narrow = facts.again <= 2 * facts.reduced and facts.loads > _FEW_LOADS
+            short = narrow or facts.reduced <= MAX_LONG_BLOCK
             wide = facts.again > 4 * facts.reduced
-            blocks = [*(few[::-1] if wide else few[1::-1] if narrow else few[:2]), *blocks]
+            blocks = [*(few[::-1] if wide else few[1::-1] if short else few[:2]), *blocks]
         elif reach(facts) > MAX_REDUCTION_BLOCK:
             blocks = [(8192, 32), *blocks]
         return [_proposal(1, r, warps, _MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
@@ -164,7 +165,7 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES:
         # So much is loaded and summed up at once that a smaller block may keep more of it in
         # registers; with few rows, large blocks are needed to keep the device busy.
-        first.insert(1, _proposal(1, 1024, _MAX_WARPS // 2))
+        first.insert(not _is_moved(facts), _proposal(1, 1024, _MAX_WARPS // 2))
     return [*first, _proposal(1, 2048, 8), _proposal(1, 4096, 8)]
 
 
@@ -179,14 +180,22 @@ def two_at_once(config: Config, target: Target) -> Config:
 
 def has_rules(facts: Facts, target: Target) -> bool:
     """Whether these rules come first: of long blocks, of chunks, and of reductions across memory
-    that fill the device, in one loop, and store every element, are of strips or are wide. Of
-    strips six kernels of the corpus took 1.07 times the fastest's time with 64 x 64 and 4 warps, five
-    of these 1.00 with 64 x 32 and 8; the one of eight tensors took 1.21 so."""
+    that fill the device, in one loop, and store every element, are wide or are of long strips. Of
+    those six kernels of the corpus took 1.07 times the fastest's time with 64 x 64 and 4 warps,
+    five of these 1.00 with 64 x 32 and 8; one of eight tensors took 1.21 so, three of strips of
+    196 rows 1.14."""
     many = facts.parallel >= STORED_COLUMNS * target.multiprocessors
-    few = facts.sizes[0][0] == "y" and facts.loads <= _STRIP_LOADS
-    stored = facts.hint is Hint.OUTER and (facts.full or few) and facts.loops == 1
-    own = is_long(facts, target) or in_chunks(facts, target)
+    strips = facts.sizes[0][0] == "y" and facts.loads <= _STRIP_LOADS and facts.reduced >= 512
+    stored = facts.hint is Hint.OUTER and (facts.full or strips) and facts.loops == 1
+    own = is_long(facts, target) or in_chunks(facts, target) or _is_moved(facts)
     return own or (stored and many) or _is_wide(facts, target)
+
+
+def _is_moved(facts: Facts) -> bool:
+    """Whether rows that a block could hold are loaded at several places of theirs: norms with a
+    rotary embedding take 43 us in blocks of 1024 and 8 warps, 53 in 2048 and 16 (H200)."""
+    several = facts.parallel >= 1024 and facts.loads >= _MANY_VALUES
+    return several and facts.hint is Hint.INNER and facts.reduced <= _LONG_BLOCKS[1]
 
 
 def _is_wide(facts: Facts, target: Target) -> bool:
@@ -205,7 +214,9 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
         first = [(64, 64, 8), (64, 64, 16)] if enough else [(64, 64, 16), (64, 64, 8)]
         return [_proposal(*b) for b in (*first, (128, 64, 8), (128, 16, 8), (64, 32, 4))]
     blocks = [(64, 32, 8, 1), (64, 64, 4, 1), (32, 16, 4, 1), (32, 32, 4, 1), (128, 16, 4, 1)]
-    if facts.full and facts.strips and r >= _AHEAD_ROWS:
+    if facts.full and facts.loads + facts.reductions >= _MANY_VALUES:  # 1.01 times the fastest's
+        blocks.insert(0, (32, 16, 4, 1))  # time for three kernels of the corpus, not 1.43
+    elif facts.full and facts.strips and r >= _AHEAD_ROWS:
         blocks.insert(0, (64, 32, 8, 3))
     elif facts.full and r == next_power_of_two(r) <= 128:  # one or two turns of whole blocks
         blocks.insert(0, (64, 64, 4, 1))

@@ -11,7 +11,6 @@ from harness.heuristics.registry import candidates
 from harness.target import H100, H200, Target
 from tests.heuristics.test_candidates import persistent, pointwise, reduction
 
-
 STRIPS = Facts(
     Family.REDUCTION, (("y", 4), ("x", 6144), ("r0_", 1024)), Hint.OUTER, 5, 1, 1, 8 << 20, loops=1
 )
