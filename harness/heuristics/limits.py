@@ -28,6 +28,8 @@ LEAST_SCAN_BLOCK = 256
 _SPILL_LIMIT = 16
 _SPILL_LIMIT_WIDE = 32
 """The same where a wave has 64 lanes."""
+VECTOR = 8
+"""Elements of 16 bits in a vector of 16 bytes, the widest that a thread loads."""
 MAX_TENSOR_ELEMENTS = 1 << 20
 MAX_GRID_X = (1 << 31) - 1
 MAX_GRID_YZ = 65535

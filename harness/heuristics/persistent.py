@@ -9,7 +9,7 @@ every candidate on an H100 (docs/measurements/heuristics.md).
 from __future__ import annotations
 
 from harness.heuristics.facts import Config, Facts, Hint
-from harness.heuristics.limits import Proposal, cdiv, finish, next_power_of_two
+from harness.heuristics.limits import VECTOR, Proposal, cdiv, finish, next_power_of_two
 from harness.target import Target
 
 _MAX_WARPS = 16
@@ -17,28 +17,32 @@ _MAX_ELEMENTS = 4096
 _LONG_ROW = 256
 LEARNT = 8192
 """Rows beyond this were not among those that tunings were recorded of."""
-_SOME_ROWS = 4
+_SOME_ROWS, _MANY_ROWS = 4, 16
 _ONLY_READ = 2048
 _LEAST_BYTES, _ENOUGH = 2560, 8
 """Bytes that a program of short rows moves where a multiprocessor has ``_ENOUGH`` programs."""
 _HELD = 2048
 """Elements of short rows that one warp holds: 64 a thread. On an H200 169 kernels of rows of 130 to
 1024 elements took 1.051 times the fastest's time with a warp for 1024, now 1.020 (the worst 1.80
-and 1.15: docs/measurements/short-rows.md)."""
+and 1.15: docs/measurements/short-rows.md). Half of it where rows that begin anywhere are reduced
+twice, as softmax and losses do: 18 of those took 1.072 times the fastest's time, now 1.007."""
 _SPAN = 32
 """Results of a program of short columns there: whole sectors of 16-bit types, too. On an H200 sums
 of 32 columns of 294912 take 7 us, and with the two a program that trees chose 91."""
 
 
-def is_only_read(facts: Facts, target: Target) -> bool:
-    """Whether 16-bit rows of 2048 elements or more are read by several reductions and not written:
-    then a thread has registers for 64 elements, and half the warps wait for each other. Cross
-    entropy of 2048 to 8192 columns 1.02 to 1.15 times as fast on an H200 (limit-tunings.jsonl.gz);
-    1.02 times a kernel of the corpus with 8 rows a multiprocessor, 0.92 one with fewer than 4."""
-    enough = facts.parallel >= _SOME_ROWS * target.multiprocessors and facts.reductions > 1
-    read = facts.bytes < 3 * facts.parallel * facts.reduced
-    long = facts.hint is Hint.INNER and next_power_of_two(facts.reduced) >= _ONLY_READ
-    return long and enough and read
+def has_half(facts: Facts, target: Target) -> bool:
+    """Whether a row has half the warps, so that a thread holds 64 elements and fewer wait for each
+    other: rows beyond ``LEARNT``; many of just that length of three tensors and more (nine of the
+    corpus, 4096 rows on an H200: 1.07 times the fastest's time, now 1.01); 16-bit rows of 2048
+    elements or more that several reductions read and nothing writes. Of these cross entropy of
+    2048 to 8192 columns is 1.02 to 1.15 times as fast on an H200 (limit-tunings.jsonl.gz); 1.02
+    times a kernel of the corpus with 8 rows a multiprocessor, 0.92 one with fewer than 4."""
+    row, each = next_power_of_two(facts.reduced), facts.parallel / target.multiprocessors
+    several = each >= _SOME_ROWS and facts.reductions > 1
+    read = several and row >= _ONLY_READ and facts.bytes < 3 * facts.parallel * facts.reduced
+    many = row == LEARNT and each >= _MANY_ROWS and facts.loads > 2
+    return row > LEARNT or (facts.hint is Hint.INNER and (read or many))
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
@@ -67,8 +71,9 @@ def filled(config: Config, facts: Facts, target: Target) -> Config:
         wanted = min(max(_SPAN, wanted), _MAX_ELEMENTS // 2 // row)
     while rows < min(most, wanted):
         rows *= 2
-    if not across and rows < 4 * (held := max(x, _HELD // row)):
-        rows = min(rows, held)
+    if not across and rows < 4 * max(x, _HELD // row):
+        twice = facts.reductions > 1 and facts.reduced % VECTOR > 0
+        rows = min(rows, max(x, _HELD // (1 + twice) // row))
     warps = 1 if across else max(config.num_warps, rows * row // _HELD)
     return config if rows == x else finish(facts, _proposal(rows, warps), target)
 
@@ -83,8 +88,8 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if row >= 2 * _LONG_ROW:
         # 32 elements a thread, fewer for few rows: those cannot hide latency with other blocks.
         usual = max(1, row // 1024)
-        if row > LEARNT or is_only_read(facts, target):
-            usual = max(1, usual // 2)  # one tensor alone: 64 elements a thread
+        if has_half(facts, target):
+            usual = max(1, usual // 2)
         few = (2, 4, 1) if row <= LEARNT else (4, 2, 1)
         order = few if rows < 2 * target.multiprocessors else (1, 2, 4)
         proposals = [_proposal(1, n * usual, 32 if row > LEARNT else 16) for n in order]

@@ -28,7 +28,8 @@ _MANY_VALUES = 10
 _LONG_BLOCKS = (16384, 8192, 4096)
 _MOST_WARPS = 32
 _MOST_WASTE = 0.125
-_FEW_LOADS = 2
+_FEW_LOADS, _STRIP_LOADS = 2, 6
+_CROWDED = 16  # bytes of a point of which half the rows are enough: 43 us, 63 with all (H200)
 SOME_ROWS = 4
 _FEW_POINTS = 150_000
 _AHEAD_ROWS = 256  # of which loads are two turns ahead: 1.02 of the time for 197, 0.90 for 256
@@ -68,12 +69,13 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         case Hint.OUTER:
             return _outer(facts, target)
         case Hint.MIXED:
-            # Wide enough for sectors in both directions; 1.09 times the fastest's time for 16
-            # kernels of the corpus on an H200. A few loads are summed in one turn of one warp.
+            # Wide enough for sectors in both directions. A few loads are summed in one turn of
+            # one warp. Six kernels of the corpus took 1.12 times the fastest's time with 32 x 128
+            # first, 1.04 with 32 x 64.
             few = facts.parallel < 32 * SOME_ROWS * target.multiprocessors
             turn = facts.reduced <= 128 and facts.loads <= 2 * _FEW_LOADS
-            first = (8, 128, 2) if few else (16, 128, 1) if turn else (32, 128, 4)
-            others = (32, 128, 4), (32, 64, 2), (32, 64, 4), (16, 128, 1), (64, 64, 4)
+            first = (8, 128, 2) if few else (16, 128, 1) if turn else (32, 64, 4)
+            others = (32, 64, 4), (32, 128, 4), (32, 64, 2), (16, 128, 1), (64, 64, 4)
             return [_proposal(*block) for block in dict.fromkeys((first, *others))]
         case Hint.DEFAULT:
             return [*_inner(facts, target)[:2], *_outer(facts, target)[:1]]
@@ -143,9 +145,11 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
             blocks = [(2048, 4), (4096, 8), (4096, 16), (8192, 16), (4096, 4)]
         elif facts.loops > 1 and not facts.side and facts.again < 2 * facts.loads * facts.reduced:
             # Weights, too, which do not begin where the rows do: few elements a thread.
-            few = [(4096, 32), (2048, 16)]
+            few = [(4096, 32), (2048, 16), (2048, 32)]
             narrow = facts.again <= 2 * facts.reduced and facts.loads > _FEW_LOADS
-            blocks = [*(few[::-1] if narrow else few), *blocks]
+            short = narrow or facts.reduced <= MAX_LONG_BLOCK
+            wide = facts.again > 4 * facts.reduced
+            blocks = [*(few[::-1] if wide else few[1::-1] if short else few[:2]), *blocks]
         elif reach(facts) > MAX_REDUCTION_BLOCK:
             blocks = [(8192, 32), *blocks]
         return [_proposal(1, r, warps, _MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
@@ -161,7 +165,7 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
     if facts.parallel >= 1024 and facts.loads + facts.reductions >= _MANY_VALUES:
         # So much is loaded and summed up at once that a smaller block may keep more of it in
         # registers; with few rows, large blocks are needed to keep the device busy.
-        first.insert(1, _proposal(1, 1024, _MAX_WARPS // 2))
+        first.insert(not _is_moved(facts), _proposal(1, 1024, _MAX_WARPS // 2))
     return [*first, _proposal(1, 2048, 8), _proposal(1, 4096, 8)]
 
 
@@ -176,11 +180,22 @@ def two_at_once(config: Config, target: Target) -> Config:
 
 def has_rules(facts: Facts, target: Target) -> bool:
     """Whether these rules come first: of long blocks, of chunks, and of reductions across memory
-    that fill the device, in one loop, and store every element or are wide."""
+    that fill the device, in one loop, and store every element, are wide or are of long strips. Of
+    those six kernels of the corpus took 1.07 times the fastest's time with 64 x 64 and 4 warps,
+    five of these 1.00 with 64 x 32 and 8; one of eight tensors took 1.21 so, three of strips of
+    196 rows 1.14."""
     many = facts.parallel >= STORED_COLUMNS * target.multiprocessors
-    stored = facts.hint is Hint.OUTER and facts.full and facts.loops == 1
-    own = is_long(facts, target) or in_chunks(facts, target)
+    strips = facts.sizes[0][0] == "y" and facts.loads <= _STRIP_LOADS and facts.reduced >= 512
+    stored = facts.hint is Hint.OUTER and (facts.full or strips) and facts.loops == 1
+    own = is_long(facts, target) or in_chunks(facts, target) or _is_moved(facts)
     return own or (stored and many) or _is_wide(facts, target)
+
+
+def _is_moved(facts: Facts) -> bool:
+    """Whether rows that a block could hold are loaded at several places of theirs: norms with a
+    rotary embedding take 43 us in blocks of 1024 and 8 warps, 53 in 2048 and 16 (H200)."""
+    several = facts.parallel >= 1024 and facts.loads >= _MANY_VALUES
+    return several and facts.hint is Hint.INNER and facts.reduced <= _LONG_BLOCKS[1]
 
 
 def _is_wide(facts: Facts, target: Target) -> bool:
@@ -199,7 +214,9 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
         first = [(64, 64, 8), (64, 64, 16)] if enough else [(64, 64, 16), (64, 64, 8)]
         return [_proposal(*b) for b in (*first, (128, 64, 8), (128, 16, 8), (64, 32, 4))]
     blocks = [(64, 32, 8, 1), (64, 64, 4, 1), (32, 16, 4, 1), (32, 32, 4, 1), (128, 16, 4, 1)]
-    if facts.full and facts.strips and r >= _AHEAD_ROWS:
+    if facts.full and facts.loads + facts.reductions >= _MANY_VALUES:  # 1.01 times the fastest's
+        blocks.insert(0, (32, 16, 4, 1))  # time for three kernels of the corpus, not 1.43
+    elif facts.full and facts.strips and r >= _AHEAD_ROWS:
         blocks.insert(0, (64, 32, 8, 3))
     elif facts.full and r == next_power_of_two(r) <= 128:  # one or two turns of whole blocks
         blocks.insert(0, (64, 64, 4, 1))
@@ -209,7 +226,8 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
         x = 512
         while x > 64 and facts.parallel < 4 * x * target.multiprocessors:
             x //= 2
-        most, n = 4096 // x, 3 if facts.loads <= _MANY_VALUES else 1  # that shared memory holds
+        most = (2048 if facts.bytes >= _CROWDED * points else 4096) // x
+        n = 3 if facts.loads <= _MANY_VALUES else 1  # that shared memory holds
         blocks = [(x, most // 2, 4, n), (2 * x, most // 4, 4, n), (x, most, 4, n)]
         blocks += [(x // 2, most, 4, n), (x // 4, 2 * most, 4, 1)]
     return [

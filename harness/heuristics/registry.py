@@ -51,8 +51,7 @@ def learnt(facts: Facts, target: Target) -> tuple[Config, ...]:
     unlike = {  # blocks so large, such loads, were not among what was learnt from
         Family.REDUCTION: facts.aligned or reduction.has_rules(facts, target),
         Family.POINTWISE: pointwise.is_window(facts) or facts.pieces or facts.shared,
-        Family.PERSISTENT: facts.reduced > persistent.LEARNT
-        or persistent.is_only_read(facts, target),
+        Family.PERSISTENT: persistent.has_half(facts, target),
     }
     tree = trees().get(kind_of(facts))
     if unlike.get(facts.family, True) or tree is None:

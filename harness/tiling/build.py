@@ -12,7 +12,7 @@ import sympy
 from harness.decisions import UNDECIDED, Decisions
 from harness.dtypes import DType
 from harness.heuristics.facts import Facts, Family, Hint
-from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, cdiv
+from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, VECTOR, cdiv
 from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
 from harness.heuristics.reduction import SOME_ROWS, STORED_COLUMNS
@@ -170,10 +170,31 @@ def _persistent(
     rows = size_hint(group.numel) / target.multiprocessors
     stored = rows >= STORED_COLUMNS and space.stored and not any(n.is_scan for n in group.nests)
     whole = group.rnumel.is_Integer and int(group.rnumel) % MAX_REDUCTION_BLOCK == 0
-    looped = whole and space.narrow and rows >= SOME_ROWS and not sums_beside_maxima(group)
+    odd = group.rnumel.is_Integer and int(group.rnumel) % VECTOR > 0
+    several = rows >= SOME_ROWS if space.narrow else rows >= 2
+    looped = several and (whole if space.narrow else odd) and not sums_beside_maxima(group)
     again = space.held <= choose.ALONE if rows < 1 else space.held == 1 and not looped
     facts = space.widths, passes(group), again, stored
-    return choose.is_persistent(hint, rnumel, space.full_loads, target, *facts)
+    found = choose.is_persistent(hint, rnumel, space.full_loads, target, *facts)
+    long = hint is Hint.INNER and rows >= SOME_ROWS and rnumel.is_Integer and rnumel >= choose.MOVED
+    return found and not (long and _moved_within(group))
+
+
+def _moved_within(group: FusedGroup) -> bool:
+    """Whether later loops load all rows that the first one reduces at other places of theirs, too,
+    as a rotary embedding after a norm does: a block that holds them saves no reading."""
+    loops = [segment.nests for segment in group.segments if segment.kind is SegmentKind.LOOP]
+    along, across = ({axis.var for axis in axes} for axes in (group.raxes, group.axes))
+    first, *later = [
+        {(v.buffer, v.index) for nest in nests for v in loads(nest.stores)} for nests in loops
+    ]
+    rows = {
+        (b, i)
+        for b, i in first
+        if b not in group.internal and i.free_symbols & along and i.free_symbols & across
+    }
+    moved = {b for b, i in set().union(*later) - first}
+    return bool(rows) and all(b in moved for b, _ in rows)
 
 
 def _states(program: Program, group: FusedGroup) -> tuple[frozenset[str], frozenset[str]]:

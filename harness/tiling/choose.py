@@ -31,7 +31,13 @@ of two decides the time of every normalisation."""
 
 PERSISTENT_AGAIN = 16384
 """The same where a loop would read one tensor again and nothing else along the parallel dimension,
-if rows are few, have exponentials or are no whole blocks (softmax of 11008: 132, not 140 us)."""
+if rows are few, have exponentials or are no whole blocks (softmax of 11008: 132, not 140 us); not
+if they begin anywhere and have more than 16 bits: in a loop they are loaded as whole vectors (an
+instance norm of 4096 x 15999 in float32: 159 us, not 198)."""
+
+MOVED = 2048
+"""Rows of that length are read in loops if later loops read them at other places as well: two
+norms and their rotary embedding, 4096 x 4096, take 43 us on an H200, held in a block 55."""
 
 ALONE = 4
 """Tensors of a row of that length that a block holds where no multiprocessor has two rows, so that

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import sympy
 
 from harness.graph.lowering.single import single_sum
+from harness.heuristics.limits import VECTOR
 from harness.ir import nodes as ir
 from harness.ir.affine import size_hint
 from harness.ir.nodes import Load, Masked, Reduce, ReduceKind, Store, Value, store_roots, walk
@@ -18,9 +19,9 @@ from harness.tiling.plan import PlanSegment, Tile
 Loaded = set[tuple[str, sympy.Expr]]
 """Loads, as (buffer, index)."""
 
-PIECE, RUN, MANY, VECTOR = 4, 1024, 1 << 19, 8
+PIECE, RUN, MANY = 4, 1024, 1 << 19
 """Such loads of a piece with a branch; points of all pieces, at least, and of a kernel, which of
-100,352 took 2.9 us with branches and 2.2 without (H200); elements of a vector."""
+100,352 took 2.9 us with branches and 2.2 without (H200)."""
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 import sympy
 
 from harness.heuristics.facts import Hint
+from harness.heuristics.limits import VECTOR
 from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol
 from harness.ir.nodes import Address, Axis, Scan, Store, index_exprs, loads, reductions, scans
@@ -21,7 +22,6 @@ from harness.schedule.group import splits as shares_rows
 from harness.target import Target
 from harness.tiling import choose
 from harness.tiling.choose import Access
-from harness.tiling.passes import VECTOR
 from harness.tiling.plan import Tile
 from harness.tiling.products import product_tiles
 from harness.tiling.ranges import Split, merge, splits

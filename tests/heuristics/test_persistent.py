@@ -55,3 +55,20 @@ def test_short_rows_share_a_program_that_is_worth_beginning(
     facts = replace(facts, reductions=1, fixed_blocks=(("XBLOCK", 1),) if pinned else ())
     found = candidates(facts, H200)[0]
     assert (found.block("XBLOCK"), found.num_warps) == first
+
+
+@pytest.mark.parametrize(
+    ("columns", "each", "reductions", "rows"),
+    [
+        (145, 4.0, 2, 4),  # softmax of bfloat16: 16.5 us, 22.3 with 8 rows
+        (145, 4.0, 1, 8),  # layer norm
+        (144, 4.0, 2, 8),  # whole vectors
+        (449, 2.0, 2, 2),  # a loss
+    ],
+)
+def test_rows_that_begin_anywhere_and_are_reduced_twice_are_held_by_half(
+    columns: int, each: float, reductions: int, rows: int
+) -> None:
+    facts = persistent(65536, columns, bytes=int(each * 65536 * columns), loads=1, stores=1)
+    found = candidates(replace(facts, reductions=reductions), H200)[0]
+    assert (found.block("XBLOCK"), found.num_warps) == (rows, 1)
