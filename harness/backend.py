@@ -39,6 +39,7 @@ from harness.executor.specialising import (
     bases,
     boxed,
     counted,
+    guard_sizes,
     is_dynamic,
     require_sizes,
     specialised,
@@ -323,6 +324,7 @@ class Compiler:
     def _compile(
         self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:
+        guard_sizes(gm)
         cut = any(map(control.is_cut, gm.graph.nodes))
         compile_for = functools.partial(self._compile_for, kind, gm, inputs, part, cut)
         return counted(compile_for, () if cut else inputs)

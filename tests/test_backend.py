@@ -234,6 +234,15 @@ def test_complex_numbers_that_are_none_are_replaced_by_the_library(compiler: Com
     assert [op for op, *_ in compiler.reports[0].library_calls] == ["aten.nan_to_num.default"]
 
 
+def test_a_comparison_with_a_complex_number_is_a_library_call(compiler: Compiler) -> None:
+    x = torch.tensor([1, 2, 3])
+    found = torch.compile(lambda x: (x + 1 == 2 + 0j, x != 3j, x * 2), backend=compiler)(x)
+    assert torch.equal(torch.stack(found), torch.stack((x == 1, x == x, x * 2)))
+    (report,) = compiler.reports
+    assert not report.failures and report.kernels
+    assert {op for op, *_ in report.library_calls} == {"aten.eq.Scalar", "aten.ne.Scalar"}
+
+
 def test_types_with_few_operators_are_given_to_no_others(compiler: Compiler) -> None:
     """Eager mode can roll uint16, but not index it, of which a roll is made elsewhere."""
 

@@ -48,6 +48,12 @@ def every_second(x: torch.Tensor) -> torch.Tensor:
     return sums
 
 
+def append(cache: torch.Tensor, new: torch.Tensor, position: int) -> torch.Tensor:
+    end = position + new.shape[1]
+    cache[:, position:end] = new
+    return cache[:, :end].sum(1)
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
     "positions": (lambda x: x + torch.arange(x.shape[1]) * 2.0, lambda n: (torch.randn(3, n),)),
     "attention": (tril_softmax, lambda n: (torch.randn(n, 8),)),
@@ -67,6 +73,9 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]]
     "change": (lambda x: x.mul_(2).add_(x.sum()), lambda n: (torch.randn(n, 6),)),
     "number": (lambda x, n: x * n + n // 2 + n % 3, lambda n: (torch.randn(5), n - 20)),
     "prefix": (lambda x, n: x[:n] * 2, lambda n: (torch.randn(60), n)),
+    "row": (lambda x, n: x[n] * x[-n], lambda n: (torch.randn(60, 3), n)),
+    "repeat": (lambda x, n: x.repeat(n, 2).sin(), lambda n: (torch.randn(4), n)),
+    "cache": (append, lambda n: (torch.randn(2, 40, 3), torch.randn(2, 4, 3), n)),
     "loss": (F.cross_entropy, lambda n: (torch.randn(n, 10), torch.randint(0, 10, (n,)))),
 }
 
@@ -99,6 +108,21 @@ def test_gradients_at_every_size_and_numbers_that_are_returned(compiler: Compile
         (wanted,) = torch.autograd.grad((expected * weight).sum(), x)
         torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
     assert len(compiler.compiled) == 2
+
+
+def test_gradients_where_a_number_that_is_passed_is_part_of_a_size(compiler: Compiler) -> None:
+    def padded(x: torch.Tensor, n: int) -> torch.Tensor:
+        return F.pad(x, (n, 0)).repeat(n, 1) * 2
+
+    run = torch.compile(padded, backend=compiler, dynamic=True)
+    for n in (2, 5, 9):
+        x = torch.randn(4, requires_grad=True)
+        torch.testing.assert_close(run(x, n), padded(x, n))
+        weight = torch.randn(n, 4 + n)
+        (got,) = torch.autograd.grad((run(x, n) * weight).sum(), x)
+        (wanted,) = torch.autograd.grad((padded(x, n) * weight).sum(), x)
+        torch.testing.assert_close(got, wanted)
+    assert len(compiler.compiled) == 2 and not compiler.eager
 
 
 def test_sizes_become_unknown_with_the_second_one(compiler: Compiler) -> None:

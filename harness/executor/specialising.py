@@ -10,7 +10,9 @@ from unittest.mock import patch
 
 import sympy
 import torch
+from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from harness.errors import GraphError, HarnessError
@@ -78,6 +80,23 @@ def bases(graph: Graph) -> list[tuple[int, int]]:
     if not all(numel.is_Integer for _, numel in found):
         raise NotForEverySize("inputs of unknown sizes share memory")
     return [(number, int(numel)) for number, numel in found]
+
+
+def guard_sizes(gm: fx.GraphModule) -> None:
+    """Have torch compile anew for a number below one where one that the caller passes, such as a
+    position in a cache, has part in a layout or selects: of sizes it is known that they are at
+    least one, of a position it has to be known from which end it counts."""
+    values = {node: node.meta.get("val") for node in gm.graph.nodes}
+    given = [values[node] for node in gm.graph.find_nodes(op="placeholder")]
+    numbers = [n for n in given if isinstance(n, torch.SymInt) and (n.node.hint or 0) >= 1]
+    if not numbers:
+        return
+    tensors = [one for one in tree_leaves([*values.values()]) if isinstance(one, torch.Tensor)]
+    selects = gm.graph.find_nodes(op="call_function", target=torch.ops.aten.select.int)
+    places = [values.get(node.args[2], 0) for node in selects]
+    counts = free_symbols([places, *((*one.shape, *one.stride()) for one in tensors)])
+    for number in numbers:
+        bool(number.node.expr in counts and number >= 1)
 
 
 def require_sizes(graph: Graph) -> None:

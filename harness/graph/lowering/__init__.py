@@ -36,7 +36,8 @@ def supports_node(
     that is too large, a view of a tensor with gaps).
     """
     touched = list(tensors_of(*(types[name] for name in node.refs()), node.type))
-    if not supports(node.op) or any(kind.dtype.is_opaque for kind in touched):
+    opaque = any(kind.dtype.is_opaque for kind in touched)
+    if not supports(node.op) or opaque or any(isinstance(arg, complex) for arg in node.args):
         return False
     if node.op == "getitem" or not RULES[node.op].partial:
         return True
