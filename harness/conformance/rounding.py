@@ -14,6 +14,8 @@ from torch._decomp import decomposition_table
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from harness.graph.capture.strides import UNTAGGED
+
 T = TypeVar("T")
 _REPEATS = 61
 _AS_BITS = ("aten::set_", "aten::view.dtype")
@@ -381,8 +383,11 @@ def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor,
     if "batch_norm" in name and made.shape == x.shape:  # a CPU adds them up in float64
         spread = x.var([d for d in range(x.dim()) if d != 1], keepdim=True)
         made.masked_fill_(~spread.isfinite(), torch.nan if seed % 2 else 0.0)
-    computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
-    computes |= any(_is_float(leaf) and leaf.itemsize > made.itemsize for leaf in _leaves(given))
+    pointwise = torch.Tag.pointwise in func.tags or name.rstrip("_") in UNTAGGED
+    computes = pointwise and not any(word in name for word in _MOVES)
+    floats = list(filter(_is_float, _leaves(given)))
+    computes |= any(leaf.itemsize > made.itemsize for leaf in floats)
+    computes |= not any(leaf.isnan().any() for leaf in floats)
     if none.any() and (computes or not (found | none).all()):
         bits = torch.full_like(made, torch.nan)
         if seed % 3:  # all ones, of either sign
