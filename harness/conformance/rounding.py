@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -13,7 +13,8 @@ from torch import Tensor
 from torch._decomp import decomposition_table
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.weak import WeakTensorKeyDictionary
+
+from harness.graph.capture.strides import UNTAGGED
 
 T = TypeVar("T")
 _REPEATS = 61
@@ -69,8 +70,9 @@ class _Unrounded(_Repeat):
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
-        # The numbers in a wider type, and as of which change (counted once its operator is left).
-        self.known: MutableMapping[Tensor, tuple[Tensor, int]] = WeakTensorKeyDictionary()
+        # Each memory (kept, so that none comes in its place), its numbers as they were last known
+        # to be stored, and in a wider type. A view of it reads and changes those of the whole.
+        self.known: dict[Any, tuple[torch.UntypedStorage, Tensor, Tensor]] = {}
 
     def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
         self.apart = self.seed % 20 == 17 and torch._C._current_graph_task_id() < 0
@@ -80,31 +82,50 @@ class _Unrounded(_Repeat):
             given = pytree.tree_map_only(Tensor, torch.clone, given)
         made = _result(func, args, kwargs)
         floats = [one for one in _leaves(made) if _is_float(one)]
-        other = _draws(func) or func.name().startswith(_AS_BITS)
-        if not floats or other or _is_zero(floats) or _is_written(func, args, floats[0]):
-            return made
         viewed = any(one.alias_info and not one.alias_info.is_write for one in schema.returns)
-        viewed |= func is torch.ops.aten._unsafe_view.default
-        double = any(one.dtype is torch.float64 for one in floats)
-        wide = _again(func, given, torch.float64 if double else torch.float32, apart=not viewed)
-        stored = self.seed == _STORED and not viewed and torch.Tag.pointwise not in func.tags
+        viewed |= func is torch.ops.aten._unsafe_view.default or func.name().startswith(_AS_BITS)
+        if not floats or viewed or _is_zero(floats):
+            return made
+        wide: Any = floats
+        if not (_draws(func) or _is_written(func, args, floats[0])):
+            double = any(one.dtype is torch.float64 for one in floats)
+            wide = _again(func, given, torch.float64 if double else torch.float32, apart=True)
+        stored = self.seed == _STORED and torch.Tag.pointwise not in func.tags
         for one, better in zip(floats, filter(_is_float, wide or ()), strict=False):
             if one.shape == better.shape:
-                if not (viewed or self.apart):
+                if not self.apart:
                     one.copy_(better)
-                if not stored:
-                    self.known[one] = better, one._version + schema.is_mutable
+                for known, new in zip(self._known_of(one), (one, better), strict=False):
+                    known.copy_(one if stored else new)
         return made
 
+    def _known_of(self, value: Tensor) -> Sequence[Tensor]:
+        """What is known to be stored where ``value`` lies, and that in a wider type; nothing where
+        there is no such memory."""
+        strided = _is_float(value) and value.layout is torch.strided
+        if not strided or value.is_neg() or _is_zero([value]):
+            return ()
+        memory = value.untyped_storage()
+        key = memory._cdata, value.dtype, memory.nbytes()
+        if key not in self.known:
+            whole = torch.empty(0, dtype=value.dtype, device=value.device).set_(memory)
+            wide = whole.to(torch.promote_types(value.dtype, torch.float32), copy=True)
+            self.known[key] = memory, whole.clone(), wide
+        place = value.shape, value.stride(), value.storage_offset()
+        return [one.as_strided(*place) for one in self.known[key][1:]]
+
     def _before_rounding(self, value: Tensor) -> Tensor:
-        better, version = self.known.get(value, (value, -1))
-        if version != value._version:
+        if not (known := self._known_of(value)):
             return value
+        stored, wide = known
+        # (What other operators, or other views of the bits, have written is what it is.)
+        better = torch.where(same(stored, value), wide, value.to(wide.dtype))
         if self.seed in (0, _STORED) or self.apart:
             return better
         share = torch.rand((), generator=self.rng).mul(3).sub(1).clamp(0, 1)  # or an end
         between = better.lerp(value.to(better.dtype), share.to(better))
-        return torch.where(value.isfinite(), between, better)
+        # (Between two zeros lies one without their sign.)
+        return torch.where(value.isfinite() & (value != better), between, better)
 
 
 class _Moved(_Repeat):
@@ -362,8 +383,11 @@ def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor,
     if "batch_norm" in name and made.shape == x.shape:  # a CPU adds them up in float64
         spread = x.var([d for d in range(x.dim()) if d != 1], keepdim=True)
         made.masked_fill_(~spread.isfinite(), torch.nan if seed % 2 else 0.0)
-    computes = torch.Tag.pointwise in func.tags and not any(word in name for word in _MOVES)
-    computes |= any(_is_float(leaf) and leaf.itemsize > made.itemsize for leaf in _leaves(given))
+    pointwise = torch.Tag.pointwise in func.tags or name.rstrip("_") in UNTAGGED
+    computes = pointwise and not any(word in name for word in _MOVES)
+    floats = list(filter(_is_float, _leaves(given)))
+    computes |= any(leaf.itemsize > made.itemsize for leaf in floats)
+    computes |= not any(leaf.isnan().any() for leaf in floats)
     if none.any() and (computes or not (found | none).all()):
         bits = torch.full_like(made, torch.nan)
         if seed % 3:  # all ones, of either sign

@@ -1,4 +1,5 @@
-"""What rounding decides where a part of a program knows or computes anew what another one made."""
+"""What rounding decides where a part of a program knows, changes or computes anew what another one
+made."""
 
 from __future__ import annotations
 
@@ -53,3 +54,91 @@ def test_the_backward_pass_computes_anew_what_was_rounded() -> None:
     assert judge.is_right(0, x.sigmoid() / unrounded / y.detach())
     assert judge.is_right(0, unrounded / x.sigmoid() / y.detach())
     assert not judge.is_right(0, gradient()[0] * 1.003)
+
+
+def _changed(x: torch.Tensor, change: Callable[[torch.Tensor], Any]) -> torch.Tensor:
+    made = x * 1.3
+    change(made)
+    return made
+
+
+CHANGES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "of it": lambda x: x.add_(0.3),
+    "of a view": lambda x: x.flatten().add_(0.3),
+    "of a part": lambda x: x[1::2].add_(0.3),
+    "of a transposed part": lambda x: x.view(4, 4).t()[1:].unsqueeze(0).mul_(1.7),
+    "of all but what is written": lambda x: [x[:8].zero_(), x[4:].add_(0.3)],
+    "of several tensors": lambda x: torch._foreach_add_(x.split(8), 0.3),
+}
+
+
+@pytest.mark.parametrize("where", CHANGES)
+def test_a_change_of_what_is_not_rounded(where: str) -> None:
+    """Numbers that a view of them changes, and the others beside, may stay unrounded (3609510,
+    4300868). What is written is what it is."""
+    x, change = torch.linspace(0.2, 1.9, 16).sin().bfloat16(), CHANGES[where]
+
+    def run() -> list[torch.Tensor]:
+        made = _changed(x, change)
+        return [made.float(), made.float() * 1.7]
+
+    judge, unrounded = Judge(run, run(), True), _changed(x.float(), change)
+    if "several" not in where:
+        assert judge.is_right(1, unrounded * 1.7)
+        assert not torch.allclose(run()[1], unrounded * 1.7, rtol=1e-4)
+    for one in (unrounded * 2.2, unrounded.roll(1) * 1.7, x.float() * 1.7, torch.zeros(16)):
+        assert not judge.is_right(1, one)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda made, x: made.flatten()[3:].copy_(x[3:]),
+        lambda made, x: made.view(torch.int16)[3:].copy_(x.bfloat16().view(torch.int16)[3:]),
+    ],
+)
+def test_what_is_written_into_16_bits_is_rounded(write: Callable[..., Any]) -> None:
+    """Through a view, and as other bits; what is beside it need not be."""
+    x = torch.linspace(0.2, 1.9, 16).sin()
+
+    def run() -> list[torch.Tensor]:
+        made = x.bfloat16() * 1.3
+        write(made, x * 1.7)
+        return [made.float() * 1.9]
+
+    judge = Judge(run, run(), True)
+    beside = torch.cat([x.bfloat16()[:3].float() * 1.3, (x * 1.7).bfloat16()[3:].float()])
+    assert judge.is_right(0, beside * 1.9)
+    assert not judge.is_right(0, torch.cat([beside[:3], x[3:] * 1.7]) * 1.9)
+
+
+def test_an_infinite_sum_beside_what_a_view_sets_to_0() -> None:
+    """Eager mode's difference of two infinities is NaN; a kernel has numbers there (4300868)."""
+    x = torch.tensor([[3e4, 1.0, 2.0]], dtype=torch.float16).expand(4, 3)
+
+    def lerped(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        made = x.sum(0, dtype=dtype)
+        made.unsqueeze(0)[..., 2:].zero_()
+        return torch.lerp(made, made, made.sigmoid()).half()
+
+    def run() -> list[torch.Tensor]:
+        return [lerped(x, torch.float16)]
+
+    judge, kernel = Judge(run, run(), True), lerped(x, torch.float32)
+    assert run()[0].tolist()[1:] == kernel.tolist()[1:] == [4, 0]
+    assert run()[0].isnan()[0] and kernel.isinf()[0]
+    assert judge.is_right(0, kernel)
+    assert not judge.is_right(0, torch.tensor([torch.inf, 4, 2], dtype=torch.float16))
+    assert not judge.is_right(0, torch.tensor([torch.inf, 5, 0], dtype=torch.float16))
+
+
+def test_the_sign_of_a_zero_is_the_same_in_something_between() -> None:
+    """Of a program whose values are moved or lie between two, zeros keep their sign."""
+    x = torch.tensor([-0.0, 1.0, 0.0])
+
+    def run() -> list[torch.Tensor]:
+        return [(x * 2).double() / 3]
+
+    judge = Judge(run, run(), True)
+    assert not judge.is_right(0, run()[0].abs())
+    assert not judge.is_right(0, run()[0] + 0.0)
