@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from harness.errors import RecordError, reason
 from harness.files import write_atomically
@@ -114,7 +115,8 @@ def refresh(results: Path) -> Index:
     runs = {run.file: run for run in known if present.get(run.file) == (run.size, run.changed)}
     new = sorted(present.keys() - runs.keys())
     if new or len(runs) < len(known):
-        read = [_read_run(results, name, *present[name]) for name in new]
+        keys = _Keys()
+        read = [_read_run(results, name, *present[name], keys) for name in new]
         stays = pc.is_in(rows["file"], pa.array([*runs], pa.string()))
         whole = pa.concat_tables([rows.filter(stays), *(table for _, table in read)])
         rows = whole.unify_dictionaries().combine_chunks()
@@ -125,6 +127,27 @@ def refresh(results: Path) -> Index:
     rows = rows.set_column(0, "run", places)
     ours = rows.column("compiler").is_null()
     return Index(tuple(order), rows.filter(ours), rows.filter(pc.invert(ours)), notes)
+
+
+class _Keys:
+    """What tells the kernels of a run file from each other, in the order of its rows. Kept for the
+    next file: the runs of a history hold the same kernels, and text by text they took a third of
+    the time of an index."""
+
+    def __init__(self) -> None:
+        self._last: tuple[pa.Table, pa.Array, bool] | None = None
+
+    def find(self, of: pa.Table) -> tuple[pa.Array, bool]:
+        """The keys (``schema.series_keys``) of kernels with these graphs, regions, nodes (in
+        lines) and names, and whether these tell each kernel from all others."""
+        import pyarrow as pa
+
+        last = self._last
+        if last is None or not of.equals(last[0]):
+            known = [*zip(*of.to_pydict().values(), strict=True)]
+            keys = pa.array(schema.series_keys(known), pa.string()).dictionary_encode()
+            self._last = last = of, keys, len({*known}) == len(known)
+        return last[1:]
 
 
 def _present(results: Path) -> dict[str, tuple[int, int]]:
@@ -172,18 +195,20 @@ def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> No
             write_atomically(folder / ".gitignore", b"*\n", mode=0o644)
 
 
-def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[IndexedRun, pa.Table]:
+def _read_run(
+    results: Path, name: str, size: int, changed: int, keys: _Keys
+) -> tuple[IndexedRun, pa.Table]:
     """A run file's entry and rows, read without samples and texts."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     path = results / name
     try:
         with pa.memory_map(str(path)) as source:
-            file = pq.ParquetFile(source, pre_buffer=False)
-            kept = dict(file.schema_arrow.metadata or {})
+            file = _opened(source)
+            held = file.schema_arrow
+            kept = dict(held.metadata or {})
             run = from_json(Run, store.run_metadata(kept, path), str(path))
-            rows, regions, problems = _projected(file, path)
+            rows, regions, problems = _projected(file, held.names, path, keys)
             rows.validate(full=True)  # texts are UTF-8
             if {*rows.column("graph").unique().to_pylist()} - {one.name for one in run.graphs}:
                 raise RecordError("a run file's row belongs to no graph of the run", str(path))
@@ -193,8 +218,8 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
         others = pa.Table.from_pylist(figures, schema=_columns())
         entry = _entry(run, rows, name, size, changed, problems)
         whole = pa.concat_tables([rows, others]) if figures else rows
-        files = pa.array([name] * whole.num_rows, pa.string())
-        return entry, whole.set_column(0, "file", files.dictionary_encode())
+        files = pa.DictionaryArray.from_arrays(np.zeros(whole.num_rows, np.int32), [name])
+        return entry, whole.set_column(0, "file", files)
     except RecordError as error:
         reason = str(error)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -202,21 +227,33 @@ def _read_run(results: Path, name: str, size: int, changed: int) -> tuple[Indexe
     return IndexedRun(name, size, changed, unreadable=reason), _columns().empty_table()
 
 
-def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
-    """The rows of kernels, those of graphs with their regions, and what is wrong with kernels. A
-    file whose columns or checks are as they once were is brought up to date, which takes reading it
-    whole."""
+def _opened(source: Any) -> Any:
+    """A run file whose texts are read as they are kept there, each once with its number."""
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(source, pre_buffer=False, read_dictionary=_columns_of(_TEXTS))
+    except KeyError:  # one of an older version, without some of these columns
+        return pq.ParquetFile(source, pre_buffer=False)
+
+
+def _projected(
+    file: Any, held: Sequence[str], path: Path, keys: _Keys
+) -> tuple[pa.Table, pa.Table, list[str]]:
+    """The rows of kernels of a ``file`` with the columns ``held``, those of graphs with their
+    regions, and what is wrong with kernels. A file whose columns or checks are as they once were is
+    brought up to date, which takes reading it whole."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kinds, held = _kinds(), file.schema_arrow.names
-    names = {name: _NAMES.get(name, name) for name in kinds if name not in _MADE}
-    peers = [f"regions.list.element.{name}" for name in _PEER]
+    kinds = _kinds()
+    names = _columns_of(kinds)
     present = {*held, *(metric.column for metric in metrics.static())}
     read = None
-    if {*names.values(), "reason", "origins", "regions", "problem"} <= present:
-        wanted = [n for n in names.values() if n in held]
+    if {*names, "reason", "origins", "regions", "problem"} <= present:
+        wanted = [n for n in names if n in held]
         wanted += ["reason", "problem", "check_note", "origins.list.element"]
+        peers = [f"regions.list.element.{name}" for name in _PEER]
         read = file.read(columns=[*wanted, *peers], use_threads=False)
         full = pc.match_substring(read["check_note"], schema.LACKED_MEMORY)
         if pc.any(pc.and_(full, pc.equal(read["check"], "failed"))).as_py():
@@ -225,29 +262,32 @@ def _projected(file: Any, path: Path) -> tuple[pa.Table, pa.Table, list[str]]:
         read = schema.table(store.load(path))
     columns = {"file": pa.nulls(read.num_rows, kinds["graph"])}
     for name, kind in kinds.items():
-        column = pa.nulls(read.num_rows, pa.string() if name in _TEXTS else kind)
-        if names.get(name) in read.column_names:
-            column = read.column(names[name]).combine_chunks()
-        columns[name] = _as(column, kind)
-    joined = pc.binary_join(read.column("origins"), "\n").to_pylist()
-    graph, region, name = (read.column(each).to_pylist() for each in ("graph", "region", "name"))
-    known = [*zip(graph, region, joined, name, read.column("code_hash").to_pylist(), strict=True)]
-    keys = pa.array(schema.series_keys(one[:4] for one in known), pa.string())
-    columns["key"] = _as(keys, kinds["key"])
+        column = pa.nulls(read.num_rows, kind)
+        if (called := _NAMES.get(name, name)) in read.column_names and name not in _MADE:
+            column = _as(read.column(called).combine_chunks(), kind)
+        columns[name] = column
+    nodes = pc.binary_join(read["origins"], "\n").combine_chunks()
+    of = pa.table({n: columns.get(n, nodes) for n in ("graph", "region", "nodes", "kernel")})
+    columns["key"], unlike = keys.find(of)
     failed, why = pc.equal(read["check"], "failed"), pc.not_equal(read["reason"], "")
     columns["failed"] = pc.fill_null(pc.or_kleene(failed, why), False)
-    # A graph that is there twice holds kernels of which each record knows one.
-    first = {one: n for n, one in reversed([*enumerate(known)])}
-    again = pa.array([first[one] < n for n, one in enumerate(known)], pa.bool_())
-    problem = pc.if_else(again, TWICE, read["problem"].combine_chunks())
+    problem = read["problem"].combine_chunks()
+    if not unlike:  # a graph that is there twice holds kernels of which each record knows one
+        known = [*zip(*of.to_pydict().values(), columns["code"].to_pylist(), strict=True)]
+        first = {one: n for n, one in reversed([*enumerate(known)])}
+        again = pa.array([first[one] < n for n, one in enumerate(known)], pa.bool_())
+        problem = pc.if_else(again, TWICE, problem)
     wrong = pc.not_equal(problem, "")
-    texts = zip(name, graph, problem.to_pylist(), strict=True)
-    bad = [f"kernel {one} of {where}: {text}" for one, where, text in texts if text]
     for each in ("ms", "low", "high", "gbps", "fraction"):
         columns[each] = pc.if_else(wrong, None, columns[each])
-    rows = pa.table(columns).filter(pc.not_equal(problem, TWICE))
+    rows = pa.table(columns | {"problem": problem})
+    bad = rows.select(["kernel", "graph", "problem"]).filter(wrong).to_pydict()
+    texts = zip(*bad.values(), strict=True)
+    said = [f"kernel {one} of {where}: {text}" for one, where, text in texts]
+    rows = rows.filter(pc.not_equal(problem, TWICE)) if said else rows
     beside = read.select(["graph", "regions"])
-    return rows, beside.filter(pc.greater(pc.list_value_length(beside["regions"]), 0)), bad
+    beside = beside.filter(pc.greater(pc.list_value_length(beside["regions"]), 0))
+    return rows.drop_columns("problem"), beside, said
 
 
 def _peers(graphs: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
@@ -261,10 +301,15 @@ def _peers(graphs: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def _columns_of(names: Iterable[str]) -> list[str]:
+    """What the columns ``names`` are called in a run file."""
+    return [_NAMES.get(name, name) for name in names if name not in _MADE]
+
+
 def _as(column: Any, kind: pa.DataType) -> Any:
     import pyarrow as pa
 
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) and column.type != kind:
         return column.cast(pa.string()).dictionary_encode()
     return column.cast(kind)
 
@@ -303,7 +348,7 @@ def _entry(
         machine=run.machine.key,
         graphs=len(run.graphs),
         kernels=rows.num_rows,
-        failed=broken + sum(rows.column("failed").to_pylist()),
+        failed=broken + rows["failed"].to_pylist().count(True),
         throttled=throttled / readings if readings else 0.0,
         codegen_seconds={g.name: s for g in run.graphs if (s := g.codegen_seconds) is not None},
         reasons={g.name: g.reason for g in run.graphs if g.reason},

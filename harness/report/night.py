@@ -139,12 +139,16 @@ def openmetrics(night: Night) -> str:
             if value is not None:
                 made.labels(*own, *key.split("/", len(labels) - 1)[: len(labels)]).set(value)
 
-    costs = {f"{f.graph}/{f.label}": (f.change_us or 0.0) / 1e6 for f in night.regressions}
+    found = night.regressions
+    of = {f"{'graph' if f.is_sum else 'kernel'}/{f.waivable}": f.change_us or 0.0 for f in found}
+    costs = {key: us / 1e6 for key, us in of.items()}
     suite = None if night.suite_us is None else night.suite_us / 1e6
     gauge("status", "Exit status of harness nightly", {"": night.status})
     gauge("kernels", "Kernels by what became of them", {**night.counts}, "change")
-    gauge("regressions", "Confirmed slowdowns that nobody waived", {"": len(night.regressions)})
-    gauge("slower_seconds", "What each costs, launches counted", {**costs}, "graph", "kernel")
+    gauge("regressions", "Confirmed slowdowns that nobody waived", {"": len(found)})
+    what = "What each costs, launches counted; a graph's holds its kernels'"
+    gauge("slower_seconds", what, {**costs}, "of", "graph", "kernel")
+    gauge("regression_seconds", "What they cost together", {"": cost(found) / 1e6})
     gauge("suite_seconds", "What all kernels take, launches counted", {"": suite})
     gauge("resolved_ratio", "Relative slowdown that would have been found", {"": night.resolved})
     gauge("phase_seconds", "Wall clock of the night's phases", {**night.seconds}, "phase")

@@ -41,7 +41,7 @@ from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
-from harness.verdicts.totals import scopes
+from harness.verdicts.totals import Rollup, Scope, scopes, some
 
 FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
 """Exit statuses: those of ``harness compare``, and that of a night without a GPU in which something
@@ -422,20 +422,32 @@ def _sides(sorting: Sorting) -> tuple[Side, Side]:
 
 
 def _without_waived(found: Comparison, findings: Sequence[Finding]) -> Comparison:
-    """``found``, in which what is waived is not SLOWER, nor a sum that is for its sake."""
-    waived, why, slower = [one for one in findings if one.waived], "waived", Verdict.SLOWER
-    kernels = {f"{one.graph}/{one.kernel}" for one in waived}
-    sums = {scope for one in waived for scope in scopes(one.graph, one.region)}
-    sums -= {scope for one in findings if one.regressed for scope in scopes(one.graph, one.region)}
+    """``found``, in which what is waived is not SLOWER, nor a sum that is for its sake: that names
+    what in it is waived, and what else looks slower."""
+    kernels = {f"{one.graph}/{one.kernel}" for one in findings if one.waived}
+    said: dict[Scope, dict[str, list[str]]] = {}
+    for one in findings:
+        doubted = one.verdict == Verdict.UNSURE.value and (one.low or 0.0) > 1
+        if one.waived or doubted or one.regressed:
+            what = "waived" if one.waived else "regressed" if one.regressed else "not confirmed"
+            for scope in scopes(one.graph, one.region):
+                said.setdefault(scope, {}).setdefault(what, []).append(short(one.name))
+
+    def told(one: Rollup) -> Rollup:
+        by = said.get((one.level, one.name), {})
+        if one.verdict is not Verdict.SLOWER or "waived" not in by or "regressed" in by:
+            return one
+        work = (f"{what}: {some(by[what])}" for what in ("waived", "not confirmed") if what in by)
+        effect = replace(one.effect, verdict=Verdict.UNSURE)
+        return replace(one, effect=effect, work=(*work, *one.work))
+
     rows = (
-        replace(row, verdict=Verdict.UNSURE, reason=why) if key_of(row.match) in kernels else row
+        replace(row, verdict=Verdict.UNSURE, reason="waived")
+        if key_of(row.match) in kernels
+        else row
         for row in found.rows
     )
-    rollups = (
-        replace(one, reason=why) if one.verdict is slower and (one.level, one.name) in sums else one
-        for one in found.rollups
-    )
-    return replace(found, rows=tuple(rows), rollups=tuple(rollups))
+    return replace(found, rows=tuple(rows), rollups=tuple(map(told, found.rollups)))
 
 
 def _untimed(match: Match, change: Change | None, timed: bool) -> str:

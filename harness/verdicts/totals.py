@@ -225,10 +225,15 @@ def _work(
     ]
     for kernels, side in ((gone, "A"), (new, "B")):
         if kernels:
-            names = ", ".join(short(kernel.name) for kernel in kernels[:_MOST_NAMED])
-            more = f" and {len(kernels) - _MOST_NAMED} more" if len(kernels) > _MOST_NAMED else ""
-            named.append(f"only in {side}: {1000 * _time(kernels):.4g} µs, {names}{more}")
+            names = some([short(kernel.name) for kernel in kernels])
+            named.append(f"only in {side}: {1000 * _time(kernels):.4g} µs, {names}")
     return tuple(named)
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of ``names``, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, bool]:

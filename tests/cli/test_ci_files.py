@@ -3,7 +3,6 @@ as a runner and cron run them, in a clone of a repository, with a GPU that is ma
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import tomllib
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
-from harness.cli.app import COMMANDS
+from harness.cli.app import app
 from tests import fork_server
 
 yaml = pytest.importorskip("yaml")
@@ -32,25 +32,57 @@ def commands(text: str) -> list[list[str]]:
     return [line.split() for line in found]
 
 
+def parsed(words: list[str]) -> dict[str, Any]:
+    """What the command line makes of ``words``; fails as it does where they are no command."""
+    group: Any = typer.main.get_command(app)
+    name, command, rest = group.resolve_command(group.make_context("harness", words), words)
+    return dict(command.make_context(name, rest).params)
+
+
 @pytest.mark.parametrize("name", ["nightly.yml", "nightly.cron"])
-def test_every_command_in_a_ci_file_exists(name: str) -> None:
+def test_every_command_in_a_ci_file_is_one(name: str) -> None:
     lines = commands((FOLDER / name).read_text())
-    assert lines
-    for command, *words in lines:
-        (place,) = (place for known, place, _ in COMMANDS if known == command)
-        module, _, function = place.partition(":")
-        run = getattr(importlib.import_module(f"harness.cli.{module}"), function or module)
-        offered = {
-            option
-            for parameter in run.__signature__.parameters.values()
-            for made in getattr(parameter.annotation, "__metadata__", ())
-            for option in (
-                getattr(made, "default", ""),
-                *(getattr(made, "param_decls", None) or ()),
-            )
-        } | {f"--{name.replace('_', '-')}" for name in run.__signature__.parameters}
-        for word in words:
-            assert not word.startswith("-") or word in offered, f"{command} {word}"
+    assert {words[0] for words in lines} == {"nightly", "report"}
+    given = {words[0]: parsed(words) for words in lines}
+    assert given["nightly"]["budget"] == 60
+    assert given["nightly"]["metrics"] is not None
+    assert given["report"]["output"] is not None
+
+
+@pytest.mark.parametrize(
+    "words", [["nightly", "--budge", "60"], ["nightly", "--budget", "soon"], ["report"], ["night"]]
+)
+def test_a_command_that_is_none_does_not_pass(words: list[str]) -> None:
+    (usage_error, *_) = typer.BadParameter.__bases__
+    with pytest.raises(usage_error):
+        parsed(words)
+
+
+def test_the_workflow_is_one() -> None:
+    """What a service reads of the file: when it runs, where, for how long, and its steps."""
+    whole = yaml.safe_load((FOLDER / "nightly.yml").read_text())
+    started = whole[True]  # YAML 1.1 takes the key `on` for a truth value
+    (timer,) = started["schedule"]
+    limits = (60, 24, 32, 13, 8)
+    fields = timer["cron"].split()
+    for field, limit in zip(fields, limits, strict=True):
+        assert field == "*" or int(field) < limit
+    assert "workflow_dispatch" in started
+    assert whole["concurrency"] and whole["permissions"] == {"contents": "read"}
+    (job,) = whole["jobs"].values()
+    assert "gpu" in job["runs-on"]
+    (night,) = [words for words in commands(str(job["steps"])) if words[0] == "nightly"]
+    assert job["timeout-minutes"] > parsed(night)["budget"]
+    for step in job["steps"]:
+        assert ("run" in step) != ("uses" in step)
+        assert step.keys() <= {"run", "uses", "with", "name", "if"}
+        assert step.get("if", "always()") == "always()"
+        assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1"))
+    checkout = job["steps"][0]
+    assert checkout["uses"].startswith("actions/checkout@")
+    assert checkout["with"]["fetch-depth"] == 0, "the commits since the baseline are named"
+    after = job["steps"][job["steps"].index(next(s for s in job["steps"] if "name" in s)) + 1 :]
+    assert all("if" in step for step in after), "a red night is shown, too"
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import dataclasses
 import multiprocessing
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,9 +85,9 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
     read = []
     real = index._read_run
 
-    def watch(results: Path, name: str, size: int, changed: int) -> object:
+    def watch(results: Path, name: str, *rest: Any) -> object:
         read.append(Path(name).stem)
-        return real(results, name, size, changed)
+        return real(results, name, *rest)
 
     monkeypatch.setattr(index, "_read_run", watch)
     paths[1].unlink()
@@ -269,3 +270,28 @@ def test_a_folder_in_the_place_of_the_index_is_moved_aside(tmp_path: Path) -> No
     assert "made again" in found.notes[0]
     assert index.refresh(tmp_path).notes == ()
     assert shard(tmp_path).is_file()
+
+
+def test_a_run_file_without_columns_that_came_later(tmp_path: Path) -> None:
+    """What a file of an older version lacks is made of the run, as reading it whole does."""
+    path = store.save(tmp_path, run())
+    expected = index.refresh(tmp_path).rows.to_pylist()
+    pq.write_table(pq.read_table(path).drop_columns(["label", "code_hash", "problem"]), path)
+    found = index.refresh(tmp_path)
+    assert found.unreadable == ()
+    assert found.rows.to_pylist() == expected
+
+
+def test_kernels_of_one_run_are_not_taken_for_those_of_the_next(tmp_path: Path) -> None:
+    """Keys are kept from file to file only while the kernels are the same, in the same order."""
+    twins = [dataclasses.replace(KERNEL, name=name, origins=("add", "mul")) for name in "ab"]
+    other = dataclasses.replace(KERNEL, name="c", origins=("exp",))
+    suites = [twins, twins, [other, *twins], twins[::-1]]
+    for number, kernels in enumerate(suites):
+        graph = GraphRecord("g", kernels=tuple(kernels))
+        store.save(tmp_path, run(f"2026010{number + 1}-000000-aaaaaaa", graphs=(graph,)))
+    keys: dict[int, list[str]] = {}
+    for row in index.refresh(tmp_path).rows.to_pylist():
+        keys.setdefault(row["run"], []).append(row["key"].partition(" ")[2])
+    both = ["add mul 1", "add mul 2"]
+    assert keys == {0: both, 1: both, 2: ["exp 1", *both], 3: both}

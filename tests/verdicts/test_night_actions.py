@@ -4,17 +4,25 @@ graph became slower, too."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.history.changes import waivers
-from harness.history.nights import Light, Night, cost
+from harness.history.nights import Finding, Light, Night, cost
+from harness.measure.noise.judge import Verdict
+from harness.report.night import openmetrics
 from harness.report.site.data import Site
 from harness.report.site.tonight import first_page
+from harness.verdicts import nightly
+from harness.verdicts.comparing import Comparison
 from tests.verdicts.night_world import World, made, world
 
 __all__ = ["world"]
+text_string_to_metric_families = pytest.importorskip(
+    "prometheus_client.openmetrics.parser"
+).text_string_to_metric_families
 
 
 def both(world: World) -> Night:
@@ -77,6 +85,46 @@ def test_a_sum_that_is_slower_for_the_sake_of_a_waived_kernel_fails_no_test(
     night = world.night(waivers=waivers.read(file, ["ms"]))
     assert night.light is Light.GREEN
     assert not [case.name for case in world.cases if case.failure]
+
+
+def test_a_waived_sum_names_what_else_looks_slower(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Comparison, list[Finding]]] = []
+    real = nightly._without_waived
+    monkeypatch.setattr(nightly, "_without_waived", lambda *both: given.append(both) or real(*both))
+    world.start()
+    world.suite["g"][3] = (made("k3", "n3", 0.06, "n3 = 2"), 1)
+    world.suite["g"][5] = (made("k5", "n5", 0.0201, "n5 = 2"), 1)
+    world.night()
+    ((found, findings),) = given
+    for doubted, low in ((True, 1.001), (False, 0.999)):
+        judged = {
+            "k3": {"waived": "on purpose"},
+            "k5": {"verdict": "UNSURE", "confirmed": False, "low": low},
+        }
+        changed = [replace(one, **judged.get(one.kernel, {})) for one in findings]
+        (graph,) = [one for one in real(found, changed).rollups if one.level == "graph"]
+        assert graph.verdict is Verdict.UNSURE
+        assert graph.work == ("waived: k3", *(["not confirmed: k5"] if doubted else []))
+
+
+def test_metrics_say_which_figures_hold_others(world: World) -> None:
+    world.start()
+    night = both(world)
+    families = text_string_to_metric_families(openmetrics(night))
+    every = [one for family in families for one in family.samples]
+    costs = {
+        (one.labels["of"], one.labels["graph"], one.labels["kernel"]): 1e6 * one.value
+        for one in every
+        if one.name == "harness_night_slower_seconds"
+    }
+    assert costs == {
+        ("graph", "g", ""): pytest.approx(60, rel=0.01),
+        ("kernel", "g", "n3"): pytest.approx(10, rel=0.01),
+    }
+    (total,) = [one.value for one in every if one.name == "harness_night_regression_seconds"]
+    assert 1e6 * total == pytest.approx(60, rel=0.01)
 
 
 def test_a_night_of_no_commit_offers_no_line(world: World) -> None:

@@ -25,7 +25,6 @@ from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
 from harness.records import git
-from harness.report.night import night_report, openmetrics
 from harness.report.output import Report
 from harness.table import Text
 
@@ -70,6 +69,7 @@ def nightly(
     harness nightly --markdown > "$GITHUB_STEP_SUMMARY"
     harness nightly --metrics /var/lib/node_exporter/harness.prom
     """
+    from harness.report.night import night_report, openmetrics
     from harness.session.plan import Request
     from harness.verdicts.nightly import Ask
     from harness.verdicts.nightly import nightly as make

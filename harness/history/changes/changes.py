@@ -114,7 +114,7 @@ class Report:
     """All of it. ``judged`` counts the series long enough to be judged, ``short`` the others;
     ``stale`` are waivers of nothing. ``chance`` is that of a step that is at least suspected in a
     flat series. ``broken``: sentences about what ran in earlier runs and fails in the newest;
-    ``problems``: about what files should not hold."""
+    ``problems``: about what files should not hold. ``timed``: the series of times, as measured."""
 
     changes: tuple[Change, ...]
     breaks: tuple[Break, ...]
@@ -127,6 +127,7 @@ class Report:
     chance: float = 0.0
     broken: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    timed: tuple[Series, ...] = ()
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -146,12 +147,14 @@ def find(
     changes: list[Change] = []
     breaks: list[Break] = []
     notes: list[str] = []
+    timed: tuple[Series, ...] = ()
     judged = short = points = 0
     # The chance of an alarm is that of the whole report. Other compilers raise none.
     noisy = sum(not metric.exact and metric.scope is not Scope.PEER for metric in metrics)
     settings = replace(settings, family=settings.family / max(1, noisy))
     for metric in metrics:
         every = series_of(known, metric)
+        timed = tuple(every) if metric.name == "ms" else timed
         points += sum(len(series.values) for series in every)
         breaks.extend(_breaks(known, every))
         if metric.exact:
@@ -179,6 +182,7 @@ def find(
         settings.alone if noisy else 0.0,
         tuple(whole_runs.broken(known)),
         tuple(f"{run.file}: {problem}" for run in known.runs for problem in run.problems),
+        timed,
     )
 
 

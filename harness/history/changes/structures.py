@@ -115,13 +115,13 @@ class Shape:
         every = np.diagonal(self.covariances, axis1=1, axis2=2).mean(axis=1)
         return np.asarray(every - self.covariances.mean(axis=(1, 2)))
 
-    def sums(self, rows: Block, numbers: Labels | slice = slice(None)) -> Sums:
-        """The sums that levels of ``rows`` are fitted with, under the structures ``numbers``."""
+    def sums(self, rows: Block, numbers: Labels | None = None) -> Sums:
+        """The sums that levels of ``rows`` are fitted with, under the structures ``numbers``
+        (default: all)."""
+        numbers = np.arange(len(self.places)) if numbers is None else numbers
         values = (rows - np.median(rows, axis=1, keepdims=True)).T
-        squares = np.array(
-            [((one @ values) * values).sum(axis=0) for one in self.inverses[numbers]]
-        )
-        return Sums(self, numbers, squares, self.moments[numbers] @ values)
+        each = (self.inverses[n] @ values for n in numbers)
+        return Sums(self, numbers, values, np.array([(one * values).sum(axis=0) for one in each]))
 
     def explain(
         self, block: Block, proposed: Sequence[list[int]]
@@ -155,20 +155,26 @@ def _nested(row: Block, cuts: Sequence[int]) -> Iterator[Cuts]:
         del left[int(worth.argmin())]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sums:
-    """Of rows under the structures ``numbers`` of a shape: ``squares`` (structures by rows) and
-    ``moments`` with a step at each point (structures by points by rows)."""
+    """Of rows, whose ``values`` (points by rows) lie around their medians, under the structures
+    ``numbers`` of a shape: ``squares`` (structures by rows). Moments are computed where a step may
+    be: most rows have none."""
 
     shape: Shape
-    numbers: Labels | slice
+    numbers: Labels
+    values: Block
     squares: Block
-    moments: Block
+
+    @cached_property
+    def first(self) -> Block:
+        """The moments of the first row under the first structure, with a step at each point."""
+        return np.asarray(self.shape.moments[self.numbers[0]] @ self.values[:, 0])
 
     def row(self, j: int) -> Sums:
         """Those of one row."""
         each = slice(j, j + 1)
-        return Sums(self.shape, self.numbers, self.squares[:, each], self.moments[:, :, each])
+        return Sums(self.shape, self.numbers, self.values[:, each], self.squares[:, each])
 
     def placed(self, cuts: Sequence[int], run: int = 2) -> Cuts:
         """The ``cuts`` of the first row, each where it explains most between the others; levels
@@ -182,7 +188,7 @@ class Sums:
     def gains(self, cuts: Sequence[int], j: int) -> tuple[int, Block]:
         """The cut before the ``j``-th of ``cuts``, and what a step of the first row at each place
         from there to the one behind it adds to the fit of the others, under the first structure."""
-        gram, moments = self.shape.grams[self.numbers][0], self.moments[0, :, 0]
+        gram, moments = self.shape.grams[self.numbers[0]], self.first
         edges, others = [0, *cuts, len(gram)], [0, *cuts[:j], *cuts[j + 1 :]]
         share = np.linalg.solve(gram[np.ix_(others, others)], gram[others])
         between = slice(edges[j] + 1, edges[j + 2])
@@ -194,9 +200,9 @@ class Sums:
         (structures by steps by rows), the squares that are left, and the sizes' covariance in units
         of the noise's variance."""
         places = np.array([0, *cuts])
-        grams = self.shape.grams[self.numbers][:, places[:, None], places]
+        grams = self.shape.grams[self.numbers[:, None, None], places[:, None], places]
         inverse = np.asarray(np.linalg.inv(grams), np.float64)
-        moments = self.moments[:, places]
+        moments = self.shape.moments[self.numbers[:, None], places] @ self.values
         sizes = np.asarray(inverse @ moments, np.float64)
         return sizes, np.maximum(self.squares - (moments * sizes).sum(axis=1), 0.0), inverse
 

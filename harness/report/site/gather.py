@@ -18,7 +18,7 @@ from harness.files import slug
 from harness.history import nights, store
 from harness.history.between import learn
 from harness.history.changes.changes import Report
-from harness.history.changes.series import History, Series, region_series, series_of
+from harness.history.changes.series import History, Series, region_series
 from harness.history.nights import Night, NightCommit
 from harness.ir.reach import grouped
 from harness.measure.noise.judge import Rules
@@ -199,15 +199,15 @@ def _texts(path: Path, wanted: Mapping[Place, int]) -> dict[int, str]:
 
     try:
         file = pq.ParquetFile(path, pre_buffer=False)
-        table = file.read(columns=["graph", "name", "module"], use_threads=False)
+        names = file.read(columns=["graph", "name"], use_threads=False).to_pydict()
+        every = enumerate(zip(names["graph"], names["name"], strict=True))
+        rows = {n: wanted[name] for n, name in every if name in wanted}
+        # Decoded up to the last that is asked for, not to the end.
+        most = max(rows, default=0) + 1
+        batch = next(file.iter_batches(most, columns=["module"], use_threads=False), None)
     except (pa.ArrowException, OSError):
         return {}
-    names = zip(table["graph"].to_pylist(), table["name"].to_pylist(), strict=True)
-    return {
-        wanted[name]: table["module"][n].as_py() or ""
-        for n, name in enumerate(names)
-        if name in wanted
-    }
+    return {} if batch is None else {row: batch[0][n].as_py() or "" for n, row in rows.items()}
 
 
 def _compared(results: Path, known: History, number: int, newest: Run) -> Comparison | None:
@@ -245,7 +245,7 @@ def lines_of(known: History, machine: str, report: Report) -> dict[Place, Line]:
     """The history of every kernel's time by graph and key, that of a graph as a whole under an
     empty key."""
     keys = known.frame["key"]
-    every = [s for s in series_of(known, metrics.named("ms")) if s.environment.machine == machine]
+    every = [series for series in report.timed if series.environment.machine == machine]
     timed = [c for c in report.changes if c.series.metric.name == "ms"]
     mine = [change for change in timed if change.series.environment.machine == machine]
     changes = grouped(mine, lambda change: _place(change.series, keys))

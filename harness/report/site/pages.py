@@ -217,7 +217,10 @@ def _environment() -> jinja2.Environment:
     )
     made.filters |= {"short": short, "change": _change, "cost": cost, "ratio": ratio}
     made.filters["us"] = lambda us: microseconds(None if us is None else us / 1000)
-    made.filters |= {"plural": plural, "spark": lambda y: " ".join(f"{v:.5g}" for v in y[-60:])}
+    made.filters |= {
+        "plural": plural,
+        "spark": lambda y: " ".join(["%.5g"] * len(y[-60:])) % y[-60:],
+    }
     made.globals |= {
         "chart": lambda line, site: Markup(script(chart(line, site))),
         "count": Counter,
