@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.errors import unknown
 from harness.records.names import is_chosen
 from harness.report.output import Report, emit
 from harness.table import Block, Column, Fit, Table, Text
@@ -55,6 +56,10 @@ def conformance(
         types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
         cases = operators.cases(types, backward=backward)
         wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
+        if not wanted:
+            names = dict.fromkeys(case.operator for case in cases)
+            what, remedy = "no operator of the database is called so", "leave -k out to try all"
+            raise unknown(what, " ".join(answer.only), names, "-k", remedy)
         rows: list[operators.Row] = []
         progress.update("operators", 0, len(wanted))
         for row in operators.run(wanted, samples, jobs, folder, journal, device):

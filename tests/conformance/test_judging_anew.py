@@ -53,3 +53,11 @@ def test_the_backward_pass_computes_anew_what_was_rounded() -> None:
     assert judge.is_right(0, x.sigmoid() / unrounded / y.detach())
     assert judge.is_right(0, unrounded / x.sigmoid() / y.detach())
     assert not judge.is_right(0, gradient()[0] * 1.003)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz])
+def test_floats_of_8_bits_are_compared(dtype: torch.dtype) -> None:
+    """Torch has neither signs nor differences of them."""
+    x = torch.tensor([0.5, -3.0, 448.0, 0.0]).to(dtype)
+    assert differences(torch.clone, [x], lambda *_: lambda x: (x.clone(),)) == []
+    assert differences(torch.clone, [x], lambda *_: lambda x: (x.flip(0),)) != []
