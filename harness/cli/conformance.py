@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 _JOBS = Annotated[int, "Worker processes.", typer.Option("--jobs", "-j", min=1)]
 _JOURNAL = Annotated[Path | None, "Go on where an earlier run stopped: its rows are in this file."]
 _SECONDS = Annotated[float, "How long to go on.", typer.Option(min=1.0)]
-_DEVICE = Annotated[str, "Where tensors are: cpu (the interpreter), or cuda."]
+_DEVICE = Annotated[Literal["cpu", "cuda"], "Where tensors are; cpu: in the interpreter."]
+
+
+def _require(device: str) -> None:
+    if device == "cuda":
+        from harness.runtime.device import require
+
+        require()
 
 
 @command(table=True, only=True)
@@ -53,6 +60,7 @@ def conformance(
     with answer.cache() as folder, answer.progress("starting") as progress:
         from harness.conformance import operators  # imports torch's tests
 
+        _require(device)
         types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
         cases = operators.cases(types, backward=backward)
         wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
@@ -113,6 +121,7 @@ def fuzz(
     with answer.cache() as folder, answer.progress("starting") as progress:
         from harness.conformance import fuzz as fuzzing  # imports torch
 
+        _require(device)
         for trial in fuzzing.fuzz(seed, programs, jobs, folder, journal, device):
             trials.append(trial)
             if trial.faults and not answer.quiet:
