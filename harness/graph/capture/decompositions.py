@@ -197,11 +197,11 @@ def _ranged(op: Any, rule: Any, *args: Any, dtype: Any = None, **options: Any) -
             return _written(op(*args, dtype=torch.float32, **options), dtype)
     elif (kind := dtype or torch.get_default_dtype()) in _NARROW:
         known = op is torch.ops.aten.linspace.default and type(args[2]) is int
-        return _evenly(*args, kind, **options) if known else NotImplemented
+        return _evenly(*args, kind=kind, **options) if known else NotImplemented
     return rule(*args, dtype=dtype, **options) if rule else NotImplemented
 
 
-def _evenly(start: float, end: float, steps: int, kind: torch.dtype, **options: Any) -> Tensor:
+def _evenly(start: float, end: float, steps: int, *, kind: torch.dtype, **options: Any) -> Tensor:
     """``linspace`` in 16 bits, all of whose steps eager mode rounds, counting from both ends."""
     with _disable_current_modes():
         first, last, gaps = torch.tensor([start, end, max(steps - 1, 1)], dtype=kind)

@@ -345,7 +345,7 @@ def _solved_stride(value: Tensor, a: Tensor, *_: Any) -> Sizes:
     node, marked = slot.proxy.node if slot else None, False
     while node and (is_view(node) or MARKED in node.meta):
         marked ^= MARKED in node.meta  # a conjugate's is not marked
-        node = node.args[0]
+        node = node.all_input_nodes[0]
     in_rows = marked and a.mT.is_contiguous()
     return make_contiguous_strides_for(value.shape) if in_rows else value.stride()
 
