@@ -317,3 +317,22 @@ def test_ranges_in_16_bits_are_rounded(compiler: Compiler, dtype: torch.dtype) -
     tripled = torch.compile(lambda: [one().float() * 3 for one in ranges], backend=compiler)()
     for made, thrice in zip(stored, tripled, strict=True):
         assert made.dtype is dtype and torch.equal(thrice, made.float() * 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_evenly_spaced_numbers_of_16_bits_have_eager_modes_bits(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """Eager mode rounds the step and its multiples, and counts from both ends."""
+    ends = torch.empty(6, 2).uniform_(-9, 9).tolist()
+    counts = (0, 1, 2, 7, 300, 1001)
+
+    def function() -> list[Tensor]:
+        spaced = [torch.linspace(*e, n, dtype=dtype) for e, n in zip(ends, counts, strict=True)]
+        powers = [torch.logspace(-1.3, 1.7, n, dtype=dtype) for n in counts]
+        return [*spaced, *(one.float() * 3 for one in spaced), *powers]
+
+    assert all(map(torch.equal, torch.compile(function, backend=compiler)(), function()))
+    assert {name for r in compiler.reports for name, *_ in r.library_calls} == {
+        "aten.logspace.default"
+    }

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
@@ -129,6 +130,40 @@ def test_what_shares_no_memory_may_be_given_other_sizes(compiler: Compiler) -> N
     x = torch.randn(4, 3, requires_grad=True)
     found = torch.compile(function, backend=compiler, dynamic=True)(x)
     assert all(map(torch.equal, found, function(x)))
+
+
+CONJUGATES: dict[str, Callable[[Tensor], object]] = {
+    "beside it": lambda v: (v, v.conj()),
+    "of its views": lambda v: (v, v.mH, v[0].conj(), v.conj()[1:].T),
+    "without it": lambda v: (v.conj(), v.mH),
+    "after a change": lambda v: (v.mul_(2j), v.conj()),
+    "read as well": lambda v: (v, v.conj(), v.conj().abs() + 1, v.conj() @ v),
+    "resolved": lambda v: (v, v.conj(), v.conj().resolve_conj()),
+    "computed": lambda v: (v, v.conj_physical(), v.conj().clone()),
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", CONJUGATES)
+def test_conjugates_lie_in_the_memory_of_what_they_are_of(
+    devices: Devices, name: str, dynamic: bool | None
+) -> None:
+    """Copies, where there may be one that the program asks for."""
+
+    def function(x: Tensor) -> object:
+        return CONJUGATES[name](x + 1)
+
+    def places(made: object) -> list[int]:
+        found = [one.untyped_storage().data_ptr() for one in tree_leaves(made)]
+        return [found.index(one) for one in found]
+
+    x = torch.randn(3, 3, dtype=torch.complex64)
+    compiled = torch.compile(function, backend=Compiler(devices=devices), dynamic=dynamic)
+    for y in (x, x[:2]) if dynamic and name != "read as well" else (x,):
+        made, wanted = compiled(y), function(y)
+        torch.testing.assert_close(made, wanted)
+        apart = list(range(len(tree_leaves(made))))
+        assert places(made) == (apart if name == "resolved" else places(wanted))
 
 
 @pytest.mark.parametrize("bias", [True, False])

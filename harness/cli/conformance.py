@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.errors import unknown
 from harness.records.names import is_chosen
 from harness.report.output import Report, emit
 from harness.table import Block, Column, Fit, Table, Text
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 _JOBS = Annotated[int, "Worker processes.", typer.Option("--jobs", "-j", min=1)]
 _JOURNAL = Annotated[Path | None, "Go on where an earlier run stopped: its rows are in this file."]
 _SECONDS = Annotated[float, "How long to go on.", typer.Option(min=1.0)]
-_DEVICE = Annotated[str, "Where tensors are: cpu (the interpreter), or cuda."]
+_DEVICE = Annotated[Literal["cpu", "cuda"], "Where tensors are; cpu: in the interpreter."]
+
+
+def _require(device: str) -> None:
+    if device == "cuda":
+        from harness.runtime.device import require
+
+        require()
 
 
 @command(table=True, only=True)
@@ -52,9 +60,14 @@ def conformance(
     with answer.cache() as folder, answer.progress("starting") as progress:
         from harness.conformance import operators  # imports torch's tests
 
+        _require(device)
         types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
         cases = operators.cases(types, backward=backward)
         wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
+        if not wanted:
+            names = dict.fromkeys(case.operator for case in cases)
+            what, remedy = "no operator of the database is called so", "leave -k out to try all"
+            raise unknown(what, " ".join(answer.only), names, "-k", remedy)
         rows: list[operators.Row] = []
         progress.update("operators", 0, len(wanted))
         for row in operators.run(wanted, samples, jobs, folder, journal, device):
@@ -108,6 +121,7 @@ def fuzz(
     with answer.cache() as folder, answer.progress("starting") as progress:
         from harness.conformance import fuzz as fuzzing  # imports torch
 
+        _require(device)
         for trial in fuzzing.fuzz(seed, programs, jobs, folder, journal, device):
             trials.append(trial)
             if trial.faults and not answer.quiet:

@@ -38,15 +38,15 @@ class Judge:
             return bool(wanted == found or wanted != wanted)
         if wanted.layout is not torch.strided:
             return _is_close(wanted, found)
-        wanted, found = real(wanted), real(found)
+        wanted, found = _seen(wanted), _seen(found)
         if wanted.shape != found.shape:  # how many there are may be what rounding decides
-            repeats = (real(repeat[number]) for repeat in self._repeats())
+            repeats = (_seen(repeat[number]) for repeat in self._repeats())
             return any(one.shape == found.shape and _is_close(one, found) for one in repeats)
         signs = self.signed_zeros and wanted.is_floating_point()
         if _is_close(wanted, found) and not (signs and _resigned(wanted, found).any()):
             return True
         bounds = _Bounds(wanted, found, signs)
-        return any(bounds.hold_after(real(repeat[number])) for repeat in self._repeats())
+        return any(bounds.hold_after(_seen(repeat[number])) for repeat in self._repeats())
 
     def _repeats(self) -> Iterator[Sequence[Any]]:
         yield from self.known
@@ -84,6 +84,13 @@ class _Bounds:
         return bool((self.same | (self.error <= self.bound)).logical_and(~self.other_sign).all())
 
 
+def _seen(value: Any) -> Any:
+    """``value`` as it is compared: floats of 8 bits as those of 32."""
+    value = real(value)
+    narrow = isinstance(value, Tensor) and value.is_floating_point() and value.itemsize == 1
+    return value.float() if narrow else value
+
+
 def _resigned(wanted: Tensor, found: Tensor) -> Tensor:
     """Zeros of the other sign."""
     return (wanted == 0) & (found == 0) & (torch.signbit(wanted) != torch.signbit(found))
@@ -91,7 +98,7 @@ def _resigned(wanted: Tensor, found: Tensor) -> Tensor:
 
 def other_zeros(wanted: Tensor, found: Tensor) -> str:
     """How many zeros have the other sign, and where the first are."""
-    places = _resigned(real(wanted), real(found)).nonzero().tolist()
+    places = _resigned(_seen(wanted), _seen(found)).nonzero().tolist()
     return f"{len(places)} zeros at {places[:12]}"
 
 

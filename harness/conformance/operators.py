@@ -23,7 +23,7 @@ from harness.conformance.batch import answers, devices_of, last_if_lost
 from harness.conformance.compare import differences, draws, torchs_own
 from harness.conformance.rounding import TIED
 from harness.devices.job import Context, Job
-from harness.errors import UsageError
+from harness.errors import UsageError, unknown
 
 CATEGORIES = (
     "no sample", "views only", "generated", "undefined", "random", "library", "torch's own",
@@ -75,9 +75,10 @@ class OperatorJob(Job):
 def cases(dtypes: Sequence[str] = DTYPES[:1], *, backward: bool = False) -> list[Case]:
     """The operators of the database that take each of ``dtypes``; with ``backward`` also those
     that have gradients in it, again."""
-    found = []
+    found, known = [], {n: one for n, one in vars(torch).items() if isinstance(one, torch.dtype)}
     for name in dtypes:
-        dtype = getattr(torch, name)
+        if (dtype := known.get(name)) is None:
+            raise unknown("torch has no such element type", name, known, "--dtype")
         taking = [op for op in _database() if dtype in op.supported_dtypes("cpu")]
         found += [Case(_name(op), name) for op in taking]
         for op in taking if backward else ():

@@ -408,7 +408,8 @@ def _is_zero(made: Sequence[Tensor]) -> bool:
 
 
 def _is_float(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_floating_point()
+    """(Torch has nothing but conversions of those of 8 bits.)"""
+    return isinstance(value, Tensor) and value.is_floating_point() and value.itemsize > 1
 
 
 def _found_among(value: Tensor, given: Any) -> Tensor:

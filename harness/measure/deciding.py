@@ -188,9 +188,8 @@ class _Decider:
             for one in _made(model)
             for name in one.own(one.launch.group.last_joined)
         }
-        taken = self._better(
-            model, replace(decided, kernels={**kernels, **apart}), "fused", "apart"
-        )
+        other = replace(decided, kernels={**kernels, **apart})
+        taken = self._better(model, other, apart, "fused", "apart")
         chosen = {name: where for name, where in apart.items() if name in taken}
         return replace(decided, kernels={**kernels, **chosen}) if chosen else decided
 
@@ -204,15 +203,17 @@ class _Decider:
             for name in one.own(one.launch.group.reduced)
         }
         other = replace(decided, kernels=model.decisions.kernels, loops=turned)
-        taken = self._better(model, other)
+        taken = self._better(model, other, turned)
         chosen = {name: looped for name, looped in turned.items() if name in taken}
         return replace(other, loops=chosen) if chosen else decided
 
-    def _better(self, model: CompiledGraph, decisions: Decisions, *names: str) -> set[str]:
-        """The nodes whose kernels other ``decisions`` make faster."""
-        others = list(_made(compile_graph(self.graph, self.target, decisions)))
+    def _better(
+        self, model: CompiledGraph, decisions: Decisions, asked: Collection[str], *names: str
+    ) -> set[str]:
+        """The nodes whose kernels other ``decisions``, about the nodes ``asked``, make faster."""
+        others = list(_made(compile_graph(self.graph, self.target, decisions))) if asked else []
         taken: set[str] = set()
-        for one in _made(model):
+        for one in (one for one in _made(model) if not one.written.isdisjoint(asked)):
             written = one.written
             parts = [o for o in others if o.region == one.region and o.written <= written]
             alike = [o.category for o in parts] == [one.category]

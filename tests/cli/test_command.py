@@ -178,3 +178,25 @@ def test_what_takes_long_says_what_it_is_at(
     monkeypatch.setattr("harness.conformance.operators.run", lambda *_: iter(()))
     said = harness("conformance", "-k", "neg", "-v").err
     assert re.search(r"s\] operators \(0 of \d+\)\n", said)
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [("--dtype flaot32", "float32"), ("-k cumsim", "cumsum"), ("--dtype add", "no such element")],
+)
+def test_operators_and_types_that_torch_has_not_are_named(
+    harness: Command, words: str, nearest: str
+) -> None:
+    answer = harness("conformance", *words.split())
+    assert answer.status == 2 and nearest in answer.err and not answer.out
+
+
+@pytest.mark.parametrize("words", ["conformance -k add", "fuzz --count 1"])
+def test_programs_on_a_gpu_want_one(
+    harness: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    answer = harness(*words.split(), "--device", "cuda")
+    assert answer.status == 1 and not answer.out
+    assert answer.err.startswith("error: a GPU is needed and none can be used\n")
+    assert harness(*words.split(), "--device", "gpu").status == 2

@@ -142,3 +142,11 @@ def test_the_sign_of_a_zero_is_the_same_in_something_between() -> None:
     judge = Judge(run, run(), True)
     assert not judge.is_right(0, run()[0].abs())
     assert not judge.is_right(0, run()[0] + 0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz])
+def test_floats_of_8_bits_are_compared(dtype: torch.dtype) -> None:
+    """Torch has neither signs nor differences of them."""
+    x = torch.tensor([0.5, -3.0, 448.0, 0.0]).to(dtype)
+    assert differences(torch.clone, [x], lambda *_: lambda x: (x.clone(),)) == []
+    assert differences(torch.clone, [x], lambda *_: lambda x: (x.flip(0),)) != []

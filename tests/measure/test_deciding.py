@@ -86,6 +86,23 @@ def test_what_is_obvious_is_not_timed(columns: int, turned: bool, questions: int
     assert len(told) == questions
 
 
+def test_kernels_that_no_decision_concerns_are_not_timed() -> None:
+    """Several kernels of an accumulating scatter write one buffer."""
+    build = GraphBuilder()
+    x, rows = build.input("x", (8, 64)), build.input("rows", (4096, 64))
+    total = build.call("aten.sum.dim_IntList", build.input("y", (64, 2048)), (1,))
+    places = build.input("places", (4096,), DType.I64)
+    added = build.call("aten.index_add.default", x, 0, places, rows)
+    asked: list[str] = []
+
+    def choose(ways: Sequence[Way]) -> Outcome:
+        asked.extend(way.name for way in ways)
+        return Outcome(0, "timed", (0.001, 0.002))
+
+    decided(build.graph(added, total), H100, choose, loops=True, fusion=True)
+    assert asked == ["one block", "loop"]
+
+
 def test_kernels_are_taken_apart_as_far_as_that_is_faster() -> None:
     graph = load(GRAPHS / "small" / "bert_layer_backward.py")
     rounds: list[int] = []

@@ -30,7 +30,7 @@ from harness.graph.capture import tangents
 from harness.graph.capture.associative import lift_functions
 from harness.graph.capture.attention import ATTENTION_RULES, dense_masks, link_attention
 from harness.graph.capture.decompositions import ask_early, decompositions, spell_conversions
-from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES
+from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES, is_view
 from harness.graph.capture.libraries.convolutions import (
     as_images,
     channels_last,
@@ -41,7 +41,12 @@ from harness.graph.capture.libraries.kept import keep_little
 from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.random import gather_seeds
-from harness.graph.capture.scattering import counted_masks, is_view, views_of_inputs, writes
+from harness.graph.capture.scattering import (
+    counted_masks,
+    share_conjugates,
+    views_of_inputs,
+    writes,
+)
 from harness.graph.capture.strides import follow_eager
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
@@ -212,8 +217,11 @@ def compile_joint(
     for change in (dense_masks, resampled, writes):
         change(gm)
     called = tangents.Called(gm, tell)
-
+    copies = any("resolve_conj" in str(node.target) for node in gm.graph.nodes)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
+    changes = (
+        (called.note_changed, relaid) if copies else (called.note_changed, relaid, share_conjugates)
+    )
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -239,7 +247,7 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
-        inference_compiler=part(inference, called.note_changed, relaid),
+        inference_compiler=part(inference, *changes),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,

@@ -190,10 +190,26 @@ def _deviation(op: Any, rule: Any, x: Tensor, *args: Any, **options: Any) -> Any
 
 
 def _ranged(op: Any, rule: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
-    """``rule`` if there is one. Numbers that the program wants in 16 bits are rounded to these."""
-    if dtype in _NARROW:
-        return _written(op(*args, dtype=torch.float32, **options), dtype)
+    """``rule`` if there is one. Numbers that the program wants in 16 bits are rounded to these. A
+    library rounds the exponents of ``logspace`` as its device does."""
+    if op is torch.ops.aten.arange.start_step:
+        if dtype in _NARROW:
+            return _written(op(*args, dtype=torch.float32, **options), dtype)
+    elif (kind := dtype or torch.get_default_dtype()) in _NARROW:
+        known = op is torch.ops.aten.linspace.default and type(args[2]) is int
+        return _evenly(*args, kind=kind, **options) if known else NotImplemented
     return rule(*args, dtype=dtype, **options) if rule else NotImplemented
+
+
+def _evenly(start: float, end: float, steps: int, *, kind: torch.dtype, **options: Any) -> Tensor:
+    """``linspace`` in 16 bits, all of whose steps eager mode rounds, counting from both ends."""
+    with _disable_current_modes():
+        first, last, gaps = torch.tensor([start, end, max(steps - 1, 1)], dtype=kind)
+        step = ((last - first) / gaps).item()
+    place = torch.arange(steps, dtype=torch.float32, **options)
+    ways = ((first.item(), step, place), (last.item(), -step, steps - 1 - place))
+    low, high = (a + _written(b * _written(n, kind).float(), kind).float() for a, b, n in ways)
+    return _written(torch.where(place < max(steps // 2, 1), low, high), kind)
 
 
 def _in_common_type(on_device: bool, op: Any, rule: Any, *args: Any, **options: Any) -> Any:
@@ -382,9 +398,11 @@ def _margin_loss(
     own = labels[..., None] == torch.arange(x.shape[-1], device=x.device)
     wrong = ~(own & there[..., None]).any(-2)
     above = margin - x.gather(-1, labels)[..., None] + x[..., None, :]
-    above = torch.where(there[..., None] & wrong[..., None, :] & (above > 0), above, 0)
+    counted = there[..., None] & wrong[..., None, :] & (above > 0)
+    above = torch.where(counted, above, 0)
     above = above.square() if p == 2 else above
-    above = above if weight is None else above * weight[labels][..., None]
+    if weight is not None:  # which may be infinite
+        above = above * torch.where(counted, weight[labels][..., None], 0)
     loss = (above.sum((-1, -2)) / x.shape[-1]).reshape(target.shape[: None if p else -1])
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 

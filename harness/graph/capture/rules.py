@@ -18,8 +18,10 @@ from torch._prims_common import (
     elementwise_dtypes,
     suggest_memory_format,
 )
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.utils._python_dispatch import _disable_current_modes
+
+from harness.graph.capture.libraries.calls import MARKED
 
 _aten = torch.ops.aten
 LARGE_TABLE = 64 << 20
@@ -72,6 +74,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
             *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
+            "grid_sampler_2d",
         ),
         **_around(
             lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
@@ -236,7 +239,12 @@ def _conjugate(x: Any) -> Any:
     """In memory: that is what kernels read. (Of a number in a gradient, too.)"""
     number = None if isinstance(x, Tensor) else x.conjugate()
     wide = torch.complex128  # a tensor without dimensions leaves the others' type alone
-    return _aten._conj_physical(x) if number is None else torch.scalar_tensor(number, dtype=wide)
+    if number is not None:
+        return torch.scalar_tensor(number, dtype=wide)
+    made, mode = _aten._conj_physical(x), get_proxy_mode()
+    if mode and (slot := get_proxy_slot(made, mode.tracer, None)):
+        slot.proxy.node.meta[MARKED] = True
+    return made
 
 
 def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:

@@ -12,7 +12,7 @@ from torch import Tensor, fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils.weak import WeakIdKeyDictionary
 
-from harness.graph.capture.libraries.calls import value
+from harness.graph.capture.libraries.calls import MARKED, called, is_view, value
 
 _aten = torch.ops.aten
 
@@ -292,6 +292,32 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
     return fx.GraphModule(gm, graph) if any(views) else None
 
 
-def is_view(node: fx.Node) -> bool:
-    """Whether torch says that the node's operator gives a view."""
-    return getattr(node.target, "is_view", False)
+def share_conjugates(gm: fx.GraphModule) -> None:
+    """Return what eager mode only marks as conjugated in the memory that it is a view of, where
+    that is returned a second time. (Such results are complex: no kernel makes or reads them.)"""
+    output, mark = gm.graph.output_node(), _aten._conj.default
+
+    def base(node: fx.Node) -> fx.Node:
+        return base(node.all_input_nodes[0]) if is_view(node) or MARKED in node.meta else node
+
+    def lazily(node: fx.Node) -> fx.Node:
+        if not is_view(node) and MARKED not in node.meta:
+            return node
+        target: Any = mark if MARKED in node.meta else node.target
+        made = lazily(whole := node.all_input_nodes[0])
+        same = target is node.target and made is whole
+        return node if same else called(gm.graph, node, target, made, *node.args[1:])
+
+    def drop(node: fx.Node) -> None:
+        if not node.users and (is_view(node) or MARKED in node.meta):
+            whole = node.all_input_nodes[0]
+            gm.graph.erase_node(node)
+            drop(whole)
+
+    bases = [base(node) for node in output.all_input_nodes]
+    with gm.graph.inserting_before(output):
+        for node in output.all_input_nodes:
+            if node.meta["val"].is_complex() and bases.count(base(node)) > 1:
+                output.replace_input_with(node, lazily(node))
+                drop(node)
+    gm.recompile()

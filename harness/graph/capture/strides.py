@@ -23,7 +23,7 @@ from torch.fx.experimental.symbolic_shapes import (
     statically_known_true,
 )
 
-from harness.graph.capture.libraries.calls import traced
+from harness.graph.capture.libraries.calls import MARKED, is_view, traced
 
 Sizes = Sequence[int]
 
@@ -337,8 +337,22 @@ def _fourier_stride(value: Tensor, x: Tensor, named: Sizes, *_: Any) -> Sizes:
     return _packed(value.shape, [*sorted_dims, *last])
 
 
+def _solved_stride(value: Tensor, a: Tensor, *_: Any) -> Sizes:
+    """Eager mode lays the solution of triangular equations out in columns, or, where a matrix in
+    columns is marked as conjugated, in rows. A graph computes such a conjugate."""
+    mode = get_proxy_mode()
+    slot = get_proxy_slot(a, mode.tracer, None) if mode else None
+    node, marked = slot.proxy.node if slot else None, False
+    while node and (is_view(node) or MARKED in node.meta):
+        marked ^= MARKED in node.meta  # a conjugate's is not marked
+        node = node.all_input_nodes[0]
+    in_rows = marked and a.mT.is_contiguous()
+    return make_contiguous_strides_for(value.shape) if in_rows else value.stride()
+
+
 _STRIDES: dict[Any, Callable[..., Sizes]] = {
     torch.ops.aten.index.Tensor: _index_stride,
+    torch.ops.aten.linalg_solve_triangular.default: _solved_stride,
     torch.ops.aten._fft_c2c.default: _fourier_stride,
     torch.ops.aten._fft_r2c.default: _fourier_stride,
 }

@@ -255,6 +255,9 @@ MARGINS: dict[str, Callable[[Tensor], Tensor]] = {
     "a label, weighted": lambda x: functional.multi_margin_loss(
         x, _LABELS[:, 2], 2, 0.5, _WEIGHT, reduction="sum"
     ),
+    "a weight is infinite": lambda x: functional.multi_margin_loss(
+        x, _LABELS[:, 2], 1, 0.5, _WEIGHT / 0, reduction="none"
+    ),
 }
 
 

@@ -463,3 +463,18 @@ def test_dimensions_of_one_element_count_for_unknown_sizes_too(compiler: Compile
     found, wanted = torch.compile(function, backend=compiler, dynamic=True)(x), function(x)
     assert [t.stride() for t in found] == [t.stride() for t in wanted] == [(1, 3)] * 4
     torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("name", ["plain", "conj", "mT", "mH"])
+def test_solutions_of_triangular_equations(devices: Devices, name: str, left: bool) -> None:
+    """In rows where the matrix is marked as conjugated, as in the gradient."""
+
+    def function(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        matrix = {"plain": a, "conj": a.conj(), "mT": a.mT, "mH": a.mH}[name]
+        return torch.linalg.solve_triangular(matrix, b, upper=True, left=left)
+
+    a = torch.randn(2, 3, 3, dtype=torch.complex64) + 3 * torch.eye(3)
+    b = torch.randn(2, 3, 3, dtype=torch.complex64)
+    args = (a.requires_grad_(), b.requires_grad_())
+    assert differences(function, args, Compiler(devices=devices)) == []

@@ -12,6 +12,8 @@ GIVES_MEMORY = torch.ops.aten.set_.source_Tensor
 """Of ``x.data = y``: from then on, x is what lies in y's memory."""
 WRITES = (torch.ops.aten.copy_.default, GIVES_MEMORY)
 """What a traced graph does to its inputs, at its end."""
+MARKED = "marked"
+"""In the ``meta`` of a node that computes what the program only marks as conjugated."""
 
 
 def called(graph: fx.Graph, like: fx.Node, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
@@ -33,6 +35,11 @@ def traced(node: fx.Node) -> Any:
 def value(node: Any) -> Any:
     """The fake value of a node."""
     return node.meta["val"]
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether torch says that the node's operator gives a view."""
+    return getattr(node.target, "is_view", False)
 
 
 def fixed(found: Any) -> Any:
