@@ -27,9 +27,10 @@ from harness.errors import HarnessError
 from harness.measure.peers.pool import PeerPool
 from harness.records.lines import Kept
 from harness.records.run import GraphRecord
+from harness.runtime.compile.cache import usable
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, MadeEntry
-from harness.session.model import Compiled
+from harness.session.model import Compiled, blank
 
 SECONDS = 300.0
 """What generating the code of one graph may take."""
@@ -109,6 +110,26 @@ def kept_graphs(cache: Path, suite: str) -> Kept[GraphRecord]:
         if other != path:
             other.unlink(missing_ok=True)
     return Kept(path, GraphRecord)
+
+
+def recorded(
+    entries: Sequence[Entry], jobs: int, cache: Path | None, suite: str
+) -> Iterator[tuple[Entry, GraphRecord, Compiled | None]]:
+    """Each of ``entries`` with its kernels as they are known once they are generated; first those
+    that this compiler generated before, as the folder ``cache`` says, without what is made anew."""
+    with usable(cache) as (folder, _), kept_graphs(folder, suite) as kept:
+        keys = {id(entry): key(entry) for entry in entries}
+        yield from ((e, kept[keys[id(e)]], None) for e in entries if keys[id(e)] in kept)
+        rest = [entry for entry in entries if keys[id(entry)] not in kept]
+        for entry, made in all_generated(rest, jobs, cache):
+            if isinstance(made, HarnessError):
+                yield entry, GraphRecord(entry.name, reason=f"{type(made).__name__}: {made}"), None
+                continue
+            kernels = (*map(blank, made.kernels), *made.failures)
+            record = GraphRecord(entry.name, made.library_calls, kernels)
+            if keys[id(entry)] and not record.failed:
+                kept[keys[id(entry)]] = record
+            yield entry, replace(record, codegen_seconds=round(made.seconds, 6)), made
 
 
 def key(entry: Entry) -> str:

@@ -238,7 +238,7 @@ def _boards(options: Options, request: Request, workers: int) -> Iterator[list[C
                 names, given = boards(request.devices), peers.environment(options.cache)
                 each, taken = max(1, workers // len(names)), []
                 for number, name in names.items():
-                    more = {"seen": _seen(number), "started": [*islice(started, 1)]}
+                    more = {"seen": seen(number), "started": [*islice(started, 1)]}
                     taken.append(board(gpu(True, given, name), each, **more))
         require_one_kind(taken)
         _require_kind(request, taken[0].target)
@@ -275,18 +275,18 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         from harness.runtime.device import require  # imports torch
 
         require()
-        seen = _seen()
-        _require_kind(request, seen.target)
+        found = seen()
+        _require_kind(request, found.target)
         where = gpu(True, peers.environment(options.cache))
         given = (options.cache, workers, request.kernel_seconds)
-        device = cuda.CudaDevice(*given, where=where, seen=seen, started=[*islice(started, 1)])
+        device = cuda.CudaDevice(*given, where=where, seen=found, started=[*islice(started, 1)])
         if not request.patient:
             device.take()
         return device
     return None
 
 
-def _seen(number: int | None = None) -> DeviceFacts:
+def seen(number: int | None = None) -> DeviceFacts:
     """A GPU, the current one if None, as the driver describes it, without a process on it."""
     from harness.records.machine import fingerprint
     from harness.runtime.device import current_target

@@ -24,7 +24,7 @@ from harness.report.night import night_report
 from harness.report.output import Case
 from harness.session.model import Compiled, CompiledKernel, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request
-from harness.session.session import blank
+from harness.session.model import blank
 from harness.table import Row, plain, text_lines
 from harness.target import H100, Target
 from harness.verdicts import confirming, nightly
