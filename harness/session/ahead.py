@@ -21,7 +21,7 @@ from threading import TIMEOUT_MAX
 from typing import ClassVar
 
 import harness
-from harness.devices.job import Context, Job, cores
+from harness.devices.job import BESIDE_TIMING, Context, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.measure.peers.pool import PeerPool
@@ -74,21 +74,27 @@ def all_generated(
     entries: Sequence[Entry], jobs: int, cache: Path | None, compared: bool = False
 ) -> Iterator[Made]:
     """Every entry with what is made of it; if there are many by ``jobs`` processes, which leave the
-    GPU alone, as they end: the longest files first, so that none is waited for at the end."""
+    GPU alone, as they end."""
     files = [entry for entry in entries if isinstance(entry, FileEntry)]
     if jobs < 2 or len(files) < max(FEW, len(entries)):
         yield from map(generated, entries)
         return
-    files.sort(key=lambda entry: -entry.file.bytes)
-    with Pool(cores(min(jobs, 2 * len(files) // FEW)), SECONDS, cache) as pool:
+    places = cores(min(jobs, 2 * len(files) // FEW), niceness=BESIDE_TIMING)
+    with Pool(places, SECONDS, cache) as pool:
         for index, answer in pool.each([Generate(entry=e, compared=compared) for e in files]):
             yield files[index], answer
+
+
+def size(entry: Entry) -> float:
+    """Of a graph's text, in bytes; all others are alike."""
+    return float(entry.file.bytes) if isinstance(entry, FileEntry) else 1.0
 
 
 def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, MadeEntry]:
     """Entries by name, for threads that each compile some: who asks for one goes on with ``made``,
     in which they come in any order, until it is there; raises what ``made`` does."""
     lock, found = threading.Lock(), dict[str, Compiled | HarnessError]()
+    count = len({entry.name for entry in entries})
 
     def ask(name: str) -> Compiled | HarnessError:
         while name not in found:
@@ -96,6 +102,8 @@ def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, MadeEntr
                 if name not in found:
                     entry, one = next(made)
                     found[entry.name] = one
+                    if len(found) == count:
+                        next(made, None)  # its end, where what generated ends too
         return found[name]
 
     return {e.name: MadeEntry(e.name, functools.partial(ask, e.name), e) for e in entries}
@@ -121,6 +129,7 @@ def recorded(
         keys = {id(entry): key(entry) for entry in entries}
         yield from ((e, kept[keys[id(e)]], None) for e in entries if keys[id(e)] in kept)
         rest = [entry for entry in entries if keys[id(entry)] not in kept]
+        rest.sort(key=size, reverse=True)  # so that none is waited for at the end
         for entry, made in all_generated(rest, jobs, cache):
             if isinstance(made, HarnessError):
                 yield entry, GraphRecord(entry.name, reason=f"{type(made).__name__}: {made}"), None

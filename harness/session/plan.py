@@ -36,6 +36,8 @@ from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
 from harness.target import Target, find_target
 
+_GENERATING = 4
+"""Processes for each board: the first graphs, 60 ms each, are waited for."""
 _DEVICES = Path("/dev")
 """Where the driver has a file for each GPU, in a container for each that may be used there."""
 
@@ -147,7 +149,8 @@ def _fleet(
     entries: Sequence[Entry],
 ) -> Iterator[Fleet]:
     """A session over ``boards``, each with its share of the processes. Those of other compilers
-    import for seconds: while code is generated."""
+    import for seconds: while code is generated, by a few processes: a board takes longer than they
+    do."""
     workers, target = request.jobs or options.jobs, boards[0].facts.target
     each = max(1, workers // len(boards))
     with contextlib.ExitStack() as stack:
@@ -158,7 +161,10 @@ def _fleet(
 
         cache, compared = options.kept_cache, bool(request.against)
         generate = functools.partial(
-            ahead.all_generated, jobs=workers, cache=cache, compared=compared
+            ahead.all_generated,
+            jobs=min(workers, _GENERATING * len(boards)),
+            cache=cache,
+            compared=compared,
         )
         yield Fleet(entries, target, boards, homes, examine, generate, request.processes)
 

@@ -99,7 +99,7 @@ def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(devices, "require", lambda: None)
-    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     made: list[dict[str, object]] = []
 
     class Device(CudaDevice):
@@ -138,7 +138,7 @@ def test_code_is_generated_while_the_gpu_is_taken(
 
     monkeypatch.setattr(Pool, "open", opened)
     monkeypatch.setattr(devices, "require", lambda: None)
-    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(plan, "find_entries", lambda *_: [Noted("x", compiled(module("k")))])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
@@ -182,7 +182,7 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
 
     monkeypatch.setattr(Process, "started", starting)
     monkeypatch.setattr(devices, "require", looked)
-    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
     monkeypatch.setattr(cuda, "CudaDevice", fake)
