@@ -23,7 +23,7 @@ from harness.records.run import Machine
 from harness.runtime import device as devices
 from harness.session import ahead, cuda, plan
 from harness.session.cuda import CudaDevice
-from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
+from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry, find_graphs
 from harness.session.model import Compiled, GraphDone
 from harness.session.session import Session
 from harness.session.spread import Fleet, Homes
@@ -82,6 +82,18 @@ def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> N
     elsewhere = ahead.generate(None, ahead.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
     assert entry._full is None
     assert MadeEntry(entry.name, lambda: elsewhere, entry).compile_small() is not None
+
+
+def test_patterns_of_the_corpus_are_written_once_they_are_asked_for(tmp_path: Path) -> None:
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    suite = "corpus:kind=pointwise nodes<9 small=yes sample=3"
+    first, *rest = find_graphs(options, suite, ())
+    assert not options.cache.exists() and all(file.bytes for file in rest)
+    assert FileEntry(first, H100).compile().kernels
+    assert [*options.cache.rglob("*.py")] == [first.path]
+    assert first.path.stat().st_size == first.bytes
+    assert FileEntry(first, H100).compile_small() is not None
+    assert {*options.cache.rglob("*.py")} == {first.path, first.small}
 
 
 def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
