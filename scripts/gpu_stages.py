@@ -29,7 +29,7 @@ from typing import Any
 FILE, BEGAN = "STAGES_FILE", "STAGES_BEGAN"
 """Variables that worker processes are told by."""
 _LOOK_SECONDS = 0.004
-_FRAMES = 30
+_FRAMES, _PLACES = 30, 40
 
 
 def keep(what: str, began: float, **more: object) -> None:
@@ -173,6 +173,21 @@ def summary(file: Path) -> str:
     return "\n".join(lines)
 
 
+def places(file: Path) -> str:
+    """Where the processes that time were, by kind of job: the innermost three frames."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for line in file.read_text().splitlines() if file.exists() else ():
+        stack, _, count = line.rpartition(" ")
+        kind, *frames = stack.split(";")
+        found[kind][" < ".join(reversed(frames[-3:]))] += int(count)
+    lines = []
+    for kind, counts in found.items():
+        whole = sum(counts.values())
+        lines.append(f"{kind}: {whole} looks")
+        lines += [f"{n / whole:8.1%}  {place}" for place, n in counts.most_common(_PLACES)]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run the command, if there is one, and print what is in the file."""
     if len(sys.argv) < 2:
@@ -190,6 +205,7 @@ def main() -> None:
             app(command, prog_name="harness")
     finally:
         print(summary(file))
+        print(places(Path(f"{file}.stacks")))
 
 
 if __name__ == "__main__":
