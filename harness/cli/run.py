@@ -85,17 +85,15 @@ def run(
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
     harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
-    harness run --suite corpus --minutes 20
-    harness run --suite corpus --where weighted=16184 --against inductor,eager --resume
+    harness run --suite corpus --minutes 20 --against inductor,eager --resume
     harness run --devices all
     harness run llama_block_forward --decide
     harness run --workers tcp://farm:8786
     """
     options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
-    names, part = tuple(graphs or ()), resume or minutes is not None
-    suite = arguments.queried(suite, where, sample, seed, names if part else ())
-    names = () if part else names
+    names = tuple(graphs or ())
+    suite = arguments.queried(suite, where, sample, seed, names if resume or minutes else ())
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
     if record:
         answer.recover()
@@ -104,28 +102,30 @@ def run(
             from harness.session.plan import Request, prepare
 
             request = Request(*asked, answer.only, devices, workers, decide=decide)
-            found: Sequence[Pattern] = _patterns(options, suite) if part else ()
-            if resume:
-                found = _left(options, request, found)
-            if minutes is not None:
-                found = _within(options, request, found, minutes)
-            names = tuple(pattern.name for pattern in found)
-            request = dataclasses.replace(request, names=names) if part else request
-            plan = stack.enter_context(prepare(options, request))
+            part = _part(options, request, resume, minutes)
+            plan = stack.enter_context(prepare(options, part))
         return _measure(plan, answer, options.results if record and plan.whole else None)
 
 
-def _patterns(options: Options, suite: str) -> tuple[Pattern, ...]:
-    """The patterns of the corpus that ``suite`` names, of which a part is to be run."""
+def _part(options: Options, request: Request, resume: bool, minutes: float | None) -> Request:
+    """``request`` for a part of its patterns of a corpus: those that are left, or fit a budget."""
     from harness.session.entries import corpus_folder
 
-    if (folder := corpus_folder(options, suite)) is None:
+    if not resume and minutes is None:
+        return request
+    if (folder := corpus_folder(options, request.suite)) is None:
         raise UsageError(
             "only a corpus is run in parts",
-            where=f"--minutes or --resume with suite {suite}",
+            where=f"--minutes or --resume with suite {request.suite}",
             expected="--suite corpus",
         )
-    return selecting.select(load_corpus(folder), suite.partition(":")[2])
+    query = request.suite.partition(":")[2]
+    found: Sequence[Pattern] = selecting.select(load_corpus(folder), query)
+    if resume:
+        found = _left(options, request, found)
+    if minutes is not None:
+        found = _within(options, request, found, minutes)
+    return dataclasses.replace(request, names=tuple(pattern.name for pattern in found))
 
 
 def _left(options: Options, request: Request, found: Sequence[Pattern]) -> Sequence[Pattern]:

@@ -21,7 +21,7 @@ from harness.measure.jobs import DeviceFacts
 from harness.options import Options
 from harness.records.run import Machine
 from harness.runtime import device as devices
-from harness.session import ahead, cuda, plan
+from harness.session import ahead, cuda, plan, spread
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry, find_graphs
 from harness.session.model import Compiled, GraphDone
@@ -30,6 +30,7 @@ from harness.session.spread import Fleet, Homes
 from harness.target import H100
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module
+from tests.session.test_spread import FakeBoard, fleet
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAPHS = ROOT / "suites" / "graphs" / "small"
@@ -74,6 +75,32 @@ def test_processes_that_cannot_generate_code_say_so(tmp_path: Path) -> None:
     fleet = Fleet(entries(tmp_path), H100, boards, Homes(None), never, generate)
     with pytest.raises(WorkerDied, match="could not start"):
         list(fleet.events())
+
+
+def test_boards_do_not_wait_until_many_graphs_are_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(spread, "FEW", 8)
+    timed, ended = threading.Event(), list[bool]()
+
+    def generate(work: Sequence[Any]) -> Iterator[Any]:
+        for entry in work:
+            assert entry.name != "g11" or timed.wait(60), "all code is generated first"
+            yield ahead.generated(entry)
+        ended.append(True)
+
+    boards = [FakeBoard("GPU-a"), FakeBoard("GPU-b")]
+    made, names = fleet(boards, 12, tmp_path / "boards.json"), list[str]()
+    made.generate = generate
+    for event in made.events():
+        if isinstance(event, GraphDone):
+            timed.set()
+            names.append(event.record.name)
+    assert sorted(names) == sorted(f"g{n}" for n in range(12))
+    assert [len(board.had) for board in boards] == [6, 6] and ended == [True]
+    for board in boards:
+        assert board.had == sorted(board.had, key=lambda name: int(name[1:])), "in their order"
 
 
 def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> None:

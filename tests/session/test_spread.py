@@ -29,7 +29,7 @@ from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
 from harness.runtime import device
-from harness.session import ahead, cuda, plan, spread
+from harness.session import ahead, cuda, plan
 from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice
 from harness.session.model import BoardLost, Event, GraphDone, GraphStarted, ProcessStarted
@@ -173,32 +173,6 @@ def test_graphs_whose_boards_are_known_are_timed_while_others_are_generated(
         assert len(records(iter(events))) == 6
         started = sorted(e.name for e in events if isinstance(e, GraphStarted))
         assert started == [f"g{n}" for n in range(6)]
-
-
-def test_boards_do_not_wait_until_many_graphs_are_generated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
-    monkeypatch.setattr(spread, "FEW", 8)
-    timed, ended = threading.Event(), list[bool]()
-
-    def generate(work: Sequence[Any]) -> Iterator[Any]:
-        for entry in work:
-            assert entry.name != "g11" or timed.wait(60), "all code is generated first"
-            yield generated(entry)
-        ended.append(True)
-
-    boards = [FakeBoard("GPU-a"), FakeBoard("GPU-b")]
-    made, names = fleet(boards, 12, tmp_path / "boards.json"), list[str]()
-    made.generate = generate
-    for event in made.events():
-        if isinstance(event, GraphDone):
-            timed.set()
-            names.append(event.record.name)
-    assert sorted(names) == sorted(f"g{n}" for n in range(12))
-    assert [len(board.had) for board in boards] == [6, 6] and ended == [True]
-    for board in boards:
-        assert board.had == sorted(board.had, key=lambda name: int(name[1:])), "in their order"
 
 
 def test_every_process_is_announced_once_all_are_in_it() -> None:
