@@ -12,7 +12,7 @@ architecture papers of the boards (A100 SXM4 40 GB: 108, 40 MB, 1555 GB/s; H100 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.errors import unknown
 
@@ -46,6 +46,16 @@ TARGETS: dict[str, Target] = {
     **{f"sm_{target.capability}": target for target in (A100, H100, B200)},
 }
 """Targets by name; ``sm_90`` is the default and means an H100."""
+
+
+def of_board(name: str, capability: int) -> Target:
+    """The target of the GPU that its driver calls ``name``: the row of its model. Without one, that
+    of another board of the ``capability``, and no bandwidth."""
+    known = next((one for one in (H200, H100, B200, A100) if one.name in name.lower()), None)
+    if known is None or known.capability != capability:
+        like = TARGETS.get(f"sm_{capability}", H100 if capability > 80 else A100)
+        return replace(like, name=f"sm_{capability}", capability=capability, memory_gbps=0.0)
+    return known
 
 
 def find_target(name: str) -> Target:

@@ -43,7 +43,7 @@ from harness.records import modules
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run
 from harness.records.timing import METHOD, Samples
 from harness.session.entries import summarise
-from harness.session.session import blank
+from harness.session.model import blank
 from harness.target import find_target
 from harness.verdicts.comparing import Comparison, Measured, Side, assemble
 from harness.verdicts.night_plan import CONFIRM, DETECT, after_confirming, doubted, sort

@@ -6,7 +6,9 @@
 The first appends to FILE a line of JSON for each job of a process, and for each list of jobs of
 several processes: what, where, when it began (seconds from the start of the command), what it took.
 Steps of a comparison have lines of their own, and so has what is tuning of a timing. Both end with
-(the second one only prints) seconds by stage, and what each process that times was idle for.
+(the second one only prints) seconds by stage, and what each process that times was idle for. Beside
+FILE, ``FILE.stacks`` has where the processes that time were, looked at every few milliseconds: what
+they wait for on the host is not the device.
 """
 
 from __future__ import annotations
@@ -16,14 +18,18 @@ import json
 import os
 import statistics
 import sys
+import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 FILE, BEGAN = "STAGES_FILE", "STAGES_BEGAN"
 """Variables that worker processes are told by."""
+_LOOK_SECONDS = 0.004
+_FRAMES, _PLACES = 30, 40
 
 
 def keep(what: str, began: float, **more: object) -> None:
@@ -32,6 +38,32 @@ def keep(what: str, began: float, **more: object) -> None:
     line = json.dumps({"what": what, "at": round(at, 4), "s": round(took, 4), **more})
     with open(os.environ[FILE], "a") as lines:
         lines.write(line + "\n")
+
+
+@contextmanager
+def looked_at(what: str) -> Iterator[None]:
+    """Look where this thread is every few milliseconds; add a line for each place, the innermost
+    frame last, with how often that was."""
+    found, over, me = Counter[str](), threading.Event(), threading.get_ident()
+
+    def look() -> None:
+        while not over.wait(_LOOK_SECONDS):
+            frame, frames = sys._current_frames().get(me), list[str]()
+            while frame is not None and len(frames) < _FRAMES:
+                code = frame.f_code
+                frames.append(f"{Path(code.co_filename).stem}.{code.co_name}:{frame.f_lineno}")
+                frame = frame.f_back
+            found[";".join(reversed(frames))] += 1
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        with open(f"{os.environ[FILE]}.stacks", "a") as lines:
+            lines.writelines(f"{what};{place} {count}\n" for place, count in found.items())
 
 
 def compared(context: Any, job: Any) -> Any:
@@ -48,10 +80,19 @@ def compared(context: Any, job: Any) -> Any:
 
     context.step = step
     try:
-        return compare_region(context, job)
+        with looked_at("compare"):
+            return compare_region(context, job)
     finally:
         context.step = inner
         keep(f"  {now}", began)
+
+
+def checked(context: Any, job: Any) -> Any:
+    """``check``, looked at."""
+    from harness.measure import worker
+
+    with looked_at("check"):
+        return worker.check(context, job)
 
 
 def timed(context: Any, job: Any) -> Any:
@@ -71,7 +112,8 @@ def timed(context: Any, job: Any) -> Any:
 
     setattr(CachingAutotuner, "tune", noted)  # noqa: B010 - mypy knows no other way
     try:
-        return worker.time(context, job)
+        with looked_at("time"):
+            return worker.time(context, job)
     finally:
         setattr(CachingAutotuner, "tune", tune)  # noqa: B010
 
@@ -79,10 +121,11 @@ def timed(context: Any, job: Any) -> Any:
 def watch() -> None:
     """Have every pool of this process keep what its jobs take."""
     from harness.devices.pool import Pool
-    from harness.measure.jobs import TimeKernel
+    from harness.measure.jobs import CheckKernel, TimeKernel
     from harness.measure.peers.jobs import CompareJob
 
     CompareJob.handler, TimeKernel.handler = f"{_NAME}:compared", f"{_NAME}:timed"
+    CheckKernel.handler = f"{_NAME}:checked"
 
     def noted(inner: Callable[..., Any], name: str) -> Callable[..., Any]:
         def call(pool: Any, given: Any) -> Any:
@@ -130,6 +173,21 @@ def summary(file: Path) -> str:
     return "\n".join(lines)
 
 
+def places(file: Path) -> str:
+    """Where the processes that time were, by kind of job: the innermost three frames."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for line in file.read_text().splitlines() if file.exists() else ():
+        stack, _, count = line.rpartition(" ")
+        kind, *frames = stack.split(";")
+        found[kind][" < ".join(reversed(frames[-3:]))] += int(count)
+    lines = []
+    for kind, counts in found.items():
+        whole = sum(counts.values())
+        lines.append(f"{kind}: {whole} looks")
+        lines += [f"{n / whole:8.1%}  {place}" for place, n in counts.most_common(_PLACES)]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run the command, if there is one, and print what is in the file."""
     if len(sys.argv) < 2:
@@ -147,6 +205,7 @@ def main() -> None:
             app(command, prog_name="harness")
     finally:
         print(summary(file))
+        print(places(Path(f"{file}.stacks")))
 
 
 if __name__ == "__main__":

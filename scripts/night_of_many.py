@@ -39,7 +39,7 @@ from harness.records.machine import fingerprint
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.session.ahead import all_generated
 from harness.session.entries import find_entries
-from harness.session.session import blank
+from harness.session.model import blank
 from harness.target import H200, Target
 
 HERE = Path(__file__).resolve().parent.parent

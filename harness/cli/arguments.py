@@ -36,6 +36,12 @@ Minutes: TypeAlias = Annotated[
     "they were last measured.",
     typer.Option(min=0.01, metavar="M"),
 ]
+Resume: TypeAlias = Annotated[
+    bool,
+    "Leave out patterns of a corpus that an earlier run has, compared with the same compilers on "
+    "such a machine, if their kernels are generated now as they were.",
+    typer.Option("--resume"),
+]
 
 
 def queried(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -15,6 +15,7 @@ from harness.calibration import record as calibrations
 from harness.cli import arguments
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
 from harness.corpus import selecting
+from harness.corpus.model import Pattern
 from harness.corpus.store import load as load_corpus
 from harness.errors import NoDevice, UnknownName, UsageError
 from harness.history import index
@@ -27,7 +28,7 @@ from harness.report.kernels import graph_blocks, run_report, summary_report
 
 if TYPE_CHECKING:  # these import torch
     from harness.session.model import Event, TimedAgain
-    from harness.session.plan import Plan
+    from harness.session.plan import Plan, Request
 
 
 _Against: TypeAlias = Annotated[
@@ -53,6 +54,7 @@ def run(
     sample: arguments.Sample = None,
     seed: arguments.Seed = 0,
     minutes: arguments.Minutes = None,
+    resume: arguments.Resume = False,
     target: arguments.TargetName = None,
     jobs: arguments.Jobs = None,
     record: Annotated[
@@ -83,7 +85,7 @@ def run(
     harness run --against inductor,eager
     harness run --processes 5 --kernel-seconds 60
     harness run --suite corpus --where 'kind=reduction bytes>1MB' --sample 200
-    harness run --suite corpus --minutes 20
+    harness run --suite corpus --minutes 20 --against inductor,eager --resume
     harness run --devices all
     harness run llama_block_forward --decide
     harness run --workers tcp://farm:8786
@@ -91,9 +93,7 @@ def run(
     options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
     names = tuple(graphs or ())
-    suite = arguments.queried(suite, where, sample, seed, names if minutes else ())
-    if minutes is not None:
-        names = _within(options, suite, minutes, processes, devices, bool(others))
+    suite = arguments.queried(suite, where, sample, seed, names if resume or minutes else ())
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
     if record:
         answer.recover()
@@ -102,36 +102,76 @@ def run(
             from harness.session.plan import Request, prepare
 
             request = Request(*asked, answer.only, devices, workers, decide=decide)
-            plan = stack.enter_context(prepare(options, request))
+            part = _part(options, request, resume, minutes)
+            plan = stack.enter_context(prepare(options, part))
         return _measure(plan, answer, options.results if record and plan.whole else None)
 
 
-def _within(
-    options: Options, suite: str, minutes: float, processes: int, devices: str, compared: bool
-) -> tuple[str, ...]:
-    """The patterns of a corpus that tell most in that time; what is left out is said."""
-    from harness.runtime.device import boards
+def _part(options: Options, request: Request, resume: bool, minutes: float | None) -> Request:
+    """``request`` for a part of its patterns of a corpus: those that are left, or fit a budget."""
     from harness.session.entries import corpus_folder
 
-    if (folder := corpus_folder(options, suite)) is None:
+    if not resume and minutes is None:
+        return request
+    if (folder := corpus_folder(options, request.suite)) is None:
         raise UsageError(
-            "only a corpus knows which patterns tell most",
-            where=f"--minutes with suite {suite}",
+            "only a corpus is run in parts",
+            where=f"--minutes or --resume with suite {request.suite}",
             expected="--suite corpus",
         )
-    found = selecting.select(load_corpus(folder), suite.partition(":")[2])
+    query = request.suite.partition(":")[2]
+    found: Sequence[Pattern] = selecting.select(load_corpus(folder), query)
+    if resume:
+        found = _left(options, request, found)
+    if minutes is not None:
+        found = _within(options, request, found, minutes)
+    return dataclasses.replace(request, names=tuple(pattern.name for pattern in found))
+
+
+def _left(options: Options, request: Request, found: Sequence[Pattern]) -> Sequence[Pattern]:
+    """Those of ``found`` that no earlier run has as they are generated now; the others are said."""
+    from harness.history import accumulated
+    from harness.session.plan import new_run, seen
+
+    here = seen()
+    like = new_run(options, request, here.target, here)
+    known = accumulated.measured(options.results, like, request.against, request.processes)
+    mine = [pattern.name for pattern in found if pattern.name in known]
+    options = dataclasses.replace(options, jobs=request.jobs or options.jobs)
+    same, changed = accumulated.unchanged(known, mine, options, request.suite, here.target)
+    left = [pattern for pattern in found if pattern.name not in same]
+    output.note(
+        f"{len(same)} of {len(found)} patterns were measured before, with the kernels that are "
+        f"generated now; of {len(changed)} they have changed since"
+    )
+    if not left:
+        remedy = "sum them up: harness show --by all --unchanged; or name others"
+        raise UsageError("nothing is left to measure", where="--resume", remedy=remedy)
+    return left
+
+
+def _within(
+    options: Options, request: Request, found: Sequence[Pattern], minutes: float
+) -> Sequence[Pattern]:
+    """Those of ``found`` that tell most in that time; what is left out is said. With other
+    compilers a pattern counts as measured once one of them was."""
+    from harness.runtime.device import boards
+
+    processes, devices, against = request.processes, request.devices, request.against
     known, now = index.refresh(options.results), dt.datetime.now(dt.UTC)
     ages = {
         place: (now - dt.datetime.fromisoformat(run.created)) / dt.timedelta(days=1)
         for place, run in enumerate(known.runs)
         if run.created
     }
-    timed = known.rows.select(["graph", "run", "ms"]).to_pandas().dropna()
+    rows = (known.regions if against else known.rows).select(["graph", "run", "ms", "compiler"])
+    timed = rows.to_pandas().dropna(subset=["ms"])
+    timed = timed[timed["compiler"].isin(against)] if against else timed
     days: dict[str, float] = (
         timed["run"].map(ages).groupby(timed["graph"].astype(str)).min().to_dict()
     )
     # Comparing takes about as long as timing.
-    seconds = 60 * minutes * (len(boards(devices)) if devices else 1) / (2 if compared else 1)
+    seconds = 60 * minutes * (len(boards(devices)) if devices else 1) / (2 if against else 1)
     chosen = selecting.most_telling(found, days, seconds, processes)
     weight = sum(pattern.weight for pattern in chosen) / sum(p.weight for p in found)
     left = {pattern.name for pattern in found}.difference(pattern.name for pattern in chosen)
@@ -139,7 +179,7 @@ def _within(
         f"{len(chosen)} of {len(found)} patterns fit into {minutes:g} minutes, with {weight:.1%} "
         f"of their weight; {len(left)} are left out, {len(left & days.keys())} measured before"
     )
-    return tuple(pattern.name for pattern in chosen)
+    return chosen
 
 
 def _measure(plan: Plan, answer: Answer, results: Path | None) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +23,10 @@ from harness.report import output
 from harness.report.kernels import run_report
 from harness.report.output import Report
 from harness.table import Column, Fit, Row, Table, Text, clean, columns, plural, shorten
-from harness.target import TARGETS
+from harness.target import TARGETS, of_board
+
+if TYPE_CHECKING:
+    from harness.corpus.store import Corpus
 
 
 @command(table=True, only=True, cases=True)
@@ -38,6 +42,12 @@ def show(
         str | None, "Sum a run of the corpus up: by all, kind, family, model, pattern."
     ] = None,
     baseline: Annotated[str | None, "With --by: another run, or a compiler of --against."] = None,
+    unchanged: Annotated[
+        bool,
+        "With --by: of all runs on such a machine, the newest that has a pattern's kernels as they "
+        "are generated now.",
+        typer.Option("--unchanged"),
+    ] = False,
 ) -> int:
     """Print a recorded run.
 
@@ -49,6 +59,7 @@ def show(
     harness show latest --csv > run.csv
     harness show latest --module triton_per_fused_mul_0 > kernel.py
     harness show latest --by model --baseline inductor
+    harness show --by all --baseline inductor --unchanged
     """
     answer.recover()
     path = lookup.find(answer.options.results, run)
@@ -59,13 +70,13 @@ def show(
         output.emit(clean(text) if sys.stdout.isatty() else text)
         return FINE
     if by is not None:
-        answer.tell(_summed_up(answer, found, by, baseline))
+        answer.tell(_summed_up(answer, found, by, baseline, unchanged))
         return FINE
     answer.tell(run_report(found, str(path)))
     return FAILED if found.failed else FINE
 
 
-def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None) -> Report:
+def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None, unchanged: bool) -> Report:
     """A run of the corpus by model, family or kind, against a run or a compiler."""
     from harness.corpus import rollup
     from harness.corpus import store as corpora
@@ -77,7 +88,9 @@ def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None) -> Repor
     options = answer.options
     with answer.progress("reading the corpus"):
         corpus = corpora.load(corpus_folder(options, run.suite) or options.suites / CORPUS)
-        run = _with_others(options, run)
+        run = (
+            _unchanged(options, corpus, run, baseline) if unchanged else _with_others(options, run)
+        )
     for note in corpus.notes:
         output.note(f"error: {note}")
     known = {pattern.name for pattern in corpus.patterns}
@@ -104,6 +117,24 @@ def _with_others(options: Options, run: Run) -> Run:
             graphs = {graph.name: graph for graph in other.graphs} | graphs
             output.note(f"with the graphs of run {one.id}, of the same commit and machine")
     return replace(run, graphs=tuple(graphs.values()))
+
+
+def _unchanged(options: Options, corpus: Corpus, run: Run, baseline: str | None) -> Run:
+    """Of all runs like ``run`` the patterns whose kernels are generated now as they were, if
+    ``baseline`` is a compiler those that were compared with it."""
+    from harness.history import accumulated
+    from harness.session.entries import CORPUS
+
+    every = accumulated.measured(options.results, run)
+    if baseline is not None:
+        every = accumulated.measured(options.results, run, (baseline,)) or every
+    target = of_board(run.machine.gpu or "", int(run.target.removeprefix("sm_")))
+    names = [pattern.name for pattern in corpus.patterns if pattern.name in every]
+    same, changed = accumulated.unchanged(every, names, options, CORPUS, target)
+    for source, count in sorted(Counter(source for _, source in same.values()).items()):
+        output.note(f"{plural(count, 'pattern')} of run {source}")
+    output.note(f"left out, their kernels have changed since: {plural(len(changed), 'pattern')}")
+    return replace(run, graphs=tuple(graph for graph, _ in same.values()))
 
 
 def chosen(run: Run, only: Sequence[str]) -> Run:

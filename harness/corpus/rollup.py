@@ -46,7 +46,8 @@ class Standing:
     """One row: ``covered`` is the share of the group's modelled bytes that was timed, ``ms`` the
     time of all calls of the timed patterns, ``fraction`` the mean share of what the device allows
     weighted by time, ``failed`` how many patterns have a kernel that failed, ``mean`` the geometric
-    mean over the baseline's ratios, every pattern of the group alike."""
+    mean over the baseline's ratios, every pattern of the group alike; ``compared`` patterns have
+    one."""
 
     group: str
     patterns: int
@@ -56,6 +57,7 @@ class Standing:
     fraction: float | None
     score: Score | None
     mean: float | None = None
+    compared: int = 0
 
 
 def standings(
@@ -141,6 +143,7 @@ def _standing(
         sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
         score([(log, weight) for log, weight, _ in ratios], alpha),
         math.exp(sum(log * count for log, _, count in ratios) / many) if ratios else None,
+        len(ratios),
     )
 
 

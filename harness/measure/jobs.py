@@ -20,6 +20,8 @@ from harness.records.timing import Samples
 from harness.records.trials import Trial, Way
 from harness.target import Target
 
+TUNED = "tuned"
+"""The folder, below a cache, of the tuning cache."""
 _WORKER = "harness.measure.worker"
 _IMPORTS = (_WORKER, "harness.measure.timer.probes", "scipy.special")
 _AHEAD = 3

@@ -79,7 +79,7 @@ class Gpu:
         tuned = None
         if self._cache is not None:
             device = device_identity(torch.cuda.current_device())
-            tuned = TuningCache(self._cache / "tuned", device, self.notes.append)
+            tuned = TuningCache(self._cache / jobs.TUNED, device, self.notes.append)
         self.measurer = Measurer(
             self.target,
             timer,

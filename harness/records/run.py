@@ -127,6 +127,15 @@ class KernelRecord:
         graph nodes they come from. The kernel's name, where there is no module."""
         return modules.facts(self.module).code_hash if self.module else self.name
 
+    def executes_as(self, other: KernelRecord) -> bool:
+        """Whether both are the same code on the same kind of arguments, whatever their variables
+        are called and whatever compiles them; false where a module is not recorded."""
+        ours, theirs = (modules.facts(kernel.module) for kernel in (self, other))
+        if not self.module or not other.module or ours.arguments != theirs.arguments:
+            return False
+        same = ours.code_hash == theirs.code_hash
+        return same or modules.executed(self.module) == modules.executed(other.module)
+
     @property
     def failed(self) -> bool:
         """Whether this kernel did not compile or computes something else."""

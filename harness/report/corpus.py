@@ -29,7 +29,7 @@ _SHOWN = 200  # patterns that a reader sees: of more the first scroll away
 _COVERAGE = (*columns("what", "value"), *columns("patterns", "weight", right=True))
 _STANDINGS = (
     *columns("group"),
-    *columns("patterns", "failed", "covered", "ms", "of peak", right=True),
+    *columns("patterns", "failed", "compared", "covered", "ms", "of peak", right=True),
     *columns("mean", "score", "interval", right=True),
     *columns("verdict"),
 )
@@ -138,7 +138,7 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
     """A run of the corpus by model, family or kind."""
     shown = [
         {
-            **fields(row, "group patterns failed"),
+            **fields(row, "group patterns failed compared"),
             "covered": f"{row.covered:.1%}",
             "ms": f"{row.ms:.4g}" if row.covered else "–",
             "of peak": "–" if row.fraction is None else f"{row.fraction:.0%}",

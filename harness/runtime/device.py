@@ -9,10 +9,7 @@ from typing import Any
 import torch
 
 from harness.errors import NoDevice, UsageError
-from harness.target import A100, B200, H100, H200, Target
-
-_NAMED = (("h200", H200), ("h100", H100), ("b200", B200), ("a100", A100))
-_BY_CAPABILITY = {80: A100, 90: H100, 100: B200}
+from harness.target import Target, of_board
 
 
 def is_available() -> bool:
@@ -55,12 +52,7 @@ def current_target(device: torch.device | int | None = None) -> Target:
     multiprocessors and cache size as the driver reports them. Bandwidth stays the model's nominal
     one; 0 for a board that is not in the table."""
     found = torch.cuda.get_device_properties(require() if device is None else device)
-    name = str(found.name).lower()
-    capability = found.major * 10 + found.minor
-    known = next((t for part, t in _NAMED if part in name), None)
-    if known is None or known.capability != capability:
-        base = _BY_CAPABILITY.get(capability, H100 if capability > 80 else A100)
-        known = replace(base, name=f"sm_{capability}", capability=capability, memory_gbps=0.0)
+    known = of_board(str(found.name), found.major * 10 + found.minor)
     return replace(
         known,
         multiprocessors=int(found.multi_processor_count),

@@ -21,15 +21,16 @@ from threading import TIMEOUT_MAX
 from typing import ClassVar
 
 import harness
-from harness.devices.job import Context, Job, cores
+from harness.devices.job import BESIDE_TIMING, Context, Job, cores
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.measure.peers.pool import PeerPool
 from harness.records.lines import Kept
 from harness.records.run import GraphRecord
+from harness.runtime.compile.cache import usable
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, MadeEntry
-from harness.session.model import Compiled
+from harness.session.model import Compiled, blank
 
 SECONDS = 300.0
 """What generating the code of one graph may take."""
@@ -73,21 +74,27 @@ def all_generated(
     entries: Sequence[Entry], jobs: int, cache: Path | None, compared: bool = False
 ) -> Iterator[Made]:
     """Every entry with what is made of it; if there are many by ``jobs`` processes, which leave the
-    GPU alone, as they end: the longest files first, so that none is waited for at the end."""
+    GPU alone, as they end."""
     files = [entry for entry in entries if isinstance(entry, FileEntry)]
     if jobs < 2 or len(files) < max(FEW, len(entries)):
         yield from map(generated, entries)
         return
-    files.sort(key=lambda entry: -entry.file.bytes)
-    with Pool(cores(min(jobs, 2 * len(files) // FEW)), SECONDS, cache) as pool:
+    places = cores(min(jobs, 2 * len(files) // FEW), niceness=BESIDE_TIMING)
+    with Pool(places, SECONDS, cache) as pool:
         for index, answer in pool.each([Generate(entry=e, compared=compared) for e in files]):
             yield files[index], answer
+
+
+def size(entry: Entry) -> float:
+    """Of a graph's text, in bytes; all others are alike."""
+    return float(entry.file.bytes) if isinstance(entry, FileEntry) else 1.0
 
 
 def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, MadeEntry]:
     """Entries by name, for threads that each compile some: who asks for one goes on with ``made``,
     in which they come in any order, until it is there; raises what ``made`` does."""
     lock, found = threading.Lock(), dict[str, Compiled | HarnessError]()
+    count = len({entry.name for entry in entries})
 
     def ask(name: str) -> Compiled | HarnessError:
         while name not in found:
@@ -95,6 +102,8 @@ def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, MadeEntr
                 if name not in found:
                     entry, one = next(made)
                     found[entry.name] = one
+                    if len(found) == count:
+                        next(made, None)  # its end, where what generated ends too
         return found[name]
 
     return {e.name: MadeEntry(e.name, functools.partial(ask, e.name), e) for e in entries}
@@ -109,6 +118,27 @@ def kept_graphs(cache: Path, suite: str) -> Kept[GraphRecord]:
         if other != path:
             other.unlink(missing_ok=True)
     return Kept(path, GraphRecord)
+
+
+def recorded(
+    entries: Sequence[Entry], jobs: int, cache: Path | None, suite: str
+) -> Iterator[tuple[Entry, GraphRecord, Compiled | None]]:
+    """Each of ``entries`` with its kernels as they are known once they are generated; first those
+    that this compiler generated before, as the folder ``cache`` says, without what is made anew."""
+    with usable(cache) as (folder, _), kept_graphs(folder, suite) as kept:
+        keys = {id(entry): key(entry) for entry in entries}
+        yield from ((e, kept[keys[id(e)]], None) for e in entries if keys[id(e)] in kept)
+        rest = [entry for entry in entries if keys[id(entry)] not in kept]
+        rest.sort(key=size, reverse=True)  # so that none is waited for at the end
+        for entry, made in all_generated(rest, jobs, cache):
+            if isinstance(made, HarnessError):
+                yield entry, GraphRecord(entry.name, reason=f"{type(made).__name__}: {made}"), None
+                continue
+            kernels = (*map(blank, made.kernels), *made.failures)
+            record = GraphRecord(entry.name, made.library_calls, kernels)
+            if keys[id(entry)] and not record.failed:
+                kept[keys[id(entry)]] = record
+            yield entry, replace(record, codegen_seconds=round(made.seconds, 6)), made
 
 
 def key(entry: Entry) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from harness import options
 from harness.codegen.source import EmittedModule
 from harness.devices.job import BESIDE_TIMING, Closing, Device
 from harness.devices.pool import Pool
@@ -102,7 +103,7 @@ class CudaDevice(Closing):
         before its winner alone, of a text with a ``given`` configuration that one; and only what is
         not kept here, so that no process is started for nothing."""
         texts = [m.text for m in modules if m.text not in given]
-        known, notes = self.worker.run(asked.KnownConfigs(tuple(texts)))
+        known, notes = self._known(texts)
         for note in notes:
             warn_once(note)
         found: dict[str, Config | None] = {**dict(zip(texts, known, strict=True)), **given}
@@ -116,6 +117,18 @@ class CudaDevice(Closing):
             ),
             *(CandidateJob(t, self.target, c) for t, c in candidates if not self._keeps(t, c)),
         ]
+
+    def _known(self, texts: Sequence[str]) -> tuple[Sequence[Config | None], Sequence[str]]:
+        """The configurations that need no tuning. Where nothing was tuned before, nobody waits for
+        a process that imports and takes the device."""
+        tuned = self._cache / asked.TUNED
+        kept = self.where.host is not None or (tuned.is_dir() and any(tuned.iterdir()))
+        if not kept and options.current().tuning_table is None:
+            return [None] * len(texts), ()
+        found: tuple[list[Config | None], list[str]] = self.worker.run(
+            asked.KnownConfigs(tuple(texts))
+        )
+        return found
 
     def _keeps(self, text: str, config: Config) -> bool:
         kept = binary.path(self._cache, binary.artifact(text, config, self.target))

@@ -42,16 +42,30 @@ _SMALL_BYTES = 1 << 19
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """A graph on disk. ``small`` is the same structure at sizes for the interpreter."""
+    """A graph on disk. One of a corpus has ``texts``, its own and, if there is one, that of its
+    small counterpart, which are written once they are asked for: it may be one of thousands."""
 
     name: str
-    path: Path
-    small: Path | None
+    _path: Path
+    _small: Path | None
+    texts: tuple[str, str] = ("", "")
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return _written(self._path, self.texts[0])
+
+    @property
+    def small(self) -> Path | None:
+        """Where the same structure is at sizes for the interpreter."""
+        return None if self._small is None else _written(self._small, self.texts[1])
 
     @property
     def bytes(self) -> int:
         """The file's; 0 where there is none."""
-        return self.path.stat().st_size if self.path.is_file() else 0
+        if self.texts[0]:
+            return len(self.texts[0].encode())
+        return self._path.stat().st_size if self._path.is_file() else 0
 
     def load(self) -> Graph:
         """The graph. Raises ``DamagedGraph``."""
@@ -250,22 +264,25 @@ def corpus_folder(options: Options, suite: str) -> Path | None:
 def _corpus_graphs(
     options: Options, folder: Path, query: str, names: Sequence[str]
 ) -> tuple[GraphFile, ...]:
-    """Patterns of a corpus as graph files, which are made below the cache folder."""
+    """Patterns of a corpus as graph files below the cache folder."""
     corpus = store.load(folder)
     chosen = dict.fromkeys(p.name for p in selecting.select(corpus, query))
     found: dict[str, None] = {} if names else chosen
     for name in names:
         like = [name] if name in chosen else [one for one in chosen if fnmatchcase(one, name)]
         found.update(dict.fromkeys(like or [name]))  # texts() raises, with the nearest names
-    files = []
-    for name, texts in corpus.texts(found).items():
-        path = options.cache / CORPUS / f"{name}.py"
-        small = path.parent / SMALL / path.name
-        for at, text in zip((path, small), texts, strict=True):
-            if text and not (at.is_file() and at.stat().st_size == len(text.encode())):
-                write_atomically(at, text.encode(), mode=0o644)
-        files.append(GraphFile(name, path, small if texts[1] else None))
-    return tuple(files)
+    place = options.cache / CORPUS
+    return tuple(
+        GraphFile(n, place / f"{n}.py", place / SMALL / f"{n}.py" if texts[1] else None, texts)
+        for n, texts in corpus.texts(found).items()
+    )
+
+
+def _written(path: Path, text: str) -> Path:
+    """``path``, which holds ``text``, if there is one."""
+    if text and not (path.is_file() and path.stat().st_size == len(text.encode())):
+        write_atomically(path, text.encode(), mode=0o644)
+    return path
 
 
 def find_entries(

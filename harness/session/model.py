@@ -23,6 +23,20 @@ class CompiledKernel:
     earlier: tuple[Config, ...] = ()
 
 
+def blank(kernel: CompiledKernel) -> KernelRecord:
+    """A kernel as it is known once it is generated."""
+    module = kernel.module
+    return KernelRecord(
+        name=module.name,
+        kind=module.category,
+        bytes=module.bytes_moved,
+        launches=len(kernel.launches),
+        origins=module.origins,
+        module=module.text,
+        region=kernel.region,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A graph after code generation; ``seconds`` is wall clock, Triton not included. ``failures``

@@ -36,6 +36,8 @@ from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
 from harness.target import Target, find_target
 
+_GENERATING = 4
+"""Processes for each board: the first graphs, 60 ms each, are waited for."""
 _DEVICES = Path("/dev")
 """Where the driver has a file for each GPU, in a container for each that may be used there."""
 
@@ -147,7 +149,8 @@ def _fleet(
     entries: Sequence[Entry],
 ) -> Iterator[Fleet]:
     """A session over ``boards``, each with its share of the processes. Those of other compilers
-    import for seconds: while code is generated."""
+    import for seconds: while code is generated, by a few processes: a board takes longer than they
+    do."""
     workers, target = request.jobs or options.jobs, boards[0].facts.target
     each = max(1, workers // len(boards))
     with contextlib.ExitStack() as stack:
@@ -158,7 +161,10 @@ def _fleet(
 
         cache, compared = options.kept_cache, bool(request.against)
         generate = functools.partial(
-            ahead.all_generated, jobs=workers, cache=cache, compared=compared
+            ahead.all_generated,
+            jobs=min(workers, _GENERATING * len(boards)),
+            cache=cache,
+            compared=compared,
         )
         yield Fleet(entries, target, boards, homes, examine, generate, request.processes)
 
@@ -238,7 +244,7 @@ def _boards(options: Options, request: Request, workers: int) -> Iterator[list[C
                 names, given = boards(request.devices), peers.environment(options.cache)
                 each, taken = max(1, workers // len(names)), []
                 for number, name in names.items():
-                    more = {"seen": _seen(number), "started": [*islice(started, 1)]}
+                    more = {"seen": seen(number), "started": [*islice(started, 1)]}
                     taken.append(board(gpu(True, given, name), each, **more))
         require_one_kind(taken)
         _require_kind(request, taken[0].target)
@@ -275,18 +281,18 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         from harness.runtime.device import require  # imports torch
 
         require()
-        seen = _seen()
-        _require_kind(request, seen.target)
+        found = seen()
+        _require_kind(request, found.target)
         where = gpu(True, peers.environment(options.cache))
         given = (options.cache, workers, request.kernel_seconds)
-        device = cuda.CudaDevice(*given, where=where, seen=seen, started=[*islice(started, 1)])
+        device = cuda.CudaDevice(*given, where=where, seen=found, started=[*islice(started, 1)])
         if not request.patient:
             device.take()
         return device
     return None
 
 
-def _seen(number: int | None = None) -> DeviceFacts:
+def seen(number: int | None = None) -> DeviceFacts:
     """A GPU, the current one if None, as the driver describes it, without a process on it."""
     from harness.records.machine import fingerprint
     from harness.runtime.device import current_target

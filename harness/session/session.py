@@ -131,7 +131,7 @@ class Session:
             reason = f"{type(compiled).__name__}: {compiled}"
             yield GraphDone(GraphRecord(entry.name, reason=reason))
             return
-        kernels = [blank(kernel) for kernel in compiled.kernels]
+        kernels = [model.blank(kernel) for kernel in compiled.kernels]
         record = GraphRecord(
             entry.name, compiled.library_calls, codegen_seconds=round(compiled.seconds, 6)
         )
@@ -250,20 +250,6 @@ class Session:
             del self._flight[name]
             kernels = (*progress.kernels, *progress.record.kernels)
             yield GraphDone(replace(progress.record, kernels=kernels))
-
-
-def blank(kernel: CompiledKernel) -> KernelRecord:
-    """A kernel as it is known once it is generated."""
-    module = kernel.module
-    return KernelRecord(
-        name=module.name,
-        kind=module.category,
-        bytes=module.bytes_moved,
-        launches=len(kernel.launches),
-        origins=module.origins,
-        module=module.text,
-        region=kernel.region,
-    )
 
 
 def with_metrics(record: KernelRecord, found: StaticMetrics) -> KernelRecord:

@@ -20,7 +20,7 @@ from harness.files import write_atomically
 from harness.ir.reach import grouped
 from harness.records.run import Machine, one_line
 from harness.session import model
-from harness.session.ahead import FEW, Made, shared
+from harness.session.ahead import FEW, Made, shared, size
 from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry
 from harness.session.session import Session
@@ -75,7 +75,7 @@ class Fleet:
     """What a ``Session`` is, over several ``boards``, on each of which ``examine`` opens one. A
     board that is lost costs nothing but time: graphs that it had not timed in every process go to
     the others, which begin them anew. ``generate`` answers entries with what is made of them, in
-    any order: before they are shared out, or where few have their boards, beside what is timed."""
+    any order, beside what is timed; a few without their boards before they are shared out."""
 
     entries: Sequence[Entry]
     target: Target
@@ -90,23 +90,22 @@ class Fleet:
 
     def events(self) -> Generator[model.Event, None, None]:
         """Examine everything on all boards. Raises ``NoDevice`` where none is left."""
-        coming = iter(self.generate(self.entries))
-        made = shared(self.entries, coming)
+        made = shared(self.entries, iter(self.generate(self.entries)))
         while made and time.monotonic() < self.until:
             alive = {n: board for n, board in enumerate(self.boards) if n not in self._lost}
             if not alive:
                 raise next(iter(self._lost.values()))
             self.moved |= bool(self._lost)
-            names, costs = [board.name for board in alive.values()], dict.fromkeys(made, 0.0)
+            names = [board.name for board in alive.values()]
+            costs = {name: size(one.entry) for name, one in made.items()}
             before, homes = self.homes.read()
             stay = set(names) <= set(before) and all(homes.get(name) in names for name in made)
-            few = len(made) < FEW and (stay or len(names) == 1)
-            for entry in () if few else made.values():
+            # Many are spread evenly enough by their texts, and a board waits for its own alone.
+            wait = len(made) < FEW and len(names) > 1 and not stay
+            for entry in made.values() if wait else ():
                 yield model.GraphStarted(entry.name)
-                if isinstance(found := entry.made(), model.Compiled):
-                    costs[entry.name] = float(len(found.kernels))
-            if not few:
-                next(coming, None)  # its end, where what generated ends too
+                found = entry.made()
+                costs[entry.name] = len(found.kernels) if isinstance(found, model.Compiled) else 0.0
             shares = self.homes.shares(costs, names)
             work = {n: [made[g] for g in shares[b.name]] for n, b in alive.items()}
             with closing(self._together({n: w for n, w in work.items() if w})) as events:

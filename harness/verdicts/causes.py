@@ -41,16 +41,7 @@ def has_same_code(match: Match, a: Run, b: Run) -> bool:
     the same target and Triton: in one configuration they are the same binary."""
     if not match.single or a.machine.triton != b.machine.triton or _device(a) != _device(b):
         return False
-    return has_same_source(match.a[0], match.b[0])
-
-
-def has_same_source(one: KernelRecord, other: KernelRecord) -> bool:
-    """Whether two kernels are the same code on the same kind of arguments, whatever their variables
-    are called and whatever compiles them; false where a module is not recorded."""
-    if not one.module or not other.module or _arguments(one) != _arguments(other):
-        return False
-    same = one.code_hash == other.code_hash
-    return same or modules.executed(one.module) == modules.executed(other.module)
+    return match.a[0].executes_as(match.b[0])
 
 
 def is_alike(match: Match) -> bool:

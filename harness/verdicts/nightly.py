@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.errors import HarnessError, NoDevice, RecordError, UsageError
+from harness.errors import NoDevice, RecordError, UsageError
 from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
@@ -27,12 +27,10 @@ from harness.options import Options
 from harness.records.lines import Kept
 from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
-from harness.runtime.compile.cache import usable
-from harness.session.ahead import all_generated, kept_graphs, key, shared
+from harness.session.ahead import recorded, shared
 from harness.session.entries import Entry, part_of
 from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
-from harness.session.session import blank
 from harness.table import plural
 from harness.verdicts import generating, night_plan
 from harness.verdicts.comparing import Comparison, Side, assemble
@@ -162,25 +160,17 @@ class _Night:
     def _generated(self, plan: Plan) -> tuple[Run, dict[str, Entry]]:
         """What the compiler makes of the suite."""
         entries, made = plan.session.entries, dict[str, Entry]()
-        jobs, cache = self.ask.request.jobs or self.options.jobs, self.options.kept_cache
+        jobs = self.ask.request.jobs or self.options.jobs
         self.follow("generating", 0, len(entries))
-        place = usable(None if self.options.verify else cache)
-        with place as (folder, _), kept_graphs(folder, plan.run.suite) as kept:
-            graphs = {id(entry): kept[k] for entry in entries if (k := key(entry)) in kept}
-            known, rest = len(graphs), [entry for entry in entries if id(entry) not in graphs]
-            for entry, done in all_generated(rest, jobs, cache):
-                if isinstance(done, HarnessError):
-                    record = GraphRecord(entry.name, reason=f"{type(done).__name__}: {done}")
-                else:
-                    less = replace(done, failures=(), regions=())
-                    made |= shared([entry], iter([(entry, less)]))
-                    kernels = (*map(blank, done.kernels), *done.failures)
-                    seconds = round(done.seconds, 6)
-                    record = GraphRecord(entry.name, done.library_calls, kernels, seconds)
-                if not record.failed and (k := key(entry)):
-                    kept[k] = replace(record, codegen_seconds=None)
-                graphs[id(entry)] = record
-                self.follow(f"generating, last {entry.name}", len(graphs), len(entries))
+        cache = None if self.options.verify else self.options.kept_cache
+        graphs, known = dict[int, GraphRecord](), 0
+        for entry, record, done in recorded(entries, jobs, cache, plan.run.suite):
+            if done is not None:
+                less = replace(done, failures=(), regions=())
+                made |= shared([entry], iter([(entry, less)]))
+            known += done is None and not record.failed
+            graphs[id(entry)] = record
+            self.follow(f"generating, last {entry.name}", len(graphs), len(entries))
         if known:
             same = f"{known} of {plural(len(entries), 'graph')} not generated again"
             self.notes.append(f"{same}: the compiler and their texts are as they were")

@@ -114,7 +114,7 @@ def _facts(found: Comparison, row: Row) -> dict[Label, list[str]]:
     elif match.single and not row.identical:
         one, other = match.a[0], match.b[0]
         configured = causes.configuration(match)
-        if one.module and other.module and not causes.has_same_source(one, other):
+        if one.module and other.module and not one.executes_as(other):
             facts[Label.SOURCE] = causes.text_changes(match)
         if configured:
             facts[Label.CONFIGURATION] = [", ".join(configured), *_tunings(one, other)]
@@ -162,7 +162,7 @@ def _tunings(one: KernelRecord, other: KernelRecord) -> Iterator[str]:
             yield f"{side}'s tuner measured {' and '.join(told)} choice"
     if modules.candidates(one.module) != modules.candidates(other.module):
         yield "the candidates to choose from differ"
-    elif causes.has_same_source(one, other):
+    elif one.executes_as(other):
         yield "same code and candidates: the tuner chose differently"
 
 

@@ -2,13 +2,20 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from harness.corpus import store as corpora
 from harness.graph.suite import FOLDER
 from harness.history import store
-from harness.records.run import Check, GraphRecord, KernelRecord, Machine, Run
+from harness.measure.jobs import DeviceFacts
+from harness.options import Options
+from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
+from harness.session import plan
+from harness.session.entries import find_entries
+from harness.session.model import blank
+from harness.target import H100
 
 
 def test_patterns_captures_and_coverage_are_listed(harness):
@@ -139,6 +146,52 @@ def test_a_run_that_was_cut_short_is_gone_on_with(harness, results):
     summed = harness("show", "latest", "--by", "all", "--json")
     (row,) = summed.json()["groups"]
     assert row["patterns"] == 2 and "with the graphs of run 20260101-000100" in summed.err
+
+
+def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_path, monkeypatch):
+    """Patterns whose kernels are generated as they were compared are left out, and summed up with
+    those of other runs."""
+    here = Machine("gpu-1", gpu="NVIDIA H100", torch="2", triton="3")
+    monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, here, "m/1"))
+    monkeypatch.setattr(plan, "METHOD", "m/1")
+    options = Options(tmp_path / "cache", results, FOLDER, 1)
+    wanted = "kind=pointwise nodes<12 bytes>200KB bytes<1MB weighted=3 seed=7"
+    graphs = [
+        GraphRecord(
+            entry.name,
+            kernels=tuple(
+                replace(blank(kernel), ms=0.5, check=Check.PASSED)
+                for kernel in entry.compile().kernels
+            ),
+            regions=tuple(
+                RegionRecord("r0", name, ms=ms, check=Check.PASSED)
+                for name, ms in (("harness", 0.5), ("inductor", 1.0))
+            ),
+        )
+        for entry in find_entries(options, f"corpus:{wanted}", (), H100)
+    ]
+    other = KernelRecord("k", "poi", 8, ms=0.5, check=Check.PASSED, module="# another")
+    when = "2026-01-01T00:00:00+00:00"
+    for number, had in ((1, graphs[:1]), (2, [replace(graphs[1], kernels=(other,))])):
+        run = Run(f"2026010{number}-000000-c{number}", when, here, "sm_90", method="m/1")
+        store.save(results, replace(run, suite="corpus", graphs=tuple(had)))
+    where = ("--suite", "corpus", "--where", wanted, "--resume", "--processes", "1")
+    asked = ("--no-timing", "--no-record", "-j", "1", "--json")
+    ran = harness("run", *where, *asked)
+    assert [graph["name"] for graph in ran.json()["graphs"]] == [g.name for g in graphs[1:]]
+    said = (
+        "1 of 3 patterns were measured before, with the kernels that are generated now; of 1 they"
+    )
+    assert said in ran.err
+    one = harness("run", *where, *asked, "--minutes", "0.01")
+    assert one.json()["graphs"][0]["name"] in {g.name for g in graphs[1:]}
+    done = harness("run", graphs[0].name, *where[:2], *where[4:], *asked)
+    assert done.status == 2 and "nothing is left to measure" in done.err
+    summed = harness("show", "--by", "all", "--baseline", "inductor", "--unchanged", "--json")
+    (row,) = summed.json()["groups"]
+    assert (row["patterns"], row["compared"], row["mean"]) == (1, 1, "2.000")
+    assert "1 pattern of run 20260101-000000-c1" in summed.err
+    assert "left out, their kernels have changed since: 1 pattern" in summed.err
 
 
 def test_a_sum_names_damaged_files_and_patterns_that_the_corpus_lacks(

@@ -13,13 +13,15 @@ from harness.codegen.source import EmittedModule
 from harness.devices import pool
 from harness.errors import CompileFailed, HarnessError, NoDevice, WorkerDied
 from harness.heuristics.facts import Config
+from harness.measure.jobs import DeviceFacts
 from harness.measure.timer.state import summary
-from harness.records.run import Check
+from harness.records.run import Check, Machine
 from harness.runtime.compile import binary
 from harness.runtime.compile.compiling import CompileJob
 from harness.runtime.tune.space import CandidateJob
 from harness.session.cuda import CudaDevice
 from harness.session.model import GraphDone
+from harness.target import H100
 from tests.devices.limits import limit_hangs_alone
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module, session
@@ -115,6 +117,8 @@ def test_what_is_kept_is_not_compiled_again(device: CudaDevice, tmp_path: Path) 
     first, *rest = device.missing([one], {})
     assert first.config is not None and rest
     assert {type(job) for job in (first, *rest)} == {CandidateJob}
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned" / "kernel.json").touch()
     tuned = device.missing([emitted_module(emitted.POINTWISE + "# tuned before\n")], {})
     assert [(type(job), job.config) for job in tuned] == [(CompileJob, fake_device.CONFIG)]
     kept = binary.path(tmp_path, binary.artifact(one.text, first.config, device.target))
@@ -124,6 +128,17 @@ def test_what_is_kept_is_not_compiled_again(device: CudaDevice, tmp_path: Path) 
     assert device.missing([one], {one.text: first.config}) == []
     device.where = replace(device.where, host=lambda _: None)  # which has a cache of its own
     assert device.missing([one], {}) == [first, *rest]
+
+
+def test_before_anything_was_tuned_nobody_waits_for_the_device(tmp_path: Path) -> None:
+    seen = DeviceFacts(H100, Machine("fake"), "fake/1")
+    with CudaDevice(tmp_path, 1, handlers=fake_device.HANDLERS, seen=seen) as made:
+        one = emitted_module(emitted.POINTWISE)
+        jobs = made.missing([one], {})
+        assert {type(job) for job in jobs} == {CandidateJob} and not (tmp_path / "taken").exists()
+        (tmp_path / "tuned").mkdir()
+        (tmp_path / "tuned" / "kernel.json").touch()
+        assert made.missing([one], {}) == jobs and (tmp_path / "taken").exists()
 
 
 FAULTING = emitted.POINTWISE.replace(

@@ -21,15 +21,16 @@ from harness.measure.jobs import DeviceFacts
 from harness.options import Options
 from harness.records.run import Machine
 from harness.runtime import device as devices
-from harness.session import ahead, cuda, plan
+from harness.session import ahead, cuda, plan, spread
 from harness.session.cuda import CudaDevice
-from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry
+from harness.session.entries import Entry, FileEntry, GraphFile, MadeEntry, find_graphs
 from harness.session.model import Compiled, GraphDone
 from harness.session.session import Session
 from harness.session.spread import Fleet, Homes
 from harness.target import H100
 from tests.measure import fake_device
 from tests.measure.fakes import FakeEntry, compiled, module
+from tests.session.test_spread import FakeBoard, fleet
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAPHS = ROOT / "suites" / "graphs" / "small"
@@ -76,12 +77,50 @@ def test_processes_that_cannot_generate_code_say_so(tmp_path: Path) -> None:
         list(fleet.events())
 
 
+def test_boards_do_not_wait_until_many_graphs_are_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(spread, "FEW", 8)
+    timed, ended = threading.Event(), list[bool]()
+
+    def generate(work: Sequence[Any]) -> Iterator[Any]:
+        for entry in work:
+            assert entry.name != "g11" or timed.wait(60), "all code is generated first"
+            yield ahead.generated(entry)
+        ended.append(True)
+
+    boards = [FakeBoard("GPU-a"), FakeBoard("GPU-b")]
+    made, names = fleet(boards, 12, tmp_path / "boards.json"), list[str]()
+    made.generate = generate
+    for event in made.events():
+        if isinstance(event, GraphDone):
+            timed.set()
+            names.append(event.record.name)
+    assert sorted(names) == sorted(f"g{n}" for n in range(12))
+    assert [len(board.had) for board in boards] == [6, 6] and ended == [True]
+    for board in boards:
+        assert board.had == sorted(board.had, key=lambda name: int(name[1:])), "in their order"
+
+
 def test_what_another_process_generated_has_its_small_sizes(tmp_path: Path) -> None:
     (entry,) = (e for e in entries(tmp_path) if e.name == "fp8_rowwise_forward")
     assert isinstance(entry, FileEntry)
     elsewhere = ahead.generate(None, ahead.Generate(entry=FileEntry(entry.file, H100)))  # type: ignore[arg-type]
     assert entry._full is None
     assert MadeEntry(entry.name, lambda: elsewhere, entry).compile_small() is not None
+
+
+def test_patterns_of_the_corpus_are_written_once_they_are_asked_for(tmp_path: Path) -> None:
+    options = Options(tmp_path / "cache", tmp_path / "results", ROOT / "suites", 1)
+    suite = "corpus:kind=pointwise nodes<9 small=yes sample=3"
+    first, *rest = find_graphs(options, suite, ())
+    assert not options.cache.exists() and all(file.bytes for file in rest)
+    assert FileEntry(first, H100).compile().kernels
+    assert [*options.cache.rglob("*.py")] == [first.path]
+    assert first.path.stat().st_size == first.bytes
+    assert FileEntry(first, H100).compile_small() is not None
+    assert {*options.cache.rglob("*.py")} == {first.path, first.small}
 
 
 def test_a_gpu_that_was_seen_is_taken_by_its_first_job(tmp_path: Path) -> None:
@@ -99,7 +138,7 @@ def test_a_patient_plan_leaves_the_gpu_alone_until_something_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(devices, "require", lambda: None)
-    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     made: list[dict[str, object]] = []
 
     class Device(CudaDevice):
@@ -138,7 +177,7 @@ def test_code_is_generated_while_the_gpu_is_taken(
 
     monkeypatch.setattr(Pool, "open", opened)
     monkeypatch.setattr(devices, "require", lambda: None)
-    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(plan, "find_entries", lambda *_: [Noted("x", compiled(module("k")))])
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
@@ -182,7 +221,7 @@ def test_a_listed_gpus_process_is_started_before_this_one_imports_torch(
 
     monkeypatch.setattr(Process, "started", starting)
     monkeypatch.setattr(devices, "require", looked)
-    monkeypatch.setattr(plan, "_seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
+    monkeypatch.setattr(plan, "seen", lambda: DeviceFacts(H100, Machine("fake"), "fake/1"))
     monkeypatch.setattr(jobs, "_WORKER", fake_device.HERE)
     fake = functools.partial(CudaDevice, handlers=fake_device.HANDLERS)
     monkeypatch.setattr(cuda, "CudaDevice", fake)

@@ -329,7 +329,7 @@ def test_what_a_board_kept_is_not_timed_again(
 def see(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """This machine has boards of these names."""
     facts = [DeviceFacts(H100, Machine("fake", gpu_uuid=name), "fake/1") for name in names]
-    monkeypatch.setattr(plan, "_seen", facts.__getitem__)
+    monkeypatch.setattr(plan, "seen", facts.__getitem__)
     monkeypatch.setattr(device, "boards", lambda asked: dict(enumerate(names)))
 
 

@@ -22,9 +22,8 @@ from harness.records import modules
 from harness.records.run import Check, GraphRecord, KernelRecord, LibraryCall, Machine, Run
 from harness.report.night import night_report
 from harness.report.output import Case
-from harness.session.model import Compiled, CompiledKernel, GraphStarted, KernelDone
+from harness.session.model import Compiled, CompiledKernel, GraphStarted, KernelDone, blank
 from harness.session.plan import Plan, Request
-from harness.session.session import blank
 from harness.table import Row, plain, text_lines
 from harness.target import H100, Target
 from harness.verdicts import confirming, nightly

@@ -8,8 +8,7 @@ from harness import options
 from harness.codegen import kernel as rendering
 from harness.session.ahead import generated
 from harness.session.entries import find_entries
-from harness.session.model import Compiled
-from harness.session.session import blank
+from harness.session.model import Compiled, blank
 from harness.target import H200
 from harness.verdicts.night_plan import CONFIRM, CONTROLS, DETECT
 from scripts.night_of_many import body_of

@@ -9,7 +9,6 @@ import pytest
 
 from harness.history import store
 from harness.session import ahead
-from harness.verdicts import nightly
 from tests.measure.fakes import FakeEntry
 from tests.verdicts.night_world import MACHINE, World, world
 from tests.verdicts.test_nightly import slow
@@ -75,14 +74,15 @@ def test_what_the_compiler_generated_before_is_not_generated_again(
 ) -> None:
     world.start()
     generated: list[str] = []
+    real = ahead.all_generated
 
     def all_generated(entries: Sequence[FakeEntry], *given: Any) -> Iterator[Any]:
         generated.extend(entry.name for entry in entries)
-        return ahead.all_generated(entries, *given)  # type: ignore[arg-type]
+        return real(entries, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(nightly, "all_generated", all_generated)
+    monkeypatch.setattr(ahead, "all_generated", all_generated)
     texts = lambda entry: "".join(k.module.text for k in entry.compile().kernels)  # noqa: E731
-    monkeypatch.setattr(nightly, "key", texts)
+    monkeypatch.setattr(ahead, "key", texts)
     first = world.night()
     said = "1 of 1 graph not generated again: the compiler and their texts are as they were"
     assert generated == ["g"] and said not in first.notes
