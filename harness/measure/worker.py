@@ -166,7 +166,8 @@ def time(context: Context, job: jobs.TimeKernel) -> Timing:
 def known(context: Context, job: jobs.KnownConfigs) -> tuple[list[Config | None], list[str]]:
     """The handler of ``KnownConfigs``."""
     gpu = context.once(Gpu)
-    found = [gpu.measurer.tuner(text).known() for text in job.module_texts]
+    settings = Settings(room=free_room)
+    found = [gpu.measurer.tuner(text, settings).known() for text in job.module_texts]
     notes = list(gpu.notes)
     gpu.notes.clear()
     return [None if tuned is None else tuned.config for tuned in found], notes
