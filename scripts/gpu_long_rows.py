@@ -36,7 +36,7 @@ from harness.heuristics.cooperative import PROGRAMS, RSPLIT  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
 from harness.pipeline import compile_graph  # noqa: E402
 from harness.runtime import module as modules  # noqa: E402
-from harness.runtime.compile.compiling import compile_ahead  # noqa: E402
+from harness.runtime.compile.compiling import CompilePool  # noqa: E402
 from harness.runtime.compile.static import CompileJob  # noqa: E402
 from harness.runtime.launch.launcher import Launcher  # noqa: E402
 from harness.target import H200  # noqa: E402
@@ -204,7 +204,8 @@ def main() -> int:
     print(f"{len(every)} kernels, {len(jobs)} configurations")
     if not torch.cuda.is_available():
         return 2
-    compile_ahead(jobs, len(os.sched_getaffinity(0)), cache)
+    with CompilePool(len(os.sched_getaffinity(0)), cache) as pool:
+        pool.all(jobs)
     copy = copied()
     rows = [row for case in every for row in measured(case, copy, cache, until)]
     head = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "copy_gbps": copy}

@@ -18,7 +18,7 @@ from harness.measure.jobs import DeviceFacts, Effort, Follow, fresh_processes, g
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen
 from harness.records.run import fields, one_line
-from harness.runtime.compile.compiling import CompileJob, compile_ahead
+from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.session.entries import Entry
 
 
@@ -81,7 +81,8 @@ def measure(
         device: DeviceFacts = pool.open()[0]
         kept = keep(device)
         follow("compiling", 0, len(chosen))
-        compile_ahead([CompileJob(one.module_text, device.target) for one in chosen], jobs, cache)
+        with CompilePool(min(jobs, len(chosen)), cache) as compilers:
+            compilers.all([CompileJob(one.module_text, device.target) for one in chosen])
         known = {cell.kernel: cell.ms for cell in kept.values()}
         failed = {cell.kernel for cell in kept.values() if cell.reason}
 

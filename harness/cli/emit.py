@@ -155,7 +155,7 @@ def _write_binaries(
             loaded = module.load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
             found = compiled_binary(loaded, target, config, cache=place)
-            binaries.save(folder / f"{names[index]}{binaries.SUFFIX}", found)
+            write_atomically(folder / f"{names[index]}{binaries.SUFFIX}", found.to_bytes())
     return failed
 
 

@@ -73,12 +73,8 @@ def cores(
 
 
 class Unusable(Exception):
-    """Raised by a handler after which its process is good for nothing more (a lost device): the
-    job has this ``answer`` (an error: it fails), and the process ends."""
-
-    def __init__(self, answer: object) -> None:
-        super().__init__(str(answer))
-        self.answer = answer
+    """Raised with an answer by a handler after which its process is good for nothing more (a lost
+    device): the job has that answer (an error: it fails), and the process ends."""
 
 
 @dataclass(eq=False, slots=True)

@@ -59,7 +59,7 @@ def _answer(context: Context, message: bytes) -> tuple[str, object]:
     except HarnessError as error:
         return ("failed", error)
     except Unusable as last:
-        return ("last", last.answer)
+        return ("last", last.args[0])
     except Exception as error:  # noqa: BLE001 - the parent is told, and the worker goes on
         trace = traceback.format_exc(limit=-4)
         what = f"a worker could not do {what}"

@@ -104,10 +104,6 @@ class _Made:
         return self.own([s.buffer for nest in self.launch.group.nests for s in nest.stores])
 
     @property
-    def category(self) -> Category:
-        return self.launch.plan.category
-
-    @property
     def step(self) -> _Step:
         arguments = (tuple(self.names.get(n, n) for n in names) for names in self.launch.arguments)
         kernel, written = self.launch.kernel, self.written
@@ -197,7 +193,7 @@ class _Decider:
         """``decided``, and which reductions loop."""
         model = compile_graph(self.graph, self.target, decided)
         turned = {
-            name: one.category is Category.PERSISTENT
+            name: one.launch.plan.category is Category.PERSISTENT
             for one in _made(model)
             if _is_unclear(one.launch.plan)
             for name in one.own(one.launch.group.reduced)
@@ -216,10 +212,10 @@ class _Decider:
         for one in (one for one in _made(model) if not one.written.isdisjoint(asked)):
             written = one.written
             parts = [o for o in others if o.region == one.region and o.written <= written]
-            alike = [o.category for o in parts] == [one.category]
-            if alike or frozenset().union(*(o.written for o in parts)) != written:
+            first, *rest = (side.launch.plan.category for side in (one, *parts))
+            if rest == [first] or frozenset().union(*(o.written for o in parts)) != written:
                 continue
-            loops = [side.category is Category.REDUCTION for side in (one, parts[0])]
+            loops = [category is Category.REDUCTION for category in (first, rest[0])]
             kinds = ["loop" if loop else "one block" for loop in loops]
             sides = [one.step], [part.step for part in parts]
             if self._is_second(one.launch.kernel.name, names or kinds, *sides):

@@ -23,16 +23,14 @@ from harness.runtime.tune.saved import free_room
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
 from harness.target import Target
 
-Preparer = Callable[[modules.LoadedModule], Compiler]
-"""Gives what compiles the candidates of a module; the device's compiler by default."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Measurer:
     """Measures modules on one device, which can do what ``roofline`` says. ``device`` is where
     arguments are made; ``time_ms`` is wall clock for the chosen configuration, at most.
     ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
-    tuned, ``table`` says what is not to be; ``pool`` compiles in parallel."""
+    tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``preparer`` gives what
+    compiles the candidates of a module; the device's compiler by default."""
 
     target: Target
     timer: Timer
@@ -40,7 +38,7 @@ class Measurer:
     cache: Path | None = None
     device: str = "cuda"
     time_ms: float = 300.0
-    preparer: Preparer | None = None
+    preparer: Callable[[modules.LoadedModule], Compiler] | None = None
     readings: Callable[[], tuple[Reading, ...]] = tuple
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
@@ -97,15 +95,12 @@ class Measurer:
         samples = replace(samples, copy_gbps=self.roofline.copy_gbps)
         return Timing(config, samples, limit, trials, self.readings())
 
-    def tuner(
-        self, module_text: str, settings: Settings | None = None, fresh: bool = False
-    ) -> CachingAutotuner:
+    def tuner(self, module_text: str, settings: Settings, fresh: bool = False) -> CachingAutotuner:
         """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
         a tuning whatever is known."""
-        chosen = settings or Settings(room=free_room)
         places = (self.tuning_cache, self.table, self.pool)
         loaded = self._load(module_text, self.cache)
-        return CachingAutotuner(loaded, self.target, self.cache, chosen, *places, fresh)
+        return CachingAutotuner(loaded, self.target, self.cache, settings, *places, fresh)
 
     def tune(
         self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0

@@ -16,7 +16,7 @@ from harness.errors import HarnessError, NoDevice, WorkerDied
 from harness.measure import jobs as device_jobs
 from harness.measure.jobs import DeviceFacts, Effort, PairJob, PairSamples, TimedKernel
 from harness.records.run import one_line
-from harness.runtime.compile.compiling import CompileJob, compile_ahead
+from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.module import config_from_dict
 
 
@@ -142,7 +142,8 @@ def time_pairs(
         texts = ((k.module_text, k.config and config_from_dict(k.config)) for k in every)
         wanted = dict.fromkeys(CompileJob(text, opened[0].target, c or None) for text, c in texts)
         for host in dict.fromkeys(device.host for device in devices):
-            compile_ahead(list(wanted), jobs, cache, host)
+            with CompilePool(min(jobs, len(wanted)), cache, host=host) as compilers:
+                compilers.all(list(wanted))
         try:
             found.until += time.monotonic()
             while left and len(found.lost) < len(boards) and time.monotonic() < found.until:

@@ -18,7 +18,7 @@ import torch
 
 from harness import options
 from harness.devices.job import Context, Unusable
-from harness.errors import CompileFailed, HarnessError, NoDevice, OutOfMemory, reason
+from harness.errors import HarnessError, NoDevice, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
 from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
@@ -166,7 +166,8 @@ def time(context: Context, job: jobs.TimeKernel) -> Timing:
 def known(context: Context, job: jobs.KnownConfigs) -> tuple[list[Config | None], list[str]]:
     """The handler of ``KnownConfigs``."""
     gpu = context.once(Gpu)
-    found = [gpu.measurer.tuner(text).known() for text in job.module_texts]
+    settings = Settings(room=free_room)
+    found = [gpu.measurer.tuner(text, settings).known() for text in job.module_texts]
     notes = list(gpu.notes)
     gpu.notes.clear()
     return [None if tuned is None else tuned.config for tuned in found], notes
@@ -228,11 +229,7 @@ def paired(
         if kernel.config is not None:
             config = modules.config_from_dict(kernel.config)
         launcher = Launcher(loaded, config, target, cache, triton=kernel.triton)
-        try:
-            launcher.resources()
-        except CompileFailed as error:
-            error.where = error.where or loaded.name
-            raise
+        launcher.resources()
         return Work(launcher, shared[key])
 
     launches: dict[str, Launch] = {}

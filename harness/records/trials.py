@@ -63,11 +63,6 @@ class Trial:
         """``level`` where it is known, else the median."""
         return self.ms if self.level is None else self.level
 
-    @property
-    def resources(self) -> Resources:
-        """What its binary needs."""
-        return Resources(self.registers, self.spills, self.shared, self.artifact)
-
 
 @dataclass(frozen=True, slots=True)
 class Tuned:

@@ -173,5 +173,5 @@ def _occupancy(trial: Trial, target: Target) -> float | None:
     if trial.registers is None:
         return None
     config = config_from_dict(trial.config)
-    threads = resident(config, trial.resources, target) * config.num_warps * target.warp_size
+    threads = resident(config, trial, target) * config.num_warps * target.warp_size
     return threads / target.threads_per_multiprocessor

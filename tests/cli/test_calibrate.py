@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import torch
@@ -29,7 +30,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     # What imports the name has to have done so before, or it keeps the replacement for good.
     importlib.import_module("harness.session.plan")
     monkeypatch.setattr("harness.session.entries.find_entries", lambda *_: entries)
-    monkeypatch.setattr(run, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(run, "CompilePool", MagicMock())
     real = run.measure
 
     def measured(*args: Any, **_: Any) -> Any:

@@ -34,7 +34,7 @@ from harness.records.machine import Commit, commit_of, fingerprint
 from harness.records.timing import Launch, Samples
 from harness.records.trials import Resources
 from harness.runtime import module as modules
-from harness.runtime.tune.autotune import tune
+from harness.runtime.tune.autotune import Settings, tune
 from harness.runtime.tune.saved import Saved
 from harness.target import H100, Target
 from tests.runtime import emitted
@@ -219,7 +219,8 @@ def test_a_check_runs_what_was_compiled_and_loads_the_module_once(
     measurer = Measurer(*places, preparer=by_torch)
     assert measurer.check(emitted.POINTWISE).passed
     measurer.measure(emitted.POINTWISE)
-    assert measurer.tuner(emitted.POINTWISE).loaded is measurer.tuner(emitted.POINTWISE).loaded
+    first, second = (measurer.tuner(emitted.POINTWISE, Settings()) for _ in range(2))
+    assert first.loaded is second.loaded
     assert loads == [emitted.POINTWISE]
     wrong = Measurer(*places, preparer=lambda m: Wrongly(m, {}))
     assert not wrong.check(emitted.POINTWISE).passed

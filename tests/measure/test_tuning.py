@@ -7,7 +7,7 @@ import pytest
 from harness.heuristics.facts import Config
 from harness.measure.tuning import KernelTuning, chosen_before, fitting, totals, tunings_of
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, from_json, to_json
-from harness.records.trials import Origin, Resources, Trial
+from harness.records.trials import Origin, Trial
 
 
 def of(x: int, warps: int = 4) -> dict[str, int]:
@@ -63,7 +63,7 @@ def test_without_times_there_are_no_ratios() -> None:
 
 def test_a_run_file_keeps_what_a_trial_is() -> None:
     made = Trial(of(64, 2), Origin.SCALED, (0.1, 0.2, 0.3), 40, 2, 1024, "", 0.19, 0.01, "abc")
-    assert (made.ms, made.time, made.resources) == (0.2, 0.19, Resources(40, 2, 1024, "abc"))
+    assert (made.ms, made.time) == (0.2, 0.19)
     kernel = KernelRecord("k", "poi", 10, trials=(made,))
     assert from_json(KernelRecord, to_json(kernel), "here") == kernel
     old = {"config": of(64), "origin": "descent", "samples_ms": [0.1]}

@@ -19,7 +19,6 @@ from harness.devices import pool
 from harness.devices.process import Process
 from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure import jobs
-from harness.measure import pairs as measured_pairs
 from harness.measure.jobs import DeviceFacts, Effort, OpenDevice, PairSamples, TimedKernel, gpu
 from harness.measure.pairs import KernelPair, time_pairs
 from harness.measure.peers import pool as peers
@@ -29,6 +28,7 @@ from harness.measure.timer.state import Reading
 from harness.options import Options
 from harness.records.run import GraphRecord, Machine
 from harness.runtime import device
+from harness.runtime.compile.compiling import CompilePool
 from harness.session import ahead, cuda, plan
 from harness.session.ahead import all_generated, generated
 from harness.session.cuda import CudaDevice
@@ -266,7 +266,7 @@ BOARDS = tuple(gpu(board=name) for name in ("GPU-a", "GPU-b", "GPU-c"))
 def test_a_pair_is_timed_on_one_board_and_those_of_a_lost_one_on_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(CompilePool, "all", lambda *_: [])
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
     given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS}
     (tmp_path / "GPU-b").write_text("3")  # jobs that it does, before it is gone
@@ -295,7 +295,7 @@ def test_a_pair_in_hand_when_its_board_is_lost_is_timed_on_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that is lost ends the process in the middle of a pair, which answers nothing."""
-    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(CompilePool, "all", lambda *_: [])
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
     (tmp_path / "GPU-b").write_text("dies")
     given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS[:2]}
@@ -313,7 +313,7 @@ def test_a_pair_in_hand_when_its_board_is_lost_is_timed_on_another(
 def test_what_a_board_kept_is_not_timed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(CompilePool, "all", lambda *_: [])
     kept: dict[str, PairSamples] = {}
     given: Any = {"handlers": fake_pairs.ON_BOARDS, "devices": BOARDS[:2], "kept": kept}
     work = [pair("k0"), pair("k1")]

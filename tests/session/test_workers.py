@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -41,7 +42,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """``spawned`` are the processes of each worker."""
     monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(workers, "_about", lambda: (str(tmp_path), 1))
-    monkeypatch.setattr(measured_pairs, "compile_ahead", lambda *_: None)
+    monkeypatch.setattr(measured_pairs, "CompilePool", MagicMock())
     monkeypatch.setattr(CudaDevice, "missing", lambda *_: [])
     real, spawned = workers.spawn, dict[str, list[subprocess.Popen[bytes]]]()
 

@@ -49,20 +49,15 @@ def interval(samples: Sequence[float] | Array, looked: int = 0) -> tuple[float, 
     how they depend on each other, to believe it. ``looked`` is how often this was asked before as
     the series grew."""
     x = np.asarray(samples, dtype=np.float64)
-    low, high, inflation = intervals(x[None, :], level_of(looked))
+    low, high, inflation = intervals(x[None, :], looked)
     enough = x.size >= max(FIRST_LOOK, _LENGTH * float(inflation[0]))
     return float(low[0]), float(high[0]), enough
 
 
-def level_of(looked: int) -> float:
-    """The level to make an interval for so that it holds with ``LEVEL``, after ``looked``
-    earlier looks."""
-    return LEVEL if looked < 2 else _STERNER
-
-
-def intervals(x: Array, level: float = LEVEL) -> tuple[Array, Array, Array]:
-    """Low ends, high ends and inflations for series ``x`` (series, n), n at least 1."""
-    count, n = x.shape
+def intervals(x: Array, looked: int = 0) -> tuple[Array, Array, Array]:
+    """Low ends, high ends and inflations for series ``x`` (series, n), n at least 1, after
+    ``looked`` earlier looks."""
+    level, (count, n) = LEVEL if looked < 2 else _STERNER, x.shape
     ordered = np.sort(x, axis=1)
     if n < _FEWEST:
         first = _first_rank(level, n)

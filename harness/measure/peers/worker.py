@@ -65,9 +65,6 @@ _REPEATS = 16
 HOST = "no CUDA graph of it can be recorded: its host's time is included"
 """The remark on a provider that is enqueued anew for each sample."""
 
-Step = Callable[[str], None]
-"""Hears which provider is about to be run, so that whoever loses this process knows."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Task:
@@ -108,12 +105,12 @@ def compare(
     timer: Timer,
     budget_ms: float = 300.0,
     width: float = WIDTH,
-    step: Step = lambda _: None,
+    step: Callable[[str], None] = lambda _: None,
 ) -> dict[str, RegionRecord]:
     """Run every provider on the same inputs, compare results, then time them interleaved. A
     provider that fails is a row with its reason; after one that took the device with it nothing can
     go on, and ``Unusable`` is raised. Times are known to ``width``, if that takes at most
-    ``budget_ms`` for each provider."""
+    ``budget_ms`` for each provider. ``step`` hears which one is about to be run."""
     inputs = task.inputs()
     want = task.wanted(inputs, True)
     peers: dict[str, RegionRecord] = {}

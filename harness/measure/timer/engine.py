@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -97,16 +97,55 @@ class NotRecordable(HarnessError):
     """A launch waits for the device or does something else that a CUDA graph cannot hold."""
 
 
+def recorded(enqueue: Launch) -> Launch:
+    """``enqueue``, which has run before, as a CUDA graph, so that replaying it costs the host one
+    call; it runs once on a side stream, its results are kept. Without ``torch.cuda.graph``: that
+    collects garbage and empties torch's cache of memory each time, which takes longer than all the
+    rest. Raises ``NotRecordable``."""
+    device = require()
+    graph = torch.cuda.CUDAGraph()
+    cuda: Any = torch.cuda
+    side = cuda.Stream(device)
+    pool = cuda.graph_pool_handle()
+    torch.cuda.synchronize(device)
+    try:
+        # A kernel that the collector finds is unloaded, which ends a recording, whosever it is.
+        with torch.cuda.stream(side), collector_paused():
+            # Other threads of this process may go on using the device meanwhile.
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            try:
+                kept = enqueue()
+            finally:
+                graph.capture_end()
+    except RuntimeError as error:
+        forget_recording(torch.cuda.current_device(), pool)
+        raise NotRecordable(
+            "a launch cannot be recorded as a CUDA graph",
+            got=reason(error),
+            expected="work that is enqueued without waiting for the device",
+            remedy="take copies to the host and synchronisation out of what is timed",
+        ) from error
+
+    # The graph holds addresses only, so what owns the memory behind them has to live as long.
+    def replay(_: object = (enqueue, kept)) -> None:
+        graph.replay()
+
+    return replay
+
+
 @dataclass(eq=False, slots=True)
 class CudaEngine:
     """The current CUDA device. Holds a buffer several times the size of the L2 cache, which
     reading clears the cache: the lines left are clean, so that the launch under test does not
     pay for writing back somebody else's. ``floor_ms`` is what a sample shows when a recording of
     one empty kernel is replayed, the median of some tens; ``launch_ms`` what each further empty
-    kernel of a recording adds."""
+    kernel of a recording adds. ``probe`` enqueues some tens of them: how long that takes shows the
+    interval at which the device launches just now."""
 
+    record: ClassVar = staticmethod(recorded)
     floor_ms: float = 0.0
     launch_ms: float = 0.0
+    probe: Launch = field(init=False)
     _device: torch.device = field(init=False)
     _source: torch.Tensor = field(init=False)
     _sums: torch.Tensor = field(init=False)
@@ -116,7 +155,6 @@ class CudaEngine:
     _notes: int = 0
     _read: Any = None
     _flush: Launch = field(init=False)
-    _many: Launch = field(init=False)
     _probes: Any = field(init=False)
 
     def __post_init__(self) -> None:
@@ -134,14 +172,9 @@ class CudaEngine:
         self._flush_once()  # Triton compiles and loads a kernel at its first launch
         self._flush = recorded(self._flush_once)
         self._counter.zero_()
-        self._many = self._empties(_MANY)
+        self.probe = self._empties(_MANY)
         self.floor_ms = self._median(self._empties(1))
-        self.launch_ms = max(0.0, (self._median(self._many) - self.floor_ms) / (_MANY - 1))
-
-    def probe(self) -> None:
-        """Enqueue a recording of some tens of empty kernels: how long it takes shows the interval
-        at which the device launches just now."""
-        self._many()
+        self.launch_ms = max(0.0, (self._median(self.probe) - self.floor_ms) / (_MANY - 1))
 
     def flush(self) -> int:
         """Enqueue what leaves nothing of use, and nothing to write back, in the L2 cache, then
@@ -149,11 +182,6 @@ class CudaEngine:
         self._flush()
         self._notes += 1
         return self._notes - 1
-
-    def record(self, enqueue: Launch) -> Launch:
-        """What ``enqueue`` enqueues, as one launch to be replayed; it runs once on a side stream,
-        its results are kept. Raises ``NotRecordable``."""
-        return recorded(enqueue)
 
     def mark(self, number: int) -> None:
         """Enqueue event ``number``, counted from 0 since the last ``wait``."""
@@ -216,38 +244,3 @@ class CudaEngine:
             self.mark(2 * number + 1)
         self.wait()
         return statistics.median(self.elapsed_ms(2 * n, 2 * n + 1) for n in range(_FLOOR_SAMPLES))
-
-
-def recorded(enqueue: Launch) -> Launch:
-    """``enqueue``, which has run before, as a CUDA graph, so that replaying it costs the host one
-    call. Without ``torch.cuda.graph``: that collects garbage and empties torch's cache of memory
-    each time, which takes longer than all the rest. Raises ``NotRecordable``."""
-    device = require()
-    graph = torch.cuda.CUDAGraph()
-    cuda: Any = torch.cuda
-    side = cuda.Stream(device)
-    pool = cuda.graph_pool_handle()
-    torch.cuda.synchronize(device)
-    try:
-        # A kernel that the collector finds is unloaded, which ends a recording, whosever it is.
-        with torch.cuda.stream(side), collector_paused():
-            # Other threads of this process may go on using the device meanwhile.
-            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-            try:
-                kept = enqueue()
-            finally:
-                graph.capture_end()
-    except RuntimeError as error:
-        forget_recording(torch.cuda.current_device(), pool)
-        raise NotRecordable(
-            "a launch cannot be recorded as a CUDA graph",
-            got=reason(error),
-            expected="work that is enqueued without waiting for the device",
-            remedy="take copies to the host and synchronisation out of what is timed",
-        ) from error
-
-    # The graph holds addresses only, so what owns the memory behind them has to live as long.
-    def replay(_: object = (enqueue, kept)) -> None:
-        graph.replay()
-
-    return replay

@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from harness.errors import CompileFailed, DamagedBinary, RecordError
-from harness.files import read_error, write_atomically
+from harness.errors import CompileFailed, DamagedBinary
+from harness.files import read_error
 from harness.heuristics.facts import Config
 from harness.runtime import module as modules
 from harness.target import Target
@@ -220,20 +220,6 @@ def find(cache: Path, name: str) -> KernelBinary | None:
     except DamagedBinary as error:
         _log.warning("%s", error)
         return None
-
-
-def keep(cache: Path, name: str, binary: KernelBinary) -> None:
-    """Keep ``binary`` under ``name``. A folder that cannot be written costs only the next
-    compilation."""
-    try:
-        write_atomically(path(cache, name), binary.to_bytes())
-    except RecordError as error:
-        _log.debug("%s", error)
-
-
-def save(where: Path, binary: KernelBinary) -> None:
-    """Write ``binary`` to the file ``where``. Raises ``RecordError``."""
-    write_atomically(where, binary.to_bytes())
 
 
 def load(where: Path) -> KernelBinary:

@@ -15,7 +15,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile import static
 from harness.runtime.compile.static import CompileJob, compiled_binary, known
 
-__all__ = ["CompileJob", "CompilePool", "compile_ahead"]
+__all__ = ["CompileJob", "CompilePool"]
 
 _SECONDS = 180.0
 _TOGETHER = 16
@@ -34,7 +34,8 @@ class MetricsJob(Job):
 class CompilePool(Pool):
     """Compiles kernels in ``workers`` processes (``niceness``, ``host``: as of ``Device``). Answers
     are ``StaticMetrics`` or the ``HarnessError`` (mostly ``CompileFailed``) of a kernel alone; of
-    ``all`` and ``each``, which only compile for a later launch to find it, None or that."""
+    ``all`` and ``each``, which only compile for a later launch to find it, None or that: what fails
+    there fails again, with its reason, when it is launched."""
 
     def __init__(
         self,
@@ -89,15 +90,6 @@ class CompilePool(Pool):
             found[index] = answer
             follow(len(found), len(jobs))
         return [found[index] for index in range(len(jobs))]
-
-
-def compile_ahead(
-    jobs: Sequence[CompileJob], workers: int, cache: Path, host: Host | None = None
-) -> None:
-    """Compile kernels in parallel, on ``host`` (None: here), so that they are found in the cache.
-    What fails here fails again, with its reason, when it is launched."""
-    with CompilePool(min(workers, len(jobs)), cache, host=host) as pool:
-        pool.all(jobs)
 
 
 def measure(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessError]:

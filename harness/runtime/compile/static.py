@@ -225,7 +225,8 @@ def compiled_binary(
         compiled = compile_for(loaded, target, config, unaligned, cache)
         found = binaries.of_compiled(compiled, loaded, config, unaligned)
         if cache is not None:
-            binaries.keep(cache, name, found)
+            with contextlib.suppress(RecordError):  # which costs only the next compilation
+                write_atomically(binaries.path(cache, name), found.to_bytes())
     return found
 
 

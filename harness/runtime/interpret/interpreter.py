@@ -62,12 +62,11 @@ class LaunchJob(Job):
 
 
 class InterpreterPool(Pool):
-    """``workers`` processes that interpret kernels; each job may take ``seconds``. They take a few
-    seconds to start."""
+    """``workers`` processes that interpret kernels. They take a few seconds to start."""
 
-    def __init__(self, workers: int, cache: Path | None = None, seconds: float = _SECONDS) -> None:
+    def __init__(self, workers: int, cache: Path | None = None) -> None:
         imports = ("harness.runtime.interpret.interpreting",)
-        super().__init__(cores(workers, _ENVIRONMENT, imports), seconds, cache)
+        super().__init__(cores(workers, _ENVIRONMENT, imports), _SECONDS, cache)
 
     def check(self, module_text: str, config: Config | None = None, seed: int = 0) -> CheckResult:
         """Check one module. Raises ``HarnessError`` where the kernel cannot be run."""

@@ -214,7 +214,7 @@ class _Tuning:
         self.prepare.ahead([*configs, *earlier, *self._likely(space)])
         race.compile(configs, Origin.HEURISTICS)
         race.compile(earlier, Origin.PREVIOUS)
-        known = [(c, race.trials[c].resources) for c in race.compiled]
+        known = [(c, race.trials[c]) for c in race.compiled]
         more = scaled(self.loaded, self.args, known, target, space)
         if not self.settings.deterministic:
             self.prepare.ahead([c for c in more if not race.tried(c)])

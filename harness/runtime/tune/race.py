@@ -75,7 +75,6 @@ class Race:
     best: Config | None = None
     nulls: list[float] = field(default_factory=list)
     _compiled: dict[Config, Ready] = field(default_factory=dict)
-    _ready: dict[Config, Ready] = field(default_factory=dict)
     _works: dict[Config, Work] = field(default_factory=dict)
     _binaries: dict[tuple[str, tuple[int, int, int]], Config] = field(default_factory=dict)
 
@@ -135,11 +134,9 @@ class Race:
 
     def final(self) -> None:
         """Race those close to the best once more, so that the choice rests on more samples."""
-        if self.best is None:
-            return
-        close = [c for c in self._close() if c in self._ready]
+        close = self._close()[:_CONTENDERS]
         if len(close) > 1:
-            self._run(close[:_CONTENDERS], _FINAL_STAGES)
+            self._run(close, _FINAL_STAGES)
 
     def choice(self, given: Sequence[Config], earlier: Sequence[Config] = ()) -> Config | None:
         """The fastest; what is not in ``earlier`` (the previous best) has to be faster than that by
@@ -183,16 +180,15 @@ class Race:
         known = self.trials[twin]
         if twin == config or not known.samples_ms:
             return False
-        self._ready[config] = self._ready[twin]
+        self._compiled[config] = self._compiled[twin]
         self.trials[config] = replace(known, config=trial.config, origin=trial.origin)
         return True
 
     def _launched(self, config: Config) -> bool:
         """Launch once, so that what fails, fails alone, and nothing is loaded while timing."""
-        launch = self._compiled[config]
         try:
             reset_zeros(self.args, self.loaded.zeroed)
-            launch(self.args)
+            self._compiled[config](self.args)
             self.sampler.settle()
             if self.guard is not None:
                 self.guard.verify(f"{self.loaded.name} {config_dict(config)}")
@@ -201,13 +197,12 @@ class Race:
             return False
         finally:
             self.saved.restore()
-        self._ready[config] = launch
         return True
 
     def _run(self, group: Sequence[Config], stages: Sequence[int]) -> None:
         """Time ``group`` together with the best one known and its control."""
         # Before anything was timed the first of them, the default, stands in for the best.
-        batch = _Batch(self, list(group), self.best or group[0])
+        batch = _Batch(self, group, self.best or group[0], list(group))
         try:
             self.sampler.warm_up()
             for count in stages:
@@ -222,7 +217,7 @@ class Race:
 
     def bound(self, config: Config) -> Work:
         """The launch of ``config`` on the arguments, always the same one."""
-        launch, zeroed = self._ready[config], self.loaded.zeroed
+        launch, zeroed = self._compiled[config], self.loaded.zeroed
 
         def with_zeros(args: Sequence[Any]) -> None:
             reset_zeros(args, zeroed)
@@ -238,15 +233,12 @@ class _Batch:
     the race."""
 
     race: Race
-    group: list[Config]
+    group: Sequence[Config]
     baseline: Config
+    alive: list[Config]
     samples: dict[Config, list[float]] = field(default_factory=dict)
     shares: dict[Config, list[float]] = field(default_factory=dict)
     control: list[float] = field(default_factory=list)
-    alive: list[Config] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.alive = list(self.group)
 
     def stage(self, count: int) -> None:
         """``count`` rounds for everything still in the race, then drop what is behind."""

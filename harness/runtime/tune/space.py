@@ -26,7 +26,7 @@ from harness.heuristics.limits import (
     is_reduction,
     largest_block,
 )
-from harness.records.trials import Resources
+from harness.records.trials import Resources, Trial
 from harness.runtime.compile import disassembly
 from harness.runtime.compile.static import CompileJob, compiled_binary
 from harness.runtime.module import LoadedModule, config_dict, load
@@ -161,7 +161,7 @@ def _powers(largest: int) -> tuple[int, ...]:
 def scaled(
     loaded: LoadedModule,
     args: Sequence[Any],
-    compiled: Iterable[tuple[Config, Resources]],
+    compiled: Iterable[tuple[Config, Resources | Trial]],
     target: Target,
     space: Space,
 ) -> list[Config]:
@@ -206,14 +206,14 @@ def warm(context: Context, job: CandidateJob) -> None:
             compiled_binary(loaded, target, more, cache=context.cache)
 
 
-def crowded(config: Config, needs: Resources, target: Target, blocks: int) -> bool:
+def crowded(config: Config, needs: Resources | Trial, target: Target, blocks: int) -> bool:
     """Whether registers keep threads off the multiprocessors while blocks wait."""
     fair = target.registers_per_multiprocessor // target.threads_per_multiprocessor
     many = (needs.registers or 0) > fair
     return many and blocks > resident(config, needs, target) * target.multiprocessors
 
 
-def resident(config: Config, needs: Resources, target: Target) -> int:
+def resident(config: Config, needs: Resources | Trial, target: Target) -> int:
     """Blocks that one multiprocessor holds at a time, 0 if not even one fits: by threads, by number
     (32 on every device from sm_80 to sm_100), by registers, given out by warp in units of 256, and
     by shared memory, of which each block costs 1 KiB beyond its own (CUDA C++ Programming Guide:

@@ -87,7 +87,7 @@ def test_coverage_holds_when_sampling_stops_by_the_width(name: str, width: float
     looks = median.looks(most)
     for looked, n in enumerate(looks):
         part = x[open_, :n]
-        low, high, inflation = median.intervals(part, median.level_of(looked))
+        low, high, inflation = median.intervals(part, looked)
         middle = np.median(part, axis=1)
         enough = n >= np.maximum(median.FIRST_LOOK, 25 * inflation)
         fine = enough & (high - low <= width * middle)

@@ -48,8 +48,8 @@ def real() -> KernelBinary:
 
 
 def test_a_compiled_kernel_comes_back_from_its_file(real: KernelBinary, tmp_path: Path) -> None:
-    where = tmp_path / "deep" / "sum.kernel"
-    binaries.save(where, real)
+    where = tmp_path / "sum.kernel"
+    where.write_bytes(real.to_bytes())
     found = binaries.load(where)
     assert found == real
     assert found.cubin.startswith(b"\x7fELF")
@@ -190,9 +190,12 @@ def test_a_damaged_cache_entry_is_a_warning_and_compiled_again(
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(
     real: KernelBinary, tmp_path: Path
 ) -> None:
+    loaded = load(emitted.ROW_SUM)
     (tmp_path / "binaries").write_text("in the way")
-    binaries.keep(tmp_path, "ab" * 20, real)
-    assert binaries.find(tmp_path, "ab" * 20) is None
+    found = compiled_binary(loaded, H100, loaded.configs[0], cache=tmp_path)
+    assert dataclasses.replace(found, cubin=real.cubin) == real
+    name = binaries.artifact(loaded.text, loaded.configs[0], H100)
+    assert binaries.find(tmp_path, name) is None
 
 
 def test_what_decides_a_binary_is_in_its_name() -> None:

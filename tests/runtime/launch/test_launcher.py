@@ -14,7 +14,6 @@ import torch
 from harness.errors import CompileFailed, InvalidProgram, NoDevice
 from harness.graph.text import loads
 from harness.heuristics.facts import Config
-from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.binary import KernelBinary
 from harness.runtime.launch import native
 from harness.runtime.launch.launcher import Launcher, open_binary
@@ -372,7 +371,7 @@ def test_a_saved_kernel_is_loaded_as_long_as_it_can_be_called(
 ) -> None:
     monkeypatch.setattr("harness.runtime.launch.launcher.raw_stream", lambda: lambda device: 9)
     driver = FakeDriver()
-    binaries.save(tmp_path / "tanh.kernel", launcher(driver).binary())
+    (tmp_path / "tanh.kernel").write_bytes(launcher(driver).binary().to_bytes())
     run = open_binary(tmp_path / "tanh.kernel", tmp_path, driver)  # type: ignore[arg-type]
     gc.collect()
     assert not driver.unloaded

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from harness.errors import CompileFailed, NoDevice
-from harness.runtime.compile import binary as binaries
 from harness.runtime.launch import native
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import Launcher, LoadedBinaries, open_binary
@@ -113,7 +112,7 @@ assert not any(Path(sys.argv[2]).iterdir()), "Triton compiled something"
 
 
 def test_a_saved_binary_in_a_fresh_process(launcher: Launcher, tmp_path: Path) -> None:
-    binaries.save(tmp_path / "tanh.kernel", launcher.binary())
+    (tmp_path / "tanh.kernel").write_bytes(launcher.binary().to_bytes())
     args = launcher.loaded.get_args("cuda")
     open_binary(tmp_path / "tanh.kernel")(args)
     torch.testing.assert_close(args[2], expected(args))
@@ -130,7 +129,7 @@ def test_a_binary_of_another_device_is_refused(launcher: Launcher, tmp_path: Pat
 
     other = B200 if launcher.target.capability < 100 else A100
     foreign = Launcher(launcher.loaded, launcher.config, other, tmp_path).binary()
-    binaries.save(tmp_path / "foreign.kernel", foreign)
+    (tmp_path / "foreign.kernel").write_bytes(foreign.to_bytes())
     with pytest.raises(CompileFailed, match="another kind of device"):
         open_binary(tmp_path / "foreign.kernel")
 
