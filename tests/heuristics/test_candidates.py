@@ -232,6 +232,8 @@ def test_conversions_get_their_elements_per_thread() -> None:
 def test_grid_limits_scale_blocks_up() -> None:
     for config in candidates(pointwise(1 << 20, 1 << 20), H100):
         assert cdiv(1 << 20, config.block("YBLOCK")) <= MAX_GRID_YZ
+    for config in candidates(pointwise(1 << 23, 16, 16), H100):  # three tiles: numbered in x
+        assert config.block("ZBLOCK") <= 64
     for config in candidates(pointwise(1 << 40), H100):
         count = cdiv(1 << 40, config.block("XBLOCK"))
         assert count <= MAX_GRID_X
