@@ -190,7 +190,7 @@ def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
     count = cdiv(numel, block)
     if prefix == "x":
         return count > MAX_GRID_X or count * threads >= MAX_THREADS_X
-    return count > MAX_GRID_YZ
+    return prefix == "y" and count > MAX_GRID_YZ  # so many in z are numbered in x
 
 
 def _warps(proposal: Proposal, elements: int, target: Target) -> int:
