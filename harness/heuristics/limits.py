@@ -43,7 +43,7 @@ Triton's own number is of matrix products."""
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A candidate before the common rules: wanted blocks by tile prefix, wanted warps, and the most.
+    """A candidate before the common rules: wanted blocks by tile prefix, wanted and most warps.
     ``grow``: where a dimension is smaller than its block, others take up what is missing."""
 
     blocks: tuple[tuple[str, int], ...]
