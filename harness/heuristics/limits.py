@@ -45,14 +45,12 @@ Triton's own number is of matrix products."""
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A candidate before the common rules: wanted blocks by tile prefix, wanted warps
-    (0: derive from the elements), elements one warp should own, and the most warps.
+    """A candidate before the common rules: wanted blocks by tile prefix, wanted and most warps.
     ``grow``: where a dimension is smaller than its block, others take up what is missing."""
 
     blocks: tuple[tuple[str, int], ...]
-    warps: int = 0
+    warps: int
     stages: int = 1
-    elements_per_warp: int = 256
     max_warps: int = 8
     grow: bool = True
 
@@ -194,21 +192,13 @@ def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
 
 
 def _warps(proposal: Proposal, elements: int, target: Target) -> int:
-    """A power of two: elements ÷ elements per warp, at most the proposal's bound, at least
-    4 from 128 elements up unless the proposal asks for a number."""
+    """A power of two, at most the proposal's bound."""
     scale = max(1, target.warp_size // 32)
-    most = min(
-        last_power_of_two(max(1, proposal.max_warps // scale)),
-        MAX_THREADS_PER_BLOCK // target.warp_size,
-    )
-    if proposal.warps:
-        # A warp with less than one element per lane only repeats another's work.
-        useful = max(1, cdiv(elements, target.warp_size))
-        wanted = proposal.warps // scale
-        return max(1, min(last_power_of_two(wanted), most, next_power_of_two(useful)))
-    wanted = last_power_of_two(elements // proposal.elements_per_warp)
-    least = max(1, 4 // scale) if elements >= 128 else 1
-    return max(1, min(max(wanted, least), most))
+    bound = last_power_of_two(max(1, proposal.max_warps // scale))
+    most = min(bound, MAX_THREADS_PER_BLOCK // target.warp_size)
+    # A warp with less than one element per lane only repeats another's work.
+    useful = next_power_of_two(cdiv(elements, target.warp_size))
+    return max(1, min(last_power_of_two(proposal.warps // scale), most, useful))
 
 
 def _grown(facts: Facts, blocks: dict[str, int], target: Target) -> dict[str, int]:

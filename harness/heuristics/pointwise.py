@@ -48,10 +48,9 @@ def _one(facts: Facts) -> list[Proposal]:
     base = max(256, min(last_power_of_two(facts.parallel // 512), 1024))
     heavy = _bytes_per_point(facts) >= _MANY_BYTES_PER_ELEMENT
     # Below 1024 elements a block, latency counts and four warps hide more of it than one.
-    usual = Proposal((("x", base),), warps=4)
-    thin = Proposal((("x", base),), warps=8)
-    thinnest = Proposal((("x", base // 2),), elements_per_warp=64)
-    return [thin, usual, thinnest] if heavy else [usual, thin, thinnest]
+    blocks = [(base, 8), (base, 4)] if heavy else [(base, 4), (base, 8)]
+    blocks.append((base // 2, max(4, base // 128)))
+    return [Proposal((("x", x),), warps=w) for x, w in blocks]
 
 
 def _two(facts: Facts) -> list[Proposal]:
