@@ -316,7 +316,9 @@ class Compiler:
             return error.run(gm, tell)
         except (FellBack, FallbackWarning, RestartAnalysis, NotForEverySize):
             raise
-        except Exception as error:  # noqa: BLE001 - eager mode may run what cannot be traced
+        except Exception as error:  # eager mode may run what cannot be traced
+            if any(map(is_dynamic, inputs)):  # nor may some derivatives be for unknown sizes
+                raise NotForEverySize(_reason(error)) from error
             self._fall_back("graph", error)
             return gm
 

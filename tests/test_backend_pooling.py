@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from harness.conformance.compare import differences
 from tests.test_backend_scatter import _generated
 
 
@@ -107,6 +108,17 @@ def test_of_maxima_their_places_are_kept_in_few_bits(
     assert kept in saved and "i64" not in saved
     assert all(x.shape != forward.types()[name].shape for name in forward.outputs)
     assert kept in {item.type.dtype.value for item in backward.inputs}
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_images_with_their_channels_last_are_padded_as_such(
+    compiler: Any, mode: str, rank: int
+) -> None:
+    last = torch.channels_last if rank == 2 else torch.channels_last_3d
+    x = torch.randn(2, 3, *(4, 5, 6)[:rank]).to(memory_format=last).requires_grad_()
+    pad = (2, 1, 0, 3, 1, 1)[: 2 * rank]
+    assert not differences(lambda x: functional.pad(x * 2, pad, mode=mode).exp(), (x,), compiler)
 
 
 _PADDED = "replication_pad2d_backward"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]]
     "number": (lambda x, n: x * n + n // 2 + n % 3, lambda n: (torch.randn(5), n - 20)),
     "prefix": (lambda x, n: x[:n] * 2, lambda n: (torch.randn(60), n)),
     "row": (lambda x, n: x[n] * x[-n], lambda n: (torch.randn(60, 3), n)),
+    "half": (lambda x: x[: math.ceil(x.shape[0] * 0.5)] * 2, lambda n: (torch.randn(n, 3),)),
     "repeat": (lambda x, n: x.repeat(n, 2).sin(), lambda n: (torch.randn(4), n)),
     "cache": (append, lambda n: (torch.randn(2, 40, 3), torch.randn(2, 4, 3), n)),
     "loss": (F.cross_entropy, lambda n: (torch.randn(n, 10), torch.randint(0, 10, (n,)))),
@@ -123,6 +125,23 @@ def test_gradients_where_a_number_that_is_passed_is_part_of_a_size(compiler: Com
         (wanted,) = torch.autograd.grad((padded(x, n) * weight).sum(), x)
         torch.testing.assert_close(got, wanted)
     assert len(compiler.compiled) == 2 and not compiler.eager
+
+
+def test_what_torch_derives_for_known_sizes_only_is_compiled_size_by_size(
+    compiler: Compiler,
+) -> None:
+    def smaller(x: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(x, scale_factor=0.5, mode="bicubic", antialias=True) * 2
+
+    run = torch.compile(smaller, backend=compiler, dynamic=True)
+    for n in (6, 8):
+        x = torch.randn(1, 1, n, 7, requires_grad=True)
+        with pytest.warns(FallbackWarning, match="one by one") if n == 6 else nullcontext():
+            made = run(x)
+        torch.testing.assert_close(made, smaller(x))
+        (got,), (wanted,) = (torch.autograd.grad(f.square().sum(), x) for f in (made, smaller(x)))
+        torch.testing.assert_close(got, wanted)
+    assert len(compiler.compiled) == 4 and not compiler.eager
 
 
 def test_sizes_become_unknown_with_the_second_one(compiler: Compiler) -> None:

@@ -217,11 +217,9 @@ def compile_joint(
     for change in (dense_masks, resampled, writes):
         change(gm)
     called = tangents.Called(gm, tell)
-    copies = any("resolve_conj" in str(node.target) for node in gm.graph.nodes)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
-    changes = (
-        (called.note_changed, relaid) if copies else (called.note_changed, relaid, share_conjugates)
-    )
+    copies = any("resolve_conj" in str(node.target) for node in gm.graph.nodes)
+    changes = [called.note_changed, relaid, *([] if copies else [share_conjugates])]
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any

@@ -430,7 +430,12 @@ def _counts(node: fx.Node) -> bool:
     )
 
 
-_WHOLE = {"TruncToInt": FloorDiv, "FloorToInt": FloorDiv, "RoundToInt": nearest}
+_WHOLE = {
+    "TruncToInt": FloorDiv,
+    "FloorToInt": FloorDiv,
+    "CeilToInt": lambda number, divisor: FloorDiv(number + divisor - 1, divisor),
+    "RoundToInt": nearest,
+}
 """Functions that make whole numbers of a quotient, of a size and a number, in torch's words."""
 
 

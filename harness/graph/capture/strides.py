@@ -47,6 +47,13 @@ _OF_IMAGES = (
     "_adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d upsample_nearest2d_backward"
 ).split()
 
+_ON_A_CPU = [
+    "max_unpool2d",
+    *(f"{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (2, 3)),
+    "reflection_pad2d_backward",
+    "reflection_pad3d_backward",
+]
+
 MISTRACED = (
     "copysign.Tensor div.Tensor_mode logical_and.default logical_or.default logical_xor.default "
     "pow.Scalar"
@@ -155,12 +162,17 @@ def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: 
     """What eager mode lays out as images with their channels last where the argument of this
     ``number`` is one."""
     made, like = rule(*args, **kwargs), args[number]
-    last, tree_map = torch.channels_last, torch.utils._pytree.tree_map_only
-    if made is NotImplemented or like.dim() != 4 or not _are_known([like]):
+    if made is NotImplemented or like.dim() not in (4, 5) or not _are_known([like]):
         return made
-    if suggest_memory_format(like) is not last:
+    if (last := suggest_memory_format(like)) is torch.contiguous_format:
         return made
+    tree_map = torch.utils._pytree.tree_map_only
     return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
+
+
+def _channels_last_on_a_cpu(number: int, rule: Callable[..., Any], *args: Any) -> Any:
+    """``_channels_last``, which a GPU's kernels lay out in order, whatever the argument is."""
+    return _in_order(rule, *args) if args[0].is_cuda else _channels_last(number, rule, *args)
 
 
 def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -181,10 +193,10 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "huber_loss": functools.partial(_like, 0),
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
-    # The next two have kernels of a CPU and of a GPU that do otherwise.
-    "max_unpool2d": lambda rule, x, *args: (
-        _in_order(rule, x, *args) if x.is_cuda else _channels_last(0, rule, x, *args)
-    ),
+    **{
+        name: functools.partial(_channels_last_on_a_cpu, int(name.endswith("backward")))
+        for name in _ON_A_CPU
+    },
     "pixel_unshuffle": lambda rule, x, *args: (
         _in_order(rule, x, *args) if x.is_cuda else rule(x, *args) if x.numel() else x.clone()
     ),
@@ -350,7 +362,16 @@ def _solved_stride(value: Tensor, a: Tensor, *_: Any) -> Sizes:
     return make_contiguous_strides_for(value.shape) if in_rows else value.stride()
 
 
+def _image_stride(value: Tensor, _: Tensor, x: Tensor, *__: Any) -> Sizes:
+    """Traced in order, as a GPU's kernel lays it out; a CPU's as it does ``x``."""
+    last = not x.is_cuda and suggest_memory_format(x) is not torch.contiguous_format
+    rank = range(value.dim())
+    return _packed(value.shape, [0, *rank[2:], 1] if last else rank)
+
+
 _STRIDES: dict[Any, Callable[..., Sizes]] = {
+    torch.ops.aten.replication_pad2d_backward.default: _image_stride,
+    torch.ops.aten.replication_pad3d_backward.default: _image_stride,
     torch.ops.aten.index.Tensor: _index_stride,
     torch.ops.aten.linalg_solve_triangular.default: _solved_stride,
     torch.ops.aten._fft_c2c.default: _fourier_stride,
