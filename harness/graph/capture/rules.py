@@ -248,8 +248,14 @@ def _conjugate(x: Any) -> Any:
 
 
 def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:
-    """With a number that follows from unknown sizes: by a product, which kernels have of it."""
+    """With a number that follows from unknown sizes: by a product, which kernels have of it. Raises
+    what eager mode does of a number that the type has not; fake tensors take any."""
     if not isinstance(value, torch.SymFloat):
+        kind = options.get("dtype") or getattr(like, "dtype", None)
+        some = [min(n, 2) if type(n) is int else 2 for n in getattr(like, "shape", like)]
+        if (mode := get_proxy_mode()) and mode.decomp_layers == 1 and type(value) in (int, float):
+            with _disable_current_modes():  # one element it makes infinite
+                torch.full(some, value, dtype=kind)
         return NotImplemented
     ones = op(like, 1.0, **options)
     return _aten.mul.Tensor(ones, value).to(ones.dtype)
