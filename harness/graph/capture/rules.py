@@ -79,10 +79,15 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
+        **_around(  # torch's rule takes NaN for a number that is cut off
+            lambda rule, grad, x, *eps: torch.where(x.isnan(), torch.nan, rule(grad, x, *eps)),
+            "logit_backward",
+        ),
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
+        _aten.soft_margin_loss_backward.default: _soft_margin_backward,
         _aten.split.Tensor: split,
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: lambda x, dim=0: [_aten.select(x, dim, k) for k in range(x.shape[dim])],
@@ -142,6 +147,13 @@ def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tenso
     if weight is not None:
         grad = grad * weight.view(classes.shape)
     return torch.where((place == classes) & (place != ignored), -grad, 0.0)
+
+
+def _soft_margin_backward(grad: Tensor, x: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """As eager mode computes it; torch's rule subtracts 1 from a number near 1."""
+    wrong = torch.exp(-target * x)
+    share = 1.0 / x.numel() if reduction == 1 else 1.0  # of the mean
+    return target * wrong * -share / (wrong + 1) * grad
 
 
 def _var_mean(x: Tensor, *args: Any, **options: Any) -> Any:
