@@ -114,6 +114,36 @@ def test_no_gradient_of_reflected_padding_is_a_negative_zero(devices: Devices, d
     assert torch.equal(ours, eager) and not ours.signbit().any() and not eager.signbit().any()
 
 
+SLOPES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "small ones of a margin": lambda x: nn.functional.soft_margin_loss(x, torch.ones(7)),
+    "of each margin": lambda x: nn.functional.soft_margin_loss(
+        x, torch.tensor([1.0, 1, -1, -1, 1, 1, -1]), reduction="none"
+    ),
+    "NaN beside what is cut off": lambda x: torch.logit(x, 0.1),
+    "NaN beside what is no chance": torch.logit,
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_small_slopes_and_those_of_nan_are_eager_modes(devices: Devices, name: str) -> None:
+    def slopes(run: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        leaf = torch.tensor([20.0, 5, -30, 0.3, 0.95, math.nan, 110], requires_grad=True)
+        made = run(leaf)
+        return torch.autograd.grad(made, leaf, torch.ones_like(made))[0]
+
+    ours = slopes(torch.compile(SLOPES[name], backend=Compiler(devices=devices)))
+    torch.testing.assert_close(ours, slopes(SLOPES[name]), rtol=1e-6, atol=0, equal_nan=True)
+
+
+def test_beside_an_image_is_no_negative_zero(devices: Devices) -> None:
+    def function(image: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return nn.functional.grid_sample(image, places, align_corners=False)
+
+    given = -torch.rand(1, 2, 3, 3), torch.randn(1, 5, 5, 2) * 2
+    ours = torch.compile(function, backend=Compiler(devices=devices))(*given)
+    assert (function(*given) == 0).any() and not ours[ours == 0].signbit().any()
+
+
 def test_inductor_is_not_imported_for_equal_calls(
     devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from harness.dtypes import DType
 from harness.errors import CaptureFailed, HarnessError, UsageError, reason
 from harness.graph.bounds import with_bounds
 from harness.graph.capture import aot
-from harness.graph.capture.fx import Naming, convert
+from harness.graph.capture.fx import TORCH_FOLDER, Naming, convert, source_in
 from harness.graph.capture.providers import PROVIDERS, Example, Target, build, library, parse_target
 from harness.graph.model import Graph
 from harness.graph.passes.cleanup import kept_names
@@ -80,12 +81,22 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
     except HarnessError:
         raise
     except Exception as error:
+        by_data = any(word in type(error).__name__ for word in ("DataDependent", "DynamicOutput"))
+        frames = traceback.extract_tb(error.__traceback__)
+        outside = [one for one in frames if not one.filename.startswith(TORCH_FOLDER)]
         raise CaptureFailed(
             f"{parsed.text} could not be traced",
-            got=reason(error),
-            expected="a model whose control flow does not depend on tensor values",
-            remedy="capture the part that matters through package.module:callable",
+            source_in("".join(traceback.format_list(outside))) or source_in(str(error)),
+            reason(error),
+            f"a model {_BY_DATA[0] if by_data else 'that runs on the arguments beside it'}",
+            _BY_DATA[1] if by_data else "run it as it is, where it should raise as well",
         ) from error
+
+
+_BY_DATA = (
+    "whose sizes and control flow do not depend on tensor values",
+    "capture the part that matters through package.module:callable",
+)
 
 
 def _keep_all_layers(module: torch.nn.Module) -> None:

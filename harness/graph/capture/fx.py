@@ -31,7 +31,7 @@ from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symb
 
 _DEVICE_ARGUMENTS = frozenset({"device", "pin_memory"})
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
-_TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
+TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _OWN_FOLDER = str(Path(__file__).absolute().parents[2]) + os.sep
 _MAX_CODE = 90
 _ARITHMETIC = {
@@ -247,10 +247,13 @@ class _Reader:
     def _attribute(self, node: fx.Node) -> None:
         value: Any = operator.attrgetter(str(node.target))(self.gm)
         if not isinstance(value, torch.Tensor):
+            user = next(iter(node.users), node)
             raise CaptureFailed(
-                f"the traced graph refers to {node.target}, which is no tensor",
-                where=source_of(node),
-                got=type(value).__name__,
+                f"the traced graph hands on {node.target}, which is no tensor",
+                where=source_of(user),
+                got=str(user.target),
+                expected="operators of tensors: a graph file has no control flow",
+                remedy="capture what is around it; torch.compile takes it as it is",
             )
         name = self._name(node)
         self._values[node] = Ref(name)
@@ -455,16 +458,20 @@ def op_name(target: object, node: fx.Node) -> str:
 
 
 def source_of(node: fx.Node) -> str:
-    """``file.py:line in function: code`` of the model line a node came from. The innermost frame
+    """The model line a node came from (``source_in``)."""
+    return source_in(str(node.meta.get("stack_trace") or ""))
+
+
+def source_in(trace: str) -> str:
+    """``file.py:line in function: code`` of the model's line in a ``trace``. The innermost frame
     outside torch, because ``functional.py: return torch.…`` says nothing about the model; empty if
     no line was recorded."""
-    lines = str(node.meta.get("stack_trace") or "").splitlines()
-    found = ""
+    lines, found = trace.splitlines(), ""
     for number, line in enumerate(lines):
         match = _FRAME.match(line)
-        if match is None or match["file"].startswith(_OWN_FOLDER):
+        if match is None or match["file"].startswith((_OWN_FOLDER, "<eval_with_key>")):
             continue
-        if found and match["file"].startswith(_TORCH_FOLDER):
+        if found and match["file"].startswith(TORCH_FOLDER):
             continue
         code = lines[number + 1].strip() if number + 1 < len(lines) else ""
         code = code.split(_GRADIENT_NOTE)[0]

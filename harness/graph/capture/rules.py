@@ -79,10 +79,15 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
+        **_around(  # torch's rule takes NaN for a number that is cut off
+            lambda rule, grad, x, *eps: torch.where(x.isnan(), torch.nan, rule(grad, x, *eps)),
+            "logit_backward",
+        ),
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
+        _aten.soft_margin_loss_backward.default: _soft_margin_backward,
         _aten.split.Tensor: split,
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: lambda x, dim=0: [_aten.select(x, dim, k) for k in range(x.shape[dim])],
@@ -142,6 +147,13 @@ def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tenso
     if weight is not None:
         grad = grad * weight.view(classes.shape)
     return torch.where((place == classes) & (place != ignored), -grad, 0.0)
+
+
+def _soft_margin_backward(grad: Tensor, x: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """As eager mode computes it; torch's rule subtracts 1 from a number near 1."""
+    wrong = torch.exp(-target * x)
+    share = 1.0 / x.numel() if reduction == 1 else 1.0  # of the mean
+    return target * wrong * -share / (wrong + 1) * grad
 
 
 def _var_mean(x: Tensor, *args: Any, **options: Any) -> Any:
@@ -248,8 +260,14 @@ def _conjugate(x: Any) -> Any:
 
 
 def _filled(op: Callable[..., Tensor], like: Any, value: Any, **options: Any) -> Any:
-    """With a number that follows from unknown sizes: by a product, which kernels have of it."""
+    """With a number that follows from unknown sizes: by a product, which kernels have of it. Raises
+    what eager mode does of a number that the type has not; fake tensors take any."""
     if not isinstance(value, torch.SymFloat):
+        kind = options.get("dtype") or getattr(like, "dtype", None)
+        some = [min(n, 2) if type(n) is int else 2 for n in getattr(like, "shape", like)]
+        if (mode := get_proxy_mode()) and mode.decomp_layers == 1 and type(value) in (int, float):
+            with _disable_current_modes():  # one element it makes infinite
+                torch.full(some, value, dtype=kind)
         return NotImplemented
     ones = op(like, 1.0, **options)
     return _aten.mul.Tensor(ones, value).to(ones.dtype)

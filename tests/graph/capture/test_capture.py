@@ -36,6 +36,34 @@ def net(batch=2, seq=5):
     return Net(), (ids, ids.clone())
 
 
+class Counting(nn.Module):
+    def forward(self, x):
+        return x.nonzero().shape[0] + x
+
+
+class Chosen(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+
+
+def counting():
+    return Counting(), (torch.randn(3, 4),)
+
+
+def chosen():
+    return Chosen(), (torch.randn(3),)
+
+
+def unfit():
+    return (lambda x: x @ x), (torch.randn(3, 4),)
+
+
+def overflowing():
+    return (lambda x: torch.full((3,), 500.0, dtype=torch.float8_e4m3fn).float() + x), (
+        torch.randn(3),
+    )
+
+
 def scaled(width: int, factor: float = 2.0):
     return (lambda x: x * factor + 1), (torch.randn(3, width),)
 
@@ -218,7 +246,13 @@ def test_options_and_dtype_reach_the_model():
         (f"{HERE}:scaled", UsageError, "needs more options"),
         (f"{HERE}:HERE", UsageError, "not callable"),
         (f"{HERE}:wrong", CaptureFailed, "something else than a model"),
-        (f"{HERE}:branching", CaptureFailed, "could not be traced"),
+        (f"{HERE}:branching", CaptureFailed, "control flow do not depend on tensor values"),
+        (f"{HERE}:counting", CaptureFailed, "in forward: return x.nonzero()"),
+        (f"{HERE}:unfit", CaptureFailed, "in <lambda>: return (lambda x: x @ x)"),
+        (f"{HERE}:unfit", CaptureFailed, "that runs on the arguments beside it"),
+        (f"{HERE}:overflowing", CaptureFailed, "without overflow"),
+        (f"{HERE}:chosen", CaptureFailed, "in forward: return torch.cond("),
+        (f"{HERE}:chosen", CaptureFailed, "a graph file has no control flow"),
     ],
 )
 def test_bad_targets(target, error, words):
