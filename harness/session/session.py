@@ -112,7 +112,7 @@ class Session:
                     yield from self._arrived(wait=False)
                 if self.device is not None:
                     self.device.spare(self.processes - 1)
-                    yield from self._on_device(self.device, block)
+                    yield from self._on_device(self.device, block, timed)
                     timed.append((block, comparable))
                     yield from self._compared(timed, _LATER)
             yield from self._compared(timed, 0)
@@ -178,9 +178,12 @@ class Session:
                 assert isinstance(small, Compiled)
                 self.check.put((entry.name, number), CheckJob(small.kernels[position].module.text))
 
-    def _on_device(self, device: CudaDevice, block: Sequence[Made]) -> Iterator[Event]:
+    def _on_device(
+        self, device: CudaDevice, block: Sequence[Made], timed: deque[Block]
+    ) -> Iterator[Event]:
         """Time each graph of a block. All its kernels have been checked: a check does not mind a
-        device that is still disturbed by those who compiled on it."""
+        device that is still disturbed by those who compiled on it. Blocks that were ``timed`` are
+        compared as soon as they can be: what is cut short then has few that are not."""
         for entry, compiled in block:
             progress, late = self._flight.get(entry.name), time.monotonic() > self.until
             if progress is None or isinstance(compiled, HarnessError) or late:
@@ -195,6 +198,7 @@ class Session:
                 self.static.put((entry.name, number), job)
                 yield from self._arrived(wait=False)
             yield from self._landed(entry.name)
+            yield from self._compared(timed, _LATER)
 
     def _compared(self, timed: deque[Block], later: int) -> Iterator[Event]:
         """Compare the graphs of blocks that other compilers are done with, in their order; of so

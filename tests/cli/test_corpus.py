@@ -3,9 +3,12 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from harness.cli import run as running
+from harness.corpus import selecting
 from harness.corpus import store as corpora
 from harness.graph.suite import FOLDER
 from harness.history import store
@@ -110,16 +113,21 @@ def test_a_budget_says_what_it_leaves_out(harness):
     assert named.status == 2 and "got: name=nosuch*,no_such" in named.err
 
 
-def keep(results, names, ms):
-    """A run of patterns, each with one kernel, that has just been made."""
+def keep(results, names, ms, days=0, compared=()):
+    """A run of patterns, each with one kernel, that was made so many ``days`` ago."""
+    rows = tuple(RegionRecord("r0", name, ms=ms) for name in compared)
     graphs = tuple(
-        GraphRecord(one, kernels=(KernelRecord(f"k_{one}", "poi", 8, ms=ms, check=Check.PASSED),))
+        GraphRecord(
+            one,
+            kernels=(KernelRecord(f"k_{one}", "poi", 8, ms=ms, check=Check.PASSED),),
+            regions=rows,
+        )
         for one in names
     )
     number = len(list(results.rglob("*.parquet")))
     run = Run(
         f"20260101-00010{number}-abc",
-        dt.datetime.now(dt.UTC).isoformat(),
+        (dt.datetime.now(dt.UTC) - dt.timedelta(days=days)).isoformat(),
         Machine("cpu", "x"),
         "sm_90",
         "corpus:kind=pointwise",
@@ -146,6 +154,20 @@ def test_a_run_that_was_cut_short_is_gone_on_with(harness, results):
     summed = harness("show", "latest", "--by", "all", "--json")
     (row,) = summed.json()["groups"]
     assert row["patterns"] == 2 and "with the graphs of run 20260101-000100" in summed.err
+
+
+def test_a_budget_beside_other_compilers_is_for_what_was_not_compared(results, tmp_path):
+    wanted = "kind=pointwise nodes<12 bytes>200KB bytes<1MB sample=2"
+    found = selecting.select(corpora.load(FOLDER / "corpus"), wanted)
+    first, second = (pattern.name for pattern in found)
+    keep(results, [first], 0.5)
+    keep(results, [second], 0.5, days=10, compared=("harness", "inductor"))
+    options = Options(tmp_path / "cache", results, FOLDER, 1)
+    for against, least in (((), second), (("inductor",), first), (("inductor", "eager"), first)):
+        request = SimpleNamespace(processes=1, devices="", against=against)
+        minutes = 0.02 if against else 0.01
+        (chosen,) = running._within(options, request, found, minutes)
+        assert chosen.name == least
 
 
 def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_path, monkeypatch):

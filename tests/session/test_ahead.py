@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import tomllib
@@ -207,6 +208,46 @@ def test_kernels_are_timed_while_other_compilers_are_not_done(
     order = [log.index(f"time {module(n).name}") for n in names]
     assert order[:4] == [0, 1, 2, 3] and log.index("compare k0") < order[4]
     assert [line for line in log if "compare" in line] == [f"compare {n}" for n in names]
+
+
+def test_a_block_is_compared_while_the_next_is_timed_once_it_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run that is cut short then has few graphs that were timed and not compared."""
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 2)  # so that the second block has four
+    second, ready, log = threading.Event(), threading.Event(), list[str]()
+
+    class Watched(ThreadPoolExecutor):
+        def submit(self, work: Any, /, *given: Any, **named: Any) -> Any:
+            future = super().submit(work, *given, **named)
+            if isinstance(work, functools.partial) and "k0" in {r.name for r in work.args[0]}:
+                future.add_done_callback(lambda _: ready.set())
+            return future
+
+    class Device(FakeDevice):
+        def time(self, module: EmittedModule) -> Timing:
+            if module.name == "k2":
+                second.set()
+            if module.name == "k3":
+                assert ready.wait(60)
+            log.append(f"time {module.name}")
+            return super().time(module)
+
+    class Peers(FakePeers):
+        def prepare(self, work: Sequence[Comparable]) -> None:
+            assert "k0" not in {one.name for one in work} or second.wait(60)
+
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
+            log.append(f"compare {one.name}")
+            return super().compare(one, configs)
+
+    monkeypatch.setattr(ahead, "ThreadPoolExecutor", Watched)
+    entries = [
+        FakeEntry(n, replace(compiled(module(n)), regions=(Comparable(n, "text"),)))
+        for n in (f"k{n}" for n in range(6))
+    ]
+    assert len(finished(session(*entries, device=Device(), peers=Peers()))) == 6
+    assert log.index("compare k0") < log.index("time k4") < log.index("compare k2")
 
 
 @pytest.mark.parametrize("ended", [True, False])
