@@ -219,7 +219,8 @@ def compile_joint(
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
     copies = any("resolve_conj" in str(node.target) for node in gm.graph.nodes)
-    changes = [called.note_changed, relaid, *([] if copies else [share_conjugates])]
+    changes: list[Callable[..., None]] = [called.note_changed, relaid]
+    changes += [] if copies else [share_conjugates]
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
