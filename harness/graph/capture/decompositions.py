@@ -174,7 +174,7 @@ def _as_called(table: dict[Any, Any], on_device: bool) -> dict[Any, Callable[...
             continue
         elementwise = torch.Tag.pointwise in op.tags or _packet(op)[6:] in UNTAGGED
         if elementwise and op not in table:
-            rules[op] = Whole.read(op)
+            rules[op] = Whole(op)
         several = len(op._schema.arguments) > 1 and op is not torch.ops.aten.ldexp.Tensor
         if several and elementwise:
             rules[op] = functools.partial(_in_common_type, on_device, op, rules.get(op))

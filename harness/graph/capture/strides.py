@@ -16,11 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch._prims_common import make_contiguous_strides_for, suggest_memory_format
-from torch.fx.experimental.proxy_tensor import (
-    disable_proxy_modes_tracing,
-    get_proxy_mode,
-    get_proxy_slot,
-)
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.fx.experimental.symbolic_shapes import (
     free_symbols,
     free_unbacked_symbols,
@@ -74,43 +70,20 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         if name in _WAYS:
             rules[op] = functools.partial(_WAYS[name], rule)
         elif torch.Tag.pointwise in op.tags or name in UNTAGGED:
-            rules[op] = functools.partial(_elementwise, op, rule, Whole.read(op))
+            rules[op] = functools.partial(_elementwise, Whole(op), rule)
     mistraced = [operator.attrgetter(name)(torch.ops.aten) for name in MISTRACED]
     whole = {op: functools.partial(kernel_stride, op) for op in mistraced}
     return rules | {op: Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
 
 
-def read_with(x: Tensor, stride: Sizes) -> Tensor:
-    """``x``, from which tracing reads this ``stride`` from now on if it differs in dimensions of
-    one element alone: they may decide how an operator of several tensors lays its result out."""
-    ones = any(statically_known_true(n == 1) for n in x.shape)
-    if ones and tuple(stride) != x.stride() and _is_same(x.shape, x.stride(), stride):
-        with disable_proxy_modes_tracing():
-            x.as_strided_(x.shape, stride)
-    return x
-
-
-def laid_out(x: Tensor, stride: Sizes) -> Tensor:
-    """``x`` in dense memory, its dimensions in the order of ``stride``. (Strides of dimensions of
-    one element, which decide how a convolution lays its result out, are noted for ``_mend``.)"""
-    if _is_same(x.shape, x.stride(), stride):
-        if (mode := get_proxy_mode()) and (slot := get_proxy_slot(x, mode.tracer, None)):
-            slot.proxy.node.meta["stride"] = tuple(stride)
-            read_with(x, stride)
-        return x
-    order = sorted(range(x.dim()), key=lambda d: -stride[d])
-    dense = x.permute(order).clone(memory_format=torch.contiguous_format)
-    return dense.permute([order.index(d) for d in range(x.dim())])
-
-
 class Whole:
-    """An operator that stays whole, then ``placed`` by the ``stride`` that eager mode gives it: a
-    rule made from it here may rely on that. (Tracing asks the rule again for the call inside.)"""
+    """An operator that stays whole, then laid out by the ``stride`` that eager mode gives it: a
+    rule made from it here may rely on that. (Tracing asks the rule again for the call inside.)
+    Elementwise ones that name none are laid out by ``follow_eager``."""
 
-    def __init__(
-        self, op: Any, stride: Callable[..., Sizes], placed: Callable[..., Tensor] = laid_out
-    ) -> None:
-        self.op, self.stride, self.placed, self.inside = op, stride, placed, False
+    def __init__(self, op: Any, stride: Callable[..., Sizes | None] | None = None) -> None:
+        self.op, self.inside = op, False
+        self.stride = stride or functools.partial(_read_ones, op)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The call laid out; ``NotImplemented`` where tracing lays it out right."""
@@ -122,13 +95,30 @@ class Whole:
             made = self.op(*args, **kwargs)
         finally:
             self.inside = False
-        return self.placed(made, self.stride(made, *args))
+        stride = self.stride(made, *args)
+        return made if stride is None else laid_out(made, stride)
 
-    @classmethod
-    def read(cls, op: Any) -> Whole:
-        """An elementwise one, which ``follow_eager`` lays out: only what is traced from it reads
-        the strides of its dimensions of one element (``read_with``)."""
-        return cls(op, functools.partial(kernel_stride, op), read_with)
+
+def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
+    """``x`` in dense memory, its dimensions in the order of ``stride``. (Strides of dimensions of
+    one element, which decide how a convolution lays its result out, are noted for ``_mend``.)"""
+    if _is_same(x.shape, x.stride(), stride):
+        if (mode := get_proxy_mode()) and (slot := get_proxy_slot(x, mode.tracer, None)):
+            slot.proxy.node.meta["stride"] = tuple(stride)
+            _read_with(x, stride)
+        return x
+    order = sorted(range(x.dim()), key=lambda d: -stride[d])
+    dense = x.permute(order).clone(memory_format=torch.contiguous_format)
+    return dense.permute([order.index(d) for d in range(x.dim())])
+
+
+def _read_with(x: Tensor, stride: Sizes) -> None:
+    """Tracing reads ``stride`` of ``x`` from now on if only dimensions of one element have another:
+    they may decide how an operator of several tensors lays its result out."""
+    ones = any(statically_known_true(n == 1) for n in x.shape)
+    if ones and tuple(stride) != x.stride() and _is_same(x.shape, x.stride(), stride):
+        with fx.experimental.proxy_tensor.disable_proxy_modes_tracing():
+            x.as_strided_(x.shape, stride)
 
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -186,11 +176,11 @@ def _channels_last(number: int, rule: Callable[..., Any], *args: Any, **kwargs: 
     return tree_map(Tensor, lambda t: t.contiguous(memory_format=last), made)
 
 
-def _elementwise(op: Any, rule: Callable[..., Any], whole: Whole, *args: Any, **kwargs: Any) -> Any:
+def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
     if made is NotImplemented:
-        return whole(*args, **kwargs)
-    stride = _wanted(made, _operands(op, args, kwargs))
+        return op(*args, **kwargs)
+    stride = _wanted(made, _operands(op.op, args, kwargs))
     return made if stride is None else laid_out(made, stride)
 
 
@@ -326,6 +316,11 @@ def kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:
     """The strides that eager mode gives ``value``, made by the elementwise ``op`` of ``args``."""
     chosen = op is torch.ops.aten.where.self
     return _wanted(value, _operands(op, args, {}), chosen) or value.stride()
+
+
+def _read_ones(op: Any, value: Tensor, *args: Any) -> None:
+    """What ``follow_eager`` lays out is read with eager mode's strides of one element before."""
+    _read_with(value, kernel_stride(op, value, *args))
 
 
 def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sizes:
