@@ -172,9 +172,12 @@ def _as_called(table: dict[Any, Any], on_device: bool) -> dict[Any, Callable[...
     for op in whole | table:
         if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten":
             continue
+        elementwise = torch.Tag.pointwise in op.tags or _packet(op)[6:] in UNTAGGED
+        if elementwise and op not in table:
+            rules[op] = Whole(op)
         several = len(op._schema.arguments) > 1 and op is not torch.ops.aten.ldexp.Tensor
-        if several and (torch.Tag.pointwise in op.tags or _packet(op)[6:] in UNTAGGED):
-            rules[op] = functools.partial(_in_common_type, on_device, op, table.get(op))
+        if several and elementwise:
+            rules[op] = functools.partial(_in_common_type, on_device, op, rules.get(op))
         if on_device and not op.is_view and torch.Tag.nondeterministic_seeded not in op.tags:
             rules[op] = functools.partial(_asked, op, rules.get(op), op in whole, known)
     return rules

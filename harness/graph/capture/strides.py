@@ -77,7 +77,7 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
         if name in _WAYS:
             rules[op] = functools.partial(_WAYS[name], rule)
         elif torch.Tag.pointwise in op.tags or name in UNTAGGED:
-            rules[op] = functools.partial(_elementwise, op, rule)
+            rules[op] = functools.partial(_elementwise, Whole(op), rule)
     mistraced = [operator.attrgetter(name)(torch.ops.aten) for name in MISTRACED]
     whole = {op: functools.partial(kernel_stride, op) for op in mistraced}
     return rules | {op: Whole(op, stride) for op, stride in (whole | _STRIDES).items()}
@@ -85,10 +85,12 @@ def layout_rules(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[
 
 class Whole:
     """An operator that stays whole, then laid out by the ``stride`` that eager mode gives it: a
-    rule made from it here may rely on that. (Tracing asks the rule again for the call inside.)"""
+    rule made from it here may rely on that. (Tracing asks the rule again for the call inside.)
+    Elementwise ones that name none are laid out by ``follow_eager``."""
 
-    def __init__(self, op: torch._ops.OpOverload, stride: Callable[..., Sizes]) -> None:
-        self.op, self.stride, self.inside = op, stride, False
+    def __init__(self, op: Any, stride: Callable[..., Sizes | None] | None = None) -> None:
+        self.op, self.inside = op, False
+        self.stride = stride or functools.partial(_read_ones, op)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The call laid out; ``NotImplemented`` where tracing lays it out right."""
@@ -100,7 +102,8 @@ class Whole:
             made = self.op(*args, **kwargs)
         finally:
             self.inside = False
-        return laid_out(made, self.stride(made, *args))
+        stride = self.stride(made, *args)
+        return made if stride is None else laid_out(made, stride)
 
 
 def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
@@ -109,10 +112,20 @@ def laid_out(x: Tensor, stride: Sequence[int]) -> Tensor:
     if _is_same(x.shape, x.stride(), stride):
         if (mode := get_proxy_mode()) and (slot := get_proxy_slot(x, mode.tracer, None)):
             slot.proxy.node.meta["stride"] = tuple(stride)
+            _read_with(x, stride)
         return x
     order = sorted(range(x.dim()), key=lambda d: -stride[d])
     dense = x.permute(order).clone(memory_format=torch.contiguous_format)
     return dense.permute([order.index(d) for d in range(x.dim())])
+
+
+def _read_with(x: Tensor, stride: Sizes) -> None:
+    """Tracing reads ``stride`` of ``x`` from now on if only dimensions of one element have another:
+    they may decide how an operator of several tensors lays its result out."""
+    ones = any(statically_known_true(n == 1) for n in x.shape)
+    if ones and tuple(stride) != x.stride() and _is_same(x.shape, x.stride(), stride):
+        with fx.experimental.proxy_tensor.disable_proxy_modes_tracing():
+            x.as_strided_(x.shape, stride)
 
 
 def _in_order(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -177,7 +190,9 @@ def _channels_last_on_a_cpu(number: int, rule: Callable[..., Any], *args: Any) -
 
 def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     made = rule(*args, **kwargs)
-    stride = _wanted(made, _operands(op, args, kwargs))
+    if made is NotImplemented:
+        return op(*args, **kwargs)
+    stride = _wanted(made, _operands(op.op, args, kwargs))
     return made if stride is None else laid_out(made, stride)
 
 
@@ -311,7 +326,13 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
 
 def kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:
     """The strides that eager mode gives ``value``, made by the elementwise ``op`` of ``args``."""
-    return _wanted(value, _operands(op, args, {})) or value.stride()
+    chosen = op is torch.ops.aten.where.self
+    return _wanted(value, _operands(op, args, {}), chosen) or value.stride()
+
+
+def _read_ones(op: Any, value: Tensor, *args: Any) -> None:
+    """What ``follow_eager`` lays out is read with eager mode's strides of one element before."""
+    _read_with(value, kernel_stride(op, value, *args))
 
 
 def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sizes:

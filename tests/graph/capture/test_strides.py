@@ -97,6 +97,37 @@ def test_operators_that_are_taken_apart_keep_the_strides_of_one_element(name: st
         assert given.meta["val"].stride() == _TAKEN_APART[name](x, y).stride()
 
 
+_READ: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "number": lambda x: x + 2,
+    "square": lambda x: x * x,
+    "exponential": torch.exp,
+    "difference": lambda x: torch.sub(x, x, alpha=2),
+    "remainder": lambda x: torch.remainder(x, 3),
+    "choice": lambda x: torch.where(x > 0, x, 1.0),
+    "clamp": lambda x: x.clamp_min(0.5),
+    "softplus": F.softplus,
+    "view": lambda x: x.relu().unsqueeze(0)[0],
+}
+
+
+@pytest.mark.parametrize("name", _READ)
+def test_what_is_taken_apart_reads_strides_of_one_element(name: str) -> None:
+    """They decide which operand of ``lerp`` tells two dimensions apart (3305804)."""
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        one, two = _READ[name](x), _READ[name](y[..., None])[..., 0]
+        return torch.lerp(one, two, one.sigmoid())
+
+    rng = random.Random(name)
+    for _ in range(16):
+        x = _operand(rng, [rng.choice((1, 1, 2, 3)) for _ in range(rng.choice((2, 3, 4)))])
+        y = _operand(rng, [rng.choice((1, n)) for n in x.shape]).expand(x.shape)
+        gm = make_fx(function, decompositions(False), tracing_mode="fake")(x, y)
+        follow_eager(gm)
+        (given,) = gm.graph.find_nodes(op="output")[0].args
+        assert given.meta["val"].stride() == function(x, y).stride()
+
+
 def _image(rng: random.Random, shape: list[int]) -> torch.Tensor:
     """Memory without gaps in any order, dimensions of one element with any strides."""
     order = rng.sample(range(len(shape)), len(shape)) if rng.random() < 0.7 else [0, 2, 3, 1]
