@@ -217,11 +217,8 @@ def compile_joint(
     for change in (dense_masks, resampled, writes):
         change(gm)
     called = tangents.Called(gm, tell)
-    copies = any("resolve_conj" in str(node.target) for node in gm.graph.nodes)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
-    changes = (
-        (called.note_changed, relaid) if copies else (called.note_changed, relaid, share_conjugates)
-    )
+    shared = functools.partial(share_conjugates, gm)
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -247,7 +244,7 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
-        inference_compiler=part(inference, *changes),
+        inference_compiler=part(inference, called.note_changed, relaid, shared),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,
