@@ -218,9 +218,7 @@ def compile_joint(
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
-    copies = any("resolve_conj" in str(node.target) for node in gm.graph.nodes)
-    changes: list[Callable[..., None]] = [called.note_changed, relaid]
-    changes += [] if copies else [share_conjugates]
+    shared = functools.partial(share_conjugates, gm)
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -246,7 +244,7 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
-        inference_compiler=part(inference, *changes),
+        inference_compiler=part(inference, called.note_changed, relaid, shared),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,

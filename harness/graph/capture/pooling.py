@@ -1,4 +1,5 @@
-"""Pooling over windows of different sizes, as reductions over what an index picks."""
+"""Pooling over windows of different sizes, as reductions over what an index picks; repeated pixels,
+and the sums over these that are their gradient."""
 
 from __future__ import annotations
 
@@ -25,6 +26,8 @@ def pooling_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.adaptive_max_pool3d.default: adaptive_max_pool,
         _aten.adaptive_max_pool2d_backward.default: partial(max_pool_backward, 2),
         _aten.adaptive_max_pool3d_backward.default: partial(max_pool_backward, 3),
+        _aten.upsample_nearest2d.default: upsample_nearest2d,
+        _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
     }
 
 
@@ -147,3 +150,44 @@ def max_pool_backward(rank: int, grad: Tensor, x: Tensor, indices: Tensor) -> Te
     line = x.dim() - rank
     zeros, places, given = (t.flatten(line) for t in (grad.new_zeros(x.shape), indices, grad))
     return _aten.scatter_add(zeros, line, places, given).reshape(x.shape)
+
+
+def _factors(
+    inner: Sequence[int], outer: Sequence[int], scales: Sequence[float | None]
+) -> tuple[int, int] | None:
+    """Whole-number factors of an upsampling, or ``None`` if they are not whole. torch divides by
+    the given scale where there is one, so it must be the same."""
+    factors = []
+    for small, large, scale in zip(inner, outer, (*scales, None, None), strict=False):
+        if small == 0 or large % small or (scale is not None and scale != large // small):
+            return None
+        factors.append(large // small)
+    return factors[0], factors[1]
+
+
+def upsample_nearest2d(x: Tensor, output_size: Sequence[int], *scales: float | None) -> Tensor:
+    """Nearest upsampling by whole factors: every pixel repeated, without index tensors."""
+    factors = _factors(x.shape[2:], output_size, scales)
+    if factors is None:
+        return NotImplemented
+    n, c, h, w = x.shape
+    repeated = x.reshape(n, c, h, 1, w, 1).expand(n, c, h, factors[0], w, factors[1])
+    return repeated.clone(memory_format=torch.contiguous_format).reshape(
+        n, c, h * factors[0], w * factors[1]
+    )
+
+
+def upsample_nearest2d_backward(
+    grad_output: Tensor,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    *scales: float | None,
+) -> Tensor:
+    """The sum over the pixels that each input pixel was repeated to."""
+    n, c, h, w = input_size
+    factors = _factors((h, w), output_size, scales)
+    if factors is None:
+        return NotImplemented
+    wide = grad_output.float() if grad_output.itemsize == 2 else grad_output
+    tiles = wide.reshape(n, c, h, factors[0], w, factors[1])
+    return tiles.sum([3, 5]).to(grad_output.dtype)

@@ -47,8 +47,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.block_diag.default: block_diag,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
         _aten._cdist_forward.default: cdist,
-        _aten.full.default: functools.partial(_filled, _aten.full.default),
-        _aten.full_like.default: functools.partial(_filled, _aten.full_like.default),
+        **{
+            op: functools.partial(_filled, op)
+            for op in (_aten.full.default, _aten.full_like.default)
+        },
         **{op: functools.partial(_scaled, op) for op in (_aten.add.Tensor, _aten.sub.Tensor)},
         **{
             packet.Scalar: functools.partial(_by_tensors, packet.Tensor)
@@ -79,20 +81,14 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
-        **_around(  # torch's rule takes NaN for a number that is cut off
-            lambda rule, grad, x, *eps: torch.where(x.isnan(), torch.nan, rule(grad, x, *eps)),
-            "logit_backward",
-        ),
-        _aten.nll_loss_backward.default: _loss_backward,
-        _aten.nll_loss2d_backward.default: _loss_backward,
+        **_around(_logit_backward, "logit_backward"),
+        **{getattr(_aten, f"nll_loss{n}_backward").default: _loss_backward for n in ("", "2d")},
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.soft_margin_loss_backward.default: _soft_margin_backward,
         _aten.split.Tensor: split,
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: lambda x, dim=0: [_aten.select(x, dim, k) for k in range(x.shape[dim])],
-        _aten.upsample_nearest2d.default: upsample_nearest2d,
-        _aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
     }
     if hasattr(_aten, "hash_tensor"):
         rules[_aten.hash_tensor.default] = hash_tensor
@@ -147,6 +143,11 @@ def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tenso
     if weight is not None:
         grad = grad * weight.view(classes.shape)
     return torch.where((place == classes) & (place != ignored), -grad, 0.0)
+
+
+def _logit_backward(rule: Callable[..., Any], grad: Tensor, x: Tensor, *eps: Any) -> Tensor:
+    """Torch's rule takes NaN for a number that is cut off."""
+    return torch.where(x.isnan(), torch.nan, rule(grad, x, *eps))
 
 
 def _soft_margin_backward(grad: Tensor, x: Tensor, target: Tensor, reduction: int) -> Tensor:
@@ -447,19 +448,6 @@ def split_with_sizes(x: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tens
     return [_aten.slice(x, dim, end - size, end) for size, end in ends]
 
 
-def _factors(
-    inner: Sequence[int], outer: Sequence[int], scales: Sequence[float | None]
-) -> tuple[int, int] | None:
-    """Whole-number factors of an upsampling, or ``None`` if they are not whole. torch divides by
-    the given scale where there is one, so it must be the same."""
-    factors = []
-    for small, large, scale in zip(inner, outer, (*scales, None, None), strict=False):
-        if small == 0 or large % small or (scale is not None and scale != large // small):
-            return None
-        factors.append(large // small)
-    return factors[0], factors[1]
-
-
 def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     """The first channel of every group, then the second ones …"""
     n, c, *rest = x.shape
@@ -470,30 +458,3 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     if not kept or (x.requires_grad and torch.is_grad_enabled()):
         turned = turned.clone(memory_format=torch.contiguous_format)
     return turned.view(x.shape)
-
-
-def upsample_nearest2d(x: Tensor, output_size: Sequence[int], *scales: float | None) -> Tensor:
-    """Nearest upsampling by whole factors: every pixel repeated, without index tensors."""
-    factors = _factors(x.shape[2:], output_size, scales)
-    if factors is None:
-        return NotImplemented
-    n, c, h, w = x.shape
-    repeated = x.reshape(n, c, h, 1, w, 1).expand(n, c, h, factors[0], w, factors[1])
-    return repeated.clone(memory_format=torch.contiguous_format).reshape(
-        n, c, h * factors[0], w * factors[1]
-    )
-
-
-def upsample_nearest2d_backward(
-    grad_output: Tensor,
-    output_size: Sequence[int],
-    input_size: Sequence[int],
-    *scales: float | None,
-) -> Tensor:
-    """The sum over the pixels that each input pixel was repeated to."""
-    n, c, h, w = input_size
-    factors = _factors((h, w), output_size, scales)
-    if factors is None:
-        return NotImplemented
-    tiles = _wide(grad_output).reshape(n, c, h, factors[0], w, factors[1])
-    return tiles.sum([3, 5]).to(grad_output.dtype)

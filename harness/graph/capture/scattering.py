@@ -292,9 +292,12 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
     return fx.GraphModule(gm, graph) if any(views) else None
 
 
-def share_conjugates(gm: fx.GraphModule) -> None:
+def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
     """Return what eager mode only marks as conjugated in the memory that it is a view of, where
-    that is returned a second time. (Such results are complex: no kernel makes or reads them.)"""
+    that is returned a second time, unless the ``program`` asks for copies. (Such results are
+    complex: no kernel makes or reads them.)"""
+    if any("resolve_conj" in str(node.target) for node in program.graph.nodes):
+        return
     output, mark = gm.graph.output_node(), _aten._conj.default
 
     def base(node: fx.Node) -> fx.Node:

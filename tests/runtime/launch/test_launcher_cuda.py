@@ -90,8 +90,11 @@ def test_a_thread_without_a_context(launcher: Launcher) -> None:
     import threading
 
     args = launcher.loaded.get_args("cuda")
-    kernel, stream = launcher.kernel(0), torch.cuda.current_stream().cuda_stream
-    thread = threading.Thread(target=lambda: kernel(stream, *args))
+    stream = torch.cuda.current_stream().cuda_stream
+    launcher.launch(0, stream, *args)
+    args[2].zero_()
+    torch.cuda.synchronize()
+    thread = threading.Thread(target=launcher.launch, args=(0, stream, *args))
     thread.start()
     thread.join()
     torch.testing.assert_close(args[2], expected(args))
