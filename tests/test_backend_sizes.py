@@ -127,6 +127,16 @@ def test_gradients_where_a_number_that_is_passed_is_part_of_a_size(compiler: Com
     assert len(compiler.compiled) == 2 and not compiler.eager
 
 
+def test_the_first_position_is_compiled_apart_from_all_others(compiler: Compiler) -> None:
+    run = torch.compile(append, backend=compiler, dynamic=True)
+    for position in (3, 0, 5, 0):
+        cache, new = torch.randn(2, 40, 3), torch.randn(2, 4, 3)
+        ours = cache.clone()
+        torch.testing.assert_close(run(ours, new, position), append(cache, new, position))
+        assert torch.equal(ours, cache)
+    assert len(compiler.compiled) == 2 and not compiler.eager
+
+
 def test_what_torch_derives_for_known_sizes_only_is_compiled_size_by_size(
     compiler: Compiler,
 ) -> None:

@@ -83,12 +83,13 @@ def bases(graph: Graph) -> list[tuple[int, int]]:
 
 
 def guard_sizes(gm: fx.GraphModule) -> None:
-    """Have torch compile anew for a number below one where one that the caller passes, such as a
-    position in a cache, has part in a layout or selects: of sizes it is known that they are at
-    least one, of a position it has to be known from which end it counts."""
+    """Have torch compile anew for zero, and for numbers below, where one that the caller passes,
+    such as a position in a cache, has part in a layout or selects: of sizes it is known that they
+    are at least one, of a position it has to be known from which end it counts."""
     values = {node: node.meta.get("val") for node in gm.graph.nodes}
     given = [values[node] for node in gm.graph.find_nodes(op="placeholder")]
-    numbers = [n for n in given if isinstance(n, torch.SymInt) and (n.node.hint or 0) >= 1]
+    known = (n for n in given if isinstance(n, torch.SymInt) and n.node.hint is not None)
+    numbers = [n for n in known if n.node.hint >= 0]
     if not numbers:
         return
     tensors = [one for one in tree_leaves([*values.values()]) if isinstance(one, torch.Tensor)]
@@ -96,7 +97,12 @@ def guard_sizes(gm: fx.GraphModule) -> None:
     places = [values.get(node.args[2], 0) for node in selects]
     counts = free_symbols([places, *((*one.shape, *one.stride()) for one in tensors)])
     for number in numbers:
-        bool(number.node.expr in counts and number >= 1)
+        if number.node.expr not in counts:
+            continue
+        if number.node.hint:
+            bool(number >= 1)
+        else:
+            int(number)
 
 
 def require_sizes(graph: Graph) -> None:
