@@ -235,10 +235,11 @@ class Night:
 
     @property
     def unjudged(self) -> tuple[Finding, ...]:
-        """Changed kernels of which nothing could be said."""
-        no_verdict = ("", "INCOMPARABLE", "UNSURE")
+        """Changed kernels that were measured, or could not be, and of which nothing can be said."""
+        left, unknown = {*self.not_measured}, ("", "INCOMPARABLE", "UNSURE")
         old_and_new = (f for f in self.findings if f.change not in (Change.NEW, Change.ENDED))
-        return tuple(f for f in old_and_new if f.verdict in no_verdict)
+        both = (f for f in old_and_new if f"{f.graph}/{f.kernel}" not in left)
+        return tuple(f for f in both if f.verdict in unknown)
 
     @property
     def light(self) -> Light:

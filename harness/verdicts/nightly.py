@@ -47,6 +47,7 @@ changed."""
 CONFIRMING = Rules(alpha=0.005)
 """A night in which nothing changed its speed is red once in 200 nights at most: what is SLOWER is
 so by fresh processes alone, which did not choose it."""
+_LACKING = "the binary that the earlier Triton compiled is not in the cache"
 _NO_GPU = "no GPU here: compared by text and binary, nothing is timed"
 _EXAMINING, _DETECTING = 0.6, 0.9
 """Shares of the budget: when no more new kernels are looked at, and when no more pairs are timed
@@ -83,7 +84,8 @@ def nightly(
 @dataclass(eq=False, slots=True)
 class _Night:
     """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
-    reached, or not examined; ``apart`` counts the baseline's graphs that were not asked for."""
+    reached, or not examined; ``apart`` counts the baseline's graphs that were not asked for;
+    ``lacking``: kernels whose binary of the earlier Triton is gone."""
 
     options: Options
     ask: Ask
@@ -94,6 +96,7 @@ class _Night:
     left: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
+    lacking: frozenset[str] = frozenset()
     apart: int = 0
     began: float = field(default_factory=time.monotonic)
     kept: Kept[PairSamples] | None = None
@@ -241,14 +244,19 @@ class _Night:
         tried = lookup.of_commit(self.options.results, run.commit) if run.commit else []
         known: dict[bool, dict[tuple[str, str, str], KernelRecord]] = {False: {}, True: {}}
         for path in dict.fromkeys([*mine[-1:], *(path for path in tried if path in mine)]):
-            one = store.load(path)
+            try:
+                one = store.load(path)
+            except RecordError as error:
+                self.notes.append(f"{path.name} is passed over: {error.what}")
+                continue
             resumed = not one.complete and one.commit == run.commit
             for graph in one.graphs if toolchain(one) == toolchain(run) else ():
                 for k in graph.kernels:
                     if (k.config or not timed) and (k.metrics or k.failed):
                         known[resumed][graph.name, k.name, k.module] = k
         if known[True]:
-            self.say(f"{len(known[True])} kernels are known from a night that was interrupted")
+            said = plural(len(known[True]), "kernel")
+            self.say(f"{said} known from a night that was interrupted")
         return {
             key: replace(k, ms=None, low=None, high=None, gbps=None, fraction=None, sets=())
             for key, k in known[False].items()
@@ -264,7 +272,9 @@ class _Night:
         controls, wanted = night_plan.to_time(sorting)
         matches = sorting.pairing.matches
         if triton:  # what the earlier Triton compiled is known by its binary alone
-            wanted = [n for n in wanted if all(map(place.keeps, matches[n].a))]
+            gone = {n for n in wanted if not all(map(place.keeps, matches[n].a))}
+            self.lacking = frozenset(key_of(matches[n]) for n in gone)
+            wanted = [n for n in wanted if n not in gone]
         fits = night_plan.within(len(controls) + len(wanted), self._remaining(_DETECTING))
         wanted = wanted[: max(0, fits - len(controls))]
         if not wanted:
@@ -309,7 +319,10 @@ class _Night:
         changes = {key_of(match): change for match, change in sorting}
         timed = {key_of(row.match) for row in found.rows} if found else set()
         rest = [m for m, change in sorting if change and key_of(m) not in timed]
-        reasons = [_untimed(m, changes[key_of(m)], plan.timed) for m in rest]
+        reasons = [
+            _LACKING if key_of(m) in self.lacking else _untimed(m, changes[key_of(m)], plan.timed)
+            for m in rest
+        ]
         pairing = replace(sorting.pairing, matches=tuple(rest))
         bare = assemble(a, b, pairing, reasons, Rules(), paired=True)
         whole = replace(found or bare, rows=(*(found.rows if found else ()), *bare.rows))
@@ -446,6 +459,4 @@ def _untimed(match: Match, change: Change | None, timed: bool) -> str:
         return failed.reason or "fails its check"
     if change is Change.NEW:
         return "the baseline has no time of it"
-    if timed and change is Change.TOOLCHAIN:
-        return "the binary that the earlier Triton compiled is not in the cache"
     return NOT_REACHED if timed else _NO_GPU

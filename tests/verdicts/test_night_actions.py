@@ -17,7 +17,7 @@ from harness.report.site.data import Site
 from harness.report.site.tonight import first_page
 from harness.verdicts import nightly
 from harness.verdicts.comparing import Comparison
-from tests.verdicts.night_world import World, made, world
+from tests.verdicts.night_world import MACHINE, World, made, world
 
 __all__ = ["world"]
 text_string_to_metric_families = pytest.importorskip(
@@ -188,3 +188,31 @@ def test_a_test_for_every_kernel_of_the_same_name_every_night(world: World) -> N
     world.night()
     (one,) = [case for case in world.cases if case.name == "more"]
     assert one.skipped == "fails its check"
+
+
+def test_a_run_file_that_cannot_be_read_is_passed_over_and_named(world: World) -> None:
+    """It is no reason to have no night: what it knew is found out again."""
+    world.start()
+    (world.results / MACHINE.key / "20260102-000000-torn.parquet").write_bytes(b"PAR1 torn")
+    world.suite["g"][3] = (made("k3", "n3", 0.03, "n3 = 2"), 1)
+    night = world.night()
+    assert (night.status, [one.label for one in night.regressions]) == (1, ["n3"])
+    assert [note for note in night.notes if "torn.parquet is passed over" in note]
+
+
+def test_a_changed_kernel_whose_binary_is_gone_says_that_and_is_counted_once(world: World) -> None:
+    world.start()
+    world.suite["g"][3] = (made("k3", "n3", 0.03, "n3 = 2"), 1)
+    world.machine = replace(MACHINE, triton="9")
+    night = world.night()
+    assert {one.reason for one in night.findings} == {nightly._LACKING}
+    assert (len(night.unjudged), night.not_measured) == (12, ())
+    assert world.lines[0] == "AMBER: no confirmed regression, 12 kernels undecided"
+
+
+def test_what_was_not_reached_is_not_undecided_as_well(world: World) -> None:
+    world.start()
+    world.suite["g"][3] = (made("k3", "n3", 0.03, "n3 = 2"), 1)
+    night = world.night(minutes=1e-6)
+    assert (night.unjudged, night.not_measured) == ((), ("g/k3",))
+    assert "undecided" not in world.lines[0]

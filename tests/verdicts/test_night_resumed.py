@@ -33,7 +33,7 @@ def test_an_interrupted_night_goes_on_where_it_stopped(world: World) -> None:
     world.examined.clear()
     night = world.night()
     assert not list(world.results.glob("*/nights/pairs-*.jsonl")), "the night is over"
-    assert world.said == ["1 kernels are known from a night that was interrupted"]
+    assert world.said == ["1 kernel known from a night that was interrupted"]
     assert not world.examined, "its configuration is known from the interrupted run"
     assert night.status == 1
 

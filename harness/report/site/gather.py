@@ -64,7 +64,9 @@ def gather(
     Raises ``UnknownName``, ``RecordError``."""
     machine, latest = data.choose_machine(known, machine)
     step("reading the newest runs")
-    runs = {n: store.load(results / known.runs[n].file) for n in sorted(set(latest.values()))}
+    numbers = sorted({*latest.values()})  # none where no run holds a graph
+    numbers = numbers or [n for n, run in enumerate(known.runs) if run.machine == machine][-1:]
+    runs = {n: store.load(results / known.runs[n].file) for n in numbers}
     number = max(runs, key=lambda n: known.runs[n].created)
     newest = runs[number]
     graphs = [(g, run) for n, run in runs.items() for g in run.graphs if latest.get(g.name) == n]

@@ -360,3 +360,10 @@ def test_of_many_models_the_first_page_shows_those_that_take_most(
     (page,) = (mine.site / "models").glob("m00.*")
     assert "</b> kernel<small>" in page.read_text(), "one kernel"
     assert "<summary>21 models</summary>" in mine.text("history.html")
+
+
+def test_a_run_without_kernels_has_pages_that_say_so(world: World, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", replace(world.runs[0], graphs=(GraphRecord("empty"),)))
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    assert "Nothing was timed" in mine.text("index.html")
