@@ -129,7 +129,7 @@ def compare(
             check = Check.FAILED if isinstance(failure, CheckFailed) else Check.SKIPPED
             peers[name] = RegionRecord("", name, check=check, reason=why(failure))
             continue
-        works[name] = Work(_listing(provider), inputs)
+        works[name] = Work(provider, inputs)
         peers[name] = RegionRecord("", name, max_error=error)
     if any((peer.max_error or 0.0) > allowed for peer in peers.values()):
         with contextlib.suppress(torch.OutOfMemoryError):  # there is no room to look closer
@@ -184,10 +184,6 @@ def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
     wide = torch.promote_types(value.dtype, torch.float32)
     off = torch.empty_like(made, dtype=wide).uniform_(-size, size, generator=chance)
     return made.copy_(made * (off + 1))
-
-
-def _listing(provider: Provider) -> Callable[[Sequence[Any]], Any]:
-    return lambda args: provider(list(args))
 
 
 def _timed(
