@@ -205,32 +205,6 @@ def test_results_in_order_and_strides_of_dimensions_of_one_element(devices: Devi
     assert differences(function, [x, y, z], Compiler(devices=devices)) == []
 
 
-def test_fourier_transforms_lie_as_the_library_leaves_them(devices: Devices) -> None:
-    x = torch.randn(4, 6, 8)
-
-    def function(*xs: torch.Tensor) -> Any:
-        ways = (torch.fft.rfft, torch.fft.ihfft, torch.fft.ifft)
-        made = [way(x, dim=d) for way in ways for x in xs for d in (0, -1)]
-        return [one.real * 2 for one in [*made, *(torch.fft.rfftn(x) for x in xs)]]
-
-    given = [x, x.transpose(0, 2), x[:, ::2]]
-    assert differences(function, given, Compiler(devices=devices)) == []
-
-
-def test_what_is_taken_apart_behind_a_fourier_transform_lies_as_in_eager_mode(
-    devices: Devices,
-) -> None:
-    """Torch before 2.13 takes it apart by other strides (901092, 1100860)."""
-
-    def function(*xs: torch.Tensor) -> Any:
-        sizes = [torch.fft.rfft(x).abs() for x in xs]
-        put = [x.put(torch.tensor([0, 1, -1]), x.flatten()[:3] * 2) for x in sizes]
-        return put, [torch.diag_embed(x) for x in sizes]
-
-    given = [torch.randn(5, 4, 1, 2).transpose(0, -1), torch.randn(2, 33, 2).transpose(0, -1)]
-    assert differences(function, given, Compiler(devices=devices)) == []
-
-
 def test_a_size_is_recorded_as_a_symbol_where_strides_follow_eager_mode(
     devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -494,18 +468,3 @@ def test_dimensions_of_one_element_count_for_unknown_sizes_too(compiler: Compile
     found, wanted = torch.compile(function, backend=compiler, dynamic=True)(x), function(x)
     assert [t.stride() for t in found] == [t.stride() for t in wanted] == [(1, 3)] * 4
     torch.testing.assert_close(found, wanted)
-
-
-@pytest.mark.parametrize("left", [True, False])
-@pytest.mark.parametrize("name", ["plain", "conj", "mT", "mH"])
-def test_solutions_of_triangular_equations(devices: Devices, name: str, left: bool) -> None:
-    """In rows where the matrix is marked as conjugated, as in the gradient."""
-
-    def function(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        matrix = {"plain": a, "conj": a.conj(), "mT": a.mT, "mH": a.mH}[name]
-        return torch.linalg.solve_triangular(matrix, b, upper=True, left=left)
-
-    a = torch.randn(2, 3, 3, dtype=torch.complex64) + 3 * torch.eye(3)
-    b = torch.randn(2, 3, 3, dtype=torch.complex64)
-    args = (a.requires_grad_(), b.requires_grad_())
-    assert differences(function, args, Compiler(devices=devices)) == []
