@@ -60,7 +60,8 @@ class Parcel(Closing):
         places, total = dict[int, slice](), 1
         for address, whole in storages(args).items():
             begin = -(-total // _ALIGNMENT) * _ALIGNMENT
-            places[address], total = slice(begin, begin + whole.numel()), begin + whole.numel()
+            # Of nothing, too, an address that no other has: Triton tells storages by theirs.
+            places[address], total = slice(begin, begin + whole.numel()), begin + whole.numel() + 1
             self._originals.append((places[address], whole.untyped_storage()))
         # Not in a file system: /dev/shm has 64 MB in a container, and files outlive a kill.
         self._memory = os.memfd_create("harness-arguments")

@@ -96,17 +96,21 @@ def test_binary_searches(compiler: Compiler, count: int, right: bool) -> None:
     rows = torch.randint(-9, 9, (3, count), generator=generator).sort(-1).values
     x = torch.randint(-10, 10, (3, 31), generator=generator).float()
     x[0, :3] = torch.tensor([torch.nan, torch.inf, -torch.inf])
+    # A tensor without dimensions is taken in the boundaries' type, as a number is (4601248).
+    third = edges.sigmoid()[0] if count else torch.tensor(0.3)
 
     def function(*args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        x, edges, rows = args
+        x, edges, rows, third = args
         return (
             torch.bucketize(x * 1, edges, right=right),
             torch.searchsorted(edges, x, right=right, out_int32=True) + 1,
             torch.searchsorted(rows, x.nan_to_num(0.0, 5.0, -5.0).long(), right=right),
             torch.searchsorted(edges, 3, side="right" if right else "left"),
+            torch.bucketize(third, edges.sigmoid().half(), right=right),
+            torch.searchsorted(edges.sigmoid().half(), third, right=right),
         )
 
-    assert same(compiler, function, x, edges, rows) == []
+    assert same(compiler, function, x, edges, rows, third) == []
 
 
 def test_kernels_that_search_check_themselves(

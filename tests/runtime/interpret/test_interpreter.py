@@ -105,6 +105,13 @@ def test_what_was_handed_over_may_still_grow() -> None:
     assert x.resize_(9).numel() == 9 and x[:4].eq(1).all()
 
 
+def test_a_tensor_of_nothing_has_an_address_of_its_own() -> None:
+    """Triton's interpreter tells storages by their addresses."""
+    with Parcel([torch.zeros(0), torch.ones(2)]) as parcel:
+        found = parcel.package.unpack()
+        assert len({one.untyped_storage().data_ptr() for one in found}) == 2
+
+
 def test_only_what_was_written_comes_back() -> None:
     a, b = torch.zeros(8), torch.zeros(4, 4, dtype=torch.bfloat16).t()
     with Parcel([a, b]) as parcel:

@@ -7,7 +7,6 @@ import sympy
 from harness.dtypes import DType
 from harness.graph.lowering.context import Index
 from harness.graph.lowering.rule import Call, Rule, Rules, reading
-from harness.graph.lowering.scalar import promote
 from harness.graph.lowering.tensor import Lowered, Shape, Tensor, canonical
 from harness.graph.model import Ref
 from harness.graph.sizes import broadcast
@@ -78,9 +77,9 @@ def searching(boundaries: int, values: int) -> Rule:
         right = call.flag(3, "right") or call.text(9, "side") == "right"
         if call.raw(9, "sorter", None) is not None:
             raise call.reject("a sorter", "boundaries that are in order themselves")
-        kind = promote(rows.dtype, sought.dtype)
+        kind = call.promoted(boundaries, values)
         value = call.rounded(call.broadcast(sought, call.shape), sought.dtype)
-        value = call.scalar.cast(value, kind)
+        value = call.rounded(call.scalar.cast(value, kind), kind)
         leading = canonical(call.shape)[: rows.rank - 1]
         return call.result(_before(call, rows, leading, value, int(count), right))
 
