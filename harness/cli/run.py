@@ -119,6 +119,12 @@ def _part(options: Options, request: Request, resume: bool, minutes: float | Non
             where=f"--minutes or --resume with suite {request.suite}",
             expected="--suite corpus",
         )
+    if resume and request.decide:
+        raise UsageError(
+            "what is decided by timing cannot be compared with what was measured",
+            where="--resume with --decide",
+            expected="one of them",
+        )
     query = request.suite.partition(":")[2]
     found: Sequence[Pattern] = selecting.select(load_corpus(folder), query)
     if resume:

@@ -88,9 +88,10 @@ def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None, unchange
     options = answer.options
     with answer.progress("reading the corpus"):
         corpus = corpora.load(corpus_folder(options, run.suite) or options.suites / CORPUS)
-        run = (
-            _unchanged(options, corpus, run, baseline) if unchanged else _with_others(options, run)
-        )
+        if unchanged:
+            run = chosen(_unchanged(options, corpus, run, baseline), answer.only)
+        else:
+            run = _with_others(options, run)
     for note in corpus.notes:
         output.note(f"error: {note}")
     known = {pattern.name for pattern in corpus.patterns}

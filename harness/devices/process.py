@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,12 +96,17 @@ class Process:
         self.jobs.send_bytes(data)
 
     def receive(self) -> tuple[str, Any]:
-        """The next message; to be called when there is something to read. Raises ``EOFError`` if it
-        has ended, and what reading a message raises."""
+        """The next message; to be called when there is something to read. A process that stops in
+        the middle of it is killed at its deadline. Raises ``EOFError`` if it has ended, and what
+        reading a message raises."""
+        watch = threading.Timer(max(1.0, self.deadline - time.monotonic()), self.kill)
+        watch.start()
         try:
             data = self.answers.recv_bytes()
         except OSError as error:  # in the middle of a message
             raise EOFError from error
+        finally:
+            watch.cancel()
         kind, value = pickle.loads(data)  # noqa: S301 - our own
         return kind, value
 

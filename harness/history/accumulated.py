@@ -37,8 +37,9 @@ def measured(
         run = store.load(results / one.file)
         same = fields(run.machine, _SOFTWARE) == fields(like.machine, _SOFTWARE)
         for graph in run.graphs if same and run.processes >= processes else ():
-            timed = bool(graph.kernels) and all(kernel.ms for kernel in graph.kernels)
-            if timed and {row.compiler for row in graph.regions}.issuperset(compilers):
+            others = {row.compiler for row in graph.regions}
+            timed = [k.ms and len(k.sets) >= processes for k in graph.kernels]  # cut short: not all
+            if timed and all(timed) and others.issuperset(compilers):
                 found[graph.name].append((graph, run.id))
     return found
 

@@ -76,8 +76,8 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, *args: rule(*args) + 0.0,  # as in eager mode, so that no sum is -0.0
             *(f"reflection_pad{n}d_backward" for n in (1, 2, 3)),
-            "grid_sampler_2d",
         ),
+        **_around(_sampled, "grid_sampler_2d"),
         **_around(
             lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
@@ -150,10 +150,18 @@ def _logit_backward(rule: Callable[..., Any], grad: Tensor, x: Tensor, *eps: Any
     return torch.where(x.isnan(), torch.nan, rule(grad, x, *eps))
 
 
+def _sampled(
+    rule: Callable[..., Any], x: Tensor, grid: Tensor, mode: int, padding: int, *rest: Any
+) -> Any:
+    """As in eager mode a zero beside the image, and a cubic sum, is not -0.0."""
+    found = rule(x, grid, mode, padding, *rest)
+    return found if padding and mode != 2 else found + 0.0
+
+
 def _soft_margin_backward(grad: Tensor, x: Tensor, target: Tensor, reduction: int) -> Tensor:
     """As eager mode computes it; torch's rule subtracts 1 from a number near 1."""
     wrong = torch.exp(-target * x)
-    share = 1.0 / x.numel() if reduction == 1 else 1.0  # of the mean
+    share = 1.0 / (x.numel() or 1) if reduction == 1 else 1.0  # of the mean
     return target * wrong * -share / (wrong + 1) * grad
 
 
