@@ -48,3 +48,13 @@ def test_a_place_is_the_number_that_it_holds(compiler: Compiler, name: str, turn
     then = [(x, torch.tensor(-2), j)]
     assert differences(PROGRAMS[name], (x, i, j), compiler, dynamic=turned, then=then) == []
     assert compiler.reports
+
+
+def test_numbers_in_a_list_are_places_along_one_dimension(compiler: Compiler) -> None:
+    def function(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+        written = x * 2
+        written[[n, 1]] = 7.0
+        return written, x[[n, 1]] + x[[n, n]]
+
+    then = [(torch.randn(9, 2), n) for n in (5, 2)]
+    assert differences(function, (torch.randn(9, 2), 3), compiler, then=then) == []

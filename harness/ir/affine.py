@@ -45,12 +45,13 @@ def divide(dividend: Size, divisor: Size) -> Size | None:
 
 
 def size_hint(size: Size) -> int:
-    """A likely value of ``size``: exact where it is known, ``UNKNOWN_SIZE`` for every unknown."""
+    """A likely value of ``size``: exact where it is known, ``UNKNOWN_SIZE`` for every unknown. It
+    is not 0 for a quotient by one: what divides a size is smaller."""
     if isinstance(size, int):
         return size
     if size.is_Integer:
         return int(size)
-    return int(size.xreplace({s: sympy.Integer(UNKNOWN_SIZE) for s in size.free_symbols}))
+    return int(size.xreplace({s: sympy.Integer(UNKNOWN_SIZE) for s in size.free_symbols})) or 1
 
 
 @dataclass(frozen=True, slots=True)

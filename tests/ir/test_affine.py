@@ -32,6 +32,7 @@ def test_one_hint_stands_for_every_unknown_size() -> None:
     assert size_hint(2 * S0) == 2 * UNKNOWN_SIZE
     assert size_hint(S0 * size_symbol("s1")) == UNKNOWN_SIZE**2
     assert size_hint(7) == size_hint(S0 * 0 + 7) == 7
+    assert size_hint(FloorDiv(210, S0)) == 1
 
 
 def test_linear_in_some_variables() -> None:

@@ -48,13 +48,18 @@ def writes(gm: fx.GraphModule) -> None:
             written.add(node)
         if node.target in (operator.getitem, operator.setitem):
             where = fx.map_arg(node.args[1], _number)
-            tensors = isinstance(where, list) and any(isinstance(n, fx.Node) for n in node.args[1])
-            node.args = (node.args[0], tuple(where) if tensors else where, *node.args[2:])
+            if isinstance(where, list) and any(map(_is_tensor, node.args[1])):
+                where = tuple(where)
+            node.args = (node.args[0], where, *node.args[2:])
         if node.target is operator.setitem:
             node.target = _assign
         elif node.op == "call_method" and name == "unfold" and node in written:
             node.op, node.target = "call_function", _windows
     gm.recompile()
+
+
+def _is_tensor(index: Any) -> bool:
+    return isinstance(index, fx.Node) and isinstance(index.meta.get("example_value"), Tensor)
 
 
 def _number(node: fx.Node) -> Any:
