@@ -14,6 +14,11 @@ def short(name: str) -> str:
     return name.removeprefix(_PREFIX)
 
 
+def launched(name: str, launches: int) -> str:
+    """A kernel's name in tables, with its launches if they are several."""
+    return f"{short(name)} ×{launches}" if launches > 1 else short(name)
+
+
 def is_named(wanted: str, name: str) -> bool:
     """Whether ``wanted`` is the ``name``, with or without its prefix, cut in the middle by a
     table (``…``), or a pattern of it (``*``, ``?``, ``[…]``)."""

@@ -153,13 +153,7 @@ def tuning(retuned: Sequence[Timed], noise: Noise) -> Estimate | None:
     return Estimate(middle, variance**0.5, even - 1, unknown=why)
 
 
-def tuning_rollup(retuned: Sequence[Timed], effect: Effect) -> Rollup:
-    """The sum over ``retuned`` kernels."""
-    before, after = _all_launches(retuned)
-    return Rollup(TUNING, TUNED, len(retuned), before, after, (1.0, 1.0), effect)
-
-
-def _all_launches(several: Sequence[Timed]) -> list[float]:
+def all_launches(several: Sequence[Timed]) -> list[float]:
     """The milliseconds of all launches of A, and of B."""
     return [sum(one.match.launches[n] * one.ms[n] for one in several) for n in (0, 1)]
 
@@ -198,7 +192,7 @@ def rollups(
         if total.key not in effects or total.key in narrower.get(level, ()):
             continue
         ours, lone = [timed[n] for n in total.timed], total.alone(pairing)
-        ms = [all_ + _time(rest) for all_, rest in zip(_all_launches(ours), lone, strict=True)]
+        ms = [all_ + _time(rest) for all_, rest in zip(all_launches(ours), lone, strict=True)]
         counted = ([*(k for one in ours for k in one.match.sides[n]), *lone[n]] for n in (0, 1))
         shares = [r.covered(its, (level, name)) for r, its in zip(recorded, counted, strict=True)]
         calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
