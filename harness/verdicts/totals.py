@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
-from harness.records.names import short
+from harness.records.names import MOST_NAMED, short, some
 from harness.records.run import KernelRecord, Run
 from harness.verdicts.causes import launch_change
 from harness.verdicts.pairing import Match, Pairing, region_of
@@ -27,7 +27,6 @@ _SAME_AS = {"region": ("graph",), "model": ("graph",), SUITE: ("graph", "model")
 """Sums that are not told where another one is of the same kernels."""
 Key = tuple[tuple[int, ...], ...]
 """What a sum is over: positions of matches, and of kernels that one side alone has."""
-_MOST_NAMED = 3
 TUNING, TUNED = "tuning", "of unchanged code"
 """The level and name of the sum over kernels of the same code in other configurations."""
 TUNING_KEY: Key = ((), (), ())
@@ -224,12 +223,6 @@ def _work(
     return tuple(named)
 
 
-def some(names: Sequence[str]) -> str:
-    """The first of ``names``, and how many more there are."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
-
-
 def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, bool]:
     """What one side leaves to torch and the other does not, whether B does so with more and whether
     with less: a library call is in no run's times."""
@@ -249,7 +242,7 @@ def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewe
     """Why the sum of the kernels does not say it: work that nobody timed can only add to the side
     that has it."""
     if untimed := [short(kernel.name) for kernel in lone if not kernel.ms]:
-        return f"not timed: {', '.join(untimed[:_MOST_NAMED])}"
+        return f"not timed: {', '.join(untimed[:MOST_NAMED])}"
     if (more and verdict is not Verdict.SLOWER) or (fewer and verdict is not Verdict.FASTER):
         return "work went to or came from library calls, which are not timed"
     return ""
