@@ -142,9 +142,9 @@ def _left(options: Options, request: Request, found: Sequence[Pattern]) -> Seque
     here = seen()
     like = new_run(options, request, here.target, here)
     known = accumulated.measured(options.results, like, request.against, request.processes)
-    mine = [pattern.name for pattern in found if pattern.name in known]
+    names = [pattern.name for pattern in found]
     options = dataclasses.replace(options, jobs=request.jobs or options.jobs)
-    same, changed = accumulated.unchanged(known, mine, options, request.suite, here.target)
+    same, changed = accumulated.unchanged(known, names, options, request.suite, here.target)
     left = [pattern for pattern in found if pattern.name not in same]
     output.note(
         f"{len(same)} of {len(found)} patterns were measured before, with the kernels that are "
@@ -165,11 +165,7 @@ def _within(
 
     processes, devices, against = request.processes, request.devices, request.against
     known, now = index.refresh(options.results), dt.datetime.now(dt.UTC)
-    ages = {
-        place: (now - dt.datetime.fromisoformat(run.created)) / dt.timedelta(days=1)
-        for place, run in enumerate(known.runs)
-        if run.created
-    }
+    ages = {place: run.days(now) for place, run in enumerate(known.runs)}
     rows = (known.regions if against else known.rows).select(["graph", "run", "ms", "compiler"])
     timed = rows.to_pandas().dropna(subset=["ms"])
     timed = timed[timed["compiler"].isin(against)] if against else timed

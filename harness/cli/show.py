@@ -130,7 +130,7 @@ def _unchanged(options: Options, corpus: Corpus, run: Run, baseline: str | None)
     if baseline is not None:
         every = accumulated.measured(options.results, run, (baseline,)) or every
     target = of_board(run.machine.gpu or "", int(run.target.removeprefix("sm_")))
-    names = [pattern.name for pattern in corpus.patterns if pattern.name in every]
+    names = [pattern.name for pattern in corpus.patterns]
     same, changed = accumulated.unchanged(every, names, options, CORPUS, target)
     for source, count in sorted(Counter(source for _, source in same.values()).items()):
         output.note(f"{plural(count, 'pattern')} of run {source}")

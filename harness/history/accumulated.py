@@ -47,9 +47,9 @@ def measured(
 def unchanged(
     known: Measured, names: Sequence[str], options: Options, suite: str, target: Target
 ) -> tuple[Found, Found]:
-    """Of each pattern among ``names``, which are ``known``, the newest record whose kernels are
+    """Of each pattern among ``names`` that is ``known`` the newest record whose kernels are
     generated for ``target`` as they were; apart from them, where none is, the newest."""
-    same, changed = Found(), Found()
+    same, changed, names = Found(), Found(), [name for name in names if name in known]
     entries = find_entries(options, suite.partition(":")[0], names, target) if names else ()
     for entry, now, _ in recorded(entries, options.jobs, options.kept_cache, suite):
         every = known[entry.name]
@@ -62,10 +62,8 @@ def _same(before: Sequence[KernelRecord], now: Sequence[KernelRecord]) -> bool:
     """Whether the same kernels are launched as often, and the tuner may still choose what it chose:
     other configurations may have come or gone."""
     return len(before) == len(now) and all(
-        a.launches == b.launches and a.executes_as(b) and not _is_dropped(a.config, a, b)
+        a.launches == b.launches
+        and a.executes_as(b)
+        and (a.config not in modules.offered(a.module) or a.config in modules.offered(b.module))
         for a, b in zip(before, now, strict=True)
     )
-
-
-def _is_dropped(config: dict[str, int] | None, a: KernelRecord, b: KernelRecord) -> bool:
-    return config in modules.offered(a.module) and config not in modules.offered(b.module)

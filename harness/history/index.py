@@ -13,6 +13,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,15 @@ class IndexedRun:
     problems: list[str] = field(default_factory=list)
     misplaced: bool = False
     unreadable: str = ""
+
+    def days(self, now: datetime) -> float:
+        """Days since the run began; one whose time cannot be read is new."""
+        try:
+            made = datetime.fromisoformat(self.created)
+        except ValueError:
+            return 0.0
+        made = made if made.tzinfo else made.replace(tzinfo=UTC)
+        return (now - made) / timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def _candidates(
     found = []
     repeats: Counter[tuple[str, ...]] = Counter()
     for run in reversed(runs):  # the newest first
-        age = _age(run, now)
+        age = run.days(now)
         if run.dirty or not run.complete:
             what = "of a tree with uncommitted changes" if run.dirty else "interrupted"
             if age > rules.days:
@@ -127,16 +127,6 @@ def _candidates(
                 why = f"more than {rules.repeats} newer ones of commit {run.commit[:10]}"
                 found.append((run, why))
     return found[::-1]
-
-
-def _age(run: IndexedRun, now: datetime) -> float:
-    """Days since the run began; one whose time cannot be read is new."""
-    try:
-        made = datetime.fromisoformat(run.created)
-    except ValueError:
-        return 0.0
-    made = made if made.tzinfo else made.replace(tzinfo=UTC)
-    return (now - made).total_seconds() / 86400
 
 
 def _why_kept(run: IndexedRun, held: Collection[str] | str, waived: Sequence[Waiver]) -> str:

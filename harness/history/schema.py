@@ -85,6 +85,13 @@ def series_keys(kernels: Iterable[tuple[str, str | None, str | None, str]]) -> l
     return found
 
 
+def identities(graph: records.GraphRecord) -> list[tuple[str, str]]:
+    """Key (``series_keys``) and label (``labels``) of each kernel of ``graph``, in order."""
+    every = graph.kernels
+    keys = series_keys((graph.name, k.region, "\n".join(k.origins), k.name) for k in every)
+    return [*zip(keys, labels((k.name, k.origins) for k in every), strict=True)]
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def _in_order(lines: str) -> str:
     """Kept, since the runs of a history hold the same kernels."""

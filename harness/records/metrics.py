@@ -8,7 +8,7 @@ compiled binary.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,7 +173,6 @@ def spread(kernel: Mapping[str, Any]) -> dict[str, Any]:
 
 def gathered(row: Mapping[str, Any]) -> dict[str, Any]:
     """The opposite of ``spread``. Columns that are missing or empty are not known."""
-    columns: Iterable[str] = [metric.column for metric in static()]
-    known = {name: row[name] for name in columns if row.get(name) is not None}
+    known = {m.column: row[m.column] for m in static() if row.get(m.column) is not None}
     rest = {name: value for name, value in row.items() if name not in known}
     return {**rest, "metrics": {**row.get("metrics", {}), **known}}

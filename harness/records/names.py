@@ -7,11 +7,23 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 _PREFIX = "triton_"
+MOST_NAMED = 3
 
 
 def short(name: str) -> str:
     """A kernel's name as tables print it."""
     return name.removeprefix(_PREFIX)
+
+
+def launched(name: str, launches: int) -> str:
+    """A kernel's name in tables, with its launches if they are several."""
+    return f"{short(name)} ×{launches}" if launches > 1 else short(name)
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of ``names``, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def is_named(wanted: str, name: str) -> bool:

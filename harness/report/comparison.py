@@ -13,7 +13,7 @@ from harness import table
 from harness.errors import unknown
 from harness.ir.reach import grouped
 from harness.measure.noise.judge import Verdict
-from harness.records.names import is_chosen, short
+from harness.records.names import is_chosen, launched, short
 from harness.records.run import KernelRecord, fields
 from harness.report import documents
 from harness.report.headline import headline, looks, remarks, suite_lines, word
@@ -197,16 +197,10 @@ def by_graph(
 def kernels_name(row: Row) -> str:
     """The name of a row's kernels: A's first, and how many became how many."""
     before, after = row["a"], row["b"]
-    first = short(before["kernels"][0])
     counts = len(before["kernels"]), len(after["kernels"])
     if row["matched_by"] == "work" and counts != (1, 1):
-        return f"{first} … ({counts[0]} → {counts[1]} kernels)"
-    return launched(first, before["launches"][0])
-
-
-def launched(name: str, launches: int) -> str:
-    """A kernel's name in tables, with its launches if they are several."""
-    return f"{name} ×{launches}" if launches > 1 else name
+        return f"{short(before['kernels'][0])} … ({counts[0]} → {counts[1]} kernels)"
+    return launched(before["kernels"][0], before["launches"][0])
 
 
 def verdict_column(key: str, least: int) -> Column:
@@ -340,7 +334,7 @@ def _unmatched(
     whole = Counter(graph for graph, _ in kernels if graph not in matched)
     for graph, kernel in kernels:
         if graph in matched:
-            yield f"{graph}  {launched(short(kernel.name), kernel.launches)}"
+            yield f"{graph}  {launched(kernel.name, kernel.launches)}"
     for graph, number in whole.items():
         yield f"{graph}  all of it, {plural(number, 'kernel')}"
 

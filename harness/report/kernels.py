@@ -12,7 +12,7 @@ from harness.measure.peers.names import SUBJECTS
 from harness.measure.peers.ratios import Ratio, RollUp, by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.metrics import Metric
-from harness.records.names import short
+from harness.records.names import launched
 from harness.records.run import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
 from harness.records.timing import DISTURBED
 from harness.report.output import Case, Report
@@ -117,7 +117,7 @@ def _columns(*, timed: bool, calibrated: bool) -> tuple[Column, ...]:
         shown[0] = Column(times[0].head, lambda _: NO_GPU, right=True, least=times[0].width)
     mde = Column("mde", lambda row: _mde(row["detectable"]), right=True, least=6)
     return (
-        Column("kernel", _name, fit=Fit.SHORTEN),
+        Column("kernel", lambda row: launched(row["name"], row["launches"]), fit=Fit.SHORTEN),
         *(_figure(metric) for metric in exact),
         Column("check", _check, right=True, least=8, style=_alarm),
         *shown,
@@ -140,11 +140,6 @@ def _figure(metric: Metric) -> Column:
         return "bold red" if metric.name == "spills" and row[metric.column] else ""
 
     return Column(metric.head, text, right=True, least=metric.width, style=style)
-
-
-def _name(row: Row) -> str:
-    name = short(row["name"])
-    return name if row["launches"] <= 1 else f"{name} ×{row['launches']}"
 
 
 def _alarm(row: Row) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from harness.history.nights import Change, Light, Night, cost
-from harness.records.names import short
-from harness.report.comparison import View, comparison_report, launched
+from harness.records.names import launched, short
+from harness.report.comparison import View, comparison_report
 from harness.report.output import Case, Report
 from harness.table import MOST, Block, Row, Text, paragraphs, plural
 from harness.verdicts.comparing import Comparison
@@ -41,7 +41,7 @@ def _cases(night: Night, found: Comparison, timed: Sequence[Case]) -> Iterator[C
         if (graph, k.name) not in said:
             why = "not measured" if f"{graph}/{k.name}" in left else ""
             why = (k.reason or "fails its check") if k.failed else why
-            yield Case(graph, launched(short(k.name), k.launches), skipped=why)
+            yield Case(graph, launched(k.name, k.launches), skipped=why)
 
 
 def _rows(night: Night, found: Comparison) -> Iterator[Row]:

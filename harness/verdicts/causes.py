@@ -66,10 +66,6 @@ def _device(run: Run) -> object:
     return run.target if target is None else (target.backend, target.capability)
 
 
-def _arguments(kernel: KernelRecord) -> str:
-    return modules.facts(kernel.module).arguments
-
-
 def causes(match: Match, a: Run, b: Run) -> list[str]:
     """What differs, most telling first; one entry if nothing does. Empty if nothing is known: the
     figures were imported, without code."""
@@ -147,10 +143,8 @@ def configuration(match: Match) -> list[str]:
 
 def default_configuration(match: Match) -> list[str]:
     """What differs between the configurations that both modules take untuned."""
-    if not match.single:
-        return []
-    ours, theirs = (modules.facts(side[0].module).best for side in (match.a, match.b))
-    return setting_changes(ours, theirs)
+    bests = (modules.facts(kernel.module).best for kernel in match.kernels)
+    return setting_changes(*bests) if match.single else []
 
 
 def code_diff(match: Match) -> str:
@@ -170,7 +164,8 @@ def text_changes(match: Match) -> list[str]:
     if not a.module or not b.module:
         return []
     if a.code_hash == b.code_hash:
-        return ["arguments"] if _arguments(a) != _arguments(b) else []
+        ours, theirs = (modules.facts(kernel.module).arguments for kernel in match.kernels)
+        return ["arguments"] if ours != theirs else []
     first = Counter(line[:1] for line in code_diff(match).split("\n")[2:])
     return [f"code −{first['-']} +{first['+']} lines"]
 

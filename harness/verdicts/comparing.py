@@ -294,7 +294,9 @@ def assemble(
     remarks = (*notes, *_pooled(a, b), *_notes(a.run, b.run, of_rows, learnt), *clocks)
     rollups = totals.rollups(a.run, b.run, pairing, timed, held, effects)
     if together:
-        rollups = (*rollups, totals.tuning_rollup([timed[n] for n in retuned], effects[TUNING_KEY]))
+        before, after = totals.all_launches([timed[n] for n in retuned])
+        whole = (before, after, (1.0, 1.0), effects[TUNING_KEY])
+        rollups = (*rollups, Rollup(totals.TUNING, totals.TUNED, len(retuned), *whole))
     broken = problems.broken_in(a, b, pairing.matches)
     return Comparison(
         a, b, rules, rows, rollups, *pairing.lone, learnt, remarks, paired=paired, broken=broken

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from harness.history import schema
 from harness.history.nights import Change, Count, Finding, Night, NightCommit, Toolchain, Trust
@@ -18,6 +19,9 @@ from harness.verdicts.comparing import Comparison, Row
 from harness.verdicts.pairing import Match
 from harness.verdicts.totals import Rollup, resolution
 from harness.verdicts.why import Label, explain
+
+Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
+"""Series and label of a run's kernels (graph, name)."""
 
 
 def usual_change(row: Row) -> Change | None:
@@ -34,7 +38,7 @@ def night_of(
     ``commits`` are those after A's, newest first; ``change`` says what became of a kernel."""
     a, b = found.a.run, found.b.run
     same = [row for row in found.rows if row.identical]
-    names = Names(a), Names(b)
+    names = _names(a), _names(b)
     changed = [(row, kind) for row in found.rows if (kind := change(row))]
     findings = [_finding(found, row, kind, names[1]) for row, kind in changed]
     findings += [_lone(*one, Change.NEW, names[1]) for one in found.appeared]
@@ -96,20 +100,9 @@ def toolchain(run: Run) -> Toolchain:
     return Toolchain(of.triton, of.torch, of.driver or "", run.target, of.python)
 
 
-class Names:
-    """What identifies a run's kernels in the history of their graphs, and what tables call them."""
-
-    def __init__(self, run: Run) -> None:
-        every = [(graph.name, kernel) for graph in run.graphs for kernel in graph.kernels]
-        keys = schema.series_keys((g, k.region, "\n".join(k.origins), k.name) for g, k in every)
-        own = ([(k.name, k.origins) for k in graph.kernels] for graph in run.graphs)
-        labels = [label for kernels in own for label in schema.labels(kernels)]
-        both = zip(keys, labels, strict=True)
-        self._known = {(g, k.name): one for (g, k), one in zip(every, both, strict=True)}
-
-    def of(self, graph: str, kernel: KernelRecord) -> tuple[str, str]:
-        """Series and label."""
-        return self._known.get((graph, kernel.name), ("", short(kernel.name)))
+def _names(run: Run) -> Names:
+    both = ((g, zip(g.kernels, schema.identities(g), strict=True)) for g in run.graphs)
+    return {(graph.name, kernel.name): one for graph, each in both for kernel, one in each}
 
 
 def _finding(found: Comparison, row: Row, change: Change, names: Names) -> Finding:
@@ -124,7 +117,7 @@ def _finding(found: Comparison, row: Row, change: Change, names: Names) -> Findi
         cause, evidence = f"{label}: {cause}", why.evidence
     return Finding(
         match.graph,
-        *names.of(match.graph, new),
+        *names[match.graph, new.name],
         change=change,
         kernel=" + ".join(k.name for k in match.b),
         old_kernel=" + ".join(k.name for k in match.a),
@@ -152,7 +145,7 @@ def _lone(graph: str, kernel: KernelRecord, change: Change, names: Names) -> Fin
     """A kernel that one of the runs alone has."""
     us = None if kernel.ms is None else 1000 * kernel.ms
     cost = None if us is None else us * kernel.launches
-    found = Finding(graph, *names.of(graph, kernel), change, region=kernel.region)
+    found = Finding(graph, *names[graph, kernel.name], change, region=kernel.region)
     name, code, launches = kernel.name, kernel.code_hash, kernel.launches
     if change is Change.NEW:
         new = replace(found, kernel=name, module=code, new_us=us, change_us=cost)

@@ -25,7 +25,7 @@ from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
 from harness.options import Options
 from harness.records.lines import Kept
-from harness.records.names import short
+from harness.records.names import short, some
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.session.ahead import recorded, shared
 from harness.session.entries import Entry, part_of
@@ -39,7 +39,7 @@ from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
-from harness.verdicts.totals import Rollup, Scope, scopes, some
+from harness.verdicts.totals import Rollup, Scope, scopes
 
 FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
 """Exit statuses: those of ``harness compare``, and that of a night without a GPU in which something

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
-from harness.records.names import short
+from harness.records.names import MOST_NAMED, short, some
 from harness.records.run import KernelRecord, Run
 from harness.verdicts.causes import launch_change
 from harness.verdicts.pairing import Match, Pairing, region_of
@@ -27,7 +27,6 @@ _SAME_AS = {"region": ("graph",), "model": ("graph",), SUITE: ("graph", "model")
 """Sums that are not told where another one is of the same kernels."""
 Key = tuple[tuple[int, ...], ...]
 """What a sum is over: positions of matches, and of kernels that one side alone has."""
-_MOST_NAMED = 3
 TUNING, TUNED = "tuning", "of unchanged code"
 """The level and name of the sum over kernels of the same code in other configurations."""
 TUNING_KEY: Key = ((), (), ())
@@ -153,13 +152,7 @@ def tuning(retuned: Sequence[Timed], noise: Noise) -> Estimate | None:
     return Estimate(middle, variance**0.5, even - 1, unknown=why)
 
 
-def tuning_rollup(retuned: Sequence[Timed], effect: Effect) -> Rollup:
-    """The sum over ``retuned`` kernels."""
-    before, after = _all_launches(retuned)
-    return Rollup(TUNING, TUNED, len(retuned), before, after, (1.0, 1.0), effect)
-
-
-def _all_launches(several: Sequence[Timed]) -> list[float]:
+def all_launches(several: Sequence[Timed]) -> list[float]:
     """The milliseconds of all launches of A, and of B."""
     return [sum(one.match.launches[n] * one.ms[n] for one in several) for n in (0, 1)]
 
@@ -198,7 +191,7 @@ def rollups(
         if total.key not in effects or total.key in narrower.get(level, ()):
             continue
         ours, lone = [timed[n] for n in total.timed], total.alone(pairing)
-        ms = [all_ + _time(rest) for all_, rest in zip(_all_launches(ours), lone, strict=True)]
+        ms = [all_ + _time(rest) for all_, rest in zip(all_launches(ours), lone, strict=True)]
         counted = ([*(k for one in ours for k in one.match.sides[n]), *lone[n]] for n in (0, 1))
         shares = [r.covered(its, (level, name)) for r, its in zip(recorded, counted, strict=True)]
         calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
@@ -230,12 +223,6 @@ def _work(
     return tuple(named)
 
 
-def some(names: Sequence[str]) -> str:
-    """The first of ``names``, and how many more there are."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
-
-
 def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, bool]:
     """What one side leaves to torch and the other does not, whether B does so with more and whether
     with less: a library call is in no run's times."""
@@ -255,7 +242,7 @@ def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewe
     """Why the sum of the kernels does not say it: work that nobody timed can only add to the side
     that has it."""
     if untimed := [short(kernel.name) for kernel in lone if not kernel.ms]:
-        return f"not timed: {', '.join(untimed[:_MOST_NAMED])}"
+        return f"not timed: {', '.join(untimed[:MOST_NAMED])}"
     if (more and verdict is not Verdict.SLOWER) or (fewer and verdict is not Verdict.FASTER):
         return "work went to or came from library calls, which are not timed"
     return ""

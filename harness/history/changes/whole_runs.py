@@ -23,6 +23,7 @@ from harness.history.changes.changepoints import SHORTEST, detect
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import Environment, History, Series
 from harness.ir.reach import grouped
+from harness.records.names import some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,6 @@ SHARE, FEWEST = 1 / 3, 5
 Where each twentieth point is an outlier by itself, 7 of 20 series are so at one in 30,000 runs."""
 _POINTS = 6
 """Points from which a series has a say."""
-_MOST_NAMED = 3
 
 
 def take_out(
@@ -229,12 +229,11 @@ def gone(known: History) -> list[str]:
         now, before = _rows(known, newest), _rows(known, whole[-1])
         left = before[before["graph"].isin(set(now["graph"])) & ~_named(before).isin(_named(now))]
         if len(left):
-            names = [f"{row.graph}/{row.label}" for row in left.head(_MOST_NAMED).itertuples()]
-            more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+            names = some([f"{row.graph}/{row.label}" for row in left.itertuples()])
             found.append(
                 f"{len(left)} series ended at {_commit(known, newest)} on "
                 f"{known.runs[newest].machine}: no kernel computes the same nodes "
-                f"({', '.join(names)}{more}); the graphs' totals go on"
+                f"({names}); the graphs' totals go on"
             )
     return found
 

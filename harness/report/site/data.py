@@ -286,11 +286,8 @@ def kernels_of(
     most time first."""
     found = []
     for graph, run in graphs:
-        labels = schema.labels((k.name, k.origins) for k in graph.kernels)
-        keys = schema.series_keys(
-            (graph.name, k.region, "\n".join(k.origins), k.name) for k in graph.kernels
-        )
-        for label, key, record in zip(labels, keys, graph.kernels, strict=True):
+        names = schema.identities(graph)
+        for (key, label), record in zip(names, graph.kernels, strict=True):
             # Its file's name stays while the kernel computes the same nodes.
             digest = hashlib.sha256(f"{graph.name}\n{key}".encode()).hexdigest()[:8]
             page = f"{slug(graph.name)[:40]}.{slug(label)[:40]}.{digest}.html"
