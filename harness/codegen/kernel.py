@@ -94,10 +94,13 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
 
 
 def constants(plan: KernelPlan) -> list[str]:
-    """The parameters of ``plan``'s kernel that are known when it is compiled, block sizes first."""
+    """The parameters of ``plan``'s kernel that are known when it is compiled, block sizes first:
+    x, y, z, then reductions."""
     shared = isinstance(plan.workspace, SharedRows) and not plan.workspace.columns
     programs = (RSPLIT, PROGRAMS)[: 1 if plan.persistent else 2] if shared else ()
-    chosen = [*block_names(plan), *programs, *([STAGES] if plan.facts.strips else [])]
+    in_order = sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
+    blocks = dict.fromkeys(block_name(tile.prefix) for tile in in_order)
+    chosen = [*blocks, *programs, *([STAGES] if plan.facts.strips else [])]
     return [*chosen, *(["ALIGNED"] if plan.aligned is not None else []), *variants(plan)]
 
 
@@ -119,12 +122,6 @@ def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], lis
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
     return kernel.functions, lines
-
-
-def block_names(plan: KernelPlan) -> list[str]:
-    """Block sizes in the order in which they are passed: x, y, z, then reductions."""
-    in_order = sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
-    return list(dict.fromkeys(block_name(tile.prefix) for tile in in_order))
 
 
 @dataclass(slots=True)

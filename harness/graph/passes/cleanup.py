@@ -53,16 +53,6 @@ def kept_names(graph: Graph) -> frozenset[str]:
     return frozenset(outputs).union(m.value for m in graph.mutations)
 
 
-def _with_own_memory(graph: Graph) -> frozenset[str]:
-    """``kept_names``, and the values in whose memory those lie: what a caller gets shares
-    memory only where the graph says so. (Most outputs of a captured training graph are saved
-    for its other half and nobody's to change: equal ones may be one.)"""
-    nodes, kept = {node.name: node for node in graph.nodes}, kept_names(graph)
-    if ("mode", "training") in graph.facts:
-        return kept
-    return kept.union(root_name(name, nodes) for name in kept)
-
-
 def remove_dead(graph: Graph) -> Graph:
     """Without the nodes that no output and no mutation depends on. A call without a result is
     there for its effect (``_assert_async``), one that has torch draw for the numbers after it."""
@@ -145,7 +135,11 @@ def remove_no_ops(graph: Graph) -> Graph:
     the same type, a copy in the same layout, a slice put where it was). ``x[:3] += y`` is traced as
     two writes, the second of which is such a call: its name is the first one's."""
     types = graph.types()
-    keep = _with_own_memory(graph)
+    nodes, keep = {node.name: node for node in graph.nodes}, kept_names(graph)
+    # What a caller gets shares memory only where the graph says so. (Most outputs of a captured
+    # training graph are saved for its other half and nobody's to change: equal ones may be one.)
+    if ("mode", "training") not in graph.facts:
+        keep = keep.union(root_name(name, nodes) for name in keep)
     renamed: dict[str, str] = {}
     made: dict[str, Node] = {}
     for node in graph.nodes:
