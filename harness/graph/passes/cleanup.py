@@ -196,13 +196,10 @@ def structure_key(graph: Graph) -> object:
     """A hashable key that is equal for graphs which differ in nothing but names."""
     renamed = {item.name: f"i{number}" for number, item in enumerate(graph.inputs)}
     renamed.update((node.name, f"n{number}") for number, node in enumerate(graph.nodes))
-    nodes: list[object] = []
-    for node in graph.nodes:
-        same = rename_refs(node, renamed)
-        nodes.append((same.op, argument_key(same.args), argument_key(same.kwargs), same.type))
+    nodes = (rename_refs(node, renamed) for node in graph.nodes)
     return (
         tuple((item.type, item.role, item.bound) for item in graph.inputs),
-        tuple(nodes),
+        tuple((n.op, argument_key(n.args), argument_key(n.kwargs), n.type) for n in nodes),
         tuple(None if name is None else renamed[name] for name in graph.outputs),
         tuple((renamed[m.input], renamed[m.value]) for m in graph.mutations),
     )
