@@ -123,7 +123,7 @@ def node_text(node: Node) -> str:
     if node.op == "getitem":
         return f"{local_name(node.name)} = {_text(node.args[0])}[{_text(node.args[1])}]"
     if node.op == "harness.random_bits.default":
-        # Without the operator, which is registered by this package alone: the text needs ``philox``.
+        # By ``philox``: the operator is registered by this package alone.
         assert isinstance(node.type, TensorType)
         seed, size = (_text(arg) for arg in node.args)
         index = f"torch.arange({size_text(node.type.numel)}, device={seed}.device).view({size})"
