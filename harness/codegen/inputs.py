@@ -79,15 +79,12 @@ def _steep(plan: KernelPlan) -> dict[str, int]:
             factor = 1.0 if op in _EXPONENTIALS else factor
             operands = ir.operands(value)
             for operand, other in zip(operands, operands[::-1], strict=True):
-                times = factor * _greatest(other, known) if factor and op is Op.MUL else factor
+                times = factor
+                if factor and op is Op.MUL:  # by positions, or a constant; 1 for what memory holds
+                    most = max(map(abs, value_bounds(other, known) or (1.0,)))
+                    times *= most if most < 2**31 else 1.0
                 factors[id(operand)] = max(times, factors.get(id(operand), 0.0))
     return found
-
-
-def _greatest(value: ir.Value, known: Simplifier) -> float:
-    """How large positions, or a constant, can be; 1 for what memory holds."""
-    most = max(map(abs, value_bounds(value, known) or (1.0,)))
-    return most if most < 2**31 else 1.0
 
 
 def _searched(graph: Graph) -> frozenset[str]:

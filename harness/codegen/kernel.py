@@ -94,10 +94,13 @@ def function(plan: KernelPlan, program: str | None = None) -> tuple[dict[str, st
 
 
 def constants(plan: KernelPlan) -> list[str]:
-    """The parameters of ``plan``'s kernel that are known when it is compiled, block sizes first."""
+    """The parameters of ``plan``'s kernel that are known when it is compiled, block sizes first:
+    x, y, z, then reductions."""
     shared = isinstance(plan.workspace, SharedRows) and not plan.workspace.columns
     programs = (RSPLIT, PROGRAMS)[: 1 if plan.persistent else 2] if shared else ()
-    chosen = [*block_names(plan), *programs, *([STAGES] if plan.facts.strips else [])]
+    in_order = sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
+    blocks = dict.fromkeys(block_name(tile.prefix) for tile in in_order)
+    chosen = [*blocks, *programs, *([STAGES] if plan.facts.strips else [])]
     return [*chosen, *(["ALIGNED"] if plan.aligned is not None else []), *variants(plan)]
 
 
@@ -119,12 +122,6 @@ def _written(plan: KernelPlan, program: str | None) -> tuple[dict[str, str], lis
     kernel = _Kernel(plan, replace(frame, program=program or frame.program), exchange=exchange)
     lines = kernel.lines()
     return kernel.functions, lines
-
-
-def block_names(plan: KernelPlan) -> list[str]:
-    """Block sizes in the order in which they are passed: x, y, z, then reductions."""
-    in_order = sorted(plan.tiles, key=lambda t: (t.is_reduction, t.prefix))
-    return list(dict.fromkeys(block_name(tile.prefix) for tile in in_order))
 
 
 @dataclass(slots=True)
@@ -396,8 +393,7 @@ def _loads(roots: Sequence[Value]) -> list[Load]:
 def _spans(body: Body, store: Store) -> bool:
     """Whether a store of a loop happens at every reduced point (or once, after)."""
     own = [tile_of(body.frame.plan.tiles, s) or "x" for s in store.index.free_symbols]
-    if any(prefix.startswith("r") for prefix in own):
-        return True
-    if any(body.varies(v) for v in (store.value, *(v for _, v in store.indirect))):
+    varying = any(body.varies(v) for v in (store.value, *(v for _, v in store.indirect)))
+    if varying or any(prefix.startswith("r") for prefix in own):
         return True
     return store.mode.is_atomic and not any(isinstance(v, Reduce) for v in walk([store.value]))

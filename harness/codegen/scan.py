@@ -127,7 +127,10 @@ class Scanner:
         own = self.body.lines(scope, how.across(blocks, self._axis), len(blocks))
         if self.body.loop is None:
             return own
-        carry = tuple(self._carry(start, triton_type(of)) for of, start in how.parts)
+        # What the blocks before come to, for every row, ahead of the first one.
+        shape, outer = self.body.frame.shape(self.body.everything - {R}), self.body.outer
+        starts = (f"tl.full({shape}, {start}, {triton_type(of)})" for of, start in how.parts)
+        carry = tuple(self.body.line(outer, text, "carry") for text in starts)
         found = self.body.lines(scope, how.join(carry, own), len(blocks))
         if not how.starts:
             texts = (f"tl.where({R}offset > 0, {a}, {b})" for a, b in zip(found, own, strict=True))
@@ -160,11 +163,6 @@ class Scanner:
         own = self.body.lines(scope, how.across(blocks, 0), len(blocks))
         width = f"{own[0]}.shape[0]"
         return tuple(self._last(scope, own, how.parts, f"tl.arange(0, {width}) == {width} - 1"))
-
-    def _carry(self, start: str, kind: str) -> str:
-        """What the blocks before come to, for every row, ahead of the first one."""
-        shape = self.body.frame.shape(self.body.everything - {R})
-        return self.body.line(self.body.outer, f"tl.full({shape}, {start}, {kind})", "carry")
 
     def _last(
         self, scope: Scope, blocks: Sequence[str], parts: Sequence[tuple[DType, str]], end: str

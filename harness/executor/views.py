@@ -53,10 +53,6 @@ class ViewPlan:
         for step in self.partition.steps:
             if not self.is_collapsed(step):
                 self.needed.update(_reads(step))
-        self._find_shared()
-
-    def _find_shared(self) -> None:
-        graph = self.partition.graph
         roots: dict[str, list[str]] = {item.name: [item.name] for item in graph.inputs}
         for name in dict.fromkeys(n for n in graph.outputs if n is not None):
             root = self.views[name].root if name in self.views else name

@@ -46,7 +46,11 @@ def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
     """What the integer values that index something have to stay below, by name: of inputs, and of
     what is computed from them or found (the places of a sort), which another kernel may read."""
     types = graph.types()
-    flags = {node.name for node in graph.nodes if _is_flag(node, types)}
+    booleans = {
+        name for name, t in types.items() if isinstance(t, TensorType) and t.dtype is DType.BOOL
+    }
+    copies = (node for node in graph.nodes if node.packet == "_to_copy")
+    flags = {node.name for node in copies if not booleans.isdisjoint(node.refs())}  # 0 or 1
     bounds: dict[str, sympy.Expr] = {}
     for node in reversed(graph.nodes):
         packet, limit = node.packet, bounds.get(node.name)
@@ -77,13 +81,6 @@ def _passed(
             yield from ((name, limit) for name in node.refs())
         case _:
             pass
-
-
-def _is_flag(node: Node, types: Mapping[str, object]) -> bool:
-    """Whether all values are 0 or 1: a condition as a number."""
-    of = next(node.refs(), "") if node.packet == "_to_copy" else ""
-    kind = types.get(of)
-    return isinstance(kind, TensorType) and kind.dtype is DType.BOOL
 
 
 def places(node: Node) -> Iterator[tuple[str, int, str]]:

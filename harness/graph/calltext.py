@@ -123,7 +123,11 @@ def node_text(node: Node) -> str:
     if node.op == "getitem":
         return f"{local_name(node.name)} = {_text(node.args[0])}[{_text(node.args[1])}]"
     if node.op == "harness.random_bits.default":
-        return _bits_text(node)
+        # By ``philox``: the operator is registered by this package alone.
+        assert isinstance(node.type, TensorType)
+        seed, size = (_text(arg) for arg in node.args)
+        index = f"torch.arange({size_text(node.type.numel)}, device={seed}.device).view({size})"
+        return f"{local_name(node.name)} = philox({seed}, {index}).to(torch.int32)"
     if (function := combine_of(node)) is not None:
         return _scan_text(node, function)
     parts = [_text(arg) for arg in node.args]
@@ -136,15 +140,6 @@ def node_text(node: Node) -> str:
     if is_factory(node):
         parts.append("device=device")
     return f"{local_name(node.name)} = torch.ops.{node.op}({', '.join(parts)})"
-
-
-def _bits_text(node: Node) -> str:
-    """Random bits without the operator, which is registered by this package alone: the text
-    needs ``philox``."""
-    assert isinstance(node.type, TensorType)
-    seed, size = (_text(arg) for arg in node.args)
-    index = f"torch.arange({size_text(node.type.numel)}, device={seed}.device).view({size})"
-    return f"{local_name(node.name)} = philox({seed}, {index}).to(torch.int32)"
 
 
 def _scan_text(node: Node, function: Graph) -> str:

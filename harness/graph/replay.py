@@ -257,21 +257,16 @@ def apply_mutations(
 ) -> list[torch.Tensor | None]:
     """Copy each mutation's value into its input; ``outputs`` as they were before."""
     changing = [values[m.input] for m in graph.mutations]
-    kept = old_contents(changing, [*outputs, *(values[m.value] for m in graph.mutations)])
+    storages = {tensor.untyped_storage().data_ptr() for tensor in changing}
+
+    def kept_from(value: Any) -> Any:
+        shared = value is not None and value.untyped_storage().data_ptr() in storages
+        return value.clone() if shared else value
+
+    kept = list(map(kept_from, (*outputs, *(values[m.value] for m in graph.mutations))))
     for tensor, value in zip(changing, kept[len(outputs) :], strict=True):
         tensor.copy_(value)
     return kept[: len(outputs)]
-
-
-def old_contents(changing: Sequence[torch.Tensor], values: Sequence[Any]) -> list[Any]:
-    """``values``, tensors or None, copied where they share memory with a tensor that is about to
-    change."""
-    storages = {tensor.untyped_storage().data_ptr() for tensor in changing}
-
-    def is_shared(value: Any) -> bool:
-        return value is not None and value.untyped_storage().data_ptr() in storages
-
-    return [value.clone() if is_shared(value) else value for value in values]
 
 
 def check_inputs(graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Symbol] = ()) -> None:
@@ -310,15 +305,13 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
     below the input's bound, or below 8 if it has none. Gaps between elements are random too.
     """
     generator = torch.Generator(device=device).manual_seed(seed)
-    return [_random_tensor(item, device, generator) for item in graph.inputs]
-
-
-def _random_tensor(
-    item: Input, device: torch.device | str, generator: torch.Generator
-) -> torch.Tensor:
-    shape, stride = ([int(n) for n in sizes] for sizes in (item.type.shape, item.type.stride))
-    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-    return _random_storage(item, extent, device, generator).as_strided(shape, stride)
+    made = []
+    for item in graph.inputs:
+        shape, stride = (list(map(int, sizes)) for sizes in (item.type.shape, item.type.stride))
+        steps = ((n - 1) * s for n, s in zip(shape, stride, strict=True))
+        storage = _random_storage(item, 0 if 0 in shape else 1 + sum(steps), device, generator)
+        made.append(storage.as_strided(shape, stride))
+    return made
 
 
 def _random_storage(

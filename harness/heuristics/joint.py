@@ -55,7 +55,10 @@ def joint_candidates(members: Sequence[Member], target: Target) -> tuple[Config,
                 own, key=lambda c: abs(c.num_warps.bit_length() - leading.num_warps.bit_length())
             )
             chosen = leading if member is heaviest else near
-            most = _most(member)
+            # No larger than known points, which masks are left out by. Of unknown ones larger
+            # blocks cost nothing, and are not compiled again for every size below them.
+            known = (pair for pair in member.facts.sizes if pair[0] not in member.unknown)
+            most = {block_name(p): largest_block(p, n) for p, n in known if not is_reduction(p)}
             blocks += [(f"{k}_{number}", min(v, most.get(k, v))) for k, v in chosen.blocks]
         found.append(Config(tuple(blocks), leading.num_warps, leading.num_stages))
     return tuple(dict.fromkeys(found))
@@ -79,10 +82,3 @@ def _filling(member: Member, points: int) -> Facts:
     rows = max(own, points // facts.reduced)
     sizes = tuple((prefix, rows if prefix == "x" else size) for prefix, size in facts.sizes)
     return replace(facts, sizes=sizes, bytes=facts.bytes * rows // own)
-
-
-def _most(member: Member) -> dict[str, int]:
-    """The largest blocks: no larger than known points, which masks are left out by. Of unknown
-    ones larger blocks cost nothing, and are not compiled again for every size below them."""
-    known = (pair for pair in member.facts.sizes if pair[0] not in member.unknown)
-    return {block_name(p): largest_block(p, n) for p, n in known if not is_reduction(p)}

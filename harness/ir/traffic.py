@@ -65,7 +65,11 @@ def distinct_elements(
     for access in accesses:
         key = access.index, access.axes
         if key not in slices:
-            slices[key] = _sliced(*key, known)
+            simplifier = Simplifier.of_axes(access.axes)
+            index = simplifier.simplify(access.index)
+            own = simplifier.free_symbols(index)
+            same = index, tuple((a.var, a.size) for a in access.axes if a.var in own)
+            slices[key] = same, _measure(index, access.axes, simplifier, known)
         found.setdefault(*slices[key])
     total = sum(s.count for s in found.values())
     lows = [s.low for s in found.values() if s.low is not None]
@@ -90,14 +94,6 @@ def _storage(buffer: Buffer, sizes: Sizes) -> int:
 
 def _number(expr: sympy.Expr | int, sizes: Sizes) -> int | None:
     return numeric(tidy(sympy.sympify(expr)), sizes)
-
-
-def _sliced(index: sympy.Expr, axes: Sequence[Axis], sizes: Sizes) -> tuple[object, _Slice]:
-    """What equals of another access to the same elements, and how many these are."""
-    simplifier = Simplifier.of_axes(axes)
-    index = simplifier.simplify(index)
-    sized = tuple((a.var, a.size) for a in axes if a.var in simplifier.free_symbols(index))
-    return (index, sized), _measure(index, axes, simplifier, sizes)
 
 
 def _measure(

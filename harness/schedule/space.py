@@ -179,7 +179,11 @@ def candidate_of(number: int, nest: ir.Nest) -> Candidate:
         for k, a in enumerate((*nest.axes, *nest.raxes))
     ]
     every = ir.values(nest.stores)
-    simple = _simplified(nest, every)
+    addresses = [v.index for v in every if isinstance(v, ir.Load | ir.IndexValue)]
+    addresses += [s.index for s in nest.stores]
+    simplifier = Simplifier.of_axes((*nest.axes, *nest.raxes))
+    dividing = (e for e in dict.fromkeys(addresses) if e.has(FloorDiv, Mod))
+    simple = {e: simplifier.simplify(e) for e in dividing}
     reader = _Reader(nest, _split_loops(list(simple.values()), loops), simple)
     view = reader.view(number, every)
     sizes = tuple(d.size for d in reader.dimensions)
@@ -228,15 +232,6 @@ def _split_one(var: sympy.Symbol, size: Size, reduced: bool, cuts: list[int]) ->
         weight, rest = cut, outer
     dimensions.append(_Dimension(var, weight, rest, reduced))
     return dimensions[::-1]
-
-
-def _simplified(nest: ir.Nest, every: list[ir.Value]) -> dict[sympy.Expr, sympy.Expr]:
-    """The nest's addresses that divide, simplified by the ranges of its loops."""
-    found = [v.index for v in every if isinstance(v, ir.Load | ir.IndexValue)]
-    found += [s.index for s in nest.stores]
-    dividing = [e for e in dict.fromkeys(found) if e.has(FloorDiv, Mod)]
-    simplifier = Simplifier.of_axes((*nest.axes, *nest.raxes))
-    return {e: simplifier.simplify(e) for e in dividing}
 
 
 def _is_ordered(value: ir.Value) -> bool:

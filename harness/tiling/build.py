@@ -342,13 +342,16 @@ def _facts(
     dtypes = {b.name: b.dtype for b in buffers}
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
+    kinds = [key[0] for key in components(stores)]
+    softmaxes = kinds.count(ReduceKind.SOFTMAX)
     made = Facts(
         family=Family.SPREAD if group.walked and int(group.rnumel) >= LONG else family,
         sizes=tuple((t.prefix, size_hint(t.numel)) for t in space.tiles()),
         hint=space.hint or Hint.DEFAULT,
         loads=len(read),
         stores=sum(s.buffer not in group.internal for s in stores),
-        reductions=_reductions(stores, looped) + len(_combined(stores)),
+        # a row's largest and the sum below it are two where no loop joins them
+        reductions=len(kinds) + softmaxes * (not looped) + len(_combined(stores)),
         bytes=touched,
         min_elements_per_thread=max(narrow, default=0),
         unknown=tuple(t.prefix for t in space.tiles() if not t.numel.is_Integer),
@@ -366,13 +369,6 @@ def _facts(
     shared = shared_rows(segments, space.tiles(), made)
     chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))
     return dataclasses.replace(made, fixed_blocks=made.pinned, chunked=chunked)
-
-
-def _reductions(stores: Sequence[Store], looped: bool) -> int:
-    """Reductions of a kernel; a row's largest and the sum below it are two where no loop joins
-    them."""
-    kinds = [key[0] for key in components(stores)]
-    return len(kinds) + (0 if looped else kinds.count(ReduceKind.SOFTMAX))
 
 
 def _ahead(read: _Read, dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:

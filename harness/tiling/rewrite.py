@@ -44,20 +44,16 @@ class Inliner:
 
         result = ir.rewrite_stores(stores, self.builder, index, resolved)
         for store in result:
-            self._remember(store)
+            if store.mode is ir.StoreMode.PLAIN and not store.indirect:
+                self.in_memory.discard(store.buffer)
+                seen = self._seen_by_readers(store.buffer, store.value)
+                self.stored[store.buffer, store.index] = seen
+                self.writes.setdefault(store.buffer, []).append(seen)
         return result
 
     def forget(self, buffers: Sequence[str]) -> None:
         """From now on loads of ``buffers`` come from memory (a loop was closed over them)."""
         self.in_memory.update(b for b in buffers if b not in self.internal)
-
-    def _remember(self, store: ir.Store) -> None:
-        if store.mode is not ir.StoreMode.PLAIN or store.indirect:
-            return
-        self.in_memory.discard(store.buffer)
-        seen = self._seen_by_readers(store.buffer, store.value)
-        self.stored[store.buffer, store.index] = seen
-        self.writes.setdefault(store.buffer, []).append(seen)
 
     def _seen_by_readers(self, buffer: str, value: ir.Value) -> ir.Value:
         """What a load of ``buffer`` yields: rounded where other kernels read it too, which compare

@@ -448,21 +448,17 @@ def _merge_equal(gm: fx.GraphModule, returned: set[fx.Node]) -> None:
     do those that the caller gets (``returned``)."""
     known: dict[Any, fx.Node] = {}
     for node in list(gm.graph.nodes):
-        if node.op != "call_function" or node in returned or not _is_pure(node.target):
+        target = node.target
+        known_op = isinstance(target, torch._ops.OpOverload) and not target._schema.is_mutable
+        draws = torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+        pure = target is operator.getitem or (known_op and not draws)
+        if node.op != "call_function" or node in returned or not pure:
             continue
         # As text 1, 1.0 and True differ, and 0.0 and -0.0 too; a node is its name.
         first = known.setdefault((node.target, f"{node.args} {node.kwargs}"), node)
         if first is not node:
             node.replace_all_uses_with(first)
             gm.graph.erase_node(node)
-
-
-def _is_pure(target: Any) -> bool:
-    if target is operator.getitem:
-        return True
-    if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
-        return False
-    return torch.Tag.nondeterministic_seeded not in target.tags
 
 
 def _is_impure(node: fx.Node) -> bool:

@@ -248,7 +248,10 @@ def _trace(
             raise CaptureFailed(f"torch produced no {part} graph", where=base)
         options.follow(f"converting {base}_{part}")
         graph = convert(gm, f"{base}_{part}", naming, facts).graph
-        graphs.append(with_bounds(_without_unused(graph)))
+        used = kept_names(graph).union(m.input for m in graph.mutations)
+        used = used.union(*(node.refs() for node in graph.nodes))
+        inputs = tuple(item for item in graph.inputs if item.name in used)
+        graphs.append(with_bounds(replace(graph, inputs=inputs)))
     return graphs
 
 
@@ -263,12 +266,6 @@ def _names(flat: _Flat, traced: aot.Traced) -> dict[str, str]:
         table[fx_name] = next(name for name in map(numbered, repeat(operator)) if name not in taken)
         taken.add(table[fx_name])
     return table
-
-
-def _without_unused(graph: Graph) -> Graph:
-    used = kept_names(graph).union(m.input for m in graph.mutations)
-    used = used.union(*(node.refs() for node in graph.nodes))
-    return replace(graph, inputs=tuple(i for i in graph.inputs if i.name in used))
 
 
 def _optimizer_step(example: Example, target: Target) -> Example:

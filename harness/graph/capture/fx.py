@@ -141,7 +141,10 @@ class _Reader:
         name = self._name(node)
         if value.is_neg():
             raise CaptureFailed("the memory of an input holds its negative", where=name)
-        self.inputs.append(Input(name, tensor_type(value), self._role(node)))
+        role = "saved" if self._is_backward else "data"
+        role = "gradient" if "tangents" in str(node.target) else role
+        role = self.naming.roles.get(node.name, role)
+        self.inputs.append(Input(name, tensor_type(value), role))
         self.positions.append(number)
         self._values[node] = Ref(name)
 
@@ -180,7 +183,11 @@ class _Reader:
                 name=name,
                 op=op_name(self._target(node), node),
                 args=tuple(self._argument(a, node) for a in node.args),
-                kwargs=self._keywords(node),
+                kwargs=tuple(
+                    (key, self._argument(value, node))
+                    for key, value in node.kwargs.items()
+                    if key not in _DEVICE_ARGUMENTS and value is not torch.strided
+                ),
                 type=_value_type(value, source or str(node.target)),
                 source=source,
                 module=self._module(node),
@@ -283,13 +290,6 @@ class _Reader:
             raise CaptureFailed("a number that is returned depends on data", source_of(item))
         return (item.target, *map(self._returned, item.args))
 
-    def _keywords(self, node: fx.Node) -> tuple[tuple[str, Arg], ...]:
-        return tuple(
-            (key, self._argument(value, node))
-            for key, value in node.kwargs.items()
-            if key not in _DEVICE_ARGUMENTS and value is not torch.strided
-        )
-
     def _argument(self, value: object, node: fx.Node) -> Arg:
         match value:
             case fx.Node():
@@ -328,11 +328,6 @@ class _Reader:
 
     def _name(self, node: fx.Node) -> str:
         return self.naming.names.get(node.name, node.name)
-
-    def _role(self, node: fx.Node) -> str:
-        role = "saved" if self._is_backward else "data"
-        role = "gradient" if "tangents" in str(node.target) else role
-        return self.naming.roles.get(node.name, role)
 
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:

@@ -206,7 +206,12 @@ def _extreme(
     keys, values = _key(x, least), _key(src, least)
     if not include_self:
         keys = _aten.scatter.value(keys, dim, index, torch.iinfo(keys.dtype).min)
-    return _of_key(_aten.scatter_reduce.two(keys, dim, index, values, "amax"), x.dtype, least)
+    made = _aten.scatter_reduce.two(keys, dim, index, values, "amax")
+    if not x.is_floating_point():
+        return (~made if least else made).to(x.dtype)
+    wide = torch.float32 if made.dtype is torch.int32 else torch.float64
+    found = torch.where(made < 0, made ^ torch.iinfo(made.dtype).max, made).view(wide)
+    return (-found if least else found).to(x.dtype)
 
 
 def _key(x: Tensor, reverse: bool) -> Tensor:
@@ -220,16 +225,6 @@ def _key(x: Tensor, reverse: bool) -> Tensor:
     top = torch.iinfo(kind).max
     bits = (-wide if reverse else wide).view(kind)
     return torch.where(wide.isnan(), top, torch.where(bits < 0, bits ^ top, bits))
-
-
-def _of_key(key: Tensor, dtype: torch.dtype, reverse: bool) -> Tensor:
-    """What ``_key`` was made of."""
-    if not dtype.is_floating_point:
-        return (~key if reverse else key).to(dtype)
-    top = torch.iinfo(key.dtype).max
-    wide = torch.float32 if key.dtype is torch.int32 else torch.float64
-    found = torch.where(key < 0, key ^ top, key).view(wide)
-    return (-found if reverse else found).to(dtype)
 
 
 def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Any:

@@ -115,7 +115,9 @@ class Called:
                 return True
             found = overlaps(args, changed)
             apart = apart if found or seen else places
-            return _lie_as(found, seen)
+            # As those seen, in as much memory at least.
+            pairs = itertools.zip_longest(found, seen, fillvalue=((), (), 0))
+            return all(one[:2] == other[:2] and one[2] >= other[2] for one, other in pairs)
 
         def call(*args: Any) -> Any:
             tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
@@ -252,12 +254,6 @@ def _addresses(args: Sequence[Any]) -> list[Any]:
         return [arg if type(arg) is int else arg.data_ptr() for arg in args]
     except (AttributeError, RuntimeError):
         return []
-
-
-def _lie_as(found: Sequence[tuple[Any, ...]], seen: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether tensors overlap as those ``seen``, in as much memory at least."""
-    pairs = itertools.zip_longest(found, seen, fillvalue=((), (), 0))
-    return all(one[:2] == other[:2] and one[2] >= other[2] for one, other in pairs)
 
 
 def _place(x: Any) -> tuple[Any, ...]:

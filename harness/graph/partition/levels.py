@@ -191,12 +191,11 @@ def _targets(layout: Layout, names: list[str], kept: frozenset[str]) -> dict[str
 
 def _cones(layout: Layout, targets: Mapping[str, int]) -> list[list[str]]:
     """Connected pieces of the movable nodes with one target, users before operands."""
-
-    def near(name: str) -> Iterable[str]:
-        beside = (*layout.operands(name), *layout.readers(name))
-        return (other for other in beside if targets.get(other) == targets[name])
-
-    cones = joined((name, *near(name)) for name in targets)
+    beside = {n: (n, *layout.operands(n), *layout.readers(n)) for n in targets}
+    cones = joined(
+        [other for other in near if targets.get(other) == targets[name]]
+        for name, near in beside.items()
+    )
     return [sorted(cone, key=lambda n: -layout.order[n]) for cone in cones]
 
 

@@ -53,16 +53,6 @@ def kept_names(graph: Graph) -> frozenset[str]:
     return frozenset(outputs).union(m.value for m in graph.mutations)
 
 
-def _with_own_memory(graph: Graph) -> frozenset[str]:
-    """``kept_names``, and the values in whose memory those lie: what a caller gets shares
-    memory only where the graph says so. (Most outputs of a captured training graph are saved
-    for its other half and nobody's to change: equal ones may be one.)"""
-    nodes, kept = {node.name: node for node in graph.nodes}, kept_names(graph)
-    if ("mode", "training") in graph.facts:
-        return kept
-    return kept.union(root_name(name, nodes) for name in kept)
-
-
 def remove_dead(graph: Graph) -> Graph:
     """Without the nodes that no output and no mutation depends on. A call without a result is
     there for its effect (``_assert_async``), one that has torch draw for the numbers after it."""
@@ -145,7 +135,11 @@ def remove_no_ops(graph: Graph) -> Graph:
     the same type, a copy in the same layout, a slice put where it was). ``x[:3] += y`` is traced as
     two writes, the second of which is such a call: its name is the first one's."""
     types = graph.types()
-    keep = _with_own_memory(graph)
+    nodes, keep = {node.name: node for node in graph.nodes}, kept_names(graph)
+    # What a caller gets shares memory only where the graph says so. (Most outputs of a captured
+    # training graph are saved for its other half and nobody's to change: equal ones may be one.)
+    if ("mode", "training") not in graph.facts:
+        keep = keep.union(root_name(name, nodes) for name in keep)
     renamed: dict[str, str] = {}
     made: dict[str, Node] = {}
     for node in graph.nodes:
@@ -202,13 +196,10 @@ def structure_key(graph: Graph) -> object:
     """A hashable key that is equal for graphs which differ in nothing but names."""
     renamed = {item.name: f"i{number}" for number, item in enumerate(graph.inputs)}
     renamed.update((node.name, f"n{number}") for number, node in enumerate(graph.nodes))
-    nodes: list[object] = []
-    for node in graph.nodes:
-        same = rename_refs(node, renamed)
-        nodes.append((same.op, argument_key(same.args), argument_key(same.kwargs), same.type))
+    nodes = (rename_refs(node, renamed) for node in graph.nodes)
     return (
         tuple((item.type, item.role, item.bound) for item in graph.inputs),
-        tuple(nodes),
+        tuple((n.op, argument_key(n.args), argument_key(n.kwargs), n.type) for n in nodes),
         tuple(None if name is None else renamed[name] for name in graph.outputs),
         tuple((renamed[m.input], renamed[m.value]) for m in graph.mutations),
     )

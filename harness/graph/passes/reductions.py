@@ -88,6 +88,7 @@ def parse_reduction(
     innermost = min(real, key=lambda d: (stride[d], -d), default=0)
     behind = source, dims, innermost in dims, types, nodes or {}
     along = (_runs_along(*behind, ends) for ends in ((), kept))
+    added, wide = op in TAKES_DTYPE or op in STATISTICS, result.dtype.compute
     return Reduction(
         node=node,
         op=op,
@@ -101,7 +102,8 @@ def parse_reduction(
         kept=math.prod(shape) // reduced,
         reduced=reduced,
         inner=any(along),
-        widen=_widen(op, result.dtype),
+        # sums and statistics of 16-bit floats in float32; order statistics need nothing
+        widen=wide if added and result.dtype.is_float and wide is not result.dtype else None,
     )
 
 
@@ -171,13 +173,6 @@ def _dims(arg: Arg, rank: int, op: str) -> tuple[int, ...]:
     if not isinstance(arg, tuple) or not arg or not rank:
         return tuple(range(rank))
     return tuple(sorted(int(d) % rank for d in arg if isinstance(d, int | sympy.Integer)))
-
-
-def _widen(op: str, result: DType) -> DType | None:
-    """float32 for sums and statistics of 16-bit floats; order statistics need nothing."""
-    if (op in TAKES_DTYPE or op in STATISTICS) and result.is_float and result.compute is not result:
-        return result.compute
-    return None
 
 
 def crossed(graph: Graph) -> Collection[str]:

@@ -46,11 +46,10 @@ def index_tensors(call: Call) -> list[Tensor | None]:
     arg = call.raw(1, "indices")
     if not isinstance(arg, tuple):
         raise call.reject(f"indices {arg!r}", "a list of tensors")
-    found: list[Tensor | None] = []
-    for item in arg:
-        tensor = call.as_tensor(item, "indices") if isinstance(item, Ref) else None
-        found.append(tensor if tensor is None else places(call, tensor))
-    return found
+    return [
+        places(call, call.as_tensor(item, "indices")) if isinstance(item, Ref) else None
+        for item in arg
+    ]
 
 
 def places(call: Call, index: Tensor) -> Tensor:

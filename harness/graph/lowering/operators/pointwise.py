@@ -38,8 +38,9 @@ def additive(op: Op) -> Rule:
 
     def lower(call: Call) -> Lowered:
         left, right = call.operand(0), call.operand(1)
-        if is_shifted_position(left, right):
-            return call.result(left)
+        zero = isinstance(right, Constant) and right.number == 0
+        if zero and _is(left, Op.CAST) and isinstance(left.args[0], IndexValue):
+            return call.result(left)  # a position is never the -0.0 that + 0.0 makes 0.0
         alpha = call.number(2, "alpha", 1)
         right = call.scalar.scale(right, alpha)
         # Eager mode adds -alpha times it, which of the integer 0 is no negative zero.
@@ -48,13 +49,6 @@ def additive(op: Op) -> Rule:
         return call.result(shorter or call.scalar.op(kind, left, right))
 
     return Rule(lower)
-
-
-def is_shifted_position(left: Value, right: Value) -> bool:
-    """Whether a sum is a position, as a float, plus or minus zero. (For other values
-    -0.0 + 0.0 is 0.0, so that zero may not be left out.)"""
-    zero = isinstance(right, Constant) and right.number == 0
-    return zero and _is(left, Op.CAST) and isinstance(left.args[0], IndexValue)
 
 
 def _around_one(scalar: Scalar, op: Op, left: Value, right: Value) -> Value | None:
