@@ -176,25 +176,25 @@ def _persistent(
     again = space.held <= choose.ALONE if rows < 1 else space.held == 1 and not looped
     facts = space.widths, passes(group), again, stored
     found = choose.is_persistent(hint, rnumel, space.full_loads, target, *facts)
-    long = hint is Hint.INNER and rows >= SOME_ROWS and rnumel.is_Integer and rnumel >= choose.MOVED
-    return found and not (long and _moved_within(group))
+    many = hint is Hint.INNER and rows >= SOME_ROWS and rnumel.is_Integer
+    return found and not (many and rnumel * _moved_within(group) >= choose.MOVED)
 
 
-def _moved_within(group: FusedGroup) -> bool:
-    """Whether later loops load all rows that the first one reduces at other places of theirs, too,
-    as a rotary embedding after a norm does: a block that holds them saves no reading."""
+def _moved_within(group: FusedGroup) -> int:
+    """Of how many tensors the first loop reduces rows, if later ones load all of them at other
+    places of theirs, too, as a rotary embedding after a norm does; else 0. A block that holds them
+    saves no reading."""
     loops = [segment.nests for segment in group.segments if segment.kind is SegmentKind.LOOP]
     along, across = ({axis.var for axis in axes} for axes in (group.raxes, group.axes))
     first, *later = [
         {(v.buffer, v.index) for nest in nests for v in loads(nest.stores)} for nests in loops
     ]
     rows = {
-        (b, i)
+        b
         for b, i in first
         if b not in group.internal and i.free_symbols & along and i.free_symbols & across
     }
-    moved = {b for b, i in set().union(*later) - first}
-    return bool(rows) and all(b in moved for b, _ in rows)
+    return len(rows) if rows <= {b for b, _ in set().union(*later) - first} else 0
 
 
 def _states(program: Program, group: FusedGroup) -> tuple[frozenset[str], frozenset[str]]:

@@ -35,9 +35,10 @@ if rows are few, have exponentials or are no whole blocks (softmax of 11008: 132
 if they begin anywhere and have more than 16 bits: in a loop they are loaded as whole vectors (an
 instance norm of 4096 x 15999 in float32: 159 us, not 198)."""
 
-MOVED = 2048
-"""Rows of that length are read in loops if later loops read them at other places as well: two
-norms and their rotary embedding, 4096 x 4096, take 43 us on an H200, held in a block 55."""
+MOVED = 8192
+"""Rows of that many elements, of all tensors together, are read in loops if later loops read them
+at other places as well: two norms of 4096 and their rotary embedding take 43 us on an H200, held in
+a block 55; one norm of 8192 24 and 29, of 4096 30 and 24."""
 
 ALONE = 4
 """Tensors of a row of that length that a block holds where no multiprocessor has two rows, so that
@@ -70,9 +71,10 @@ SMALLEST_TILE = 8
 """A further tile is worth it only if all contiguous runs have this many elements:
 a shorter run does not fill a 32-byte sector of 4-byte elements."""
 
-LEAST_SHARE = 32
-"""A third tile is worth it only for accesses of at least one ``LEAST_SHARE``-th of the bytes: with
-shorter runs all others take 1.1 to 1.25 times as long (docs/measurements/limit.md)."""
+LEAST_SHARE = 128
+"""A third tile is worth it only for accesses of at least one ``LEAST_SHARE``-th of the bytes: of a
+65th it halves the time, with a 256th the shorter runs of all others take 1.1 to 1.25 times as long
+(docs/measurements/limit.md)."""
 
 
 FUNCTION, SHARED_WORK, SHARED_POINTS = 12, 16, 256

@@ -141,7 +141,7 @@ def test_no_third_tile_for_a_small_part_of_the_bytes() -> None:
     """A plane of 64 x 40 points that are the same in all of the highest loop."""
     write = Access(X0 + 64 * X1 + 2560 * X2, 4, True)
     plane = Access(X1 + 40 * X0, 4, False)
-    for length, cuts in ((8, (1, 2)), (20, (2,))):  # a 25th of the bytes, a 61st
+    for length, cuts in ((40, (1, 2)), (48, (2,))):  # a 121st of the bytes, a 145th
         upper = Access(X2 + length * X0 + 64 * length * X1, 4, False)
         made = splits(64, 40, length)
         assert tile_boundaries(made, [write, upper, plane]) == cuts
