@@ -338,7 +338,7 @@ def test_a_gpu_of_another_kind_than_the_target_cannot_time_it(
 
     seen = DeviceFacts(A100, Machine("here"), "fake/1")
     monkeypatch.setattr("harness.runtime.device.require", lambda: None)
-    monkeypatch.setattr("harness.session.plan._seen", lambda: seen)
+    monkeypatch.setattr("harness.session.plan.seen", lambda: seen)
     monkeypatch.setattr("harness.session.cuda.CudaDevice", never)
     answer = harness("run", "channels_last_forward", "--timing", "--target", "h100")
     assert answer.status == 1

@@ -320,7 +320,8 @@ def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
     bases = [base(node) for node in output.all_input_nodes]
     with gm.graph.inserting_before(output):
         for node in output.all_input_nodes:
-            if node.meta["val"].is_complex() and bases.count(base(node)) > 1:
+            value = node.meta["val"]  # or a number
+            if isinstance(value, Tensor) and value.is_complex() and bases.count(base(node)) > 1:
                 output.replace_input_with(node, lazily(node))
                 drop(node)
     gm.recompile()
