@@ -328,9 +328,10 @@ def kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:
     return _wanted(value, _operands(op, args, {}), chosen) or value.stride()
 
 
-def _read_ones(op: Any, value: Tensor, *args: Any) -> None:
+def _read_ones(op: Any, made: Any, *args: Any) -> None:
     """What ``follow_eager`` lays out is read with eager mode's strides of one element before."""
-    _read_with(value, kernel_stride(op, value, *args))
+    for value in (made,) if isinstance(made, Tensor) else made:
+        _read_with(value, kernel_stride(op, value, *args))
 
 
 def _index_stride(value: Tensor, x: Tensor, indices: Any) -> Sizes:
