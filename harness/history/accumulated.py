@@ -38,7 +38,8 @@ def measured(
         same = fields(run.machine, _SOFTWARE) == fields(like.machine, _SOFTWARE)
         for graph in run.graphs if same and run.processes >= processes else ():
             others = {row.compiler for row in graph.regions}
-            timed = [k.ms and len(k.sets) >= processes for k in graph.kernels]  # cut short: not all
+            # Of a run that was cut short not all processes.
+            timed = [k.ms and max(len(k.sets), 1) >= processes for k in graph.kernels]
             if timed and all(timed) and others.issuperset(compilers):
                 found[graph.name].append((graph, run.id))
     return found
