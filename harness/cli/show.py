@@ -126,9 +126,8 @@ def _unchanged(options: Options, corpus: Corpus, run: Run, baseline: str | None)
     from harness.history import accumulated
     from harness.session.entries import CORPUS
 
-    every = accumulated.measured(options.results, run)
-    if baseline is not None:
-        every = accumulated.measured(options.results, run, (baseline,)) or every
+    every = accumulated.measured(options.results, run, () if baseline is None else (baseline,))
+    every = every or accumulated.measured(options.results, run)  # the baseline is a run
     target = of_board(run.machine.gpu or "", int(run.target.removeprefix("sm_")))
     names = [pattern.name for pattern in corpus.patterns]
     same, changed = accumulated.unchanged(every, names, options, CORPUS, target)

@@ -227,7 +227,8 @@ class _Kernel:
         block = dict(facts.fixed_blocks).get(block_name("r0_"), 0)
         few = facts.parallel <= rows and least <= block <= most
         apart = block > 0 and (facts.hint is Hint.MIXED or facts.reduced % VECTOR > 0)
-        later = {(b, i) for b, i in later if b not in {store.buffer for store in self.plan.stores}}
+        own = {store.buffer for store in self.plan.stores}
+        later = {(buffer, index) for buffer, index in later if buffer not in own}
         every = _loads(roots)
         ahead = [v for v in every if (v.buffer, v.index) in later]
         if not few:

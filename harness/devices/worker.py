@@ -1,8 +1,8 @@
 """The worker process: reads jobs from standard input, writes answers to standard output.
 
 The one program that all workers run, started by ``process.Process``. A message is a pickle. The
-process sets its own environment before it imports torch or triton, so
-the parent's stays as it was. It ends when its input does, and when its parent dies.
+process sets its own environment before it imports torch or triton, so the parent's stays as it was.
+It ends when its input does, and when its parent dies.
 """
 
 from __future__ import annotations

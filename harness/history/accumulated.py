@@ -36,7 +36,7 @@ def measured(
             continue
         run = store.load(results / one.file)
         same = fields(run.machine, _SOFTWARE) == fields(like.machine, _SOFTWARE)
-        for graph in run.graphs if same and run.processes >= processes else ():
+        for graph in run.graphs if same else ():
             others = {row.compiler for row in graph.regions}
             # Of a run that was cut short not all processes.
             timed = [k.ms and max(len(k.sets), 1) >= processes for k in graph.kernels]

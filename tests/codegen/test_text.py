@@ -87,12 +87,16 @@ def test_looped_layer_norm_finds_mean_and_variance_in_one_loop() -> None:
     assert 'tl.load(in_ptr1 + r0_index, r0_mask, eviction_policy="evict_last")' in second
 
 
+def _layer_norm(rows: int, columns: int) -> str:
+    return dumps(graphs.LAYER_NORM).replace("[40, ", f"[{rows}, ").replace("384]", f"{columns}]")
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "ahead"),
     [(128, 384, True), (4096, 384, False), (4096, 385, True)],  # few rows; rows that begin anywhere
 )
 def test_what_is_needed_later_is_loaded_before_a_wait(rows: int, columns: int, ahead: bool) -> None:
-    text = dumps(graphs.LAYER_NORM).replace("[40, ", f"[{rows}, ").replace("384]", f"{columns}]")
+    text = _layer_norm(rows, columns)
     made = only(loads(text)).text
     loaded = re.findall(r"(\w+) \+", made[: made.index("tl.sum(")])
     assert sum(name.startswith("in_ptr") for name in loaded) == (3 if ahead else 1)
@@ -151,7 +155,7 @@ def loss(
 def test_norms_of_long_rows_in_whole_blocks_run_in_a_loop(
     rows: int, columns: int, category: Category
 ) -> None:
-    text = dumps(graphs.LAYER_NORM).replace("[40, ", f"[{rows}, ").replace("384]", f"{columns}]")
+    text = _layer_norm(rows, columns)
     wide, narrow = (only(loads(t)).plan for t in (text, text.replace('"f32[', '"bf16[')))
     assert narrow.category is category
     assert wide.category is Category.PERSISTENT  # not timed in a loop
@@ -170,8 +174,7 @@ def test_norms_of_long_rows_in_whole_blocks_run_in_a_loop(
 def test_wide_norms_of_long_rows_that_begin_anywhere_run_in_a_loop(
     rows: int, columns: int, category: Category
 ) -> None:
-    text = dumps(graphs.LAYER_NORM).replace("[40, ", f"[{rows}, ").replace("384]", f"{columns}]")
-    assert only(loads(text)).plan.category is category
+    assert only(loads(_layer_norm(rows, columns))).plan.category is category
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from harness.graph.capture.rules import widened
+
 _aten = torch.ops.aten
 
 
@@ -188,6 +190,5 @@ def upsample_nearest2d_backward(
     factors = _factors((h, w), output_size, scales)
     if factors is None:
         return NotImplemented
-    wide = grad_output.float() if grad_output.itemsize == 2 else grad_output
-    tiles = wide.reshape(n, c, h, factors[0], w, factors[1])
+    tiles = widened(grad_output).reshape(n, c, h, factors[0], w, factors[1])
     return tiles.sum([3, 5]).to(grad_output.dtype)

@@ -47,10 +47,8 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.block_diag.default: block_diag,
         _aten.dist.default: lambda x, other, p=2: torch.linalg.vector_norm(x - other, p),
         _aten._cdist_forward.default: cdist,
-        **{
-            op: functools.partial(_filled, op)
-            for op in (_aten.full.default, _aten.full_like.default)
-        },
+        _aten.full.default: functools.partial(_filled, _aten.full.default),
+        _aten.full_like.default: functools.partial(_filled, _aten.full_like.default),
         **{op: functools.partial(_scaled, op) for op in (_aten.add.Tensor, _aten.sub.Tensor)},
         **{
             packet.Scalar: functools.partial(_by_tensors, packet.Tensor)
@@ -82,7 +80,8 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
             lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
         **_around(_logit_backward, "logit_backward"),
-        **{getattr(_aten, f"nll_loss{n}_backward").default: _loss_backward for n in ("", "2d")},
+        _aten.nll_loss_backward.default: _loss_backward,
+        _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
         _aten.select_scatter.default: select_scatter,
         _aten.soft_margin_loss_backward.default: _soft_margin_backward,
@@ -341,7 +340,7 @@ def cdist(x: Tensor, other: Tensor, p: float, mode: int | None) -> Any:
     return torch.linalg.vector_norm(x.unsqueeze(-2) - other.unsqueeze(-3), p, -1)
 
 
-def _wide(x: Tensor) -> Tensor:
+def widened(x: Tensor) -> Tensor:
     """``x`` in the type that sums over it are carried out in."""
     kind = torch.float32 if x.is_floating_point() else torch.int32
     return x.to(kind) if x.dtype.itemsize < 4 else x
@@ -352,8 +351,8 @@ def _added_up(op: Callable[..., Tensor], place: int, x: Tensor, *args: Any, **op
     atomically, are carried in 32 bits, and rounded once."""
     if x.dtype.itemsize >= 4 or x.dtype is torch.bool:
         return NotImplemented
-    wide = (*args[:place], _wide(args[place]), *args[place + 1 :])
-    return op(_wide(x), *wide, **options).to(x.dtype)
+    wide = (*args[:place], widened(args[place]), *args[place + 1 :])
+    return op(widened(x), *wide, **options).to(x.dtype)
 
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
@@ -372,7 +371,7 @@ def native_layer_norm(
     rounds mean and reciprocal deviation to the input's 16-bit type before they are kept for the
     backward pass."""
     dims = list(range(x.dim() - len(shape), x.dim()))
-    wide = _wide(x)
+    wide = widened(x)
     variance, mean = torch.var_mean(wide, dims, correction=0, keepdim=True)
     rstd = torch.rsqrt(variance + eps)
     out = (wide - mean) * rstd
@@ -389,7 +388,7 @@ def native_group_norm(
     """Group norm as (x - mean) · rstd · weight + bias, as on a GPU. torch's rule, traced on a CPU,
     folds weight and deviation into one factor per channel through ``as_strided``."""
     batch, channels, inner, groups, eps = args
-    grouped = _wide(x).reshape(batch, groups, channels // groups, inner)
+    grouped = widened(x).reshape(batch, groups, channels // groups, inner)
     variance, mean = torch.var_mean(grouped, [2, 3], correction=0, keepdim=True)
     rstd = torch.rsqrt(variance + eps)
     out = ((grouped - mean) * rstd).reshape(x.shape)
@@ -409,7 +408,7 @@ def embedding_dense_backward(
     also guards against indices out of range, which an embedding cannot have been given."""
     if by_frequency:
         return NotImplemented
-    rows = _wide(grad_output)
+    rows = widened(grad_output)
     if padding_idx >= 0:
         rows = torch.where((indices == padding_idx).unsqueeze(-1), 0.0, rows)
     table = rows.new_zeros((num_weights, grad_output.shape[-1]))
@@ -432,7 +431,7 @@ def _large_embedding_backward(
         return embedding_dense_backward(*given)
     at, places = indices.reshape(count), torch.arange(count, device=indices.device)
     first = torch.where(at[:, None] == at, places, count - 1).amin(1)
-    rows = _wide(grad_output).reshape(count, width)
+    rows = widened(grad_output).reshape(count, width)
     total = embedding_dense_backward(rows, first, count, -1, by_frequency)[first]
     if padding_idx >= 0:
         total = torch.where((at == padding_idx).unsqueeze(-1), 0.0, total)
