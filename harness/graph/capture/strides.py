@@ -92,8 +92,8 @@ class Whole:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The call laid out; ``NotImplemented`` where tracing lays it out right."""
-        leaves = torch.utils._pytree.tree_leaves(args)
-        if self.inside or _are_in_order(one for one in leaves if isinstance(one, Tensor)):
+        tensors = [t for t in torch.utils._pytree.tree_leaves(args) if isinstance(t, Tensor)]
+        if self.inside or not _are_known(tensors) or _are_in_order(tensors):
             return NotImplemented
         self.inside = True
         try:
