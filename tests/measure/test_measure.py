@@ -26,9 +26,9 @@ from harness.errors import (
 from harness.heuristics.facts import Config
 from harness.measure import worker
 from harness.measure.jobs import OpenDevice
-from harness.measure.measurer import Measurer
 from harness.measure.roofline import Limit, Roofline
 from harness.measure.timer import graph_timer as timers
+from harness.measure.worker import Measurer
 from harness.records import nvml
 from harness.records.machine import Commit, commit_of, fingerprint
 from harness.records.timing import Launch, Samples
