@@ -81,7 +81,7 @@ class Measurer:
         loaded = self._load(module_text, self.cache)
         try:
             launch = self._prepare(loaded)(loaded.configs[0])
-            found = loaded.check(loaded.get_args(device=self.device, seed=0), launch=launch)
+            found = loaded.check(loaded.get_args(device=self.device), launch=launch)
         except HarnessError:
             raise
         except Exception as error:
@@ -100,7 +100,6 @@ class Measurer:
         module_text: str,
         config: Config | None = None,
         launches: int | None = None,
-        seed: int = 0,
         earlier: tuple[Config, ...] = (),
     ) -> Timing:
         """Tune and time one module, keeping one of ``earlier`` where none is faster; with
@@ -108,7 +107,7 @@ class Measurer:
         Raises what loading, tuning and launching fail with."""
         self.readings()  # what was read before concerns another kernel
         loaded = self._load(module_text, self.cache)
-        args = loaded.get_args(device=self.device, seed=seed)
+        args = loaded.get_args(device=self.device)
         prepare = self._prepare(loaded)
         trials: tuple[Trial, ...] = ()
         if config is None:
@@ -129,12 +128,10 @@ class Measurer:
         loaded = self._load(module_text, self.cache)
         return CachingAutotuner(loaded, self.target, self.cache, settings, *places, fresh)
 
-    def tune(
-        self, module_text: str, settings: Settings, fresh: bool = False, seed: int = 0
-    ) -> Tuned:
+    def tune(self, module_text: str, settings: Settings, fresh: bool = False) -> Tuned:
         """Only tune; raises what tuning fails with."""
         tuner = self.tuner(module_text, settings, fresh)
-        args = tuner.loaded.get_args(device=self.device, seed=seed)
+        args = tuner.loaded.get_args(device=self.device)
         return tuner.tune(args, self.timer, self._prepare(tuner.loaded))
 
     def _prepare(self, loaded: modules.LoadedModule) -> Compiler:
