@@ -88,16 +88,16 @@ def backend(
     named = _MODES.get(mode or "default", {f"mode={mode}": True})
     given = {**named, **(options or {}), **other}
     switches, tuning = parsed(given, _SWITCHES)
-    tuning = tuning if device_of(gm, example_inputs).type == "cuda" else Tuning()
-    compiler = Compiler(devices=_shared_devices(tuning), **switches)
+    devices = _shared_devices(tuning if device_of(gm, example_inputs).type == "cuda" else None)
+    compiler = Compiler(devices=devices, **switches)
     return compiler(gm, example_inputs)
 
 
 @functools.cache
-def _shared_devices(tuning: Tuning) -> Devices:
+def _shared_devices(tuning: Tuning | None) -> Devices:
     """Worker processes and loaded kernels of all graphs compiled under the plain name."""
-    timer = CudaTimer() if tuning.search else None
-    return Devices(timer, tuning=tuning.settings, table=tuning.table)
+    timed, settings, table = tuning or (False, Settings(), None)
+    return Devices(CudaTimer() if timed else None, tuning=settings, table=table)
 
 
 @dataclass(eq=False, slots=True)

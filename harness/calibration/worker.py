@@ -20,13 +20,11 @@ from triton.language.extra.cuda import globaltimer
 
 from harness.calibration.record import AGAIN, PLAIN, Cell, CellJob, levels_for, slowed
 from harness.devices.job import Context
-from harness.errors import CompileFailed
 from harness.measure.timer.probes import clock
 from harness.measure.worker import Gpu, surviving
 from harness.records.timing import Launch, Work
 from harness.runtime import module as modules
-from harness.runtime.launch.launcher import Launcher
-from harness.target import Target
+from harness.runtime.launch.selecting import SelectedKernels
 
 STRIDE = 16
 """64-bit integers from one tally to the next: a cache line each. Tallies that straddled two
@@ -68,7 +66,8 @@ def _spin(_: Context) -> Spin:
 def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
     loaded = modules.load(job.module_text, context.cache)
     args = loaded.get_args(device="cuda", seed=job.seed)
-    launcher = _launcher(loaded, gpu.target, context)
+    kernels = SelectedKernels(gpu.target, None, context.cache, torch.cuda.current_device())
+    launcher = kernels.get(job.module_text).chosen(args)
     works: dict[str, Launch] = {name: Work(launcher, args) for name in (PLAIN, AGAIN)}
     truth: dict[str, float] = {}
     ms = job.ms or gpu.timer.measure(Work(launcher, args), _FIRST_MS).median
@@ -83,19 +82,6 @@ def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
         truth = dict(zip(map(slowed, levels), spin.truth(len(levels)), strict=True))
     taken = {name: samples.ms for name, samples in found.items()}
     return Cell(job.process, job.kernel, taken, truth, ms=ms)
-
-
-def _launcher(loaded: modules.LoadedModule, target: Target, context: Context) -> Launcher:
-    """The first candidate that compiles and fits the device."""
-    causes = []
-    for config in loaded.configs:
-        launcher = Launcher(loaded, config, target, context.cache)
-        try:
-            launcher.resources()
-            return launcher
-        except CompileFailed as error:
-            causes.append(error)
-    raise causes[0]
 
 
 class Spin:

@@ -81,7 +81,7 @@ _COLUMNS = (
 def examine(options: Options, follow: Callable[[str, int, int], None]) -> Iterator[Finding]:
     """Every finding, in the order a reader wants them; ``follow`` hears what is looked at."""
     looks: tuple[tuple[str, Callable[[], Finding]], ...] = (
-        ("python", python),
+        ("python", lambda: Finding(f"{sys.version.split()[0]} at {sys.executable}")),
         ("torch", lambda: package("torch")),
         ("triton", lambda: package("triton")),
         ("GPU", gpu),
@@ -101,11 +101,6 @@ def examine(options: Options, follow: Callable[[str, int, int], None]) -> Iterat
         except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
             found = Finding(f"looking failed: {reason(error)}", Level.BROKEN)
         yield replace(found, subject=subject)
-
-
-def python() -> Finding:
-    """The interpreter this command runs in."""
-    return Finding(f"{sys.version.split()[0]} at {sys.executable}")
 
 
 def package(name: str) -> Finding:

@@ -181,7 +181,7 @@ def explain(
     harness explain llama_block_forward --node mul_3
     harness explain llama_block_forward --stages stages/
     """
-    from harness.session.entries import find_graphs
+    from harness.session.entries import find_graphs, read
 
     options = answer.options
     chosen = find_target(target or options.target)
@@ -191,7 +191,7 @@ def explain(
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
             folder = None if stages is None else stages / file.name if len(files) > 1 else stages
-            documents.append(_explained(file.load(), chosen, tuple(nodes or ()), folder))
+            documents.append(_explained(read(file.path), chosen, tuple(nodes or ()), folder))
     answer.tell(
         Report(
             lambda: [block for document in documents for block in _blocks(document)],

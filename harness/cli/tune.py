@@ -101,7 +101,7 @@ def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None)
         chosen = _chosen(answer.only, [module.name for module in session.modules])
         modules = tuple(module for module in session.modules if module.name in chosen)
         session = replace(session, modules=modules)
-        if not session.timed:
+        if session.device is None:
             answer.note(NO_TIMES.format(target=session.target.name))
             if table is not None:
                 raise NoDevice(
@@ -129,7 +129,7 @@ def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None)
         output.note(f"not generated: {failure}")
     if table is not None:
         _save_table(table, found, {m.name: m.text for m in modules})
-    _show(answer, graph, found, session.target, "timed" if session.timed else "static", earlier)
+    _show(answer, graph, found, session.target, "timed" if session.device else "static", earlier)
     failed = session.failures or any(t.reason for t in found)
     return INTERRUPTED if interrupted else FAILED if failed else FINE
 

@@ -194,11 +194,10 @@ def run(
     def lost(case: Case, why: str) -> Row:
         return Row(case.operator, "error", why, 0, case.dtype, case.backward)
 
-    def case_of(row: Row) -> Case:
-        return Case(row.operator, row.dtype, row.backward)
-
     todo = {case: OperatorJob(case, samples, device) for case in wanted}
-    yield from answers(todo, Row, case_of, lost, jobs, cache, journal)
+    yield from answers(
+        todo, Row, lambda r: Case(r.operator, r.dtype, r.backward), lost, jobs, cache, journal
+    )
 
 
 def answer(context: Context, job: OperatorJob) -> Row:

@@ -36,7 +36,7 @@ _RESERVED = frozenset(
     "CODE_HASH REGION NODES ALLOWED GRID SIZES DECLARED_SIZES NAMES NUMBERS CONSTANTS "
     "PARAMETERS grid reference expected get_args call check main benchmark_all_configs".split()
 )
-_OPTIONS = ("num_warps", "num_stages")
+_OPTIONS = {"num_warps": 4, "num_stages": 3}
 _NOT_FINITE = (float("inf"), float("-inf"))
 _INT32 = range(-(2**31), 2**31)
 _MOST = float("inf")
@@ -137,8 +137,7 @@ def _kernel(module: ModuleType, file: str, text: KernelText) -> UserKernel:
     constants = {n: v for n, v in constants.items() if n not in made[0]}
     _require_constants(where, made, constexprs, constants)
     known = {*arguments, *constants, *made[0], *declaration.sizes} - set(_OPTIONS)
-    finished = tuple({**c, "num_warps": c.get("num_warps", 4)} for c in made)
-    finished = tuple({**c, "num_stages": c.get("num_stages", 3)} for c in finished)
+    finished = tuple({**c, **{n: c.get(n, usual) for n, usual in _OPTIONS.items()}} for c in made)
     if taken := _RESERVED & bound_names(text.device):
         what = "the kernel uses a name that its module needs for itself"
         raise wrong(what, ", ".join(sorted(taken)), "another name", where)

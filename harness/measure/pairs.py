@@ -127,8 +127,7 @@ def time_pairs(
     what one had not finished when it was lost is timed on the others. A pair that hangs or fails is
     a reason and is not tried in later processes; the others go on. Ctrl-C and the last GPU that
     gives out end it early. What is ``kept`` is not measured again. ``follow`` hears how many of how
-    many measurements are done. Raises ``NoDevice`` where
-    nothing could be measured."""
+    many measurements are done. Raises ``NoDevice`` where nothing could be measured."""
     devices = devices or (device_jobs.gpu(),)
     boards = [device.name if len(devices) > 1 else None for device in devices]
     known: tuple[list[dict[int, PairSamples]], list[str]] = [{} for _ in pairs], [""] * len(pairs)

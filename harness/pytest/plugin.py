@@ -75,14 +75,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--harness-{name}", default=default, metavar="NAME", help=said)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """A place for the session's findings."""
-    config.stash[_FINDINGS] = Findings()
-
-
 def findings(config: pytest.Config) -> Findings:
     """The session's findings."""
-    return config.stash[_FINDINGS]
+    return config.stash.setdefault(_FINDINGS, Findings())
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -60,7 +60,7 @@ def find_gpu(under_load: Launch | None = None, number: int | None = None) -> Mac
                 under_load()
             known = replace(
                 known,
-                gpu_uuid=device.uuid() or known.gpu_uuid,
+                gpu_uuid=device.ask("nvmlDeviceGetUUID") or known.gpu_uuid,
                 driver=device.driver(),
                 sm_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
                 memory_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),

@@ -35,11 +35,6 @@ class NvmlDevice(Closing):
         except self.nvml.NVMLError:
             return None
 
-    def uuid(self) -> str | None:
-        """The GPU's identifier, ``GPU-…``; None where it is not said."""
-        found: str | None = self.ask("nvmlDeviceGetUUID")
-        return found
-
 
 def open_device(uuid: str | None, nvml: Any = None) -> NvmlDevice | None:
     """The GPU with this UUID (``GPU-…``), else the first one: the library counts GPUs that torch

@@ -107,16 +107,12 @@ class CudaDevice(Closing):
         for note in notes:
             warn_once(note)
         found: dict[str, Config | None] = {**dict(zip(texts, known, strict=True)), **given}
-        rest = [text for text, config in found.items() if config is None]
-        candidates = ((text, c) for text in rest for c in load(text, self._cache).configs)
-        return [
-            *(
-                CompileJob(t, self.target, c)
-                for t, c in found.items()
-                if c and not self._keeps(t, c)
-            ),
-            *(CandidateJob(t, self.target, c) for t, c in candidates if not self._keeps(t, c)),
-        ]
+        jobs: list[CompileJob] = []
+        for text, config in found.items():
+            configs = load(text, self._cache).configs if config is None else (config,)
+            kind = CandidateJob if config is None else CompileJob
+            jobs += [kind(text, self.target, c) for c in configs if not self._keeps(text, c)]
+        return jobs
 
     def _known(self, texts: Sequence[str]) -> tuple[Sequence[Config | None], Sequence[str]]:
         """The configurations that need no tuning. Where nothing was tuned before, nobody waits for

@@ -67,10 +67,6 @@ class GraphFile:
             return len(self.texts[0].encode())
         return self._path.stat().st_size if self._path.is_file() else 0
 
-    def load(self) -> Graph:
-        """The graph. Raises ``DamagedGraph``."""
-        return read(self.path)
-
 
 @dataclass(eq=False, slots=True)
 class FileEntry:
@@ -97,7 +93,7 @@ class FileEntry:
         from harness.pipeline import compile_graph
 
         if self._full is None:
-            graph, asked = self.file.load(), (self.decides, self.decides)
+            graph, asked = read(self.file.path), (self.decides, self.decides)
             decisions, choices = decided(graph, self.target, self.choose, *asked)
             made = replace(compile_graph(graph, self.target, decisions), choices=choices)
             self._full = combined(made, self.target)

@@ -45,11 +45,6 @@ class TuneSession:
     cache: Path | None
     notes: tuple[str, ...] = ()
 
-    @property
-    def timed(self) -> bool:
-        """Whether there will be times."""
-        return self.device is not None
-
     def tunings(self, earlier: Mapping[str, Mapping[str, int]]) -> Iterator[KernelTuning]:
         """Tune, or compile, kernel by kernel. When the GPU is lost the kernels that are left come
         with the reason. Raises ``NoDevice`` where it cannot be taken at all."""

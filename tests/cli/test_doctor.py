@@ -70,7 +70,7 @@ def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def none(**_: Any) -> Any:
         raise RuntimeError("no C compiler")
 
-    native.launching()
+    native.launching(None)
     monkeypatch.setattr("triton.runtime.build.compile_module_from_src", none)
     assert doctor.launcher(tmp_path / "missing").level is doctor.Level.FINE
     found = doctor.launcher(tmp_path)

@@ -26,9 +26,9 @@ from harness.errors import (
 from harness.heuristics.facts import Config
 from harness.measure import worker
 from harness.measure.jobs import OpenDevice
-from harness.measure.measurer import Measurer
 from harness.measure.roofline import Limit, Roofline
 from harness.measure.timer import graph_timer as timers
+from harness.measure.worker import Measurer
 from harness.records import nvml
 from harness.records.machine import Commit, commit_of, fingerprint
 from harness.records.timing import Launch, Samples
@@ -309,14 +309,11 @@ def test_a_machine_is_called_by_its_gpu_and_driver(monkeypatch: pytest.MonkeyPat
         def __exit__(self, *_: object) -> None:
             pass
 
-        def uuid(self) -> None:
-            return None
-
         def driver(self) -> str:
             return "580.1"
 
-        def ask(self, _: str, kind: int) -> int:
-            return 1000 * kind
+        def ask(self, function: str, *kind: int) -> int | None:
+            return None if function == "nvmlDeviceGetUUID" else 1000 * kind[0]
 
     monkeypatch.setattr(nvml, "open_device", lambda _: Asked())
     found = fingerprint()

@@ -152,8 +152,10 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
         zip(estimates, figures, strict=True)
     ):
         mde, band = _mde(one, float(error[n]), float(spread[n]), float(clear[n]), strictest)
-        changed = not one.unknown and together <= rules.alpha
-        verdict = _verdict(bool(same[n]), changed, bool(retuned[n]), ratio > 1)
+        verdict = Verdict.RETUNED if retuned[n] else Verdict.UNSURE
+        if not one.unknown and together <= rules.alpha:
+            verdict = Verdict.SLOWER if ratio > 1 else Verdict.FASTER
+        verdict = Verdict.SAME if same[n] else verdict
         if one.unknown:
             mde, band = float("inf"), None
         effects.append(Effect(ratio, least, most, alone, together, mde, verdict, band, one.unknown))
@@ -184,14 +186,6 @@ def _mde(
 
 def _relative(log_ratio: float) -> float:
     return float(np.expm1(min(log_ratio, 50.0)))
-
-
-def _verdict(same: bool, changed: bool, retuned: bool, up: bool) -> Verdict:
-    if same:
-        return Verdict.SAME
-    if changed:
-        return Verdict.SLOWER if up else Verdict.FASTER
-    return Verdict.RETUNED if retuned else Verdict.UNSURE
 
 
 def holm(p: Floats) -> Floats:

@@ -33,7 +33,6 @@ class CompareJob(Job):
     configs: dict[str, Config]
     budget_ms: float = 120.0
     width: float = 2 * WIDTH
-    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,14 +9,14 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.ir.reach import grouped
 from harness.measure.peers.names import OURS, SUBJECTS
 from harness.records.run import Check, GraphRecord, RegionRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(NamedTuple):
     """A compiler's time over that of what it is compared with (above 1: ours is faster), with
     its 95 % interval."""
 
@@ -113,8 +113,8 @@ def _roll_up(
             found.append(one)
     subjects = dict.fromkeys(g[0].compiler for g in groups if g[0].compiler in SUBJECTS)
     left_out = tuple(sorted(missing.items()))
-    subject = " and ".join(subjects) or OURS
-    return RollUp(name, _geometric_mean(found), len(found), left_out, subject)
+    mean = Ratio(*map(statistics.geometric_mean, zip(*found, strict=True))) if found else None
+    return RollUp(name, mean, len(found), left_out, " and ".join(subjects) or OURS)
 
 
 def _left_out(ours: RegionRecord, other: RegionRecord) -> str:
@@ -130,10 +130,3 @@ def _left_out(ours: RegionRecord, other: RegionRecord) -> str:
         if row.reason:
             return f"{who} was timed with its host"
     return ""
-
-
-def _geometric_mean(found: Sequence[Ratio]) -> Ratio | None:
-    if not found:
-        return None
-    columns = zip(*((r.value, r.low, r.high) for r in found), strict=True)
-    return Ratio(*map(statistics.geometric_mean, columns))

@@ -333,7 +333,7 @@ def _of_region(
         return region_provider(region, kernels, device, target)
 
     graph = region.region.graph
-    return (region_task(graph, device, job.seed), ours, lambda n: providers.maker(n, graph, device))
+    return (region_task(graph, device), ours, lambda n: providers.maker(n, graph, device))
 
 
 def _of_kernel(
@@ -345,7 +345,7 @@ def _of_kernel(
     def ours(_: Sequence[Any]) -> Provider:
         return kernel_provider(loaded, Launcher(loaded, config, current_target(), cache))
 
-    task = kernel_task(loaded, device, job.seed)
+    task = kernel_task(loaded, device)
     return task, ours, lambda n: providers.function_maker(n, loaded.raw.expected)
 
 

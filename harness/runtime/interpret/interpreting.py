@@ -250,13 +250,8 @@ _REAL: dict[str, Function] = {
 # Carried out on the arguments' own types: bit-level meaning, or an integer result.
 _EXACT: dict[str, Function] = {
     "nextafter": torch.nextafter,
-    "isnan": torch.isnan,
-    "isinf": torch.isinf,
-    "isfinite": torch.isfinite,
     "finite": torch.isfinite,
-    "signbit": torch.signbit,
     "llabs": torch.abs,
-    "abs": torch.abs,
     "llrint": torch.round,
     "llround": _round_half_away,
     "ilogb": lambda x: torch.frexp(x).exponent - 1,

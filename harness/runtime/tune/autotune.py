@@ -44,19 +44,8 @@ class Settings:
     room: Room = cuda_room
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """How kernels on CUDA get their configurations: by the search called so (None: nothing is
-    timed), or from a file."""
-
-    search: str | None = None
-    deterministic: bool = False
-    table: Path | None = None
-
-    @property
-    def settings(self) -> Settings:
-        """What the tuner is told."""
-        return Settings(SEARCHES[self.search or "none"](), self.deterministic)
+Tuning = tuple[bool, Settings, Path | None]
+"""How kernels on CUDA get their configurations: whether they are timed, how to tune, a table."""
 
 
 def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str, Any], Tuning]:
@@ -79,10 +68,11 @@ def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str,
         raise _wrong(what, str(tune), ("True", "False", *SEARCHES), "name one of these")
     if table is not None and not isinstance(table, str | Path):
         raise _wrong("the option tuning_table is a file", repr(table), ("a path",), "name the file")
-    search = {True: "none", False: None}.get(tune, tune)
+    search = SEARCHES["none" if isinstance(tune, bool) else tune]()
+    settings = Settings(search, bool(given.get("deterministic", False)))
     file = None if table is None else Path(table).absolute()
-    tuning = Tuning(search, bool(given.get("deterministic", False)), file)
-    return {name: given[name] for name in switches if name in given}, tuning
+    chosen = {name: given[name] for name in switches if name in given}
+    return chosen, (tune is not False, settings, file)
 
 
 def _wrong(what: str, got: str, expected: Sequence[str], remedy: str) -> UsageError:

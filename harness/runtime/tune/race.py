@@ -273,7 +273,10 @@ class _Batch:
         race, baseline = self.race, self.baseline
         if not self.shares:
             return
-        unit = self._unit()
+        # What a share is a share of: the baseline's time when it was first timed, whatever the
+        # clocks have done since.
+        level = race.trials[baseline].level
+        unit = statistics.median(self.samples[baseline]) if level is None else level
         if self.control:
             race.nulls.append(abs(statistics.median(self.control) - 1))
         for config, taken in self.samples.items():
@@ -290,12 +293,6 @@ class _Batch:
             race.best = front
         elif race.best is None:
             race.best = baseline
-
-    def _unit(self) -> float:
-        """What a share is a share of, in milliseconds: the baseline's time when it was first timed,
-        whatever the clocks have done since."""
-        level = self.race.trials[self.baseline].level
-        return statistics.median(self.samples[self.baseline]) if level is None else level
 
     def _take(self, configs: Sequence[Config], count: int) -> None:
         race = self.race

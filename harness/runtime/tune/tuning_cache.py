@@ -123,7 +123,8 @@ class TuningCache:
         except OSError as error:
             self._tell("read", f"{path} cannot be read ({error.strerror or error})")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            self._tell("damaged", f"{path} is ignored: {_said(error)}")
+            said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            self._tell("damaged", f"{path} is ignored: {said or type(error).__name__}")
         return None
 
     def put(
@@ -172,12 +173,6 @@ def _tuning(body: Mapping[str, Any], search: str, candidates: tuple[Config, ...]
     # Sealing sorts the keys.
     trials = (replace(t, config={name: t.config[name] for name in fields}) for t in found.trials)
     return replace(found, trials=tuple(trials), source="cache")
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"it has no {error}"
-    return str(error) or type(error).__name__
 
 
 @dataclass(frozen=True, slots=True)
