@@ -190,8 +190,9 @@ def recorded_times(
     """The times in the records of ``matches``; ``together``: only of processes that timed both
     sides, in the same order. ``pools``: whose runs the processes are."""
     kernels = {id(kernel): kernel for match in matches for kernel in match.kernels}
+    why = {key: problems.untimed(kernel) for key, kernel in kernels.items()}
     # Of the processes the throttled ones are left out.
-    sets = {key: () if problems.untimed(k) else k.sets for key, k in kernels.items()}
+    sets = {key: () if why[key] else kernel.sets for key, kernel in kernels.items()}
     usable = {
         key: [s for s in each if s.ms and s.median > 0 and not s.disturbed]
         for key, each in sets.items()
@@ -199,14 +200,18 @@ def recorded_times(
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)
     known = {key: {s.process: next(each) for s in several} for key, several in usable.items()}
-    return [_recorded(match, known, together, pools) for match in matches]
+    return [_recorded(match, known, why, together, pools) for match in matches]
 
 
 def _recorded(
-    match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
+    match: Match,
+    known: Mapping[int, ByProcess],
+    untimed: Mapping[int, str],
+    together: bool,
+    pools: tuple[Pool, Pool],
 ) -> Measured:
     for name, kernels in zip("AB", match.sides, strict=True):
-        if why := next(filter(None, map(problems.untimed, kernels)), ""):
+        if why := next(filter(None, (untimed[id(kernel)] for kernel in kernels)), ""):
             return f"{why} in {name}"
     change = _clock_change(match)
     if isinstance(change, str):
