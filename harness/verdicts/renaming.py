@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from harness.ir.reach import joined
 from harness.records import modules
-from harness.records.run import GraphRecord, KernelRecord, Run
+from harness.records.run import GraphRecord, Run
 from harness.verdicts.pairing import look_alike, region_of
 
 SURE, MAYBE = 0.9, 0.5
@@ -66,7 +66,10 @@ def aligned(a: Run, b: Run, *, whole: bool = True) -> tuple[Run, list[str], list
     """``a``, its graphs under the names that ``b`` has for them; which were renamed; and which of
     A's ended and of B's are new that may be one, but not certainly. Not ``whole``: B has the graphs
     that were asked for alone, so what it lacks of A has not ended, and nothing is certain."""
-    lone = _lone(a, b), _lone(b, a)
+    names = [{graph.name for graph in run.graphs} for run in (b, a)]
+    lone = [
+        [g for g in run.graphs if g.name not in n] for run, n in zip((a, b), names, strict=True)
+    ]
     suites = {a.suite, b.suite} - {""}
     if len(suites) > 1 or not all(lone):  # what one suite alone has is no news
         return a, [], []
@@ -80,14 +83,8 @@ def aligned(a: Run, b: Run, *, whole: bool = True) -> tuple[Run, list[str], list
     sides = (
         [[name for side, name in group if side == which] for which in "AB"] for group in groups
     )
-    graphs = tuple(_called(graph, found.get(graph.name, graph.name)) for graph in a.graphs)
+    graphs = tuple(_called(g, found[g.name]) if g.name in found else g for g in a.graphs)
     return replace(a, graphs=graphs), said, [look_alike("graph", *each) for each in sides]
-
-
-def _lone(run: Run, other: Run) -> list[GraphRecord]:
-    """The graphs that ``other`` has none of that name of."""
-    names = {graph.name for graph in other.graphs}
-    return [graph for graph in run.graphs if graph.name not in names]
 
 
 def _likenesses(old: Sequence[_Structure], new: Sequence[_Structure]) -> dict[Pair, Likeness]:
@@ -138,14 +135,10 @@ def _assigned(
 def _called(graph: GraphRecord, name: str) -> GraphRecord:
     """``graph`` under another name, its regions, too."""
 
-    def moved(kernel: KernelRecord) -> KernelRecord:
-        region = region_of(kernel)
-        inside = region.removeprefix(graph.name)
-        return kernel if region == inside else replace(kernel, region=name + inside)
+    def inside(region: str) -> str:
+        rest = region.removeprefix(graph.name)
+        return region if rest == region else name + rest
 
-    if name == graph.name:
-        return graph
-    regions = tuple(
-        replace(one, region=name + one.region.removeprefix(graph.name)) for one in graph.regions
-    )
-    return replace(graph, name=name, kernels=tuple(map(moved, graph.kernels)), regions=regions)
+    kernels = tuple(replace(one, region=inside(region_of(one))) for one in graph.kernels)
+    regions = tuple(replace(one, region=inside(one.region)) for one in graph.regions)
+    return replace(graph, name=name, kernels=kernels, regions=regions)

@@ -196,6 +196,14 @@ def test_where_it_is_not_certain_what_became_of_a_graph_the_night_is_amber(machi
     assert {one.change for one in night.findings} == {Change.NEW, Change.ENDED}
 
 
+def test_a_night_of_one_new_graph_says_which_of_the_others_it_is_like(machine: World) -> None:
+    machine.start()
+    renamed(machine, k3=0.04)
+    night = machine.night("renamed")
+    assert (night.light, night.status) == (Light.AMBER, 4)
+    assert night.alike == ("1 ended and 1 new graph look alike: g; renamed",)
+
+
 def test_a_moved_kernel_that_is_tuned_anew_belongs_to_its_new_graph(machine: World) -> None:
     machine.suite["h"] = [(made("k20", "other", 0.02), 1)]
     machine.start()
