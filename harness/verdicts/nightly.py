@@ -340,7 +340,7 @@ class _Night:
         whole = replace(whole, notes=(), broken=broken_in(a, b, sorting.pairing.matches))
         commits = self._commits(a.run.commit, b.run.commit or "no commit")
         night = night_of(whole, commits, lambda row: changes[key_of(row.match)])
-        findings = [self._finding(one) for one in night.findings if sorting.a.graphs]
+        findings = [self._finding(one) for one in night.findings if night.baseline]
         sums = [r for r in found.rollups if r.level == "graph"] if found else []
         of_graphs = [sum_finding(r) for r in sums if r.name in sorting.restructured]
         findings += [replace(f, confirmed=f.graph in self.confirmed) for f in of_graphs]

@@ -6,10 +6,10 @@ import pytest
 
 from harness.errors import UsageError
 from harness.history import nights
-from harness.history.nights import Light
+from harness.history.nights import Change, Light
 from harness.verdicts import nightly
 from harness.verdicts.night_plan import DETECT
-from tests.verdicts.night_world import MACHINE, World, world
+from tests.verdicts.night_world import MACHINE, World, made, world
 from tests.verdicts.test_nightly import slow
 
 __all__ = ["world"]
@@ -80,3 +80,11 @@ def test_graphs_without_kernels_are_neither_green_nor_a_baseline(world: World) -
     world.suite["g"] = []
     night = world.night()
     assert (night.light, night.counts) == (Light.AMBER, {"ended": 12})
+
+
+def test_a_night_of_a_graph_that_the_baseline_lacks_says_that_it_is_new(world: World) -> None:
+    world.start()
+    world.suite["h"] = [(made("k20", "other", 0.02), 1)]
+    night = world.night("h")
+    assert [(one.graph, one.change) for one in night.findings] == [("h", Change.NEW)]
+    assert world.lines[0] == "GREEN: no confirmed regression"
