@@ -40,18 +40,19 @@ def learn(results: Path, a: Run, b: Run | None = None) -> Between | None:
         if (run.machine, run.method, run.triton) == here and not run.dirty and not run.unreadable
     ]
     mine.sort(key=lambda n: known.runs[n].created)
-    frame = known.rows.to_pandas()
+    frame = known.rows.select(["run", "failed", "ms", *_SAME]).to_pandas()
     frame = frame[frame["run"].isin(mine) & ~frame["failed"].astype(bool) & (frame["ms"] > 0)]
     frame = frame[frame["code"].astype(str).ne("") & frame["code"].notna()]
-    runs = dict(iter(frame.groupby("run", observed=True)))
+    runs = frame.groupby("run", observed=True)
     every: list[tuple[Floats, Floats]] = []
     for earlier, later in reversed([*pairwise(mine)]):
         before, after = known.runs[earlier], known.runs[later]
         same = before.gpu_uuid != "" and before.gpu_uuid == after.gpu_uuid
         same &= b is not None or before.created[:10] == after.created[:10]
-        if same != one_board or len(every) == MOST or not runs.keys() >= {earlier, later}:
+        if same != one_board or len(every) == MOST or not runs.indices.keys() >= {earlier, later}:
             continue
-        both = runs[earlier].merge(runs[later], on=_SAME, suffixes=("", "_later"))
+        one, other = (runs.get_group(number) for number in (earlier, later))
+        both = one.merge(other, on=_SAME, suffixes=("", "_later"))
         if len(both) >= LEAST:
             every.append((both["ms"].to_numpy(float), both["ms_later"].to_numpy(float)))
     return between(every) if len(every) >= (FEWEST if b else 1) else None

@@ -194,10 +194,12 @@ class Night:
     newest first. ``counts`` has how many kernels there were by what became of them: ``same``,
     ``changed``, ``retuned``, ``toolchain``, ``launches``, ``new``, ``ended``, and
     ``not measured``; ``not examined``: the ``unexamined``, which were timed in their module's
-    default configuration and not checked. ``resolved`` is the relative slowdown that tonight would
-    have told from nothing in half of what it timed. ``suite_us`` is what all kernels take, launches
-    counted, as far as their times are known. ``broken`` are sentences about what worked in the
-    baseline; ``static``: there was no GPU; ``status`` is the command's exit status."""
+    default configuration and not checked. ``alike``: kernels or graphs that ended and others that
+    are new, where one may be the other; they were not compared. ``resolved`` is the relative
+    slowdown that tonight would have told from nothing in half of what it timed. ``suite_us`` is
+    what all kernels take, launches counted, as far as their times are known. ``broken`` are
+    sentences about what worked in the baseline; ``static``: there was no GPU; ``status`` is the
+    command's exit status."""
 
     id: str
     machine: str
@@ -216,6 +218,7 @@ class Night:
     counts: dict[str, int] = field(default_factory=dict)
     not_measured: tuple[str, ...] = ()
     unexamined: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
     library_calls: tuple[Count, ...] = ()
     spills: tuple[Count, ...] = ()
     broken: tuple[str, ...] = ()
@@ -246,7 +249,8 @@ class Night:
         """Green, amber or red."""
         if self.regressions or self.broken:
             return Light.RED
-        rest = self.status or self.not_measured or self.unexamined or self.unjudged
+        left = self.not_measured or self.unexamined or self.alike
+        rest = self.status or left or self.unjudged
         return Light.GREEN if self.complete and not rest else Light.AMBER
 
 
@@ -352,7 +356,7 @@ def find_baseline(
     for path in reversed(lookup.runs(results, machine.key)):
         if not lookup.is_imported(path):
             run = store.load(path)
-            if run.complete and not run.dirty:
+            if run.complete and run.kernels and not run.dirty:
                 return run, "no run was accepted yet: compared with the newest"
     return Run("", "", machine, target), "no earlier run of this machine to compare with"
 

@@ -22,6 +22,12 @@ _REMARK = re.compile(
 )
 """A string that begins a line, as documentation does, another string, a bracket, or a comment."""
 _JIT, _REFERENCE = "@triton.jit", "\ndef reference("
+_CALL = re.compile(r"^ +(\w+) = (.*torch\.ops\..*|\w+\[\d+\])$", re.MULTILINE)
+"""A line of a module's reference that calls an operator, or takes one of its results."""
+_VALUE = re.compile(r"(?<![.\w\"])(?!(?:b?float|u?int|complex)\d|bool\b)[a-z_]\w*(?![\w.(=])")
+"""A value in such a line: no type, no name of an argument, no function."""
+_ARGUMENT = re.compile(r"^ +(\(\(.*?\), \(.*?\), \"\w+\"|.*)", re.MULTILINE)
+"""Shape, strides and type of an argument: what fills it for a test is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,18 @@ class ModuleFacts:
         return _digest(self.code_hash + self.arguments)
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a module computes, by its reference, whatever its kernel executes. ``digest`` names it,
+    without the names of nodes, and is empty where the text does not say it. ``calls`` are the
+    operators with their literal arguments, by node, ``arguments`` the shapes, strides and types
+    that it reads and writes."""
+
+    digest: str
+    calls: tuple[tuple[str, str], ...]
+    arguments: frozenset[str]
+
+
 @functools.lru_cache(maxsize=4096)
 def facts(text: str) -> ModuleFacts:
     """What the module ``text`` states."""
@@ -61,6 +79,25 @@ def facts(text: str) -> ModuleFacts:
         next(iter(offered(text)), None),
         text[start : text.find("\n]", start)] if start >= 0 else "",
     )
+
+
+@functools.lru_cache(maxsize=4096)
+def computed(text: str) -> Computed:
+    """What the module ``text`` computes."""
+    numbers: dict[str, str] = {}
+
+    def numbered(name: str) -> str:
+        return numbers.setdefault(name, f"v{len(numbers)}")
+
+    found: list[tuple[str, str]] = _CALL.findall(text)
+    given = sorted(_ARGUMENT.findall(facts(text).arguments))
+    lines = [
+        f"{_VALUE.sub(lambda value: numbered(value[0]), call)} -> {numbered(name)}"
+        for name, call in found
+    ]
+    calls = tuple((name, _VALUE.sub("_", call)) for name, call in found)
+    digest = _digest("\n".join((*lines, *given))) if found else ""
+    return Computed(digest, calls, frozenset(given))
 
 
 def stated(text: str, name: str) -> Any:

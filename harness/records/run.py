@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -119,7 +120,7 @@ class KernelRecord:
     @property
     def samples_ms(self) -> tuple[float, ...]:
         """Every sample in milliseconds, process after process."""
-        return tuple(ms for samples in self.sets for ms in samples.ms)
+        return tuple(chain.from_iterable(samples.ms for samples in self.sets))
 
     @property
     def code_hash(self) -> str:
@@ -148,8 +149,9 @@ class KernelRecord:
             return f"it is launched {self.launches} times"
         samples = self.samples_ms
         every = (*samples, 1.0 if self.ms is None else self.ms)
-        odd = next((ms for ms in every if not 1e-9 < ms < 1e9), None)  # a femtosecond, 11 days
-        if odd is not None:
+        least, most = 1e-9, 1e9  # a femtosecond, 11 days
+        if not least < min(every) <= max(every) < most or math.isnan(sum(every)):
+            odd = next(ms for ms in every if not least < ms < most)
             number = math.isfinite(odd)
             return f"a sample is no {'time' if number else 'number'} ({odd:g}{' ms' * number})"
         if len(samples) >= _STUCK and min(samples) == max(samples):
@@ -245,16 +247,17 @@ class GraphRecord:
         return found
 
     @property
+    def repeated(self) -> list[bool]:
+        """Whether the graph has each kernel already, in their order."""
+        keys = [(k.name, k.region, k.origins, k.module) for k in self.kernels]
+        first = {key: place for place, key in reversed([*enumerate(keys)])}
+        return [first[key] < place for place, key in enumerate(keys)]
+
+    @property
     def problems(self) -> list[str]:
         """What is wrong with each kernel, in their order; empty where nothing is."""
-        keys = [
-            (kernel.name, kernel.region, kernel.origins, kernel.module) for kernel in self.kernels
-        ]
-        first = {key: place for place, key in reversed([*enumerate(keys)])}
-        return [
-            TWICE if first[key] < place else kernel.problem
-            for place, (key, kernel) in enumerate(zip(keys, self.kernels, strict=True))
-        ]
+        both = zip(self.kernels, self.repeated, strict=True)
+        return [TWICE if again else kernel.problem for kernel, again in both]
 
     def __repr__(self) -> str:
         return f"<record of {self.name}: {len(self.kernels)} kernels, {self.launches} launches>"

@@ -20,7 +20,7 @@ from harness.report.headline import headline, looks, remarks, suite_lines, word
 from harness.report.output import Case, Report
 from harness.table import Block, Column, Details, Fit, Row, Table, Text, paragraphs, plural, ratio
 from harness.verdicts.causes import SAME_CODE
-from harness.verdicts.comparing import Comparison, Side
+from harness.verdicts.comparing import WAIVED, Comparison, Side
 from harness.verdicts.static_comparing import StaticComparison
 from harness.verdicts.totals import SUITE, Rollup, resolution, scopes
 
@@ -120,10 +120,11 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
         rest = [row for row in rows if row not in moved]
         yield from by_graph(_OF_GRAPH, rest)
         return
+    waived = [row for row in rows if row["reason"] == WAIVED]
     unsure = [
         (looks(row), document)
         for row, document in zip(found.rows, rows, strict=True)
-        if row.verdict is Verdict.UNSURE
+        if row.verdict is Verdict.UNSURE and document not in waived
     ]
     if odd := [document for seems, document in unsure if seems]:
         chance = max(1, round((1 - found.rules.level) * len(unsure)))
@@ -139,9 +140,10 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
         )
         yield from _table(title, sorted(machine, key=_key(view)), table.MOST)
     reasons = Counter(row["reason"] for row in rows if row["verdict"] == "INCOMPARABLE")
-    lines = [f"{number} incomparable: {why}" for why, number in reasons.most_common()]
+    lines = [f"{len(waived)} {WAIVED}"] * bool(waived)
+    lines += [f"{number} incomparable: {why}" for why, number in reasons.most_common()]
     yield from (Text(), *paragraphs(lines)) if lines else ()
-    shown = {id(row) for row in (*moved, *odd, *machine)}
+    shown = {id(row) for row in (*moved, *odd, *machine, *waived)}
     rest = [row for row in rows if id(row) not in shown and row["verdict"] in _FOLDED]
     yield from [Text()] if rest else []
     for verdict, what in _FOLDED.items():

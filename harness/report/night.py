@@ -76,10 +76,13 @@ def headline(night: Night) -> str:
     if not said:
         judged = "nothing was timed" if night.static else "no confirmed regression"
         changed = judged if night.findings else "nothing changed"
-        said.append(changed if night.baseline else "the machine's first night")
+        changed = changed if night.baseline else "the machine's first night"
+        said.append(changed if night.counts else "there are no kernels to compare")
     said += [f"{plural(len(night.unjudged), 'kernel')} undecided"] * bool(night.unjudged)
     said += [f"{len(night.not_measured)} not measured"] * bool(night.not_measured)
     said += [f"{len(night.unexamined)} not checked"] * bool(night.unexamined)
+    said += [one.partition(":")[0] for one in night.alike[:1]]
+    said += [f"{len(night.alike) - 1} more look alike"] * (len(night.alike) > 1)
     return f"{night.light.name}: {', '.join(said)}"
 
 
@@ -95,6 +98,7 @@ def _blocks(night: Night) -> Iterator[Block]:
     for title, sentences in (
         ("broken", night.broken),
         ("undecided", [f"{f.graph}/{short(f.kernel)}: {f.cause or f.reason}" for f in rest]),
+        ("not compared, because it is not certain which became which", night.alike),
         ("not measured", night.not_measured),
         ("timed in their default configuration, not checked", night.unexamined),
         ("waived", waived),

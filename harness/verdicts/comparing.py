@@ -16,7 +16,7 @@ from harness.measure.noise.estimate import Between, Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import medians
 from harness.records.run import KernelRecord, Run
-from harness.verdicts import problems, totals
+from harness.verdicts import problems, renaming, totals
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
 from harness.verdicts.totals import TUNING_KEY, UNCHANGED, Key, Rollup, Timed
@@ -59,6 +59,9 @@ class Side:
 CLOCKS = 0.02
 """Relative difference of SM clocks up to which milliseconds are compared: boards of one kind differ
 by one or two steps of 15 MHz (0.8 and 1.5 % of 1,980), which unchanged kernels show."""
+
+WAIVED = "waived"
+"""The reason of a row that is SLOWER and waived."""
 
 _ARITHMETIC = "compute"
 """What a kernel's record says of its limit where it is the SM's clock alone."""
@@ -157,16 +160,24 @@ class Comparison:
         return any(row.effect and (row.identical or not row.effect.unknown) for row in self.rows)
 
 
+def aligned(a: Side, b: Side) -> tuple[Side, list[str]]:
+    """A, its graphs under the names that B has for them, and what has to be said of it."""
+    run, renamed, alike = renaming.aligned(a.run, b.run)
+    return replace(a, run=run), [*renamed, *alike]
+
+
 def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> Comparison:
     """Compare by the times that both sides recorded. Two compilers of one run were interleaved
     in each of its processes. ``between`` is what earlier runs say of this machine."""
+    a, said = aligned(a, b)
     pairing = pair(*(problems.without_duplicates(side.run.graphs) for side in (a, b)))
     unlike = problems.unlike_reason(a.run, b.run)
     together = bool(a.compiler and b.compiler) and a.run.id == b.run.id
     measured: Sequence[Measured] = [unlike] * len(pairing.matches)
     if not unlike:
         measured = recorded_times(pairing.matches, together=together, pools=(a.pool, b.pool))
-    made = assemble(a, b, pairing, measured, rules, paired=together, between=between)
+    notes = [*said, *pairing.alike]
+    made = assemble(a, b, pairing, measured, rules, paired=together, between=between, notes=notes)
     return replace(made, problems=problems.problems_of(a, b))
 
 
@@ -179,8 +190,9 @@ def recorded_times(
     """The times in the records of ``matches``; ``together``: only of processes that timed both
     sides, in the same order. ``pools``: whose runs the processes are."""
     kernels = {id(kernel): kernel for match in matches for kernel in match.kernels}
+    why = {key: problems.untimed(kernel) for key, kernel in kernels.items()}
     # Of the processes the throttled ones are left out.
-    sets = {key: () if problems.untimed(k) else k.sets for key, k in kernels.items()}
+    sets = {key: () if why[key] else kernel.sets for key, kernel in kernels.items()}
     usable = {
         key: [s for s in each if s.ms and s.median > 0 and not s.disturbed]
         for key, each in sets.items()
@@ -188,14 +200,18 @@ def recorded_times(
     middles, errors = medians([s.ms for several in usable.values() for s in several])
     each = zip(middles.tolist(), errors.tolist(), strict=True)
     known = {key: {s.process: next(each) for s in several} for key, several in usable.items()}
-    return [_recorded(match, known, together, pools) for match in matches]
+    return [_recorded(match, known, why, together, pools) for match in matches]
 
 
 def _recorded(
-    match: Match, known: Mapping[int, ByProcess], together: bool, pools: tuple[Pool, Pool]
+    match: Match,
+    known: Mapping[int, ByProcess],
+    untimed: Mapping[int, str],
+    together: bool,
+    pools: tuple[Pool, Pool],
 ) -> Measured:
     for name, kernels in zip("AB", match.sides, strict=True):
-        if why := next(filter(None, map(problems.untimed, kernels)), ""):
+        if why := next(filter(None, (untimed[id(kernel)] for kernel in kernels)), ""):
             return f"{why} in {name}"
     change = _clock_change(match)
     if isinstance(change, str):

@@ -23,7 +23,7 @@ from harness.table import plural
 from harness.target import H100, Target
 from harness.verdicts.bisecting import Made, PairTimes, TimePairs
 from harness.verdicts.causes import is_identical
-from harness.verdicts.comparing import Comparison, Measured, Side, assemble
+from harness.verdicts.comparing import Comparison, Measured, Side, aligned, assemble
 from harness.verdicts.pairing import Match, Pairing, named, pair
 
 CONTROLS = 40
@@ -67,6 +67,7 @@ def confirm(
     configuration differs, and some that do not as controls; ``everything`` all of them. Raises
     ``UnknownName`` for a kernel that neither side has, ``UsageError`` if nothing is left to time,
     ``NoDevice`` without a GPU."""
+    a, notes = aligned(a, b)
     whole = pair(a.run.graphs, b.run.graphs)
     today = (a.run, replace(b.run, machine=a.run.machine, target=a.run.target))
     same = [is_identical(match, *today) for match in whole.matches]
@@ -79,9 +80,11 @@ def confirm(
             expected="at least one kernel of the two with its module recorded",
             remedy="look at what there is: harness compare A B --all",
         )
-    notes = [f"{left_out} more kernels have the same code and configuration: not timed (--all)"]
+    if left_out:
+        same_code = "more kernels have the same code and configuration"
+        notes.append(f"{left_out} {same_code}: not timed (--all)")
     lone = () if kernels else whole.vanished, () if kernels else whole.appeared
-    return time_matches((a, b), Pairing(tuple(matches), *lone), place, notes if left_out else ())
+    return time_matches((a, b), Pairing(tuple(matches), *lone), place, notes)
 
 
 def in_configs_of(

@@ -33,12 +33,13 @@ from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.table import plural
 from harness.verdicts import generating, night_plan
-from harness.verdicts.comparing import Comparison, Side, assemble
+from harness.verdicts.comparing import WAIVED, Comparison, Side, assemble
 from harness.verdicts.confirming import LOST, NOT_REACHED, Workplace, time_matches
 from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
+from harness.verdicts.renaming import aligned
 from harness.verdicts.totals import Rollup, Scope, scopes
 
 FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
@@ -84,8 +85,9 @@ def nightly(
 @dataclass(eq=False, slots=True)
 class _Night:
     """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
-    reached, or not examined; ``apart`` counts the baseline's graphs that were not asked for;
-    ``lacking``: kernels whose binary of the earlier Triton is gone."""
+    reached, or not examined, ``alike`` which graphs may be one; ``apart`` counts the baseline's
+    graphs that were not asked for; ``lacking``: kernels whose binary of the earlier Triton is
+    gone."""
 
     options: Options
     ask: Ask
@@ -94,6 +96,7 @@ class _Night:
     trouble: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    alike: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
     lacking: frozenset[str] = frozenset()
@@ -106,6 +109,9 @@ class _Night:
         with contextlib.ExitStack() as stack:
             request = replace(self.ask.request, patient=True)
             plan = stack.enter_context(prepare(self.options, request))
+            if not plan.session.entries:
+                remedy = "declare some, or name another: --suite"
+                raise UsageError("the suite has no graphs", where=request.suite, remedy=remedy)
             self.notes += [*plan.notes, *([] if plan.timed else [_NO_GPU])]
             results, machine = self.options.results, plan.run.machine
             folder = results / machine.key
@@ -144,6 +150,8 @@ class _Night:
         sink.update(plan.ended(sink.run))
         sink.finish()
         held.close()  # gives the GPU back, makes the run's file
+        if not sorting.b.kernels:
+            self.trouble.append("no graph has a kernel")
         if sink.refused:
             self.trouble.append("not everything could be written")
         self.seconds["all"] = round(time.monotonic() - self.began, 3)
@@ -180,7 +188,10 @@ class _Night:
         return replace(plan.run, graphs=tuple(graphs[id(entry)] for entry in entries)), made
 
     def _asked(self, base: Run, run: Run) -> Run:
-        """The baseline without graphs that nobody asked for: they have not ended."""
+        """The baseline, its graphs called as they are now, without those that nobody asked for:
+        they have not ended."""
+        base, renamed, self.alike = aligned(base, run, whole=not self.ask.request.names)
+        self.notes += renamed
         mine = {graph.name for graph in run.graphs} if self.ask.request.names else None
         asked = tuple(g for g in base.graphs if mine is None or g.name in mine)
         self.apart = len(base.graphs) - len(asked)
@@ -329,7 +340,7 @@ class _Night:
         whole = replace(whole, notes=(), broken=broken_in(a, b, sorting.pairing.matches))
         commits = self._commits(a.run.commit, b.run.commit or "no commit")
         night = night_of(whole, commits, lambda row: changes[key_of(row.match)])
-        findings = [self._finding(one) for one in night.findings if sorting.a.graphs]
+        findings = [self._finding(one) for one in night.findings if night.baseline]
         sums = [r for r in found.rollups if r.level == "graph"] if found else []
         of_graphs = [sum_finding(r) for r in sums if r.name in sorting.restructured]
         findings += [replace(f, confirmed=f.graph in self.confirmed) for f in of_graphs]
@@ -353,6 +364,7 @@ class _Night:
             counts={name: number for name, number in counts.items() if number},
             not_measured=left,
             unexamined=unchecked,
+            alike=(*self.alike, *sorting.pairing.alike),
             broken=(*night.broken, *new),
             notes=(*self.notes, *self.trouble),
             seconds=self.seconds,
@@ -386,7 +398,8 @@ class _Night:
         if night.static:
             return STATIC if any(one.change is not Change.ENDED for one in night.findings) else FINE
         decided = found is not None and any(r.effect and not r.identical for r in found.rows)
-        return NOTHING_JUDGED if (night.unjudged or night.not_measured) and not decided else FINE
+        unknown = night.unjudged or night.not_measured or night.alike
+        return NOTHING_JUDGED if unknown and not decided else FINE
 
     def _waived(self, found: Sequence[Finding], commits: Sequence[str]) -> Iterator[Finding]:
         today = dt.datetime.now(dt.UTC).date()
@@ -408,13 +421,13 @@ class _Night:
             night = replace(night, complete=False, status=night.status or UNUSABLE)
             nights.save(spare, night)
             return night
-        whole = not (night.not_measured or night.unexamined or self.apart)
+        whole = not (night.not_measured or night.unexamined or night.alike or self.apart)
         green = self.ask.accept_green and night.status == FINE and whole
-        if night.run and not night.dirty and (green or not night.baseline):
+        if night.run and night.counts and not night.dirty and (green or not night.baseline):
             reason = "nothing became slower" if night.baseline else "the machine's first night"
             about = (night.run, night.commit, self.ask.who, night.created, reason, night.id)
             nights.accept(self.options.results / night.machine, nights.Accepted(*about))
-        elif night.run and not night.baseline:
+        elif night.run and night.dirty and not night.baseline:
             self.say("the tree differs from its commit: tonight's run is no baseline")
         return night
 
@@ -432,22 +445,20 @@ def _without_waived(found: Comparison, findings: Sequence[Finding]) -> Compariso
     for one in findings:
         doubted = one.verdict == Verdict.UNSURE.value and (one.low or 0.0) > 1
         if one.waived or doubted or one.regressed:
-            what = "waived" if one.waived else "regressed" if one.regressed else "not confirmed"
+            what = WAIVED if one.waived else "regressed" if one.regressed else "not confirmed"
             for scope in scopes(one.graph, one.region):
                 said.setdefault(scope, {}).setdefault(what, []).append(short(one.name))
 
     def told(one: Rollup) -> Rollup:
         by = said.get((one.level, one.name), {})
-        if one.verdict is not Verdict.SLOWER or "waived" not in by or "regressed" in by:
+        if one.verdict is not Verdict.SLOWER or WAIVED not in by or "regressed" in by:
             return one
-        work = (f"{what}: {some(by[what])}" for what in ("waived", "not confirmed") if what in by)
+        work = (f"{what}: {some(by[what])}" for what in (WAIVED, "not confirmed") if what in by)
         effect = replace(one.effect, verdict=Verdict.UNSURE)
         return replace(one, effect=effect, work=(*work, *one.work))
 
     rows = (
-        replace(row, verdict=Verdict.UNSURE, reason="waived")
-        if key_of(row.match) in kernels
-        else row
+        replace(row, verdict=Verdict.UNSURE, reason=WAIVED) if key_of(row.match) in kernels else row
         for row in found.rows
     )
     return replace(found, rows=tuple(rows), rollups=tuple(map(told, found.rollups)))

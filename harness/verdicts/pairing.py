@@ -4,12 +4,16 @@ A kernel's name holds a number that moves whenever a kernel before it comes or g
 operators, which a change of the compiler may reorder. What it computes stays: the nodes of
 the captured graph. So, within a graph, in this order, each kernel once:
 
-``nodes``  the same region and the same nodes; then the same nodes in whatever region
-``code``   the same code, whatever it was called (also across graphs, at the very end)
-``work``   what is left and shares nodes, as groups of kernels on both sides: a fusion that was
-           made or undone, one kernel against two
+``nodes``      the same region and the same nodes, the same code or operators first
+``operators``  the same operators on arguments of the same shapes, strides and types
+``nodes``      the same nodes, which compute something else
+``code``       the same code, whatever it was called
+``work``       what is left and shares nodes, as groups of kernels on both sides: a fusion that was
+               made or undone, one kernel against two
 
-What is left after that has vanished or appeared.
+Then across graphs: the same code, and the same operators where no other kernel has them. What is
+left after that has vanished or appeared. A graph that has another name on each side is to be given
+B's before (``verdicts.renaming``).
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import TypeAlias, TypeVar
 from harness.errors import unknown
 from harness.ir.reach import grouped, joined
 from harness.records import modules
-from harness.records.names import is_named
+from harness.records.names import is_named, some
 from harness.records.run import GraphRecord, KernelRecord
 
 T = TypeVar("T")
@@ -33,8 +37,8 @@ it the graphs were probably captured anew, and equal node names mean nothing."""
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Kernels of graph ``graph`` that do the same on both sides; ``how`` they were found. More than
-    one kernel on a side only where ``how`` is ``work``."""
+    """Kernels of graph ``graph`` (B's, where one went to another) that do the same on both sides;
+    ``how`` they were found. More than one kernel on a side only where ``how`` is ``work``."""
 
     graph: str
     a: tuple[KernelRecord, ...]
@@ -84,6 +88,17 @@ class Pairing:
         """What A alone has, and what B alone has."""
         return self.vanished, self.appeared
 
+    @property
+    def alike(self) -> list[str]:
+        """Which kernels without a partner compute the same, so that one may have become the other,
+        in sentences; there are others that may have, too."""
+        sides = [grouped(lone, lambda item: operators_of(item[1])) for lone in self.lone]
+        return [
+            look_alike("kernel", *([k.name for _, k in side[key]] for side in sides))
+            for key in sides[0]
+            if key in sides[1] and key is not None
+        ]
+
 
 def region_of(kernel: KernelRecord) -> str:
     """The kernel's region; runs of the first format have it in the module alone."""
@@ -100,6 +115,22 @@ def all_nodes(kernels: Iterable[KernelRecord]) -> frozenset[str]:
     return frozenset[str]().union(*map(nodes_of, kernels))
 
 
+def operators_of(kernel: KernelRecord) -> tuple[str, int] | None:
+    """What names the operators that the kernel computes and its arguments, and how many nodes these
+    are; None if its module does not say it."""
+    digest = modules.computed(kernel.module).digest
+    return (digest, len(nodes_of(kernel))) if digest else None
+
+
+def look_alike(what: str, ended: Sequence[str], new: Sequence[str]) -> str:
+    """``1 ended and 2 new kernels look alike: a; b, c``."""
+    plural = "s" * (len(ended) + len(new) > 2)
+    return (
+        f"{len(ended)} ended and {len(new)} new {what}{plural} look alike: "
+        f"{some(list(ended))}; {some(list(new))}"
+    )
+
+
 def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
     """Match the kernels of ``a`` with those of ``b``, in A's order."""
     left = {graph.name: list(graph.kernels) for graph in a}
@@ -109,11 +140,9 @@ def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:
         matches += _pair_graph(name, left[name], right[name])
     rest_a = [(name, kernel) for name, kernels in left.items() for kernel in kernels]
     rest_b = [(name, kernel) for name, kernels in right.items() for kernel in kernels]
-    for (graph, one), (_, other) in _drawn(rest_a, rest_b, lambda item: item[1].code_hash):
-        matches.append(Match(graph, (one,), (other,), "code"))
-    order = {graph.name: number for number, graph in enumerate(a)}
-    place = {id(k): number for graph in a for number, k in enumerate(graph.kernels)}
-    matches.sort(key=lambda m: (order[m.graph], place[id(m.a[0])]))
+    matches += _across(rest_a, rest_b)
+    place = {id(kernel): n for n, kernel in enumerate(k for graph in a for k in graph.kernels)}
+    matches.sort(key=lambda m: place[id(m.a[0])])
     return Pairing(tuple(matches), tuple(rest_a), tuple(rest_b))
 
 
@@ -138,6 +167,8 @@ def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord])
     """Matches within one graph; takes what it matches out of both lists."""
     keys: tuple[tuple[str, Callable[[KernelRecord], Hashable]], ...] = (
         ("nodes", lambda k: (region_of(k), nodes_of(k), k.code_hash) if nodes_of(k) else None),
+        ("nodes", lambda k: operators_of(k) and (region_of(k), nodes_of(k), operators_of(k))),
+        ("operators", operators_of),
         ("nodes", lambda k: (region_of(k), nodes_of(k)) if nodes_of(k) else None),
         ("nodes", lambda k: nodes_of(k) or None),
         ("code", lambda k: k.code_hash),
@@ -146,6 +177,30 @@ def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord])
     for how, key in keys:
         found += [Match(graph, (a,), (b,), how) for a, b in _drawn(left, right, key)]
     return found + _same_work(graph, left, right)
+
+
+def _across(
+    left: list[tuple[str, KernelRecord]], right: list[tuple[str, KernelRecord]]
+) -> list[Match]:
+    """Matches of kernels that went to another graph; takes them out of both lists. Of several that
+    compute the same it is not certain which became which, unless they are one code on each side."""
+    drawn = [("code", *pair) for pair in _drawn(left, right, lambda item: item[1].code_hash)]
+    if left and right:
+        ours, theirs = (grouped(side, lambda item: operators_of(item[1])) for side in (left, right))
+        certain = {
+            key
+            for key in (ours.keys() & theirs.keys()) - {None}
+            if len(ours[key]) == len(theirs[key])
+            and all(len({k.code_hash for _, k in side[key]}) == 1 for side in (ours, theirs))
+        }
+
+        def certainly(item: tuple[str, KernelRecord]) -> Hashable:
+            operators = operators_of(item[1])
+            return operators if operators in certain else None
+
+        found = _drawn(left, right, certainly)
+        drawn += [("operators", *pair) for pair in found]
+    return [Match(graph, (one,), (other,), how) for how, (_, one), (graph, other) in drawn]
 
 
 def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[tuple[T, T]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.records.run import EMPTY, TWICE, Check, GraphRecord, KernelRecord, Run
+from harness.records.run import EMPTY, Check, GraphRecord, KernelRecord, Run
 from harness.verdicts.pairing import Match
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def untimed(kernel: KernelRecord) -> str:
 
 def _is_alone(kernel: KernelRecord) -> bool:
     """Whether there is one sample, though no other was left out."""
-    few = len(kernel.samples_ms) == 1 and not kernel.problem
+    few = sum(len(one.ms) for one in kernel.sets) == 1 and not kernel.problem
     return few and not any(one.excluded or one.disturbed for one in kernel.sets)
 
 
@@ -66,8 +66,8 @@ def _name(side: Side) -> str:
 
 def without_duplicates(graphs: Sequence[GraphRecord]) -> list[GraphRecord]:
     """``graphs`` with each kernel once."""
-    each = ((graph, zip(graph.kernels, graph.problems, strict=True)) for graph in graphs)
-    return [replace(g, kernels=tuple(k for k, why in known if why != TWICE)) for g, known in each]
+    each = ((graph, zip(graph.kernels, graph.repeated, strict=True)) for graph in graphs)
+    return [replace(g, kernels=tuple(k for k, again in known if not again)) for g, known in each]
 
 
 def broken_in(a: Side, b: Side, matches: Sequence[Match]) -> tuple[str, ...]:

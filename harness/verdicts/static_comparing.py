@@ -24,7 +24,7 @@ from harness.session.session import with_metrics
 from harness.target import TARGETS, Target
 from harness.verdicts import causes
 from harness.verdicts.causes import figure, settings
-from harness.verdicts.comparing import Side
+from harness.verdicts.comparing import Side, aligned
 from harness.verdicts.pairing import Match, pair
 
 _RESIDENT = Metric("resident", "", "resident warps", lower_is_better=False, threshold=0.25)
@@ -139,8 +139,10 @@ def compare_static(
     else its best guess) where B's kernel has the same block sizes, so that figures differ for the
     code's sake. What is equal on both sides is not compiled, nor anything where all is recorded
     for ``target`` and this ``triton``."""
+    a, notes = aligned(a, b)
     pairing = pair(a.run.graphs, b.run.graphs)
-    matches, notes = list(pairing.matches), []
+    matches = list(pairing.matches)
+    notes += pairing.alike
     if not all(_is_known(side.run, target, triton) for side in (a, b)):
         matches = _compiled([_alike(match) for match in matches], target, compile_all)
         notes.append("both sides are compiled under A's configurations where they fit")

@@ -13,8 +13,9 @@ from tests.history.examples import MACHINE
 CONFIG = {"XBLOCK": 64, "num_warps": 4, "num_stages": 1}
 
 
-def module(name: str, body: str = "x", args: str = "f32") -> str:
-    """The parts of an emitted module that say what runs."""
+def module(name: str, body: str = "x", args: str = "f32", computes: str = "") -> str:
+    """The parts of an emitted module that say what runs, and the operator that it ``computes``."""
+    call = f"    y = torch.ops.aten.{computes}.default(x)\n" if computes else ""
     return (
         f'"""{name}: a kernel.\n\nRegion g.r0; graph nodes: n\n"""\n'
         f'KERNEL = "{name}"\nCATEGORY = "poi"\nBYTES = 100\n'
@@ -22,7 +23,7 @@ def module(name: str, body: str = "x", args: str = "f32") -> str:
         'SIGNATURE = {"in_ptr0": "*fp32"}\n'
         f'ARGS = [\n    "{args}",\n]\n'
         f"@triton.jit\ndef {name}(in_ptr0):\n    {body}\n"
-        "\ndef reference(args): ...\n"
+        f"\ndef reference(args): ...\n{call}"
     )
 
 

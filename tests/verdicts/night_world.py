@@ -36,7 +36,9 @@ MACHINE = Machine("fake-gpu-1", gpu="fake gpu", gpu_uuid="GPU-1", driver="1", to
 
 def text(name: str, node: str, ms: float, body: str = "", candidates: int = 64) -> str:
     """An emitted module that says how long its kernel takes."""
-    made = module(name, body or f"{node} = 1").replace('XBLOCK": 64', f'XBLOCK": {candidates}')
+    made = module(name, body or f"{node} = 1", computes=node).replace(
+        'XBLOCK": 64', f'XBLOCK": {candidates}'
+    )
     return f"{made}# ms {ms}\n"
 
 

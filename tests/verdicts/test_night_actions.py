@@ -67,6 +67,8 @@ def test_the_lines_that_a_night_offers_waive_it(world: World, tmp_path: Path) ->
         assert len(night.regressions) == left
         assert any(case.failure for case in world.cases) == bool(left)
     assert (night.light, night.status) == (Light.GREEN, 0)
+    assert any(line.endswith("1 waived") for line in world.lines)
+    assert not any("Worth a look" in line for line in world.lines)
     assert [re.sub(r"up-to=\d+%", "up-to", line) for line in lines] == [
         "bbbbbbbbbb ms g/ up-to why it is accepted",
         "bbbbbbbbbb ms g/n3 up-to why it is accepted",

@@ -1,12 +1,15 @@
-"""Nights with a budget, and what a night says while it works."""
+"""Nights with a budget, or nothing to do, and what a night says while it works."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.history.nights import Light
+from harness.errors import UsageError
+from harness.history import nights
+from harness.history.nights import Change, Light
+from harness.verdicts import nightly
 from harness.verdicts.night_plan import DETECT
-from tests.verdicts.night_world import World, world
+from tests.verdicts.night_world import MACHINE, World, made, world
 from tests.verdicts.test_nightly import slow
 
 __all__ = ["world"]
@@ -53,3 +56,35 @@ def test_what_a_night_is_at_and_how_far(world: World) -> None:
         ("examining, last k4", 2, 2),
     ]
     assert steps[6:] == [("compiling before timing", 0, 36), ("compiling before confirming", 0, 48)]
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_suite_without_graphs_is_no_green_night(world: World, started: bool) -> None:
+    if started:
+        world.start()
+    world.suite = {}
+    with pytest.raises(UsageError, match="the suite has no graphs"):
+        world.night()
+    assert not nights.nights(world.results)
+
+
+def test_graphs_without_kernels_are_neither_green_nor_a_baseline(world: World) -> None:
+    kernels, world.suite["g"] = world.suite["g"], []
+    for _ in range(2):
+        night = world.night()
+        assert (night.light, night.status) == (Light.AMBER, nightly.UNUSABLE)
+        assert world.lines[0] == "AMBER: there are no kernels to compare"
+        assert nights.read_baseline(world.results / MACHINE.key) is None
+    world.suite["g"] = kernels
+    assert world.night().light is Light.GREEN
+    world.suite["g"] = []
+    night = world.night()
+    assert (night.light, night.counts) == (Light.AMBER, {"ended": 12})
+
+
+def test_a_night_of_a_graph_that_the_baseline_lacks_says_that_it_is_new(world: World) -> None:
+    world.start()
+    world.suite["h"] = [(made("k20", "other", 0.02), 1)]
+    night = world.night("h")
+    assert [(one.graph, one.change) for one in night.findings] == [("h", Change.NEW)]
+    assert world.lines[0] == "GREEN: no confirmed regression"

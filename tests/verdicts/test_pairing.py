@@ -77,7 +77,7 @@ def test_a_graph_of_another_name_matches_by_code() -> None:
     a = graph(kernel("k0", "mul", body="same"), name="old")
     b = graph(kernel("k7", "times", body="same"), name="new")
     (match,) = pair([a], [b]).matches
-    assert (match.graph, match.how) == ("old", "code")
+    assert (match.graph, match.how) == ("new", "code")
 
 
 def test_nodes_and_region_come_from_the_text_where_the_record_has_none() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import CommitUnusable, UnknownName, UsageError
+from harness.errors import CommitUnusable, RecordError, UnknownName, UsageError
 from harness.history import store
 from harness.records.modules import facts
 from harness.records.run import RegionRecord
@@ -183,6 +183,17 @@ def test_compilers_are_the_regions_of_a_run(results: Path) -> None:
     assert match.region == "block.r0"
     with pytest.raises(UnknownName):
         find_sides(results, ["harness", "inducter"])
+
+
+def test_commits_are_found_beside_a_torn_file_of_neither(results: Path) -> None:
+    store.save(results, run("20260104-000000-abcdefabcdef"))
+    torn = results / run().machine.key / "20260105-000000-fedcba987654.parquet"
+    torn.write_bytes(b"torn")
+    a, b = find_sides(results, [run().id.rpartition("-")[2], "abcdefabcdef"])
+    assert (a.run.id, b.run.id) == (run().id, "20260104-000000-abcdefabcdef")
+    for names, latest in ((["harness", "inductor"], "latest"), (["mine", "yours"], torn.stem)):
+        with pytest.raises(RecordError):
+            find_sides(results, names, latest)
 
 
 @pytest.mark.parametrize("runs", [0, 1])

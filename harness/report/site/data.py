@@ -384,7 +384,7 @@ def chart(line: Line, site: Site) -> dict[str, Any]:
     ]
     return {
         "segments": [{"x": one.x, "y": _rounded(one.y)} for one in line.segments],
-        "marks": marks,
+        "marks": sorted(marks, key=lambda mark: mark["style"] != "regression"),
     }
 
 

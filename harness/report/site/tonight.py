@@ -195,7 +195,8 @@ def _headline(
         return "grey", "First measurement: nothing to compare with yet"
     faster = f", {plural(len(better), 'improvement')}" if better else ""
     if night.light is Light.AMBER:
-        left = len(night.unjudged) + len(night.not_measured) + len(night.unexamined)
+        each = night.unjudged, night.not_measured, night.unexamined, night.alike
+        left = sum(map(len, each))
         return "amber", f"No regression found{faster}; {left} could not be judged"
     return "green", f"No regression found{faster}"
 

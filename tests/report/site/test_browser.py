@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -64,6 +65,26 @@ def test_no_page_complains_or_scrolls_sideways(world: World, tab: Any, said: lis
             tab.set_viewport_size({"width": width, "height": 800})
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, page.name
         assert said == [], page.name
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_changes_at_one_commit_are_read_in_the_chart(world: World, tab: Any, width: int) -> None:
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.goto(next(world.site.glob("models/*.html")).as_uri())
+    tab.evaluate("""() => {
+      const script = document.querySelector(".chart script");
+      const known = JSON.parse(script.textContent);
+      const other = { ...known.marks[0], text: "another graph +1.0 %" };
+      script.textContent = JSON.stringify({ ...known, marks: [...known.marks, other] });
+    }""")
+    tab.set_viewport_size({"width": width + 40, "height": 800})
+    tab.wait_for_function("document.querySelector('svg.history title')")
+    marks = tab.locator("svg.history").first.locator("text.mark").all()
+    boxes = sorted((box["x"], box["x"] + box["width"]) for box in (m.bounding_box() for m in marks))
+    assert boxes
+    assert all(one[1] <= other[0] for one, other in pairwise(boxes))
+    assert any("llama_block_forward" in mark.text_content() for mark in marks)
+    assert any(mark.text_content().endswith(" and 1 more") for mark in marks)
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)])

@@ -107,6 +107,15 @@ function drawHistory(chart) {
   const tip = made("div", "", "tip");
   tip.hidden = true;
   plot.replaceChildren(root, tip);
+  const texts = [];  // of several at one place the first is read, and how many there are more
+  for (const text of root.querySelectorAll("text.mark")) {
+    const { x, width: its } = text.getBBox(), under = texts.find((one) => x < one.end && x + its > one.start);
+    if (under) under.hidden.push(text); else texts.push({ text, start: x, end: x + its + 50, hidden: [] });
+  }
+  for (const { text, hidden } of texts) if (hidden.length) {
+    text.append(svg("title", {}, [text, ...hidden].map((one) => one.textContent).join("\n")), ` and ${hidden.length} more`);
+    for (const one of hidden) one.remove();
+  }
   plot.onpointermove = (event) => {
     const x = event.clientX - plot.getBoundingClientRect().left, [place, value] = points.reduce((best, one) => Math.abs(X(one[0]) - x) < Math.abs(X(best[0]) - x) ? one : best);
     tip.textContent = `${value} µs at ${names[place]}`;
