@@ -24,10 +24,10 @@ PIECE, RUN, MANY = 4, 1024, 1 << 19
 """Such loads of a piece with a branch; points of all pieces, at least, and of a kernel, which of
 100,352 took 2.9 us with branches and 2.2 without (H200)."""
 
-SIDE, SPARED = 64, 8
-"""Of kernels of several tiles: neighbours in a piece, so that blocks of 32 lie in one; loads that a
-point is spared by branches, on average. Two rotary embeddings and a value side by side, one of
-them transposed, are spared 8 of 10: 144 us on an H200, 245 without."""
+SPARED = 7
+"""More loads than that branches spare a point of a kernel of several tiles on average: 8 of 10 in
+two rotary embeddings and a value side by side, one of them transposed, which take 144 us on an
+H200, 245 without."""
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 
@@ -75,37 +75,31 @@ def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Masked]:
         alone = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
         if sum(bool(v.indirect) or one for v, one in zip(loads, alone, strict=True)) >= PIECE:
             yield value
-        elif many and len(tiles) > 1 and len(loads) >= PIECE:
+        elif long and len(tiles) > 1 and len(loads) >= PIECE:
             beside[value] = len(loads) * _spared(value.mask, tiles)
     within = {v for value in beside for v in walk([value.body])}
-    outermost = [value for value in beside if value not in within and beside[value]]
-    if sum(beside[value] for value in outermost) >= SPARED:
+    outermost = {value: n for value, n in beside.items() if n > 0 and value not in within}
+    if sum(outermost.values()) > SPARED:
         yield from outermost
 
 
 def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
-    """The share of the points at which ``mask`` does not hold, if it asks where in ranges of one
-    size a point is and runs of ``SIDE`` points have one answer; else 0."""
-    known = {e.var: (size_hint(e.divisor), size_hint(e.length)) for t in tiles for e in t.entries}
-    ends: dict[sympy.Expr, tuple[float, float]] = {}
+    """The share of the points at which ``mask`` does not hold, if it only asks where in ranges a
+    point is; else 0."""
+    lengths = {e.var: size_hint(e.length) for tile in tiles for e in tile.entries}
+    spared = 0.0
     for value in walk([mask]):
         match value:
             case ir.Compute(
                 op=Op.GE | Op.LT as op, args=(ir.IndexValue(index=at), ir.Constant() as end)
-            ) if at in known:
-                low, high = ends.get(at, (0, known[at][1]))
-                to = end.number
-                ends[at] = (max(low, to), high) if op is Op.GE else (low, min(high, to))
+            ) if at in lengths:
+                below = end.number / lengths[at]
+                spared += below if op is Op.GE else 1 - below
             case ir.Compute(op=Op.LOGICAL_AND) | ir.IndexValue() | ir.Constant():
                 pass
             case _:
                 return 0.0
-    held = 1.0
-    for at, (low, high) in ends.items():
-        step, length = known[at]
-        runs = (step * n for n in (low, high - low, length - high) if n)
-        held *= (high - low) / length if min(runs) >= SIDE else 1
-    return 1 - held
+    return min(spared, 1.0)
 
 
 def without_single(

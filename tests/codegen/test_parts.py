@@ -95,6 +95,7 @@ def test_pieces_beside_one_that_lies_across_are_a_branch_each(
 ) -> None:
     """In tiles: of 13 loads a point 8 are spared; not so 6 or 7, nor if blocks meet several."""
     monkeypatch.setattr(passes, "MANY", many)
+    monkeypatch.setattr(passes, "RUN", 3 * 64)
 
     def beside(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, *by: torch.Tensor) -> object:
         def turned(x: torch.Tensor, of: tuple[torch.Tensor, ...]) -> torch.Tensor:
