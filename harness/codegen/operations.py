@@ -22,7 +22,8 @@ def floating_operations(plan: KernelPlan) -> int:
     does not change along the reduction."""
     points = sympy.Mul(*(t.numel for t in plan.tiles if not t.is_reduction))
     reduced = sympy.Mul(*(t.numel for t in plan.tiles if t.prefix == "r0_"))
-    if plan.facts.narrow or not (points.is_Integer and reduced.is_Integer):
+    cores = plan.category is Category.TEMPLATE and plan.facts.width == 2
+    if cores or not (points.is_Integer and reduced.is_Integer):
         return 0
     inner = frozenset(e.var for t in plan.tiles if t.is_reduction for e in t.entries)
     passes = [segment.stores for segment in plan.segments]

@@ -86,8 +86,9 @@ class Facts:
     much that only programs with points of some piece compute (``tiling.passes.pieces``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
     work (``tiling.choose.work_boundary``), ``longest`` the longest row that a kernel for rows of
-    unknown length holds in a block, ``chunked`` whether programs share columns, ``narrow``
-    whether the factors of a matrix product have 16 bits.
+    unknown length holds in a block, ``chunked`` whether programs share columns, ``width`` the bytes
+    of the widest number that is reduced (2 of a matrix product of 16 bits, 8 where bools are
+    counted).
     """
 
     family: Family
@@ -111,7 +112,7 @@ class Facts:
     shared: bool = False
     longest: int = 0
     chunked: bool = False
-    narrow: bool = False
+    width: int = 0
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:

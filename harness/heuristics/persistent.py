@@ -25,7 +25,9 @@ _HELD = 2048
 """Elements of short rows that one warp holds: 64 a thread. On an H200 169 kernels of rows of 130 to
 1024 elements took 1.051 times the fastest's time with a warp for 1024, now 1.020 (the worst 1.80
 and 1.15: docs/measurements/short-rows.md). Half of it where rows that begin anywhere are reduced
-twice, as softmax and losses do: 18 of those took 1.072 times the fastest's time, now 1.007."""
+twice, as softmax and losses do: 18 of those took 1.072 times the fastest's time, now 1.007. Half,
+in a warp for 512, where numbers of 64 bits are reduced: 147,456 rows
+of 384 that are compared and counted take 51.5 us, with 64 a thread (109 registers) 74.4."""
 _SPAN = 32
 """Results of a program of short columns there: whole sectors of 16-bit types, too. On an H200 sums
 of 32 columns of 294912 take 7 us, and with the two a program that trees chose 91."""
@@ -65,6 +67,7 @@ def filled(config: Config, facts: Facts, target: Target) -> Config:
     if facts.hint is Hint.MIXED or alone or (len(facts.sizes) > 2 and not across):
         return config
     rows = x = config.block("XBLOCK")
+    wide = facts.width > 4  # two registers each
     row, most = config.block("R0_BLOCK"), facts.parallel / (_ENOUGH * target.multiprocessors)
     wanted = _LEAST_BYTES * facts.parallel / max(1, facts.bytes)
     if across:
@@ -72,9 +75,9 @@ def filled(config: Config, facts: Facts, target: Target) -> Config:
     while rows < min(most, wanted):
         rows *= 2
     if not across and rows < 4 * max(x, _HELD // row):
-        twice = facts.reductions > 1 and facts.reduced % VECTOR > 0
-        rows = min(rows, max(x, _HELD // (1 + twice) // row))
-    warps = 1 if across else max(config.num_warps, rows * row // _HELD)
+        half = wide or (facts.reductions > 1 and facts.reduced % VECTOR > 0)
+        rows = min(rows, max(x, _HELD // (1 + half) // row))
+    warps = 1 if across else max(config.num_warps, rows * row // (_HELD // 4 if wide else _HELD))
     return config if rows == x else finish(facts, _proposal(rows, warps), target)
 
 

@@ -43,7 +43,7 @@ def is_worthwhile(sides: Sequence[int], products: int, moved: int, target: Targe
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """The largest tiles of which every multiprocessor has one first, then those that leave fewest
     without."""
-    known = _NARROW if facts.narrow else _WIDE
+    known = _NARROW if facts.width == 2 else _WIDE
     z, y, x = (facts.size(prefix) for prefix in "zyx")
     tiles = {b: z * cdiv(y, b[0]) * cdiv(x, b[1]) for b in known}
     in_order = sorted(known, key=lambda b: max(0, target.multiprocessors - tiles[b]))

@@ -363,8 +363,7 @@ def _facts(
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
         longest=longest,
-        narrow=space.product
-        and all(v.dtype.itemsize == 2 for r in reductions(stores) for v in r.args),
+        width=max((v.dtype.itemsize for r in reductions(stores) for v in r.args), default=0),
     )
     shared = shared_rows(segments, space.tiles(), made)
     chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))

@@ -12,6 +12,7 @@ from harness.heuristics.limits import VECTOR
 from harness.ir import nodes as ir
 from harness.ir.affine import size_hint
 from harness.ir.nodes import Load, Masked, Reduce, ReduceKind, Store, Value, store_roots, walk
+from harness.ir.ops import Op
 from harness.ir.reach import grouped
 from harness.schedule.group import SegmentKind
 from harness.tiling.plan import PlanSegment, Tile
@@ -22,6 +23,11 @@ Loaded = set[tuple[str, sympy.Expr]]
 PIECE, RUN, MANY = 4, 1024, 1 << 19
 """Such loads of a piece with a branch; points of all pieces, at least, and of a kernel, which of
 100,352 took 2.9 us with branches and 2.2 without (H200)."""
+
+SPARED = 7
+"""More loads than that branches spare a point of a kernel of several tiles on average: 8 of 10 in
+two rotary embeddings and a value side by side, one of them transposed, which take 144 us on an
+H200, 245 without."""
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 
@@ -53,7 +59,9 @@ def loaded_by_segment(segments: Sequence[PlanSegment]) -> list[Loaded]:
 def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Masked]:
     """Those of ``values`` that are worth a branch, which programs without points of them do not
     take: what is concatenated, if it loads as much element by element as a bilinear interpolation:
-    at computed places, or of channels changing within a vector, as those of 35 x 35 images do."""
+    at computed places, or of channels changing within a vector, as those of 35 x 35 images do; and
+    in several tiles, whose programs hold what all pieces load, if branches spare enough of that."""
+    beside: dict[Masked, float] = {}
     steps = {e.var: size_hint(e.divisor) for tile in tiles for e in tile.entries}
     spans = {e.var: size_hint(e.divisor * e.length) for tile in tiles for e in tile.entries}
     many = math.prod(size_hint(tile.numel) for tile in tiles) >= MANY
@@ -67,6 +75,31 @@ def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Masked]:
         alone = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
         if sum(bool(v.indirect) or one for v, one in zip(loads, alone, strict=True)) >= PIECE:
             yield value
+        elif long and len(tiles) > 1 and len(loads) >= PIECE:
+            beside[value] = len(loads) * _spared(value.mask, tiles)
+    within = {v for value in beside for v in walk([value.body])}
+    outermost = {value: n for value, n in beside.items() if n > 0 and value not in within}
+    if sum(outermost.values()) > SPARED:
+        yield from outermost
+
+
+def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
+    """The share of the points at which ``mask`` does not hold, if it only asks where in ranges a
+    point is; else 0."""
+    lengths = {e.var: size_hint(e.length) for tile in tiles for e in tile.entries}
+    spared = 0.0
+    for value in walk([mask]):
+        match value:
+            case ir.Compute(
+                op=Op.GE | Op.LT as op, args=(ir.IndexValue(index=at), ir.Constant() as end)
+            ) if at in lengths:
+                below = end.number / lengths[at]
+                spared += below if op is Op.GE else 1 - below
+            case ir.Compute(op=Op.LOGICAL_AND) | ir.IndexValue() | ir.Constant():
+                pass
+            case _:
+                return 0.0
+    return min(spared, 1.0)
 
 
 def without_single(

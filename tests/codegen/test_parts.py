@@ -82,6 +82,38 @@ def test_channels_of_odd_images_are_a_branch_each(
 
 
 @pytest.mark.parametrize(
+    ("width", "vectors", "many", "branches"),
+    [(64, 5, 6144, 2), (64, 5, 6145, 0), (32, 5, 1, 0), (64, 4, 1, 0)],
+)
+def test_pieces_beside_one_that_lies_across_are_a_branch_each(
+    width: int,
+    vectors: int,
+    many: int,
+    branches: int,
+    devices: Devices,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In tiles: of 13 loads a point 8 are spared; not so 6 or 7, nor if blocks meet several."""
+    monkeypatch.setattr(passes, "MANY", many)
+    monkeypatch.setattr(passes, "RUN", 3 * 64)
+
+    def beside(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, *by: torch.Tensor) -> object:
+        def turned(x: torch.Tensor, of: tuple[torch.Tensor, ...]) -> torch.Tensor:
+            for v in of:
+                x = x * v + v.abs()
+            return x
+
+        return torch.cat([turned(a, by[:vectors]), b, turned(c.mT, by[vectors:])], 1)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    given = [torch.randn(s) for s in ((32, width), (32, width), (width, 32))]
+    assert differences(beside, [*given, *torch.randn(2 * vectors, width)], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert [tile.prefix for tile in kernel.source.plan.tiles] == ["y", "x"]
+    assert kernel.source.text.count("if tl.max(") == branches
+
+
+@pytest.mark.parametrize(
     ("channels", "at", "point"),
     [
         (torch.arange(16), 5, ">= 245"),

@@ -72,3 +72,12 @@ def test_rows_that_begin_anywhere_and_are_reduced_twice_are_held_by_half(
     facts = persistent(65536, columns, bytes=int(each * 65536 * columns), loads=1, stores=1)
     found = candidates(replace(facts, reductions=reductions), H200)[0]
     assert (found.block("XBLOCK"), found.num_warps) == (rows, 1)
+
+
+@pytest.mark.parametrize(("width", "first"), [(8, (2, 2)), (4, (4, 1))])
+def test_what_is_counted_in_64_bits_is_held_by_more_threads(
+    width: int, first: tuple[int, int]
+) -> None:
+    facts = persistent(147456, 384, bytes=171343872, loads=2, stores=2)
+    found = candidates(replace(facts, reductions=1, width=width), H200)[0]
+    assert (found.block("XBLOCK"), found.num_warps) == first

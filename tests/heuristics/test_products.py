@@ -25,7 +25,7 @@ def test_tiles_of_products_are_whole_or_masked(
     sizes: tuple[int, ...], narrow: bool, sums: int, target: Target
 ) -> None:
     named = tuple(zip(("z", "y", "x", "r0_"), sizes, strict=True))
-    facts = Facts(Family.TEMPLATE, named, reductions=sums, narrow=narrow)
+    facts = Facts(Family.TEMPLATE, named, reductions=sums, width=2 if narrow else 4)
     for config in candidates(replace(facts, fixed_blocks=facts.pinned), target):
         assert [name for name, _ in config.blocks] == ["XBLOCK", "YBLOCK", "ZBLOCK", "R0_BLOCK"]
         assert config.block("ZBLOCK") == 1
@@ -40,8 +40,8 @@ def test_tiles_of_products_keep_every_multiprocessor_busy() -> None:
         best = candidates(Facts(Family.TEMPLATE, sizes, **rest), H200)[0]  # type: ignore[arg-type]
         return best.block("YBLOCK"), best.block("XBLOCK")
 
-    assert first(4096, 4096, narrow=True) == (128, 128)
-    assert first(1024, 1024, narrow=True) == (64, 64)
-    assert first(64, 4096, narrow=True) == (64, 32)
+    assert first(4096, 4096, width=2) == (128, 128)
+    assert first(1024, 1024, width=2) == (64, 64)
+    assert first(64, 4096, width=2) == (64, 32)
     assert first(256, 256, 2048) == (64, 64)
     assert first(512, 512) == (32, 64)
