@@ -164,7 +164,7 @@ def test_a_budget_beside_other_compilers_is_for_what_was_not_compared(results, t
     keep(results, [second], 0.5, days=10, compared=("harness", "inductor"))
     options = Options(tmp_path / "cache", results, FOLDER, 1)
     for against, least in (((), second), (("inductor",), first), (("inductor", "eager"), first)):
-        request = SimpleNamespace(processes=1, devices="", against=against)
+        request = SimpleNamespace(processes=1, devices="", workers="", against=against)
         minutes = 0.02 if against else 0.01
         (chosen,) = running._within(options, request, found, minutes)
         assert chosen.name == least
@@ -197,7 +197,7 @@ def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_p
     for number, had in ((1, graphs[:1]), (2, [replace(graphs[1], kernels=(other,))])):
         run = Run(f"2026010{number}-000000-c{number}", when, here, "sm_90", method="m/1")
         store.save(results, replace(run, suite="corpus", graphs=tuple(had)))
-    where = ("--suite", "corpus", "--where", wanted, "--resume", "--processes", "1")
+    where = ("--suite", "corpus", "--where", wanted, "--resume")
     asked = ("--no-timing", "--no-record", "-j", "1", "--json")
     ran = harness("run", *where, *asked)
     assert [graph["name"] for graph in ran.json()["graphs"]] == [g.name for g in graphs[1:]]
@@ -205,6 +205,8 @@ def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_p
         "1 of 3 patterns were measured before, with the kernels that are generated now; of 1 they"
     )
     assert said in ran.err
+    thrice = harness("run", *where, *asked, "--processes", "3")
+    assert "0 of 3 patterns were measured before" in thrice.err
     one = harness("run", *where, *asked, "--minutes", "0.01")
     assert one.json()["graphs"][0]["name"] in {g.name for g in graphs[1:]}
     done = harness("run", graphs[0].name, *where[:2], *where[4:], *asked)
