@@ -30,7 +30,7 @@ class Measurer:
     arguments are made; ``time_ms`` is wall clock for the chosen configuration, at most.
     ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
     tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``preparer`` gives what
-    compiles the candidates of a module; the device's compiler by default."""
+    compiles the candidates of a module; the device's compiler by default. ``load`` loads it."""
 
     target: Target
     timer: Timer
@@ -43,15 +43,13 @@ class Measurer:
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
     pool: CompilePool | None = None
-    _load: Callable[[str, Path | None], modules.LoadedModule] = field(
-        default_factory=modules.keeping
-    )
+    load: modules.Load = field(default_factory=modules.keeping)
 
     def check(self, module_text: str) -> CheckResult:
         """Run the first candidate, as it was compiled ahead, with poisoned outputs, and compare
         with plain torch in float64. Raises ``HarnessError`` where the kernel cannot be run."""
         began = time.perf_counter()
-        loaded = self._load(module_text, self.cache)
+        loaded = self.load(module_text, self.cache)
         try:
             launch = self._prepare(loaded)(loaded.configs[0])
             found = loaded.check(loaded.get_args(device=self.device, seed=0), launch=launch)
@@ -80,7 +78,7 @@ class Measurer:
         ``config`` only time it, ``launches`` to a sample, both of which another process has found.
         Raises what loading, tuning and launching fail with."""
         self.readings()  # what was read before concerns another kernel
-        loaded = self._load(module_text, self.cache)
+        loaded = self.load(module_text, self.cache)
         args = loaded.get_args(device=self.device, seed=seed)
         prepare = self._prepare(loaded)
         trials: tuple[Trial, ...] = ()
@@ -99,7 +97,7 @@ class Measurer:
         """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
         a tuning whatever is known."""
         places = (self.tuning_cache, self.table, self.pool)
-        loaded = self._load(module_text, self.cache)
+        loaded = self.load(module_text, self.cache)
         return CachingAutotuner(loaded, self.target, self.cache, settings, *places, fresh)
 
     def tune(

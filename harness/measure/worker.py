@@ -62,7 +62,7 @@ class Gpu:
         self.notes: list[str] = []
         self.compilers: CompilePool | None = None
         self.chooser: Chooser | None = None
-        self._cache = context.cache
+        self._cache, self._load = context.cache, context.once(modules.keeping)
 
     def facts(self, bandwidths: bool, known: DeviceFacts | None = None) -> DeviceFacts:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
@@ -88,6 +88,7 @@ class Gpu:
             readings=tuple if timer.watch is None else timer.watch.take,
             tuning_cache=tuned,
             table=LookupTable.load(options.current().tuning_table),
+            load=self._load,
         )
         return known
 

@@ -53,9 +53,13 @@ def find_gpu(under_load: Launch | None = None, number: int | None = None) -> Mac
     if not torch.cuda.is_available():
         return None
     board = torch.cuda.get_device_properties(number)
-    own = {"multiprocessors": board.multi_processor_count}
-    own["l2_bytes"] = getattr(board, "L2_cache_size", None)
-    known = Machine("", gpu=str(board.name), gpu_uuid=current_uuid(number), **own)
+    known = Machine(
+        "",
+        gpu=str(board.name),
+        gpu_uuid=current_uuid(number),
+        multiprocessors=board.multi_processor_count,
+        l2_bytes=getattr(board, "L2_cache_size", None),
+    )
     if (found := nvml.open_device(known.gpu_uuid)) is not None:
         with found as device:
             if under_load is not None:
