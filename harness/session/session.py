@@ -84,7 +84,7 @@ class Session:
     processes: int = 1
     until: float = math.inf
     _flight: dict[str, _Progress] = field(default_factory=dict)
-    _known: dict[tuple[object, ...], Timing] = field(default_factory=dict)
+    _known: dict[object, Timing] = field(default_factory=dict)
 
     def events(self) -> Generator[Event, None, None]:
         """Compile, examine, and hand out what becomes known, in the order it does. A graph is
@@ -210,16 +210,17 @@ class Session:
         module, given = kernel.module, kernel.config
         if record.check is Check.FAILED and record.max_error is None:
             return record, None  # it could not be run
-        key = _same_launch(kernel)
+        key: object = None if given else _same_launch(kernel)
+        timing: Timing | HarnessError | None = self._known.get(key)
         if given:
             timing = tried(device.again, module.text, module.name, given)
-        else:
-            timing = self._known.get(key) or tried(device.time, module, *kernel.earlier)
+        elif timing is None:
+            timing = tried(device.time, module, *kernel.earlier)
         if isinstance(timing, OutOfMemory) and record.check is Check.SKIPPED:
             return record, None  # the note on its check says so
         if isinstance(timing, HarnessError):
             return replace(record, reason=one_line(timing)), None
-        if self.processes == 1 and not (given or timing.samples.disturbed):
+        if self.processes == 1 and key and not timing.samples.disturbed:
             self._known[key] = timing
         record = replace(record, config=config_dict(timing.config), trials=timing.trials)
         return _with_samples(record, timing.samples, timing.limit), timing.config
