@@ -45,10 +45,9 @@ _Decide: TypeAlias = Annotated[
 ]
 
 
-_PROCESSES = 3
-_PROCESSES_RESUMED = 1
-"""Of a corpus that is measured bit by bit. A sum of it is unsure of the patterns that it lacks: of
-972 on H200s the ratios to Inductor differ by a third, of one kernel the processes by up to 1 %."""
+_PROCESSES = (3, 1)
+"""By default, and with ``--resume``: a sum of a corpus is unsure of the patterns that it lacks. The
+ratios of 972 to Inductor differ by a third on H200s, processes of one kernel by up to 1 %."""
 
 
 @command(table=True, only=True, cases=True)
@@ -98,9 +97,8 @@ def run(
     """
     options = dataclasses.replace(answer.options, commit=commit or answer.options.commit)
     others = () if against is None else parse(against)
-    names = tuple(graphs or ())
+    names, processes = tuple(graphs or ()), processes or _PROCESSES[resume]
     suite = arguments.queried(suite, where, sample, seed, names if resume or minutes else ())
-    processes = processes or (_PROCESSES_RESUMED if resume else _PROCESSES)
     asked = (suite, names, target, jobs, timing, others, processes, kernel_seconds)
     if record:
         answer.recover()
