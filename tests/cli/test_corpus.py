@@ -11,7 +11,7 @@ from harness.cli import run as running
 from harness.corpus import selecting
 from harness.corpus import store as corpora
 from harness.graph.suite import FOLDER
-from harness.history import store
+from harness.history import accumulated, store
 from harness.measure.jobs import DeviceFacts
 from harness.options import Options
 from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
@@ -216,6 +216,20 @@ def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_p
     assert (row["patterns"], row["compared"], row["mean"]) == (1, 1, "2.000")
     assert "1 pattern of run 20260101-000000-c1" in summed.err
     assert "left out, their kernels have changed since: 1 pattern" in summed.err
+
+
+def test_a_sum_is_of_kernels_for_the_board_that_was_recorded(harness, results, monkeypatch):
+    targets = []
+
+    def unchanged(*given):
+        targets.append(given[-1])
+        return {}, {}
+
+    monkeypatch.setattr(accumulated, "unchanged", unchanged)
+    board = Machine("pcie", gpu="NVIDIA H100 PCIe", multiprocessors=114, l2_bytes=1 << 20)
+    store.save(results, Run("20260101-000000-c", "2026-01-01T00:00:00+00:00", board, "sm_90"))
+    harness("show", "--by", "all", "--unchanged")
+    assert targets == [replace(H100, multiprocessors=114, l2_bytes=1 << 20)]
 
 
 def test_a_sum_names_damaged_files_and_patterns_that_the_corpus_lacks(
