@@ -14,8 +14,8 @@ _ALIKE = 0.6
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """Up to ``most`` of the ``known`` names that someone who typed ``name`` may have meant, best
-    first; none if none is alike. A name is as alike as its most similar part, parts being separated
-    by ``_``, ``.``, ``-`` or ``/``."""
+    first; none if none is alike. A name is as alike as its most similar part, parts being its
+    beginning, and what is separated by ``_``, ``.``, ``-`` or ``/``."""
     scored = [(_likeness(name.lower(), candidate.lower()), candidate) for candidate in known]
     alike = sorted((-score, candidate) for score, candidate in scored if score >= _ALIKE)
     return [candidate for _, candidate in alike[:most]]
@@ -24,6 +24,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
 def _likeness(name: str, candidate: str) -> float:
     whole = difflib.SequenceMatcher(None, candidate, name).ratio()
     parts = candidate.replace(".", "_").replace("-", "_").replace("/", "_").split("_")
+    parts.append(candidate[: len(name)])
     # A part counts less than the whole, so that an exact whole comes first.
     best = max(difflib.SequenceMatcher(None, part, name).ratio() for part in parts)
     return max(whole, 0.9 * best)

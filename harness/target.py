@@ -48,14 +48,18 @@ TARGETS: dict[str, Target] = {
 """Targets by name; ``sm_90`` is the default and means an H100."""
 
 
-def of_board(name: str, capability: int) -> Target:
-    """The target of the GPU that its driver calls ``name``: the row of its model. Without one, that
-    of another board of the ``capability``, and no bandwidth."""
+def of_board(
+    name: str, capability: int, multiprocessors: int | None = None, l2_bytes: int | None = None
+) -> Target:
+    """The target of the GPU that its driver calls ``name``: the row of its model, with so many
+    multiprocessors and such a cache as the driver says (None: as the model has). Without a row,
+    that of another board of the ``capability``, and no bandwidth."""
     known = next((one for one in (H200, H100, B200, A100) if one.name in name.lower()), None)
     if known is None or known.capability != capability:
         like = TARGETS.get(f"sm_{capability}", H100 if capability > 80 else A100)
-        return replace(like, name=f"sm_{capability}", capability=capability, memory_gbps=0.0)
-    return known
+        known = replace(like, name=f"sm_{capability}", capability=capability, memory_gbps=0.0)
+    found = multiprocessors or known.multiprocessors, l2_bytes or known.l2_bytes
+    return replace(known, multiprocessors=found[0], l2_bytes=found[1])
 
 
 def find_target(name: str) -> Target:

@@ -34,6 +34,12 @@ def test_at_most_as_many_as_asked_for() -> None:
     assert len(nearest("block", GRAPHS, most=2)) == 2
 
 
+def test_a_name_is_known_by_how_it_begins() -> None:
+    models = ["lambda_resnet26t", "LlamaForCausalLM", "BartForCausalLM", "OPTForCausalLM"]
+    assert nearest("lamma", models)[0] == "LlamaForCausalLM"
+    assert nearest("brat", models)[0] == "BartForCausalLM"
+
+
 def test_errors_pickle_and_print_every_field() -> None:
     error = DamagedGraph("not Python", "g.py:3", "x", "y", "undo the edit")
     again = pickle.loads(pickle.dumps(error))

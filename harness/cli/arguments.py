@@ -63,9 +63,9 @@ Jobs: TypeAlias = Annotated[
     int | None, "Worker processes. Default: the cores.", typer.Option("--jobs", "-j", min=1)
 ]
 Processes: TypeAlias = Annotated[
-    int,
+    int | None,
     "Fresh processes to time every kernel in, one after the other: they show noise that "
-    "repeats within one process do not. Only the first one tunes.",
+    "repeats within one process do not. Only the first one tunes. Default: 3, with --resume 1.",
     typer.Option(min=1, max=64),
 ]
 KernelSeconds: TypeAlias = Annotated[

@@ -128,7 +128,8 @@ def _unchanged(options: Options, corpus: Corpus, run: Run, baseline: str | None)
 
     every = accumulated.measured(options.results, run, () if baseline is None else (baseline,))
     every = every or accumulated.measured(options.results, run)  # the baseline is a run
-    target = of_board(run.machine.gpu or "", int(run.target.removeprefix("sm_")))
+    own = run.machine.multiprocessors, run.machine.l2_bytes
+    target = of_board(run.machine.gpu or "", int(run.target.removeprefix("sm_")), *own)
     names = [pattern.name for pattern in corpus.patterns]
     same, changed = accumulated.unchanged(every, names, options, CORPUS, target)
     for source, count in sorted(Counter(source for _, source in same.values()).items()):

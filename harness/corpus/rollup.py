@@ -186,12 +186,12 @@ def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score 
     """Of (log ratio, weight) pairs; None for fewer than two."""
     if len(found) < 2:
         return None
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     whole = sum(weight for _, weight in found)
     mean = sum(x * weight for x, weight in found) / whole
     count = len(found)
     spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
-    reach = float(t.ppf(1 - alpha / 2, count - 1)) * math.sqrt(spread * count / (count - 1))
+    reach = float(stdtrit(count - 1, 1 - alpha / 2)) * math.sqrt(spread * count / (count - 1))
     high = math.exp(mean + reach) if mean + reach < 700 else math.inf  # more than a float holds
     return Score(math.exp(mean), math.exp(mean - reach), high)

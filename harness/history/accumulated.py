@@ -11,7 +11,7 @@ from typing import TypeAlias
 from harness.history import index, store
 from harness.options import Options
 from harness.records import modules
-from harness.records.run import GraphRecord, KernelRecord, Run, fields
+from harness.records.run import GraphRecord, Run, fields
 from harness.session.ahead import recorded
 from harness.session.entries import find_entries
 from harness.target import Target
@@ -54,17 +54,18 @@ def unchanged(
     entries = find_entries(options, suite.partition(":")[0], names, target) if names else ()
     for entry, now, _ in recorded(entries, options.jobs, options.kept_cache, suite):
         every = known[entry.name]
-        newest = next((one for one in every if _same(one[0].kernels, now.kernels)), None)
+        newest = next((one for one in every if _same(one[0], now)), None)
         (changed if newest is None else same)[entry.name] = newest or every[0]
     return same, changed
 
 
-def _same(before: Sequence[KernelRecord], now: Sequence[KernelRecord]) -> bool:
-    """Whether the same kernels are launched as often, and the tuner may still choose what it chose:
-    other configurations may have come or gone."""
-    return len(before) == len(now) and all(
+def _same(before: GraphRecord, now: GraphRecord) -> bool:
+    """Whether the same kernels are launched as often, torch is called as often, and the tuner may
+    still choose what it chose: other configurations may have come or gone."""
+    alike = before.calls == now.calls and len(before.kernels) == len(now.kernels)
+    return alike and all(
         a.launches == b.launches
         and a.executes_as(b)
         and (a.config not in modules.offered(a.module) or a.config in modules.offered(b.module))
-        for a, b in zip(before, now, strict=True)
+        for a, b in zip(before.kernels, now.kernels, strict=True)
     )

@@ -57,7 +57,7 @@ class Measurer:
     arguments are made; ``time_ms`` is wall clock for the chosen configuration, at most.
     ``readings`` gives the GPU's state since it was last asked. ``tuning_cache`` keeps what was
     tuned, ``table`` says what is not to be; ``pool`` compiles in parallel. ``preparer`` gives what
-    compiles the candidates of a module; the device's compiler by default."""
+    compiles the candidates of a module; the device's compiler by default. ``load`` loads it."""
 
     target: Target
     timer: Timer
@@ -70,15 +70,13 @@ class Measurer:
     tuning_cache: TuningCache | None = None
     table: LookupTable | None = None
     pool: CompilePool | None = None
-    _load: Callable[[str, Path | None], modules.LoadedModule] = field(
-        default_factory=modules.keeping
-    )
+    load: modules.Load = field(default_factory=modules.keeping)
 
     def check(self, module_text: str) -> CheckResult:
         """Run the first candidate, as it was compiled ahead, with poisoned outputs, and compare
         with plain torch in float64. Raises ``HarnessError`` where the kernel cannot be run."""
         began = clock.perf_counter()
-        loaded = self._load(module_text, self.cache)
+        loaded = self.load(module_text, self.cache)
         try:
             launch = self._prepare(loaded)(loaded.configs[0])
             found = loaded.check(loaded.get_args(device=self.device), launch=launch)
@@ -106,7 +104,7 @@ class Measurer:
         ``config`` only time it, ``launches`` to a sample, both of which another process has found.
         Raises what loading, tuning and launching fail with."""
         self.readings()  # what was read before concerns another kernel
-        loaded = self._load(module_text, self.cache)
+        loaded = self.load(module_text, self.cache)
         args = loaded.get_args(device=self.device)
         prepare = self._prepare(loaded)
         trials: tuple[Trial, ...] = ()
@@ -125,7 +123,7 @@ class Measurer:
         """What chooses the configuration of a module; ``settings`` ask for a search, ``fresh`` for
         a tuning whatever is known."""
         places = (self.tuning_cache, self.table, self.pool)
-        loaded = self._load(module_text, self.cache)
+        loaded = self.load(module_text, self.cache)
         return CachingAutotuner(loaded, self.target, self.cache, settings, *places, fresh)
 
     def tune(self, module_text: str, settings: Settings, fresh: bool = False) -> Tuned:
@@ -151,7 +149,7 @@ class Gpu:
         self.notes: list[str] = []
         self.compilers: CompilePool | None = None
         self.chooser: Chooser | None = None
-        self._cache = context.cache
+        self._cache, self._load = context.cache, context.once(modules.keeping)
 
     def facts(self, bandwidths: bool, known: DeviceFacts | None = None) -> DeviceFacts:
         """What the device is; with ``bandwidths`` what it can do, and kernels can be measured. What
@@ -177,6 +175,7 @@ class Gpu:
             readings=tuple if timer.watch is None else timer.watch.take,
             tuning_cache=tuned,
             table=LookupTable.load(options.current().tuning_table),
+            load=self._load,
         )
         return known
 

@@ -52,8 +52,14 @@ def find_gpu(under_load: Launch | None = None, number: int | None = None) -> Mac
 
     if not torch.cuda.is_available():
         return None
-    name = str(torch.cuda.get_device_properties(number).name)
-    known = Machine("", gpu=name, gpu_uuid=current_uuid(number))
+    board = torch.cuda.get_device_properties(number)
+    known = Machine(
+        "",
+        gpu=str(board.name),
+        gpu_uuid=current_uuid(number),
+        multiprocessors=board.multi_processor_count,
+        l2_bytes=getattr(board, "L2_cache_size", None),
+    )
     if (found := nvml.open_device(known.gpu_uuid)) is not None:
         with found as device:
             if under_load is not None:
@@ -65,7 +71,7 @@ def find_gpu(under_load: Launch | None = None, number: int | None = None) -> Mac
                 sm_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_SM),
                 memory_clock_mhz=device.ask("nvmlDeviceGetClockInfo", device.nvml.NVML_CLOCK_MEM),
             )
-    return replace(known, key=slug(name, known.driver or ""))
+    return replace(known, key=slug(str(board.name), known.driver or ""))
 
 
 def current_uuid(number: int | None = None) -> str | None:

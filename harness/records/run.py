@@ -49,7 +49,8 @@ class Check(enum.Enum):
 class Machine:
     """Where a run was made. ``key`` names the machine's folder below the results and decides which
     runs may be compared: processor or GPU and its driver. Clocks are MHz under the conditions of
-    the run; empty text and ``None`` mean unknown."""
+    the run; multiprocessors and the L2 cache are what the driver says. Empty text and ``None`` mean
+    unknown."""
 
     key: str
     cpu: str = ""
@@ -61,6 +62,8 @@ class Machine:
     driver: str | None = None
     sm_clock_mhz: int | None = None
     memory_clock_mhz: int | None = None
+    multiprocessors: int | None = None
+    l2_bytes: int | None = None
     python: str = ""
     torch: str = ""
     triton: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -52,12 +51,8 @@ def current_target(device: torch.device | int | None = None) -> Target:
     multiprocessors and cache size as the driver reports them. Bandwidth stays the model's nominal
     one; 0 for a board that is not in the table."""
     found = torch.cuda.get_device_properties(require() if device is None else device)
-    known = of_board(str(found.name), found.major * 10 + found.minor)
-    return replace(
-        known,
-        multiprocessors=int(found.multi_processor_count),
-        l2_bytes=int(getattr(found, "L2_cache_size", known.l2_bytes)),
-    )
+    own = int(found.multi_processor_count), getattr(found, "L2_cache_size", None)
+    return of_board(str(found.name), found.major * 10 + found.minor, *own)
 
 
 def device_of(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> torch.device:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -245,6 +245,10 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+Load: TypeAlias = Callable[[str, Path | None], LoadedModule]
+"""As ``load``."""
+
+
 def load(text: str, cache: Path | None = None) -> LoadedModule:
     """Execute the emitted module ``text`` and return it.
 
@@ -260,9 +264,10 @@ def load(text: str, cache: Path | None = None) -> LoadedModule:
     return LoadedModule(module, text, path, **_checked(module, path))
 
 
-def keeping() -> Callable[[str, Path | None], LoadedModule]:
+def keeping(_: object = None) -> Load:
     """``load`` for who asks for modules again: the latest 256 stay, more than a session has in
-    flight between looking up and timing."""
+    flight between looking up and comparing. One for all jobs of a process: ``Context.once`` of
+    this. Compiling a module's Python takes 9 ms."""
     return functools.lru_cache(256)(load)
 
 

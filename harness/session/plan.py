@@ -300,6 +300,14 @@ def seen(number: int | None = None) -> DeviceFacts:
     return DeviceFacts(current_target(number), fingerprint(number=number), METHOD)
 
 
+def all_seen(options: Options, request: Request) -> list[DeviceFacts]:
+    """The GPUs that a run would use, which nothing holds afterwards. Raises as ``prepare`` does."""
+    if not request.devices and not request.workers:
+        return [seen()]
+    with _boards(options, replace(request, patient=True), options.jobs) as boards:
+        return [board.facts for board in boards]
+
+
 def _require_timing(request: Request) -> None:
     if request.against and request.timing is False:
         raise UsageError(

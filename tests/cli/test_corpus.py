@@ -11,7 +11,7 @@ from harness.cli import run as running
 from harness.corpus import selecting
 from harness.corpus import store as corpora
 from harness.graph.suite import FOLDER
-from harness.history import store
+from harness.history import accumulated, store
 from harness.measure.jobs import DeviceFacts
 from harness.options import Options
 from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
@@ -164,7 +164,7 @@ def test_a_budget_beside_other_compilers_is_for_what_was_not_compared(results, t
     keep(results, [second], 0.5, days=10, compared=("harness", "inductor"))
     options = Options(tmp_path / "cache", results, FOLDER, 1)
     for against, least in (((), second), (("inductor",), first), (("inductor", "eager"), first)):
-        request = SimpleNamespace(processes=1, devices="", against=against)
+        request = SimpleNamespace(processes=1, devices="", workers="", against=against)
         minutes = 0.02 if against else 0.01
         (chosen,) = running._within(options, request, found, minutes)
         assert chosen.name == least
@@ -197,7 +197,7 @@ def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_p
     for number, had in ((1, graphs[:1]), (2, [replace(graphs[1], kernels=(other,))])):
         run = Run(f"2026010{number}-000000-c{number}", when, here, "sm_90", method="m/1")
         store.save(results, replace(run, suite="corpus", graphs=tuple(had)))
-    where = ("--suite", "corpus", "--where", wanted, "--resume", "--processes", "1")
+    where = ("--suite", "corpus", "--where", wanted, "--resume")
     asked = ("--no-timing", "--no-record", "-j", "1", "--json")
     ran = harness("run", *where, *asked)
     assert [graph["name"] for graph in ran.json()["graphs"]] == [g.name for g in graphs[1:]]
@@ -205,6 +205,8 @@ def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_p
         "1 of 3 patterns were measured before, with the kernels that are generated now; of 1 they"
     )
     assert said in ran.err
+    thrice = harness("run", *where, *asked, "--processes", "3")
+    assert "0 of 3 patterns were measured before" in thrice.err
     one = harness("run", *where, *asked, "--minutes", "0.01")
     assert one.json()["graphs"][0]["name"] in {g.name for g in graphs[1:]}
     done = harness("run", graphs[0].name, *where[:2], *where[4:], *asked)
@@ -214,6 +216,20 @@ def test_a_run_goes_on_where_runs_of_other_commits_ended(harness, results, tmp_p
     assert (row["patterns"], row["compared"], row["mean"]) == (1, 1, "2.000")
     assert "1 pattern of run 20260101-000000-c1" in summed.err
     assert "left out, their kernels have changed since: 1 pattern" in summed.err
+
+
+def test_a_sum_is_of_kernels_for_the_board_that_was_recorded(harness, results, monkeypatch):
+    targets = []
+
+    def unchanged(*given):
+        targets.append(given[-1])
+        return {}, {}
+
+    monkeypatch.setattr(accumulated, "unchanged", unchanged)
+    board = Machine("pcie", gpu="NVIDIA H100 PCIe", multiprocessors=114, l2_bytes=1 << 20)
+    store.save(results, Run("20260101-000000-c", "2026-01-01T00:00:00+00:00", board, "sm_90"))
+    harness("show", "--by", "all", "--unchanged")
+    assert targets == [replace(H100, multiprocessors=114, l2_bytes=1 << 20)]
 
 
 def test_a_sum_names_damaged_files_and_patterns_that_the_corpus_lacks(

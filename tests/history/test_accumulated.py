@@ -13,7 +13,15 @@ from harness.graph.suite import FOLDER
 from harness.history import accumulated, store
 from harness.options import Options
 from harness.records import modules
-from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
+from harness.records.run import (
+    Check,
+    GraphRecord,
+    KernelRecord,
+    LibraryCall,
+    Machine,
+    RegionRecord,
+    Run,
+)
 from harness.session.entries import find_entries
 from harness.session.model import blank
 from harness.target import H100, H200, of_board
@@ -104,6 +112,16 @@ def test_a_record_stands_if_the_tuner_may_still_choose_what_it_chose(
     ]
 
 
+def test_a_record_stands_if_torch_is_still_left_what_it_was_left(
+    options: Options, graphs: list[GraphRecord]
+) -> None:
+    graph = replace(graphs[0], library_calls=(LibraryCall("aten.mm.default", 1, "because"),))
+    like = keep(options, 1, graph)
+    known = accumulated.measured(options.results, like)
+    same, other = accumulated.unchanged(known, [graph.name], options, "corpus", H100)
+    assert not same and [*other] == [graph.name]
+
+
 def test_only_runs_that_can_be_joined_are_looked_at(
     options: Options, graphs: list[GraphRecord]
 ) -> None:
@@ -133,3 +151,5 @@ def test_a_board_is_known_by_its_name() -> None:
     assert of_board("NVIDIA H100 80GB HBM3", 90) == H100
     unknown = of_board("NVIDIA L40", 89)
     assert (unknown.name, unknown.capability, unknown.memory_gbps) == ("sm_89", 89, 0.0)
+    pcie = of_board("NVIDIA H100 PCIe", 90, 114, 50 << 20)
+    assert pcie == replace(H100, multiprocessors=114)

@@ -294,7 +294,8 @@ def test_machine_without_gpu_has_nulls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_machine_is_called_by_its_gpu_and_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    properties = SimpleNamespace(name="NVIDIA H100 80GB HBM3", uuid="1")
+    of_board = {"multi_processor_count": 114, "L2_cache_size": 1 << 20}
+    properties = SimpleNamespace(name="NVIDIA H100 80GB HBM3", uuid="1", **of_board)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
@@ -319,6 +320,7 @@ def test_a_machine_is_called_by_its_gpu_and_driver(monkeypatch: pytest.MonkeyPat
     found = fingerprint()
     assert (found.key, found.gpu) == ("nvidia-h100-80gb-hbm3-580.1", properties.name)
     assert (found.gpu_uuid, found.driver) == ("GPU-1", "580.1")
+    assert (found.multiprocessors, found.l2_bytes) == (114, 1 << 20)
     assert (found.sm_clock_mhz, found.memory_clock_mhz) == (1000, 2000)
     assert found.cores and found.torch == torch.__version__
 

@@ -17,7 +17,16 @@ from harness.records.run import Check, GraphRecord, KernelRecord
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.session.model import GraphDone, GraphStarted, KernelDone, RegionDone
 from harness.session.session import NO_ASSEMBLY, NO_SMALL, Session, with_metrics
-from tests.measure.fakes import METRICS, FakeDevice, FakeEntry, FakePeers, compiled, module, session
+from tests.measure.fakes import (
+    METRICS,
+    FakeDevice,
+    FakeEntry,
+    FakePeers,
+    RepeatableDevice,
+    compiled,
+    module,
+    session,
+)
 
 A, B = module("triton_poi_a_0", "add"), module("triton_red_b_1", "sum", "mul")
 SMALL_A, SMALL_B = module("small_a", "add"), module("small_b", "mul", "sum")
@@ -225,6 +234,41 @@ def test_with_a_device_kernels_are_checked_and_timed_at_full_size() -> None:
     ((text, config),) = jobs
     assert text == A.text
     assert config is not None, "the metrics are those of the configuration that was timed"
+
+
+def test_in_one_process_kernels_that_execute_the_same_are_timed_once() -> None:
+    """Whatever they are called; others, and those that were disturbed, each. All are checked."""
+    asked: list[tuple[str, str]] = []
+
+    class Device(RepeatableDevice):
+        def check(self, module: EmittedModule) -> CheckResult:
+            asked.append(("check", module.name))
+            return super().check(module)
+
+        def time(self, module: EmittedModule) -> Timing:
+            asked.append(("time", module.name))
+            timing = super().time(module)
+            stopped = "disturbed" if "slow" in module.name else "width"
+            return replace(timing, samples=replace(timing.samples, stopped=stopped))
+
+    def kernel(name: str, code: str, size: int = 8, nbytes: int = 8) -> EmittedModule:
+        said = f'CODE_HASH = "{code}"', f"BYTES = {nbytes}", f"ARGS = [\n    {size},\n]\n"
+        return module(name, name, text="\n".join((f"# {name}", *said)))
+
+    graphs = {
+        "x": [kernel("first", "c0de"), kernel("slow_0", "ab")],
+        "y": [kernel("again", "c0de"), kernel("slow_1", "ab")],
+        "z": [kernel("larger", "c0de", 16), kernel("more", "c0de", 8, 16), kernel("other", "cd")],
+    }
+    names = [made.name for one in graphs.values() for made in one]
+    entries = [FakeEntry(name, compiled(*made)) for name, made in graphs.items()]
+    found = finished(session(*entries, device=Device(), processes=1))
+    assert [name for what, name in asked if what == "check"] == names
+    assert [name for what, name in asked if what == "time"] == [n for n in names if n != "again"]
+    assert found["y"].kernels[0].sets == found["x"].kernels[0].sets != ()
+    asked.clear()
+    finished(session(*entries, device=Device(), processes=2))
+    assert [name for what, name in asked if what == "time"] == names
 
 
 def test_a_kernel_that_is_wrong_on_the_device_is_still_timed() -> None:

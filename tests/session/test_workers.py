@@ -237,6 +237,20 @@ def test_a_plan_over_workers_leaves_out_those_without_a_gpu(
         pass
 
 
+def test_the_kind_of_the_workers_is_known_before_their_work_is_chosen(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a GPU here; nothing holds theirs afterwards."""
+    given = {"handlers": fake_device.HANDLERS}
+    monkeypatch.setattr(cuda, "CudaDevice", functools.partial(CudaDevice, **given))
+    options = Options(tmp_path, tmp_path / "results", tmp_path, 1)
+    start(cluster, "w1", "w2")
+    found = plan.all_seen(options, plan.Request(workers=cluster.scheduler.address))
+    assert [(one.target, one.machine.key) for one in found] == [(H100, "fake")] * 2
+    ended = [p.wait(60) for name in ("w1", "w2") for p in cluster.spawned[name]]
+    assert len(ended) == 2
+
+
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "START_SECONDS", 0.5)
     with pytest.raises(UsageError, match="no scheduler answers"), remote_gpus("tcp://127.0.0.1:9"):

@@ -308,7 +308,7 @@ def compared(
     job: CompareJob, context: Context, timer: Timer, device: torch.device
 ) -> dict[str, RegionRecord]:
     """All compilers on one region. Raises ``Unusable`` when the device's context is lost."""
-    work, given = job.work, (context.cache, device)
+    work, given = job.work, (context, device)
     parts = (
         _of_kernel(job, work, *given) if isinstance(work, str) else _of_region(job, work, *given)
     )
@@ -325,11 +325,12 @@ def compared(
 
 
 def _of_region(
-    job: CompareJob, region: CompiledRegion, cache: Path | None, device: torch.device
+    job: CompareJob, region: CompiledRegion, context: Context, device: torch.device
 ) -> tuple[Task, Make, Callable[[str], Make]]:
     def ours(_: Sequence[Any]) -> Provider:
         target = current_target()
-        kernels = compiled_kernels(target, job.configs, cache)
+        load = context.once(modules.keeping)  # as it was for who timed them
+        kernels = compiled_kernels(target, job.configs, context.cache, load)
         return region_provider(region, kernels, device, target)
 
     graph = region.region.graph
@@ -337,26 +338,29 @@ def _of_region(
 
 
 def _of_kernel(
-    job: CompareJob, text: str, cache: Path | None, device: torch.device
+    job: CompareJob, text: str, context: Context, device: torch.device
 ) -> tuple[Task, Make, Callable[[str], Make]]:
-    loaded = modules.load(text, cache)
+    loaded = context.once(modules.keeping)(text, context.cache)
     config = job.configs.get(text, loaded.configs[0])
 
     def ours(_: Sequence[Any]) -> Provider:
-        return kernel_provider(loaded, Launcher(loaded, config, current_target(), cache))
+        return kernel_provider(loaded, Launcher(loaded, config, current_target(), context.cache))
 
     task = kernel_task(loaded, device)
     return task, ours, lambda n: providers.function_maker(n, loaded.raw.expected)
 
 
 def compiled_kernels(
-    target: Target, configs: Mapping[str, Config], cache: Path | None
+    target: Target,
+    configs: Mapping[str, Config],
+    cache: Path | None,
+    load: modules.Load = modules.load,
 ) -> PrepareKernel:
     """Compiled kernels for the current device. ``configs`` are tuned configurations by module
     text; a kernel that has none gets its default configuration. Module files go to ``cache``."""
 
     def kernel(module: EmittedModule) -> Launcher:
-        loaded = modules.load(module.text, cache)
+        loaded = load(module.text, cache)
         return Launcher(loaded, configs.get(module.text, loaded.configs[0]), target, cache)
 
     return kernel

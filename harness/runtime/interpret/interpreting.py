@@ -11,7 +11,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,7 +102,7 @@ class Bounds:
         return checked
 
 
-def _exact(_: Context) -> tuple[Bounds, Callable[[str, Path | None], modules.LoadedModule]]:
+def _exact(_: Context) -> tuple[Bounds, modules.Load]:
     """Triton's interpreter in this process made exact: what kernels may touch, and modules."""
     torch.set_num_threads(1)
     install()

@@ -345,6 +345,21 @@ def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> Non
     assert timer.width == 0.03
 
 
+def test_who_compares_has_the_modules_that_were_loaded_to_time_them(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[modules.LoadedModule] = []
+    monkeypatch.setattr(worker, "current_target", lambda: H100)
+    monkeypatch.setattr(worker, "Launcher", lambda loaded, *_: used.append(loaded))
+    (work,) = comparables(compile_graph(graph, H100).regions)
+    assert not isinstance(work.work, str)
+    texts = [launch.kernel.module.text for launch in work.work.launches]
+    context = Context(tmp_path)
+    timed = [context.once(modules.keeping)(text, tmp_path) for text in texts]
+    worker.compared(CompareJob(work.work, ("harness",), {}), context, FakeTimer(), CPU)
+    assert used and all(any(one is other for other in timed) for one in used)
+
+
 def test_backends_of_torch_compile_by_name_in_the_real_worker(graph: Graph, tmp_path: Path) -> None:
     """In a process of its own: torch remembers there that it found no GPU."""
     (work,) = comparables(compile_graph(graph, H100).regions)
