@@ -10,7 +10,7 @@ from typing import TypeVar
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.decisions import Decisions
 from harness.errors import HarnessError
-from harness.graph.model import TEMPLATES, Graph, HostCall, Partition, Region
+from harness.graph.model import TEMPLATES, Graph, Partition, Region
 from harness.ir.program import Program
 from harness.schedule.group import FusedGroup, Schedule
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
@@ -33,14 +33,16 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Launch:
-    """One launch: the group it carries out, and the kernel with its arguments. ``arguments`` are,
-    per kernel parameter, names of the program's buffers: one, or for memory that is taken over the
-    old and the new one; for a size its symbol."""
+    """One launch: the group it carries out, and the kernel."""
 
     group: FusedGroup = field(repr=False)
     plan: KernelPlan = field(repr=False)
     kernel: Kernel
-    arguments: tuple[tuple[str, ...], ...] = field(repr=False)
+
+    @property
+    def arguments(self) -> tuple[tuple[str, ...], ...]:
+        """What each of the kernel's parameters stands for (``Argument.buffers``)."""
+        return tuple(argument.buffers for argument in self.plan.arguments)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -148,11 +150,6 @@ class CompiledGraph:
         return tuple(launch for region in self.regions for launch in region.launches)
 
     @property
-    def library_calls(self) -> tuple[HostCall, ...]:
-        """The calls that torch executes."""
-        return self.partition.library_calls
-
-    @property
     def failures(self) -> tuple[Failure, ...]:
         """Everything that could not be generated."""
         return tuple(failure for region in self.regions for failure in region.failures)
@@ -201,13 +198,13 @@ class CompiledGraph:
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
                 kernels.update((own[name], where) for name in written)
-        called = (call.node.name for call in self.library_calls)
+        called = (call.node.name for call in self.partition.library_calls)
         library = frozenset(called if TEMPLATES in self.partition.graph.facts else ())
         return Decisions(regions, dict(self.splits), kernels, loops, library)
 
     def report(self) -> Report:
         """The account of this compilation."""
-        calls = Counter((call.node.op, call.reason) for call in self.library_calls)
+        calls = Counter((call.node.op, call.reason) for call in self.partition.library_calls)
         regions = {region.region.name: region for region in self.regions}
         return Report(
             name=self.name,
@@ -271,14 +268,6 @@ class Report:
 def kernel_identity(source: KernelSource) -> tuple[object, ...]:
     """Kernels with equal identity are one kernel: same text and same argument types."""
     return (source.body_hash, source.grid, tuple((a.kind, a.dtype) for a in source.plan.arguments))
-
-
-def buffer_names(plan: KernelPlan) -> tuple[tuple[str, ...], ...]:
-    """Per kernel parameter the buffers it stands for (for a size, its symbol)."""
-    sizes = iter(plan.sizes)
-    return tuple(
-        (str(next(sizes)),) if a.kind is ArgumentKind.SIZE else a.buffers for a in plan.arguments
-    )
 
 
 def joined_arguments(launches: Iterable[tuple[Launch, Sequence[_T]]]) -> list[_T]:

@@ -160,9 +160,10 @@ def _levels(region: CompiledRegion) -> list[int]:
     for launch in region.launches:
         reads: set[str] = set()
         writes: set[str] = set()
-        for argument, names in zip(launch.plan.arguments, launch.arguments, strict=True):
+        for argument in launch.plan.arguments:
             if argument.kind in (ArgumentKind.SIZE, ArgumentKind.WORKSPACE):
                 continue
+            names = argument.buffers
             place = memory.setdefault(names[-1], memory.get(names[0], names[0]))
             (reads if argument.kind is ArgumentKind.INPUT else writes).add(place)
         before = [writers.get(place, -1) for place in reads | writes]

@@ -108,7 +108,8 @@ class RegionWriter:
         found = []
         # As the plan (not the fused group) says: of the pairs that could share memory,
         # planning drops those whose old contents are read again.
-        for argument, names in zip(launch.plan.arguments, launch.arguments, strict=True):
+        for argument in launch.plan.arguments:
+            names = argument.buffers
             if argument.kind is ArgumentKind.SIZE:
                 found.append(self.text.size(symbols[names[0]]))
             elif argument.kind is ArgumentKind.WORKSPACE:

@@ -89,10 +89,9 @@ def combine_of(node: Node) -> Graph | None:
     return combine_graph(text) if isinstance(text, str) else None
 
 
-def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
-    """The floating type names in the text of the ``needed_nodes`` of the same arguments, sorted."""
+def float_names(nodes: Sequence[Node]) -> list[str]:
+    """The floating type names in the text of ``nodes``, sorted."""
     found: set[str] = set()
-    nodes = needed_nodes(graph, inputs, outputs)
     functions = filter(None, map(combine_of, nodes))
     for node in (*nodes, *(inner for function in functions for inner in function.nodes)):
         for arg in _flat((*node.args, *(v for _, v in call_kwargs(node)))):
