@@ -102,8 +102,7 @@ def _is_small(region: CompiledRegion) -> bool:
 
 def _allocated(region: CompiledRegion) -> int:
     """Bytes of the buffers that live in no input's memory."""
-    if region.program is None:
-        return MOST_ALLOCATED + 1
+    assert region.program is not None, "what is incomplete is in no bundle"
     reused = {
         names[-1] for launch in region.launches for names in launch.arguments if len(names) > 1
     }

@@ -61,7 +61,6 @@ def reuse_in_place(
     """
     buffers = {b.name: b for b in program.buffers}
     kept = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
-    kept |= set(program.outputs)
     last: dict[str, int] = {}
     first: dict[str, int] = {}
     for number, one in enumerate(touched):
