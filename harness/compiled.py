@@ -159,20 +159,14 @@ class CompiledGraph:
         that, and the nodes that each launch computes; a combo computes those of all its parts."""
         combos = [combo for bundle in self.bundles for combo in bundle.combos]
         places = {place: combo for combo in combos for place in combo.launches}
-        modules: dict[str, EmittedModule] = {}
-        regions: dict[str, str] = {}
-        nodes: dict[str, dict[object, tuple[str, ...]]] = {}
-        for region in self.regions:
+        found: dict[str, tuple[EmittedModule, str, dict[object, tuple[str, ...]]]] = {}
+        for name, region in ((one.region.name, one) for one in self.regions):
             for number, launch in enumerate(region.launches):
-                place = (region.region.name, number)
-                combo = places.get(place)
-                module = launch.kernel.module if combo is None else combo.module
-                modules.setdefault(module.name, module)
-                regions.setdefault(module.name, region.region.name)
-                known = nodes.setdefault(module.name, {})
-                whole = place if combo is None else combo.launches
-                known[whole] = known.get(whole, ()) + launch.group.origins
-        return ((m, regions[name], tuple(nodes[name].values())) for name, m in modules.items())
+                alone = Combo(launch.kernel.module, ((name, number),))
+                combo = places.get((name, number), alone)
+                _, _, nodes = found.setdefault(combo.module.name, (combo.module, name, {}))
+                nodes[combo.launches] = nodes.get(combo.launches, ()) + launch.group.origins
+        return ((module, name, tuple(nodes.values())) for module, name, nodes in found.values())
 
     def distinct(self) -> Iterator[tuple[EmittedModule, int]]:
         """Each distinct module that is launched, and how often, the first launch first."""

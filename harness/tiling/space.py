@@ -200,8 +200,9 @@ def _only_scans(group: FusedGroup, stores: Sequence[Store]) -> bool:
 def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Access]:
     """Every distinct access to memory: buffers inside the kernel are none."""
     sizes = {b.name: b.dtype.itemsize for b in program.buffers if b.name not in group.internal}
-    nests = dict.fromkeys(group.nests)
-    touched = [one for nest in nests for one in (*loads(nest.stores), *nest.stores)]
+    touched: list[ir.Load | Store] = []
+    for nest in dict.fromkeys(group.nests):
+        touched += [*loads(nest.stores), *nest.stores]
     own = ((a, simplify(a.index), isinstance(a, Store)) for a in touched if a.buffer in sizes)
     found = {(a.buffer, i, write): Access(i, sizes[a.buffer], write) for a, i, write in own}
     return list(found.values())
