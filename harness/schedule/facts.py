@@ -86,9 +86,8 @@ def gather(program: Program) -> Facts:
         for name in written:
             writers.setdefault(name, []).append(number)
     needed = frozenset(b.name for b in program.buffers if b.role is not Role.TEMPORARY)
-    buffers, after = {b.name: b for b in program.buffers}, _after(into)
-    facts = buffers, readers, writers, tuple(into), tuple(before), after, needed
-    return Facts(program, *facts)
+    buffers, edges = {b.name: b for b in program.buffers}, tuple(into)
+    return Facts(program, buffers, readers, writers, edges, tuple(before), _after(into), needed)
 
 
 def _after(into: Sequence[Sequence[Edge]]) -> tuple[int, ...]:
