@@ -89,12 +89,14 @@ class StageFiles:
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """A hook that adds up the seconds of every stage, by name, in order."""
+    """A hook that adds up how often each stage ran, and its seconds; by name, in order."""
 
+    runs: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, step: Step) -> None:
-        """Add one stage."""
+        """Count one stage."""
+        self.runs[step.stage] = self.runs.get(step.stage, 0) + 1
         self.seconds[step.stage] = self.seconds.get(step.stage, 0.0) + step.seconds
 
 

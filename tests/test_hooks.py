@@ -31,7 +31,8 @@ def test_times_are_those_of_the_compilation() -> None:
     times = StageTimes()
     compiled = compile_graph(train_graph(64, 48), H100, hooks=(times,))
     assert times.seconds == dict(compiled.seconds)
-    assert {*times.seconds} == {*STAGES}
+    assert times.runs["partition"] == 1
+    assert times.runs["emit"] == len(compiled.kernels)
 
 
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
