@@ -140,11 +140,6 @@ class CompiledGraph:
         return f"<compiled {self.report()!r}>"
 
     @property
-    def name(self) -> str:
-        """The graph's name."""
-        return self.partition.graph.name
-
-    @property
     def launches(self) -> tuple[Launch, ...]:
         """All launches in the order they can run in."""
         return tuple(launch for region in self.regions for launch in region.launches)
@@ -201,7 +196,7 @@ class CompiledGraph:
         calls = Counter((call.node.op, call.reason) for call in self.partition.library_calls)
         regions = {region.region.name: region for region in self.regions}
         return Report(
-            name=self.name,
+            name=self.partition.graph.name,
             regions=len(self.regions),
             kernels=len(self.kernels),
             launches=sum(count for _, count in self.distinct()),

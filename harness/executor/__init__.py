@@ -97,7 +97,7 @@ def prepare_graph(
     lent = {name for one in regions for name in _lent(one, by_name.get(one.name))}
     writer = GraphWriter(text, host, compiled.partition, write_region, sizes, together, lent)
     writer.write(before, after)
-    return text.function("run", compiled.name)
+    return text.function("run", compiled.partition.graph.name)
 
 
 def _lent(region: Region, found: CompiledRegion | None) -> list[str]:
