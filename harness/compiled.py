@@ -10,7 +10,7 @@ from typing import TypeVar
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.decisions import Decisions
 from harness.errors import HarnessError
-from harness.graph.model import TEMPLATES, Graph, Partition, Region
+from harness.graph.model import TEMPLATES, Graph, HostCall, Partition, Region
 from harness.ir.program import Program
 from harness.schedule.group import FusedGroup, Schedule
 from harness.tiling.plan import ArgumentKind, Category, KernelPlan
@@ -145,6 +145,11 @@ class CompiledGraph:
         return tuple(launch for region in self.regions for launch in region.launches)
 
     @property
+    def library_calls(self) -> tuple[HostCall, ...]:
+        """The calls that torch executes."""
+        return self.partition.library_calls
+
+    @property
     def failures(self) -> tuple[Failure, ...]:
         """Everything that could not be generated."""
         return tuple(failure for region in self.regions for failure in region.failures)
@@ -187,13 +192,13 @@ class CompiledGraph:
                 where = (one.region.name, group.name)
                 written = (s.buffer for nest in group.nests for s in nest.stores)
                 kernels.update((own[name], where) for name in written)
-        called = (call.node.name for call in self.partition.library_calls)
+        called = (call.node.name for call in self.library_calls)
         library = frozenset(called if TEMPLATES in self.partition.graph.facts else ())
         return Decisions(regions, dict(self.splits), kernels, loops, library)
 
     def report(self) -> Report:
         """The account of this compilation."""
-        calls = Counter((call.node.op, call.reason) for call in self.partition.library_calls)
+        calls = Counter((call.node.op, call.reason) for call in self.library_calls)
         regions = {region.region.name: region for region in self.regions}
         return Report(
             name=self.partition.graph.name,
