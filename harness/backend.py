@@ -414,7 +414,7 @@ class Compiler:
         infinite = self.assert_finite or options.assert_finite
         asserted = infinite or self.assert_no_nan or options.assert_no_nan
         modules = (module for module, _ in compiled.distinct())
-        launches = self.devices.launches(device, modules, compiled.name, hints)
+        launches = self.devices.launches(device, modules, name, hints)
         launch = launches.kernel
         kernel = functools.partial(_asserted, graph, infinite, launch) if asserted else launch
         guarded = functools.partial(self._guarded, graph, kernel)

@@ -33,14 +33,16 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Launch:
-    """One launch: the group it carries out, and the kernel with its arguments. ``arguments`` are,
-    per kernel parameter, names of the program's buffers: one, or for memory that is taken over the
-    old and the new one; for a size its symbol."""
+    """One launch: the group it carries out, and the kernel."""
 
     group: FusedGroup = field(repr=False)
     plan: KernelPlan = field(repr=False)
     kernel: Kernel
-    arguments: tuple[tuple[str, ...], ...] = field(repr=False)
+
+    @property
+    def arguments(self) -> tuple[tuple[str, ...], ...]:
+        """What each of the kernel's parameters stands for (``Argument.buffers``)."""
+        return tuple(argument.buffers for argument in self.plan.arguments)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,11 +140,6 @@ class CompiledGraph:
         return f"<compiled {self.report()!r}>"
 
     @property
-    def name(self) -> str:
-        """The graph's name."""
-        return self.partition.graph.name
-
-    @property
     def launches(self) -> tuple[Launch, ...]:
         """All launches in the order they can run in."""
         return tuple(launch for region in self.regions for launch in region.launches)
@@ -162,20 +159,14 @@ class CompiledGraph:
         that, and the nodes that each launch computes; a combo computes those of all its parts."""
         combos = [combo for bundle in self.bundles for combo in bundle.combos]
         places = {place: combo for combo in combos for place in combo.launches}
-        modules: dict[str, EmittedModule] = {}
-        regions: dict[str, str] = {}
-        nodes: dict[str, dict[object, tuple[str, ...]]] = {}
-        for region in self.regions:
+        found: dict[str, tuple[EmittedModule, str, dict[object, tuple[str, ...]]]] = {}
+        for name, region in ((one.region.name, one) for one in self.regions):
             for number, launch in enumerate(region.launches):
-                place = (region.region.name, number)
-                combo = places.get(place)
-                module = launch.kernel.module if combo is None else combo.module
-                modules.setdefault(module.name, module)
-                regions.setdefault(module.name, region.region.name)
-                known = nodes.setdefault(module.name, {})
-                whole = place if combo is None else combo.launches
-                known[whole] = known.get(whole, ()) + launch.group.origins
-        return ((m, regions[name], tuple(nodes[name].values())) for name, m in modules.items())
+                alone = Combo(launch.kernel.module, ((name, number),))
+                combo = places.get((name, number), alone)
+                _, _, nodes = found.setdefault(combo.module.name, (combo.module, name, {}))
+                nodes[combo.launches] = nodes.get(combo.launches, ()) + launch.group.origins
+        return ((module, name, tuple(nodes.values())) for module, name, nodes in found.values())
 
     def distinct(self) -> Iterator[tuple[EmittedModule, int]]:
         """Each distinct module that is launched, and how often, the first launch first."""
@@ -210,7 +201,7 @@ class CompiledGraph:
         calls = Counter((call.node.op, call.reason) for call in self.library_calls)
         regions = {region.region.name: region for region in self.regions}
         return Report(
-            name=self.name,
+            name=self.partition.graph.name,
             regions=len(self.regions),
             kernels=len(self.kernels),
             launches=sum(count for _, count in self.distinct()),
@@ -271,14 +262,6 @@ class Report:
 def kernel_identity(source: KernelSource) -> tuple[object, ...]:
     """Kernels with equal identity are one kernel: same text and same argument types."""
     return (source.body_hash, source.grid, tuple((a.kind, a.dtype) for a in source.plan.arguments))
-
-
-def buffer_names(plan: KernelPlan) -> tuple[tuple[str, ...], ...]:
-    """Per kernel parameter the buffers it stands for (for a size, its symbol)."""
-    sizes = iter(plan.sizes)
-    return tuple(
-        (str(next(sizes)),) if a.kind is ArgumentKind.SIZE else a.buffers for a in plan.arguments
-    )
 
 
 def joined_arguments(launches: Iterable[tuple[Launch, Sequence[_T]]]) -> list[_T]:

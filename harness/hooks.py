@@ -145,9 +145,6 @@ def _plan(plan: KernelPlan) -> Iterator[str]:
         yield from (f"  {line}" for line in dump_stores(segment.stores))
 
 
-Run = Callable[..., Any]
-
-
 def dump_folder(parent: Path, name: str) -> Path | None:
     """A folder of its own below ``parent`` for the graph ``name``, numbered in the order of
     compilations; None, with a ``DumpWarning``, where none can be made."""
@@ -163,7 +160,7 @@ def dump_folder(parent: Path, name: str) -> Path | None:
     return None
 
 
-def write_dump(folder: Path, graph: Graph, compiled: CompiledGraph, run: Run) -> None:
+def write_dump(folder: Path, graph: Graph, compiled: CompiledGraph, run: Any) -> None:
     """Write what is there once everything is compiled; ``run`` is the host function."""
     files = {
         "graph.py": dumps(graph),

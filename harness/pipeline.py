@@ -12,15 +12,7 @@ from typing import ParamSpec, TypeVar
 from harness import options as settings
 from harness.codegen.kernel import render
 from harness.codegen.module import emit
-from harness.compiled import (
-    CompiledGraph,
-    CompiledRegion,
-    Failure,
-    Kernel,
-    Launch,
-    buffer_names,
-    kernel_identity,
-)
+from harness.compiled import CompiledGraph, CompiledRegion, Failure, Kernel, Launch, kernel_identity
 from harness.decisions import UNDECIDED, Decisions
 from harness.errors import HarnessError, InvalidProgram
 from harness.graph.lowering import lower
@@ -135,7 +127,7 @@ def _compile_kernel(
         if (module := state.run("emit", emit, source, graph, state.target)) is None:
             return None
         kernel = state.kernels[kernel_identity(source)] = Kernel(source, module)
-    return Launch(group, planned, kernel, buffer_names(planned))
+    return Launch(group, planned, kernel)
 
 
 @dataclass(slots=True)

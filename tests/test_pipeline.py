@@ -56,7 +56,7 @@ def test_graph_with_a_library_call_and_a_mutation(interpreter: InterpreterPool) 
     graph = train_graph(12, 16)
     compiled = compile_graph(graph, H100)
     check(graph, compiled, interpreter)
-    assert [call.node.op for call in compiled.library_calls] == ["aten.mm.default"]
+    assert [call.node.op for call in compiled.partition.library_calls] == ["aten.mm.default"]
     report = compiled.report()
     assert report.library_call_count == 1 and "aten.mm.default" in str(report)
     assert {"partition", "split", "lower", "schedule", "plan", "render", "emit"} <= dict(

@@ -125,20 +125,15 @@ def _needs_mask(tile: Tile, plan: KernelPlan) -> bool:
         largest = next_power_of_two(numel)
     else:
         largest = largest_block(tile.prefix, numel, reach(plan.facts))
-    return numel % largest != 0 or (_is_long(tile) and not numbered_in_x(plan))
-
-
-def _is_long(tile: Tile) -> bool:
-    """Whether ``tile`` may have more blocks than a launch grid takes in y or z."""
-    return tile.prefix in ("y", "z") and not (tile.numel.is_Integer and tile.numel <= MAX_GRID_YZ)
+    return numel % largest != 0
 
 
 def numbered_in_x(plan: KernelPlan) -> bool:
     """Whether programs are numbered in x alone, those of a row of blocks side by side: of matrix
-    products, and of three tiles for which a launch grid may be too small in y or z. (Where y is the
-    last tile, what is too much in y goes on in z.)"""
-    above = [t for t in plan.tiles if t.prefix in ("y", "z")]
-    return plan.category is Category.TEMPLATE or (len(above) > 1 and any(map(_is_long, above)))
+    products, and where tiles may have more blocks than a launch grid takes in y or z."""
+    above = (t.numel for t in plan.tiles if t.prefix in ("y", "z"))
+    many = any(not (numel.is_Integer and numel <= MAX_GRID_YZ) for numel in above)
+    return many or plan.category is Category.TEMPLATE
 
 
 def index_lines(plan: KernelPlan) -> list[str]:
@@ -178,8 +173,6 @@ def _program(frame: Frame, tile: Tile) -> str:
         number = f"({number})" if tile is tiles[-1] else f"({number} % {blocks[place]})"
     elif isinstance(plan.workspace, Workspace):
         number = "tl.program_id(1)"
-    elif _is_long(tile):
-        number = "(tl.program_id(1) + tl.program_id(2) * tl.num_programs(1))"
     return f"{number}.to({frame.index_type})" if plan.index_dtype is DType.I64 else number
 
 
@@ -305,7 +298,7 @@ def launch_grid(plan: KernelPlan) -> Grid:
         rows = _size(tiles[0].numel)
         return in_chunks(rows, "XBLOCK") if plan.workspace.columns else cooperative(rows)
     sides = ((_size(t.numel), block_name(t.prefix)) for t in tiles)
-    return tiled(*sides, layered=any(map(_is_long, tiles)), in_x=numbered_in_x(plan))
+    return tiled(*sides, in_x=numbered_in_x(plan))
 
 
 def _size(numel: sympy.Expr) -> Size:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from harness.codegen.body import Body
 from harness.codegen.exchange import Exchange, Part
-from harness.codegen.values import HIGHEST, KEYS, LOWEST, Var, materialised, neutral, remark
+from harness.codegen.values import HIGHEST, KEYS, LOWEST, Scope, Var, materialised, neutral, remark
 from harness.dtypes import DType
 from harness.heuristics.limits import block_name
 from harness.ir.nodes import Compute, Reduce, ReduceKind, store_roots, walk
@@ -48,10 +48,23 @@ class Reducer:
     def _mask(self) -> str | None:
         return f"{self.along}mask" if self.along in self.body.frame.masked else None
 
+    @property
+    def _loop(self) -> Scope:
+        assert self.body.loop is not None
+        return self.body.loop
+
+    def _once(self, text: str, what: str = "tmp") -> str:
+        """A name for ``text`` outside of the loop."""
+        return self.body.line(self.body.outer, text, what)
+
+    def _each(self, text: str) -> str:
+        """A name for ``text`` in the loop."""
+        return self.body.line(self._loop, text)
+
     def _accumulator(self, what: str, start: str, kind: str) -> str:
         """A block of ``start`` ahead of the loop, named for ``what`` it accumulates."""
         text = f"tl.full({self.body.block_shape}, {start}, {kind})"
-        return self.body.line(self.body.outer, text, f"{what}_")
+        return self._once(text, f"{what}_")
 
     def _kept(self, text: str) -> str:
         """A reduced value with the reduced dimension put back as 1."""
@@ -67,7 +80,7 @@ class Reducer:
 
     def _define(self, reduce: Reduce, text: str) -> None:
         node = remark(self.body.labels.get(id(reduce)))
-        name = self.body.line(self.body.outer, text if text.isidentifier() else text + node)
+        name = self._once(text if text.isidentifier() else text + node)
         self.body.define(reduce, Var(name, reduce.dtype, self.body.everything - {self.along}))
 
     # entry points
@@ -109,8 +122,7 @@ class Reducer:
     # sums of products, a block of terms after the other
 
     def _dot(self, reduce: Reduce, factors: Sequence[Var]) -> None:
-        loop, frame, texts = self.body.loop, self.body.frame, list[str]()
-        assert loop is not None
+        frame, texts = self.body.frame, list[str]()
         for var, sides, terms in zip(factors, (("y", R), (TWIN, "x")), (R, TWIN), strict=True):
             text = var.text
             if not frame.same_shape(var.tiles, sides):
@@ -119,7 +131,7 @@ class Reducer:
             texts.append(f"tl.where({terms}mask, {text}, 0.0)" if terms in frame.masked else text)
         acc = self._accumulator("dot", "0.0", triton_type(reduce.dtype))
         how = ', input_precision="ieee"' * (factors[0].dtype is DType.F32)
-        loop.lines.append(f"{acc} = tl.dot({', '.join(texts)}, {acc}{how})")
+        self._loop.lines.append(f"{acc} = tl.dot({', '.join(texts)}, {acc}{how})")
         tile = Var(acc, reduce.dtype, frozenset("zyx"))
         self._finals.append(lambda: self.body.define(reduce, tile))
 
@@ -140,36 +152,34 @@ class Reducer:
     def _simple_block(self, reduce: Reduce, arg: Var) -> None:
         dtype = self._working_dtype(reduce, arg)
         text = self._guarded(self._argument(reduce, arg, dtype), neutral(reduce.kind, dtype))
-        self._simple_finish(reduce, dtype, self.body.line(self.body.outer, text))
+        self._simple_finish(reduce, dtype, self._once(text))
 
     def _simple_loop(self, reduce: Reduce, arg: Var) -> None:
-        loop = self.body.loop
-        assert loop is not None
         dtype = self._working_dtype(reduce, arg)
         start = neutral(reduce.kind, dtype)
         value = self._argument(reduce, arg, dtype)
         if self.along != R and reduce.kind is ReduceKind.SUM:  # as few registers as columns
-            value = self.body.line(loop, self._guarded(value, "0"))
+            value = self._each(self._guarded(value, "0"))
             zeros = f"tl.full({self.body.frame.shape([R])}, {start}, {triton_type(dtype)})"
-            acc = self.body.line(self.body.outer, zeros, "sum_")
+            acc = self._once(zeros, "sum_")
             if self.along in self.body.frame.vector:
                 rows = self._reduce("tl.sum", value)
                 value = f"({value} if {block_name(self.along)} == 1 else {rows})"
-            loop.lines.append(f"{acc} = {acc} + {value}")
+            self._loop.lines.append(f"{acc} = {acc} + {value}")
             self._finals.append(lambda: self._define(reduce, self._outcome(reduce, dtype, acc)))
             return
         acc = self._accumulator(reduce.kind.value, start, triton_type(dtype))
         combined = _COMBINE[reduce.kind].format(acc, value)
         if dtype.is_float and reduce.kind in _EXTREMES:
             combined = combined[:-1] + ", propagate_nan=tl.PropagateNan.ALL)"
-        loop.lines.append(f"{acc} = {self._guarded(combined, acc)}")
+        self._loop.lines.append(f"{acc} = {self._guarded(combined, acc)}")
         self._finals.append(lambda: self._simple_finish(reduce, dtype, acc))
 
     def _simple_finish(self, reduce: Reduce, dtype: DType, acc: str) -> None:
         across = functools.partial(self._across, reduce.kind, dtype)
         own = across(acc)
         if self.exchange is not None:
-            own = self.body.line(self.body.outer, own)
+            own = self._once(own)
 
         def define() -> None:
             self._define(reduce, self._outcome(reduce, dtype, own))
@@ -204,11 +214,10 @@ class Reducer:
     def _key(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         """``name`` as integers in the same order with NaN at the winning end."""
         integer, sign, mask = KEYS[dtype]
-        scope = self.body.outer
-        bits = self.body.line(scope, f"{name}.to({integer}, bitcast=True)")
+        bits = self._once(f"{name}.to({integer}, bitcast=True)")
         ordered = f"{bits} ^ (({bits} >> {sign}) & {mask})"
         worst = mask if kind in (ReduceKind.MAX, ReduceKind.ARGMAX) else f"(-{mask} - 1)"
-        return self.body.line(scope, f"tl.where({name} != {name}, {worst}, {ordered})")
+        return self._once(f"tl.where({name} != {name}, {worst}, {ordered})")
 
     def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         plan = self.body.frame.plan
@@ -219,7 +228,7 @@ class Reducer:
             return larger
         key = self._key(kind, dtype, name)
         _, sign, mask = KEYS[dtype]
-        best = self.body.line(self.body.outer, self._reduce(f"tl.{kind.value}", key))
+        best = self._once(self._reduce(f"tl.{kind.value}", key))
         bits = f"({best} ^ (({best} >> {sign}) & {mask}))"
         found = f"{bits}.to({triton_type(dtype)}, bitcast=True)"
         if apart and R in plan.facts.unknown:  # what is not taken is not compiled
@@ -230,47 +239,44 @@ class Reducer:
 
     def _arg_block(self, reduce: Reduce, arg: Var) -> None:
         dtype = self._working_dtype(reduce, arg)
-        value = self.body.line(self.body.outer, self.body.whole(arg, dtype))
+        value = self._once(self.body.whole(arg, dtype))
         self._arg_collapse(reduce, dtype, value, f"{R}index", guard=True)
 
     def _arg_collapse(
         self, reduce: Reduce, dtype: DType, value: str, index: str, guard: bool
     ) -> None:
         """First the best value, then the smallest index that has it."""
-        scope = self.body.outer
         biggest = reduce.kind is ReduceKind.ARGMAX
         if dtype.is_float:  # zeros of both signs are equal
-            value = self.body.line(scope, f"{value} + 0.0")
+            value = self._once(f"{value} + 0.0")
         key = self._key(reduce.kind, dtype, value) if dtype.is_float else value
         wide = dtype.itemsize == 8
         worst = LOWEST[wide] if biggest else HIGHEST[wide]
         if guard and self._mask:
-            key = self.body.line(scope, self._guarded(key, worst))
-        best = self.body.line(scope, self._reduce("tl.max" if biggest else "tl.min", key))
+            key = self._once(self._guarded(key, worst))
+        best = self._once(self._reduce("tl.max" if biggest else "tl.min", key))
         hit = f"{key} == {best}"
         if guard and self._mask:
             hit = f"({hit}) & {self._mask}"
-        where = self.body.line(scope, f"tl.where({hit}, {index}, {self.body.frame.far})")
+        where = self._once(f"tl.where({hit}, {index}, {self.body.frame.far})")
         first = self._reduce("tl.min", where)
         self._define(reduce, f"{first}.to({triton_type(reduce.dtype)})")
 
     def _arg_loop(self, reduce: Reduce, arg: Var) -> None:
-        loop = self.body.loop
-        assert loop is not None
         dtype, biggest = self._working_dtype(reduce, arg), reduce.kind is ReduceKind.ARGMAX
         kind = ReduceKind.MAX if biggest else ReduceKind.MIN
         acc = self._accumulator(kind.value, neutral(kind, dtype), triton_type(dtype))
         far = self.body.frame.far
         at = self._accumulator("place", far, self.body.frame.index_type)
-        value = self.body.line(loop, self.body.whole(arg, dtype))
+        value = self._each(self.body.whole(arg, dtype))
         better = f"({value} {'>' if biggest else '<'} {acc}) | ({at} == {far})"
         if dtype.is_float:
             better += f" | (({value} != {value}) & ({acc} == {acc}))"
         if self._mask:
             better = f"({better}) & {self._mask}"
-        test = self.body.line(loop, better)
-        loop.lines.append(f"{acc} = tl.where({test}, {value}, {acc})")
-        loop.lines.append(f"{at} = tl.where({test}, {R}index, {at})")
+        test = self._each(better)
+        self._loop.lines.append(f"{acc} = tl.where({test}, {value}, {acc})")
+        self._loop.lines.append(f"{at} = tl.where({test}, {R}index, {at})")
         self._finals.append(lambda: self._arg_collapse(reduce, dtype, acc, at, guard=False))
 
     # Welford
@@ -290,14 +296,13 @@ class Reducer:
         return 2.0 ** -(16 if n is None else (n - 1).bit_length())
 
     def _welford_block(self, group: Sequence[Reduce], arg: Var) -> None:
-        scope, dtype = self.body.outer, group[0].dtype
-        value = self.body.line(scope, self.body.whole(arg, dtype))
+        value = self._once(self.body.whole(arg, group[0].dtype))
         small = f"{self._guarded(value, '0.0')} * {self._small()}"
-        total = self.body.line(scope, self._reduce("tl.sum", small))
-        mean = self.body.line(scope, f"{total} / ({self._count()} * {self._small()})")
-        off = self.body.line(scope, f"{value} - {mean}")
+        total = self._once(self._reduce("tl.sum", small))
+        mean = self._once(f"{total} / ({self._count()} * {self._small()})")
+        off = self._once(f"{value} - {mean}")
         square = self._guarded(f"{off} * {off}", "0.0")
-        self._components(group, (mean, self.body.line(scope, self._reduce("tl.sum", square))))
+        self._components(group, (mean, self._once(self._reduce("tl.sum", square))))
 
     def _components(self, group: Sequence[Reduce], names: tuple[str, str]) -> None:
         for reduce in group:
@@ -308,33 +313,31 @@ class Reducer:
         accumulator and the division is one per step, not one per element; those before a row that
         begins inside a vector have seen one less. Where rows end at multiples of what a thread
         loads at once, a lane takes its mean and squares."""
-        loop, scope = self.body.loop, self.body.outer
-        assert loop is not None
         dtype, side = group[0].dtype, self._side(group[:1])
-        value = self.body.line(loop, self.body.whole(arg, dtype))
+        value = self._each(self.body.whole(arg, dtype))
         lanes, mask, shape, within = f"{R}base", self._mask, self.body.block_shape, ""
         first, stop = self.body.frame.bounds(R)
         if side > 1:
-            lanes = self.body.line(scope, f"tl.arange(0, R0_BLOCK // {side}) * {side}", "lane_")
+            lanes = self._once(f"tl.arange(0, R0_BLOCK // {side}) * {side}", "lane_")
             shape, mask = f"[R0_BLOCK // {side}]", mask and f"{R}offset + {lanes} < {stop}"
-            apart = self.body.line(loop, f"tl.reshape({value}, [R0_BLOCK // {side}, {side}])")
-            value = self.body.line(loop, f"tl.sum({apart} * {1 / side}, 1)")
-            off = self.body.line(loop, f"{apart} - {value}[:, None]")
+            apart = self._each(f"tl.reshape({value}, [R0_BLOCK // {side}, {side}])")
+            value = self._each(f"tl.sum({apart} * {1 / side}, 1)")
+            off = self._each(f"{apart} - {value}[:, None]")
             within = f" * {side}.0 + tl.sum({off} * {off}, 1)"
         zeros = f"tl.full({shape}, 0.0, {triton_type(dtype)})"
-        mean, m2 = (self.body.line(scope, zeros, what) for what in ("mean_", "squares_"))
+        mean, m2 = (self._once(zeros, what) for what in ("mean_", "squares_"))
         offset = f"{R}offset" if first == "0" else f"({R}offset - {first})"
         seen = f"tl.full([], {offset} // R0_BLOCK + 1, {triton_type(dtype)})"
-        step = self.body.line(loop, f"1.0 / {seen}")
+        step = self._each(f"1.0 / {seen}")
         if late := self._late():
-            other = self.body.line(loop, f"1.0 / tl.maximum({seen} - 1.0, 1.0)")
-            step = self.body.line(loop, f"tl.where({late}, {other}, {step})")
-        off = self.body.line(loop, f"{value} - {mean}")
-        moved = self.body.line(loop, f"{mean} + {off} * {step}")
+            other = self._each(f"1.0 / tl.maximum({seen} - 1.0, 1.0)")
+            step = self._each(f"tl.where({late}, {other}, {step})")
+        off = self._each(f"{value} - {mean}")
+        moved = self._each(f"{mean} + {off} * {step}")
         grown = f"{m2} + {off} * ({value} - {moved}){within}"
         for name, text in ((m2, grown), (mean, moved)):
             text = f"tl.where({mask}, {text}, {name})" if mask else text
-            loop.lines.append(f"{name} = {text}")
+            self._loop.lines.append(f"{name} = {text}")
         self._finals.append(lambda: self._welford_finish(group, mean, m2, lanes, side))
 
     def _late(self) -> str:
@@ -353,13 +356,13 @@ class Reducer:
     def _welford_finish(
         self, group: Sequence[Reduce], mean: str, m2: str, lanes: str, side: int
     ) -> None:
-        scope, kind = self.body.outer, triton_type(group[0].dtype)
+        kind = triton_type(group[0].dtype)
         first, stop = self.body.frame.bounds(R)
         extent = stop if first == "0" else f"{stop} - {first}"
         steps = f"({extent} - {lanes} + (R0_BLOCK - 1)) // R0_BLOCK"
         steps += f" - ({late})" if (late := self._late()) else ""
         each = f" * {side}.0" if side > 1 else ""
-        weight = self.body.line(scope, f"tl.maximum({steps}, 0).to({kind}){each}")
+        weight = self._once(f"tl.maximum({steps}, 0).to({kind}){each}")
         if (exchange := self.exchange) is None:
             self._components(group, self._pooled(mean, m2, weight, self._count()))
             return
@@ -368,45 +371,40 @@ class Reducer:
             programs = f"tl.arange(0, {exchange.programs}){self.body.frame.spread(R)}"
             parts = f"{R}numel - {programs} * {R}part"
             seen = f"tl.minimum(tl.maximum({parts}, 0), {R}part).to({kind})"
-            return self._pooled(vectors[0], vectors[1], self.body.line(scope, seen), self._count())
+            return self._pooled(vectors[0], vectors[1], self._once(seen), self._count())
 
         least = "1 if CHUNKS > 1 else 0" if self.body.frame.plan.facts.chunked else "1"
         count = f"tl.maximum({extent}, {least}).to({kind})"  # a program may have nothing left
-        own = self._pooled(mean, m2, weight, self.body.line(scope, count))
+        own = self._pooled(mean, m2, weight, self._once(count))
         define = functools.partial(self._components, group, own)
         self.parts.append(Part(own, group[0].dtype, merge, define))
 
     def _pooled(self, mean: str, m2: str, weight: str, count: str) -> tuple[str, str]:
         """Mean and sum of squares around it of ``count`` values, from those of disjoint parts."""
-        scope = self.body.outer
         small = f"{mean} * ({weight} * {self._small()})"
-        total = self.body.line(scope, self._reduce("tl.sum", small))
-        final = self.body.line(scope, f"{total} / ({count} * {self._small()})")
-        off = self.body.line(scope, f"{mean} - {final}")
-        return final, self.body.line(
-            scope, self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}")
-        )
+        total = self._once(self._reduce("tl.sum", small))
+        final = self._once(f"{total} / ({count} * {self._small()})")
+        off = self._once(f"{mean} - {final}")
+        return final, self._once(self._reduce("tl.sum", f"{m2} + {weight} * {off} * {off}"))
 
     # online softmax
 
     def _softmax_block(self, group: Sequence[Reduce], arg: Var) -> None:
-        scope, dtype = self.body.outer, group[0].dtype
-        value = masked = self.body.line(scope, self.body.whole(arg, dtype))
+        dtype = group[0].dtype
+        value = masked = self._once(self.body.whole(arg, dtype))
         if self._mask:
-            masked = self.body.line(scope, self._guarded(value, 'float("-inf")'))
-        best = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, masked))
+            masked = self._once(self._guarded(value, 'float("-inf")'))
+        best = self._once(self._float_extreme(ReduceKind.MAX, dtype, masked))
         roots = store_roots(self.body.frame.plan.stores)
         shared = any(isinstance(v, Compute) and v.op is Op.EXP for v in walk(roots))
         distance = f"{value} - {best}"  # where the kernel has exponentials of it anyway, the same
         power = f"tl.exp({distance})" if shared else _term(distance, dtype)
         terms = self._guarded(power, "0.0")
-        self._components(group, (best, self.body.line(scope, self._reduce("tl.sum", terms))))
+        self._components(group, (best, self._once(self._reduce("tl.sum", terms))))
 
     def _softmax_loop(self, group: Sequence[Reduce], arg: Var) -> None:
         """One exponential an element, and one more for the neighbours that a thread folds at once:
         the running sum is rescaled once for them."""
-        loop = self.body.loop
-        assert loop is not None
         side = self.body.frame.plan.facts.side
         if side < 2:
             self._softmax_strided(group, arg)
@@ -419,38 +417,36 @@ class Reducer:
         fewer = [block_name(p) for p in self.body.frame.vector]
         fewer[self._axis] += " // SIDE"
         shape = ", ".join(fewer)
-        best = self.body.line(self.body.outer, f'tl.full([{shape}], float("-inf"), {kind})', "max_")
-        total = self.body.line(self.body.outer, f"tl.full([{shape}], 0.0, {kind})", "sum_")
+        best = self._once(f'tl.full([{shape}], float("-inf"), {kind})', "max_")
+        total = self._once(f"tl.full([{shape}], 0.0, {kind})", "sum_")
         # What is outside becomes e to the minus infinity, 0.
         guarded = self._guarded(self.body.whole(arg, group[0].dtype), 'float("-inf")')
         axis = len(fewer)
-        value = self.body.line(loop, f"tl.reshape({guarded}, [{shape}, SIDE])")
-        most = self.body.line(loop, f"tl.reduce({value}, {axis}, _larger)")
-        most = self.body.line(loop, f"_larger({best}, {most})")
+        value = self._each(f"tl.reshape({guarded}, [{shape}, SIDE])")
+        most = self._each(f"tl.reduce({value}, {axis}, _larger)")
+        most = self._each(f"_larger({best}, {most})")
         # Where all is minus infinity so far, there is no distance to it.
-        near = self.body.line(loop, f'tl.where({most} == float("-inf"), 0.0, {most})')
+        near = self._each(f'tl.where({most} == float("-inf"), 0.0, {most})')
         terms = _term(f"{value} - {near}[{':, ' * axis}None]", group[0].dtype)
         scaled = f"{total} * {_term(f'{best} - {near}', group[0].dtype)}"
-        loop.lines.append(f"{total} = {scaled} + tl.sum({terms}, {axis})")
-        loop.lines.append(f"{best} = {most}")
+        self._loop.lines.append(f"{total} = {scaled} + tl.sum({terms}, {axis})")
+        self._loop.lines.append(f"{best} = {most}")
         self._finals.append(lambda: self._softmax_finish(group, best, total))
 
     def _softmax_strided(self, group: Sequence[Reduce], arg: Var) -> None:
         """One exponential an element: of the distance to the larger of the running maximum
         and the new value, which scales whichever of the two is smaller."""
-        loop = self.body.loop
-        assert loop is not None
         dtype = group[0].dtype
         best = self._accumulator("max", 'float("-inf")', triton_type(dtype))
         total = self._accumulator("sum", "0.0", triton_type(dtype))
-        value = self.body.line(loop, self.body.whole(arg, dtype))
+        value = self._each(self.body.whole(arg, dtype))
         # Equal infinities are at distance 0, which their difference does not say.
-        gap = self.body.line(loop, f"tl.where({value} == {best}, 0.0, {value} - {best})")
-        factor = self.body.line(loop, _term(f"-tl.abs({gap})", dtype))
+        gap = self._each(f"tl.where({value} == {best}, 0.0, {value} - {best})")
+        factor = self._each(_term(f"-tl.abs({gap})", dtype))
         scaled = f"tl.where({gap} > 0, {total} * {factor} + 1.0, {total} + {factor})"
         larger = f"tl.maximum({best}, {value}, propagate_nan=tl.PropagateNan.ALL)"
-        loop.lines.append(f"{total} = {self._guarded(scaled, total)}")
-        loop.lines.append(f"{best} = {self._guarded(larger, best)}")
+        self._loop.lines.append(f"{total} = {self._guarded(scaled, total)}")
+        self._loop.lines.append(f"{best} = {self._guarded(larger, best)}")
         self._finals.append(lambda: self._softmax_finish(group, best, total))
 
     def _softmax_finish(self, group: Sequence[Reduce], best: str, total: str) -> None:
@@ -464,12 +460,11 @@ class Reducer:
     ) -> tuple[str, str]:
         """The largest of ``best``, and what ``total`` sums up below that; ``nothing``: where all
         is minus infinity the sum is 0, because others may have more."""
-        scope = self.body.outer
-        top = near = self.body.line(scope, self._float_extreme(ReduceKind.MAX, dtype, best))
+        top = near = self._once(self._float_extreme(ReduceKind.MAX, dtype, best))
         if nothing:
-            near = self.body.line(scope, f'tl.where({top} == float("-inf"), 0.0, {top})')
+            near = self._once(f'tl.where({top} == float("-inf"), 0.0, {top})')
         terms = f"{total} * {_term(f'{best} - {near}', dtype)}"
-        return top, self.body.line(scope, self._reduce("tl.sum", terms))
+        return top, self._once(self._reduce("tl.sum", terms))
 
 
 def _term(exponent: str, dtype: DType) -> str:

@@ -111,12 +111,11 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     mentioned = needed(apart, given, wanted)[1]
     absent = [i.name for i in graph.inputs if i.name in mentioned]
     names = [*given, *absent]
-    floats = float_names(apart, names, wanted)
-    lines = [f"{name} = torch.float64 if wide else torch.{name}" for name in floats]
+    nodes = needed_nodes(apart, names, wanted)
+    lines = [f"{name} = torch.float64 if wide else torch.{name}" for name in float_names(nodes)]
     if given:
         lines.append(_read({local_name(value): n for value, n in given.items()}))
     lines += [_stand_in(graph, name) for name in absent]
-    nodes = needed_nodes(apart, names, wanted)
     steps, types = jumps(nodes, apart.types()), graph.types()
     rounded = _rounded(plan)
     kept_narrow = _narrowed(nodes, wanted, rounded)

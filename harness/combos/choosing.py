@@ -55,12 +55,12 @@ def combined(
     bundles, made = [], 0
     for regions in _side_by_side(compiled, by_name):
         combos: list[Combo] = []
-        for places, launches in _chosen(regions, partition or _packed):
-            combo = _combo(places, launches, by_name, made, target)
+        for found in _chosen(regions, partition or _packed):
+            combo = _combo(found, by_name, made, target)
             made += combo is not None
-            if combo is not None and faster is not None and not faster(combo, launches):
+            if combo is not None and faster is not None and not faster(combo, [*found.values()]):
                 combo = None
-            alone = (Combo(la.kernel.module, (p,)) for p, la in zip(places, launches, strict=True))
+            alone = (Combo(la.kernel.module, (place,)) for place, la in found.items())
             combos += [combo] if combo is not None else alone
         if len(combos) < sum(len(region.launches) for region in regions):
             bundles.append(Bundle(tuple(r.region.name for r in regions), tuple(combos)))
@@ -102,8 +102,7 @@ def _is_small(region: CompiledRegion) -> bool:
 
 def _allocated(region: CompiledRegion) -> int:
     """Bytes of the buffers that live in no input's memory."""
-    if region.program is None:
-        return MOST_ALLOCATED + 1
+    assert region.program is not None, "what is incomplete is in no bundle"
     reused = {
         names[-1] for launch in region.launches for names in launch.arguments if len(names) > 1
     }
@@ -115,9 +114,7 @@ def _allocated(region: CompiledRegion) -> int:
     )
 
 
-def _chosen(
-    regions: Sequence[CompiledRegion], partition: Partition
-) -> Iterator[tuple[list[_Place], list[Launch]]]:
+def _chosen(regions: Sequence[CompiledRegion], partition: Partition) -> Iterator[_Found]:
     """All launches in an order in which they can run: those that become one together."""
     levels: dict[int, dict[str, _Found]] = {}
     for region in regions:
@@ -134,12 +131,11 @@ def _chosen(
                 what = "a partition into combos does not have every launch once"
                 raise InvalidProgram(what, kind, f"{shared}", f"{list(found)}")
             for places in shared:
-                launches = [found[place] for place in places]
-                width = sum(len(launch.arguments) for launch in launches)
+                width = sum(len(found[place].arguments) for place in places)
                 if len(places) > 1 and width > MOST_ARGUMENTS:
                     what = "a combo of the partition has too many arguments"
                     raise InvalidProgram(what, kind, f"{width}", f"at most {MOST_ARGUMENTS}")
-                yield places, launches
+                yield {place: found[place] for place in places}
 
 
 def _kind(launch: Launch) -> str:
@@ -160,9 +156,10 @@ def _levels(region: CompiledRegion) -> list[int]:
     for launch in region.launches:
         reads: set[str] = set()
         writes: set[str] = set()
-        for argument, names in zip(launch.plan.arguments, launch.arguments, strict=True):
+        for argument in launch.plan.arguments:
             if argument.kind in (ArgumentKind.SIZE, ArgumentKind.WORKSPACE):
                 continue
+            names = argument.buffers
             place = memory.setdefault(names[-1], memory.get(names[0], names[0]))
             (reads if argument.kind is ArgumentKind.INPUT else writes).add(place)
         before = [writers.get(place, -1) for place in reads | writes]
@@ -202,21 +199,16 @@ def _packed(found: Mapping[_Place, Launch]) -> Iterator[list[_Place]]:
 
 
 def _combo(
-    places: Sequence[_Place],
-    launches: Sequence[Launch],
-    by_name: dict[str, CompiledRegion],
-    number: int,
-    target: Target,
+    found: _Found, by_name: dict[str, CompiledRegion], number: int, target: Target
 ) -> Combo | None:
     """The launches as one; none for a single launch, or if no module can be made of them."""
-    if len(launches) == 1:
+    if len(found) == 1:
         return None
-    found = dict(zip(places, launches, strict=True))
     parts = [
         Part(found[first].plan, by_name[first[0]].compiled_as, 1 + len(others))
-        for first, *others in _alike(found, places).values()
+        for first, *others in _alike(found, found).values()
     ]
     try:
-        return Combo(emit_combo(parts, number, target), tuple(places))
+        return Combo(emit_combo(parts, number, target), tuple(found))
     except HarnessError:
         return None  # launched one by one, as without combos

@@ -4,6 +4,7 @@ costs the host little more than its launches. Its text is the function's ``text`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -65,20 +66,14 @@ def prepare_graph(
     """
     launches, where = launches_of(kernel), torch.device(device)
     text, host = HostText(), Host(where, allocator(where), reinterpreter())
-    by_name = {region.region.name: region for region in compiled.regions}
+    by_name = {region.region.name: region for region in compiled.regions if region.complete}
     bundles = {name: bundle for bundle in compiled.bundles for name in bundle.regions}
     written: dict[str, list[str]] = {}
     # One callable per kernel, however often it is launched.
-    made: dict[str, LaunchOn] = {}
-
-    def one_kernel(module: EmittedModule) -> LaunchOn:
-        if module.text not in made:
-            made[module.text] = launches.kernel(module)
-        return made[module.text]
+    one_kernel = functools.cache(launches.kernel)
 
     def write_region(region: Region, given: Callable[[Region], list[Value]]) -> list[Value] | None:
-        found = by_name.get(region.name)
-        if found is None or not found.complete or found.program is None:
+        if (found := by_name.get(region.name)) is None:
             return None
         if region.name not in written:
             bundle = bundles.get(region.name) or alone(found)
@@ -102,14 +97,14 @@ def prepare_graph(
     lent = {name for one in regions for name in _lent(one, by_name.get(one.name))}
     writer = GraphWriter(text, host, compiled.partition, write_region, sizes, together, lent)
     writer.write(before, after)
-    return text.function("run", compiled.name)
+    return text.function("run", compiled.partition.graph.name)
 
 
 def _lent(region: Region, found: CompiledRegion | None) -> list[str]:
     """The inputs and outputs of a region that share memory: any may, if torch runs it."""
     inputs = [item.name for item in region.graph.inputs]
     outputs = [name for name in region.graph.outputs if name is not None]
-    if found is None or not found.complete or found.program is None:
+    if found is None or found.program is None:
         return [*inputs, *outputs]
     made = found.program.outputs
     passed = {b.name for b in found.program.buffers if b.role is Role.INPUT} & {*made}

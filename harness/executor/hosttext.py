@@ -122,7 +122,7 @@ class HostText:
 
     def layout(self, layout: Layout) -> str:
         """The text of a layout: its name, where its sizes are known."""
-        if layout.known:
+        if all(isinstance(n, int) for n in (*layout.shape, *layout.stride)):
             return self.bind(layout, "layout")
         sizes = f"{self.numbers(layout.shape)}, {self.numbers(layout.stride)}"
         return f"{self.bind(Layout, 'Layout')}({sizes}, {self.dtype(layout.dtype)})"

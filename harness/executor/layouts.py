@@ -33,11 +33,6 @@ class Layout:
         shape, stride = (tuple(map(size_of, sizes)) for sizes in (recorded.shape, recorded.stride))
         return cls(shape, stride, torch_dtype(recorded.dtype))
 
-    @property
-    def known(self) -> bool:
-        """Whether shape and stride are integers."""
-        return all(isinstance(n, int) for n in (*self.shape, *self.stride))
-
     def fits(self, tensor: torch.Tensor, device: torch.device) -> bool:
         """Whether kernels can read ``tensor`` where it is."""
         stride: Any = self.stride

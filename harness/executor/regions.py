@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import Combo, CompiledRegion, Launch, joined_arguments
-from harness.errors import GraphError
 from harness.executor.hosttext import HostText
 from harness.executor.layouts import Host, Layout
 from harness.graph.replay import last_uses
@@ -97,7 +96,7 @@ class RegionWriter:
             return value.variable
         here = self.text.fresh(f"{value.variable}_here")
         adapted = self.text.bind(self.host.adapted, "adapted")
-        copy = f"{adapted}({value.variable}, {self.text.layout(self._buffer_layout(name))})"
+        copy = f"{adapted}({value.variable}, {self.text.layout(self._layouts[name])})"
         self.text.add(f"{here} = {value.variable} if fine else {copy}")
         self._here[name] = value.variable, here
         return here
@@ -108,7 +107,8 @@ class RegionWriter:
         found = []
         # As the plan (not the fused group) says: of the pairs that could share memory,
         # planning drops those whose old contents are read again.
-        for argument, names in zip(launch.plan.arguments, launch.arguments, strict=True):
+        for argument in launch.plan.arguments:
+            names = argument.buffers
             if argument.kind is ArgumentKind.SIZE:
                 found.append(self.text.size(symbols[names[0]]))
             elif argument.kind is ArgumentKind.WORKSPACE:
@@ -151,10 +151,10 @@ class RegionWriter:
     def _taken_over(self, old: str, new: str) -> str:
         """The variable of ``new``, which lives in the memory of ``old``."""
         variable = self._tensor(old)
-        if self._buffer_layout(old) == self._buffer_layout(new):
+        if self._layouts[old] == self._layouts[new]:
             self._variables[new] = variable
         else:
-            made, layout = self.text.fresh(new), self._buffer_layout(new)
+            made, layout = self.text.fresh(new), self._layouts[new]
             reinterpret = self.text.bind(self.host.reinterpret, "reinterpret")
             shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
             self._made.append(f"{made} = {reinterpret}({variable}, {shape}, {stride}, 0)")
@@ -164,17 +164,12 @@ class RegionWriter:
     def _tensor(self, name: str) -> str:
         """The variable of a buffer, allocated if it has none yet."""
         if (found := self._variables.get(name)) is None:
-            layout = self._buffer_layout(name)
+            layout = self._layouts[name]
             found = self._variables[name] = self.text.fresh(name)
             empty, dtype = self.text.bind(self.host.empty, "empty"), self.text.dtype(layout.dtype)
             shape, stride = self.text.numbers(layout.shape), self.text.numbers(layout.stride)
             self._made.append(f"{found} = {empty}({shape}, {stride}, {dtype})")
         return found
-
-    def _buffer_layout(self, name: str) -> Layout:
-        if (layout := self._layouts.get(name)) is None:
-            raise GraphError("a kernel names a buffer that does not exist", got=name)
-        return layout
 
 
 def write_launches(

@@ -89,16 +89,12 @@ def combine_of(node: Node) -> Graph | None:
     return combine_graph(text) if isinstance(text, str) else None
 
 
-def float_names(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> list[str]:
-    """The floating type names in the text of the ``needed_nodes`` of the same arguments, sorted."""
-    found: set[str] = set()
-    nodes = needed_nodes(graph, inputs, outputs)
+def float_names(nodes: Sequence[Node]) -> list[str]:
+    """The floating type names in the text of ``nodes``, sorted."""
     functions = filter(None, map(combine_of, nodes))
-    for node in (*nodes, *(inner for function in functions for inner in function.nodes)):
-        for arg in _flat((*node.args, *(v for _, v in call_kwargs(node)))):
-            if isinstance(arg, DType) and arg.is_float:
-                found.add(arg.torch_name)
-    return sorted(found)
+    every = (*nodes, *(inner for function in functions for inner in function.nodes))
+    args = (arg for n in every for arg in _flat((*n.args, *(v for _, v in call_kwargs(n)))))
+    return sorted({arg.torch_name for arg in args if isinstance(arg, DType) and arg.is_float})
 
 
 def call_kwargs(node: Node) -> list[tuple[str, Arg]]:

@@ -25,12 +25,6 @@ class Member:
     moved: int
     unknown: tuple[str, ...] = ()
 
-    @property
-    def parallel(self) -> tuple[tuple[str, int], ...]:
-        """The tiles that are not reduced over: the name of the block size, and the points."""
-        found = (pair for pair in self.facts.sizes if not is_reduction(pair[0]))
-        return tuple((block_name(prefix), numel) for prefix, numel in found)
-
     def at(self, points: Mapping[str, int]) -> Member:
         """What holds where the tiles have ``points``, by prefix. Bytes are scaled."""
         if not self.facts.unknown:
@@ -69,7 +63,7 @@ def _large(member: Member) -> list[Config]:
     which finds its pointers, and what it reads besides, once (gradients scaled by a number on the
     device, on an H200: 0.215 ms in blocks of 2048, 0.169 in these)."""
     light = member.moved <= _LIGHT * member.facts.parallel
-    whole = member.facts.family is Family.POINTWISE and len(member.parallel) == 1
+    whole = member.facts.family is Family.POINTWISE and member.facts.sizes[0][0] == "x"
     return [Config((("XBLOCK", _LARGE),), 4)] if light and whole else []
 
 
@@ -77,7 +71,7 @@ def _filling(member: Member, points: int) -> Facts:
     """What the heuristics are told of ``member``: the device is filled by all ``points`` of the
     combo together, so blocks need not be small for it."""
     facts, own = member.facts, member.facts.parallel
-    if len(member.parallel) > 1:
+    if facts.sizes[0][0] != "x":  # of several tiles
         return facts
     rows = max(own, points // facts.reduced)
     sizes = tuple((prefix, rows if prefix == "x" else size) for prefix, size in facts.sizes)

@@ -188,7 +188,7 @@ def _grid_overflows(prefix: str, numel: int, block: int, threads: int) -> bool:
     count = cdiv(numel, block)
     if prefix == "x":
         return count > MAX_GRID_X or count * threads >= MAX_THREADS_X
-    return prefix == "y" and count > MAX_GRID_YZ  # so many in z are numbered in x
+    return prefix == "y" and count > MAX_GRID_YZ  # in x is room for more, which nobody has timed
 
 
 def _warps(proposal: Proposal, elements: int, target: Target) -> int:

@@ -109,9 +109,8 @@ def _measure(
     if any(s not in extents and not s.is_positive for s in used):  # read from memory
         return _Slice(math.prod(extents.values()), None, None)
     low, high = (numeric(None if b is None else tidy(b), sizes) for b in simplifier.bounds(index))
-    count = 1
-    for group, terms in _independent(index, variables, simplifier):
-        count *= _distinct(group, terms, extents, sizes)
+    parts = _independent(index, variables, simplifier)
+    count = math.prod(_distinct(*part, extents, sizes) for part in parts)
     if low is not None and high is not None:
         count = min(count, high - low + 1)
     return _Slice(count, low, high)

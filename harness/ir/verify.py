@@ -100,16 +100,13 @@ def _check_mutations(program: Program, buffers: Mapping[str, Buffer]) -> None:
     if stored != set(program.mutated):
         what = "the mutated inputs are not the inputs that are stored to"
         _fail(what, program.name, program.mutated, sorted(stored))
-    first_store: dict[str, int] = {}
-    for number, nest in enumerate(program.nests):
-        for store in nest.stores:
-            if store.buffer in stored:
-                first_store.setdefault(store.buffer, number)
+    nests = [*enumerate(program.nests)]
+    first_store = {store.buffer: number for number, nest in nests[::-1] for store in nest.stores}
     old: set[str] = set()
-    for number, nest in enumerate(program.nests):
+    for number, nest in nests:
         loads = ir.loads(nest.stores)
         plain = {(s.buffer, s.index) for s in nest.stores if s.mode is ir.StoreMode.PLAIN}
-        for name in sorted({v.buffer for v in loads} & first_store.keys()):
+        for name in sorted({v.buffer for v in loads} & stored):
             if first_store[name] >= number:
                 # Elements that are changed where they lie are nobody's old contents afterwards.
                 own = [

@@ -3,9 +3,8 @@
 A grid is text: the Python expression that the emitted module's ``grid`` returns, over block sizes
 and sizes that only a launch knows (``"2*s0 + 1"``, as in graph files). The module evaluates it.
 
-CUDA takes 2**31 - 1 programs in x and 65535 in y and z. Where the second dimension may
-pass its limit it is *layered*: split evenly over ``ceil(count / 65535)`` layers in z, and
-the kernel's number along it is ``program_id(1) + program_id(2) * num_programs(1)``.
+CUDA takes 2**31 - 1 programs in x and 65535 in y and z. Where tiles may have more blocks in y or
+z, all programs are numbered in x.
 """
 
 from __future__ import annotations
@@ -32,15 +31,13 @@ class Grid:
     text: str
 
 
-def tiled(*sides: tuple[Size, str], layered: bool = False, in_x: bool = False) -> Grid:
+def tiled(*sides: tuple[Size, str], in_x: bool = False) -> Grid:
     """Up to three tiles (x, y, z), each a number of points and the parameter that holds its block
-    size: a block of each for every program. ``layered``: ``y``, the last, may have more than 65535
-    blocks. ``in_x``: programs are numbered in x alone, those of a row of blocks side by side."""
+    size: a block of each for every program. ``in_x``: programs are numbered in x alone, those of a
+    row of blocks side by side."""
     counts = [_blocks(*side) for side in sides]
     if in_x:
         counts = [" * ".join(counts)]
-    elif layered:
-        counts[1:] = _layered(counts[1], sides[1][0])
     return Grid(tuple(name for _, name in sides), f"({', '.join([*counts, '1', '1'][:3])})")
 
 
@@ -56,10 +53,9 @@ def in_chunks(columns: Size, name: str) -> Grid:
     return Grid((name, "CHUNKS"), f"({_blocks(columns, name)}, CHUNKS, 1)")
 
 
-def split_scan(scanned: Size, name: str, rows: Size) -> Grid:
-    """A program for every block along the scan (in x) of every row (in y, layered)."""
-    counts = (_blocks(scanned, name), *_layered(_atom(rows), rows))
-    return Grid((name,), f"({', '.join(counts)})")
+def split_scan(scanned: Size, name: str, rows: int) -> Grid:
+    """A program for every block along the scan (in x) of every one of a few rows (in y)."""
+    return Grid((name,), f"({_blocks(scanned, name)}, {rows}, 1)")
 
 
 def checked(counts: Sequence[int], where: str) -> Counts:
@@ -79,13 +75,6 @@ def checked(counts: Sequence[int], where: str) -> Counts:
 def _blocks(points: Size, name: str) -> str:
     """Blocks of ``name`` points, the last of which may be partly outside."""
     return f"-(-{_atom(points)} // {name})"
-
-
-def _layered(count: str, points: Size) -> tuple[str, str]:
-    """``count`` programs as y and z. A known number of points is never 0, an unknown one may be."""
-    least = f"-(-({count}) // {MAX_GRID_YZ})"
-    deep = f"max(1, {least})" if isinstance(points, str) else least
-    return f"-(-({count}) // ({deep}))", deep
 
 
 def _atom(size: Size) -> str:

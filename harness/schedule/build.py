@@ -60,7 +60,6 @@ def _remove_dead(program: Program) -> Program:
     """``program`` without stores that reach no output and no mutated input: a value of which only
     the shape was asked (``full_like``) is read by nobody any more."""
     needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
-    needed |= {*program.outputs, *program.mutated}
     kept: list[ir.Nest] = []
     for nest in reversed(program.nests):
         if not (stores := tuple(s for s in nest.stores if s.buffer in needed)):

@@ -85,11 +85,9 @@ def gather(program: Program) -> Facts:
             readers.setdefault(name, []).append(number)
         for name in written:
             writers.setdefault(name, []).append(number)
-    needed = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
-    needed |= {*program.outputs, *program.mutated}
-    buffers, after = {b.name: b for b in program.buffers}, _after(into)
-    facts = buffers, readers, writers, tuple(into), tuple(before), after, frozenset(needed)
-    return Facts(program, *facts)
+    needed = frozenset(b.name for b in program.buffers if b.role is not Role.TEMPORARY)
+    buffers, edges = {b.name: b for b in program.buffers}, tuple(into)
+    return Facts(program, buffers, readers, writers, edges, tuple(before), _after(into), needed)
 
 
 def _after(into: Sequence[Sequence[Edge]]) -> tuple[int, ...]:

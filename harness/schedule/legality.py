@@ -8,6 +8,7 @@ from itertools import chain, combinations
 
 from harness.heuristics.limits import MOST_TILES
 from harness.ir.affine import same, size_hint
+from harness.ir.reach import grouped
 from harness.schedule.facts import Facts
 from harness.schedule.group import Rejection, splits
 from harness.schedule.match import Sides, join, matched
@@ -97,11 +98,9 @@ def _crossing(
     """Pairs of accesses, one of each side, at least one of them a write, to one buffer;
     the earlier nest first."""
     left = {v.number for v in sides.first.views}
-    accesses: dict[str, list[tuple[NestView, AffineAccess]]] = {}
-    for view in joined.views:
-        for access in view.accesses:
-            if access.use in (Use.LOAD, Use.STORE, Use.ATOMIC):
-                accesses.setdefault(access.name, []).append((view, access))
+    pairs = ((view, access) for view in joined.views for access in view.accesses)
+    touching = (pair for pair in pairs if pair[1].use in (Use.LOAD, Use.STORE, Use.ATOMIC))
+    accesses = grouped(touching, lambda pair: pair[1].name)
     written = (f for f in accesses.values() if any(a.use is not Use.LOAD for _, a in f))
     for (view, access), (other, other_access) in chain.from_iterable(
         combinations(f, 2) for f in written

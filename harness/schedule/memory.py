@@ -4,7 +4,7 @@ nothing depends on them for being right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.ir.affine import size_hint
@@ -14,14 +14,13 @@ from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.group import FusedGroup, Schedule
 
 
-def traffic(nests: Iterable[Nest], internal: frozenset[str]) -> Traffic:
+def traffic(nests: Sequence[Nest], internal: frozenset[str]) -> Traffic:
     """Buffers that ``nests`` read from and write to memory as one kernel. A buffer that
     the kernel writes before reading it counts as read too."""
-    reads: dict[str, None] = {}
-    writes: dict[str, None] = {}
-    for nest in nests:
-        reads.update(dict.fromkeys(b for b in buffers_read(nest) if b not in internal))
-        writes.update(dict.fromkeys(b for b in buffers_written(nest) if b not in internal))
+    reads, writes = (
+        dict.fromkeys(b for nest in nests for b in touched(nest) if b not in internal)
+        for touched in (buffers_read, buffers_written)
+    )
     return Traffic(tuple(reads), tuple(writes))
 
 
@@ -34,9 +33,7 @@ def launch_order(
     owner = {n: kernel for kernel, mask in enumerate(members) for n in bits(mask)}
     before: list[set[int]] = [set() for _ in members]
     for number, edges in enumerate(facts.into):
-        before[owner[number]].update(owner[e.first] for e in edges)
-    for kernel, earlier in enumerate(before):
-        earlier.discard(kernel)
+        before[owner[number]] |= {owner[e.first] for e in edges} - {owner[number]}
     makes = [lambda: _residents(touched, facts)]
     return tuple(lowest(dict(enumerate(before)), lambda kernel: kernel, makes))
 
@@ -61,13 +58,8 @@ def reuse_in_place(
     """
     buffers = {b.name: b for b in program.buffers}
     kept = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
-    kept |= set(program.outputs)
-    last: dict[str, int] = {}
-    first: dict[str, int] = {}
-    for number, one in enumerate(touched):
-        for name in (*one.reads, *one.writes):
-            last[name] = number
-            first.setdefault(name, number)
+    uses = [(name, n) for n, one in enumerate(touched) for name in (*one.reads, *one.writes)]
+    first, last = dict(reversed(uses)), dict(uses)
     found: list[tuple[tuple[str, str], ...]] = []
     for number, (group, one) in enumerate(zip(groups, touched, strict=True)):
         dying = [n for n in one.reads if n not in kept and first[n] < number == last[n]]

@@ -201,10 +201,7 @@ def _states(program: Program, group: FusedGroup) -> tuple[frozenset[str], frozen
     """Buffers that this group fills and another one scatters into afterwards, and those of which
     it keeps what it does not scatter into."""
     own = {nest.name for nest in group.nests}
-    first: dict[str, str] = {}
-    for nest in group.nests:
-        for store in nest.stores:
-            first.setdefault(store.buffer, nest.name)
+    first = {store.buffer: nest.name for nest in reversed(group.nests) for store in nest.stores}
     scattering = scattered(program, first)
     kept = {buffer for buffer, nest in first.items() if (nest, buffer) in scattering}
     later = {buffer for nest, buffer in scattering if nest not in own}

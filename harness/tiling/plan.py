@@ -51,8 +51,8 @@ class ArgumentKind(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A kernel parameter. ``buffers`` names the buffers it stands for: one, or for
-    IN_OUT the input whose memory is reused and then the output that reuses it; none for the
-    workspace, which is all zeros before and after every launch."""
+    IN_OUT the input whose memory is reused and then the output that reuses it; the symbol of a
+    size; none for the workspace, which is all zeros before and after every launch."""
 
     name: str
     kind: ArgumentKind

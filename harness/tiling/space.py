@@ -199,15 +199,12 @@ def _only_scans(group: FusedGroup, stores: Sequence[Store]) -> bool:
 
 def _accesses(program: Program, group: FusedGroup, simplify: Address) -> list[Access]:
     """Every distinct access to memory: buffers inside the kernel are none."""
-    sizes = {b.name: b.dtype.itemsize for b in program.buffers}
-    found: dict[tuple[str, sympy.Expr, bool], Access] = {}
+    sizes = {b.name: b.dtype.itemsize for b in program.buffers if b.name not in group.internal}
+    touched: list[ir.Load | Store] = []
     for nest in dict.fromkeys(group.nests):
-        touched = [(load.buffer, load.index, False) for load in loads(nest.stores)]
-        touched += [(s.buffer, s.index, True) for s in nest.stores]
-        for buffer, expr, write in touched:
-            if buffer not in group.internal:
-                index = simplify(expr)
-                found.setdefault((buffer, index, write), Access(index, sizes[buffer], write))
+        touched += [*loads(nest.stores), *nest.stores]
+    own = ((a, simplify(a.index), isinstance(a, Store)) for a in touched if a.buffer in sizes)
+    found = {(a.buffer, i, write): Access(i, sizes[a.buffer], write) for a, i, write in own}
     return list(found.values())
 
 

@@ -112,7 +112,7 @@ def try_job(context: Context, job: TryJob) -> Tried:
         tuple(counts),
         round(seconds, 4),
         tuple(failures),
-        tuple(sorted({call.node.op for call in full.library_calls})),
+        tuple(sorted({call.node.op for call in full.partition.library_calls})),
         checked,
         worst,
         tuple(wrong),

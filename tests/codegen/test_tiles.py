@@ -145,6 +145,17 @@ def test_rows_too_many_for_y_are_numbered_in_x(interpreter: InterpreterPool) -> 
     assert wrong([(module, blocks, {})], interpreter) == []
 
 
+def test_two_tiles_of_too_many_rows_are_numbered_in_x(interpreter: InterpreterPool) -> None:
+    """A block that divides the rows needs no mask, however many blocks there are."""
+    (module,) = modules(summed((70656, 9), [(0, 1), (1, 0)]))
+    assert tiles(module) == ["y", "x"]
+    assert "tl.program_id(1)" not in module.text
+    assert "ymask" not in module.text
+    assert "return (-(-9 // XBLOCK) * -(-70656 // YBLOCK), 1, 1)\n" in module.text
+    blocks = Config((("XBLOCK", 4), ("YBLOCK", 1024)), 4)
+    assert wrong([(module, blocks, {})], interpreter) == []
+
+
 def test_kernels_of_three_tiles_share_a_launch(interpreter: InterpreterPool) -> None:
     """Programs of a combo have one number, of which each tile has its own."""
     every = (summed((9, 17, 8), LAYOUTS), summed(("s0", "s1", "s2"), LAYOUTS))

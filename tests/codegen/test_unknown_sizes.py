@@ -155,15 +155,14 @@ def test_grid_follows_the_arguments(one: Graph, tmp_path: Path) -> None:
     assert grids[0] != grids[1]
 
 
-def test_rows_of_unknown_number_overflow_into_z(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sizes", [(10_000_000, 7), (7, 10_000_000)])
+def test_rows_of_unknown_number_are_numbered_in_x(tmp_path: Path, sizes: tuple[int, int]) -> None:
     (module,) = modules(TURNED)
     loaded = runtime.load(module.text, tmp_path)
     config = loaded.configs[0]
-    args = [None, None, *(10_000_000 for _ in loaded.unknown_sizes)]
-    _, y, z = loaded.grid(config, args)
-    assert y <= 65535
-    assert z > 1
-    assert y * z >= 10_000_000 / config.block("YBLOCK")
+    x, *others = loaded.grid(config, [None, None, *sizes])
+    assert others == [1, 1]
+    assert x * config.block("XBLOCK") * config.block("YBLOCK") >= 70_000_000
 
 
 def test_a_grid_without_arguments_is_an_error(tmp_path: Path) -> None:

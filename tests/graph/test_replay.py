@@ -35,11 +35,12 @@ def run_text(graph: Graph, tensors: list[torch.Tensor], wide: bool) -> list[torc
     given = [i.name for i in graph.inputs]
     outputs = [name for name in graph.outputs if name is not None]
     scope: dict[str, Any] = {"torch": torch, "device": torch.device("cpu")}
-    for name in float_names(graph, given, outputs):
+    nodes = needed_nodes(graph, given, outputs)
+    for name in float_names(nodes):
         scope[name] = torch.float64 if wide else getattr(torch, name)
     for name, tensor in zip(given, tensors, strict=True):
         scope[local_name(name)] = tensor.double() if wide else tensor
-    exec("\n".join(map(node_text, needed_nodes(graph, given, outputs))), scope)
+    exec("\n".join(map(node_text, nodes)), scope)
     return [scope[local_name(name)] for name in outputs]
 
 

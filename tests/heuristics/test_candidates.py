@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -343,18 +344,18 @@ def launches(facts: Facts, config: Config, target: Target) -> None:
 def test_unknown_sizes_launch_whatever_they_turn_out_to_be(
     facts: Facts, target: Target, data: st.DataObject
 ) -> None:
-    """Candidates are chosen for an estimate; every size up to 2**31 then has a grid, the y
-    tile's overflow lying in z, and no block counts on a size that it was not told."""
+    """Any number of points up to 2**31 has a grid, and no block counts on sizes it was not told."""
     names = [p for p, _ in facts.sizes if p in "xy"]
-    unknown = replace(facts, unknown=tuple(names))
-    actual = {f"s{n}": data.draw(st.integers(1, (1 << 31) - 1)) for n in range(len(names))}
-    for config in candidates(unknown, target):
-        sides = ((f"s{n}", block_name(p)) for n, p in enumerate(reversed(names)))
-        grid = tiled(*sides, layered=len(names) == 2)
+    actual, most = dict[str, int](), (1 << 31) - 1
+    for n in range(len(names)):
+        actual[f"s{n}"] = data.draw(st.integers(1, most))
+        most //= actual[f"s{n}"]
+    sides = [(f"s{n}", block_name(p)) for n, p in enumerate(reversed(names))]
+    for config in candidates(replace(facts, unknown=tuple(names)), target):
+        grid = tiled(*sides, in_x=len(names) == 2)
         counts = checked(eval(grid.text, {}, {**dict(config.blocks), **actual}), "kernel")
-        covered = [counts[0], counts[1] * counts[2]]
-        for n, prefix in enumerate(reversed(names)):
-            assert covered[n] * config.block(block_name(prefix)) >= actual[f"s{n}"]
+        blocks = math.prod(cdiv(actual[size], config.block(block)) for size, block in sides)
+        assert counts == (blocks, 1, 1)
 
 
 @given(st.integers(16384, 262144), st.sampled_from(TARGETS))

@@ -37,46 +37,26 @@ def _is_flash(query: Tensor, attn_mask: Tensor | None) -> bool:
 
 
 def _forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    attn_mask: Tensor | None = None,
-    scale: float | None = None,
+    query: Tensor, key: Tensor, value: Tensor, *args: Any, attn_mask: Any = None, scale: Any = None
 ) -> tuple[Tensor, Tensor]:
+    """``args`` are the probability of dropout and whether the mask is causal, as far as given."""
     if _is_flash(query, attn_mask):
-        results = _FLASH(query, key, value, dropout_p, is_causal, scale=scale)
+        results = _FLASH(query, key, value, *args, scale=scale)
     else:
-        results = _EFFICIENT(query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale)
+        results = _EFFICIENT(query, key, value, attn_mask, True, *args, scale=scale)
     return results[0], results[1]
 
 
-def _backward(
-    grad_out: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    out: Tensor,
-    logsumexp: Tensor,
-    dropout_p: float,
-    is_causal: bool,
-    *,
-    attn_mask: Tensor | None = None,
-    scale: float | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    state = torch.zeros((), dtype=torch.int64)
+def _backward(*given: Any, attn_mask: Any = None, scale: Any = None) -> tuple[Tensor, ...]:
+    *operands, out, logsumexp, dropout_p, is_causal = given
+    _, query, key, _ = operands
+    state, saved = [torch.zeros((), dtype=torch.int64)] * 2, [out, logsumexp]
     if _is_flash(query, attn_mask):
-        lengths = (query.shape[2], key.shape[2])
-        given = (grad_out, query, key, value, out, logsumexp, None, None, *lengths)
-        results = _FLASH_BACKWARD(*given, dropout_p, is_causal, state, state, scale=scale)
+        saved += [None, None, query.shape[2], key.shape[2], dropout_p, is_causal]
+        results = _FLASH_BACKWARD(*operands, *saved, *state, scale=scale)
     else:
-        saved = (attn_mask, out, logsumexp, state, state)
-        wanted = [True, True, True, False]
-        results = _EFFICIENT_BACKWARD(
-            grad_out, query, key, value, *saved, dropout_p, wanted, is_causal, scale=scale
-        )
+        rest = (dropout_p, [True, True, True, False], is_causal)
+        results = _EFFICIENT_BACKWARD(*operands, attn_mask, *saved, *state, *rest, scale=scale)
     return results[0], results[1], results[2]
 
 

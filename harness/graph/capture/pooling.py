@@ -92,8 +92,7 @@ def adaptive_average_pool(x: Tensor, output_size: Sequence[int]) -> Any:
     if rank == 2 and not any(n % m for n, m in zip(sizes, output_size, strict=True)):
         return NotImplemented  # as it stands: equal tiles
     windows = [_adaptive(n, m, x.device) for n, m in zip(sizes, output_size, strict=True)]
-    wide = x.float() if x.dtype.itemsize < 4 else x
-    return _shared(_spread(wide, windows, 0.0).sum(_elements(rank)), windows).to(x.dtype)
+    return _shared(_spread(widened(x), windows, 0.0).sum(_elements(rank)), windows).to(x.dtype)
 
 
 def _shared(total: Tensor, windows: Sequence[_Windows]) -> Tensor:
@@ -111,8 +110,7 @@ def adaptive_average_pool_backward(rank: int, grad: Tensor, x: Tensor) -> Any:
     if not _are_known(*sizes, *outs):
         return NotImplemented
     pairs = list(zip(sizes, outs, strict=True))
-    wide = grad.float() if grad.dtype.itemsize < 4 else grad
-    shares = _shared(wide, [_adaptive(n, m, x.device) for n, m in pairs])
+    shares = _shared(widened(grad), [_adaptive(n, m, x.device) for n, m in pairs])
     spread = _spread(shares, [_adaptive(m, n, x.device) for n, m in pairs], 0.0)
     return spread.sum(_elements(rank)).to(x.dtype)
 

@@ -13,6 +13,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statica
 from torch.utils.weak import WeakIdKeyDictionary
 
 from harness.graph.capture.libraries.calls import MARKED, called, is_view, value
+from harness.graph.capture.rules import widened
 
 _aten = torch.ops.aten
 
@@ -217,14 +218,13 @@ def _extreme(
 def _key(x: Tensor, reverse: bool) -> Tensor:
     """Signed integers in the order of ``x``, NaN the largest of them; in the reverse order with
     ``reverse``, NaN the largest again."""
+    x = widened(x)
     if not x.is_floating_point():
-        whole = x.to(torch.int32) if x.dtype.itemsize < 4 else x
-        return ~whole if reverse else whole
-    wide = x.float() if x.dtype.itemsize < 4 else x
-    kind = torch.int32 if wide.dtype is torch.float32 else torch.int64
+        return ~x if reverse else x
+    kind = torch.int32 if x.dtype is torch.float32 else torch.int64
     top = torch.iinfo(kind).max
-    bits = (-wide if reverse else wide).view(kind)
-    return torch.where(wide.isnan(), top, torch.where(bits < 0, bits ^ top, bits))
+    bits = (-x if reverse else x).view(kind)
+    return torch.where(x.isnan(), top, torch.where(bits < 0, bits ^ top, bits))
 
 
 def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Any:

@@ -51,15 +51,8 @@ def _sorted(x: Tensor, dim: int, descending: bool = False) -> tuple[Tensor, Tens
     return values, places
 
 
-def topk(
-    x: Tensor,
-    k: int | torch.SymInt,
-    dim: int = -1,
-    largest: bool = True,
-    sorted: bool = True,  # noqa: A002
-) -> tuple[Tensor, Tensor]:
-    """``topk``, always sorted."""
-    del sorted  # what is not asked for is no mistake
+def topk(x: Tensor, k: Any, dim: int = -1, largest: bool = True, *_: bool) -> Any:
+    """``topk``, always sorted: what is not asked for is no mistake."""
     if not _fits(x, dim, 0) or not isinstance(k, int) or not 0 <= k <= _size(x, dim):
         return NotImplemented
     values, places = _sorted(x, dim, largest)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -243,36 +243,36 @@ def follow_eager(gm: fx.GraphModule) -> None:
 
 
 def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
+    """(Where operands are compared, even strides of dimensions of one element count.)"""
+    for stride in _eager_strides(node):
+        value = node.meta["val"]
+        pairs = zip(value.stride(), stride, strict=True)
+        if not all(statically_known_true(one == other) for one, other in pairs):
+            node.meta["val"] = value.new_empty_strided(value.shape, stride)
+            changed.add(node)
+
+
+def _eager_strides(node: fx.Node) -> Iterator[Sizes]:
+    """What is known of the strides that eager mode gives ``node``, by rules one after the other."""
     value, target = node.meta.get("val"), node.target
     if not isinstance(target, torch._ops.OpOverload) or not isinstance(value, Tensor):
         return
     if value.layout is not torch.strided:
         return
     if target is torch.ops.aten.slice_scatter.default:
-        _keep_strides(node, changed)
+        yield from _kept_strides(node)
     if target in _STRIDES:
         given: Any = fx.map_arg(node.args, lambda n: n.meta["val"])
-        _lay_out(node, _STRIDES[target](value, *given), changed)
+        yield _STRIDES[target](value, *given)
     if target.overloadpacket in _LIKE:
-        _like_the_first(node, changed)
+        x = node.all_input_nodes[0].meta["val"]
+        kept = node.kwargs.get("memory_format") in (None, torch.preserve_format)
+        if kept and not free_symbols((x.shape, x.stride())) and _is_dense(x.shape, x.stride()):
+            yield x.stride()
     elif torch.Tag.pointwise in target.tags:
-        _by_kernel(node, target, changed)
-    if "stride" in node.meta:
-        _lay_out(node, node.meta["stride"], changed)
-
-
-def _like_the_first(node: fx.Node, changed: set[fx.Node]) -> None:
-    x = node.all_input_nodes[0].meta["val"]
-    kept = node.kwargs.get("memory_format") in (None, torch.preserve_format)
-    if kept and not free_symbols((x.shape, x.stride())) and _is_dense(x.shape, x.stride()):
-        _lay_out(node, x.stride(), changed)
-
-
-def _by_kernel(node: fx.Node, target: torch._ops.OpOverload, changed: set[fx.Node]) -> None:
-    tensors = _operands(target, node.args, node.kwargs)
-    stride = _wanted(node.meta["val"], tensors, target is torch.ops.aten.where.self)
-    if stride is not None:
-        _lay_out(node, stride, changed)
+        tensors = _operands(target, node.args, node.kwargs)
+        yield _wanted(value, tensors, target is torch.ops.aten.where.self) or value.stride()
+    yield from [node.meta["stride"]] if "stride" in node.meta else []
 
 
 def _operands(
@@ -299,16 +299,7 @@ def _operands(
     return found[::-1] if target._schema.name in _SECOND_FIRST else found
 
 
-def _lay_out(node: fx.Node, stride: Sequence[int], changed: set[fx.Node]) -> None:
-    """(Where operands are compared, even strides of dimensions of one element count.)"""
-    value = node.meta["val"]
-    pairs = zip(value.stride(), stride, strict=True)
-    if not all(statically_known_true(one == other) for one, other in pairs):
-        node.meta["val"] = value.new_empty_strided(value.shape, stride)
-        changed.add(node)
-
-
-def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
+def _kept_strides(node: fx.Node) -> Iterator[Sizes]:
     """Eager mode copies all the memory of what is written into, gaps too (unless several elements
     are one); traced for unknown sizes the result is contiguous. Gaps of unknown sizes are compiled
     size by size: whether elements overlap has to be known."""
@@ -319,7 +310,7 @@ def _keep_strides(node: fx.Node, changed: set[fx.Node]) -> None:
     pairs = list(zip(into.shape, into.stride(), value.stride(), strict=True))
     shared = any(step == 0 and n != 1 for n, step, _ in pairs)  # a size may have no number
     if not shared and any(step != other and n != 1 for n, step, other in pairs):
-        _lay_out(node, into.stride(), changed)
+        yield into.stride()
 
 
 def kernel_stride(op: Any, value: Tensor, *args: Any) -> Sizes:

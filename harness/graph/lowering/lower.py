@@ -264,13 +264,13 @@ class Lowering:
             if self._is_same(node, result, kind, rule):
                 self._become(name, next(node.refs()))
             elif self._needs_buffer(name, kind, result, rule):
-                self._realise(name, kind, result)
+                self._realise(name, result)
             else:
                 self.tensors[name] = result
             return
         if isinstance(result, Scanned) and self._is_picked(name, result):
             return
-        self._settle_buffer(name, kind, result)
+        self._settle_buffer(name, result)
 
     def _changes_an_input(self, name: str, result: Scattered) -> bool:
         """Scatter into the input that a scatter starts from, does not read and is stored into: at
@@ -312,11 +312,9 @@ class Lowering:
             for load in self._read_by(result)
         )
 
-    def _settle_buffer(
-        self, name: str, kind: TensorType, result: Reduced | Scanned | Scattered
-    ) -> None:
+    def _settle_buffer(self, name: str, result: Reduced | Scanned | Scattered) -> None:
         """Give a result that is more than an expression its buffer."""
-        buffer = self._new_buffer(name, kind)
+        buffer = self._new_buffer(name, self.types[name])
         if isinstance(result, Scattered):
             self.maker.fill(buffer, result.initial, self.origins[name])
             self.maker.scatter(buffer, result, self.origins[name])
@@ -375,7 +373,8 @@ class Lowering:
         self.buffers[name] = buffer
         return buffer
 
-    def _realise(self, name: str, kind: TensorType, tensor: Tensor) -> None:
+    def _realise(self, name: str, tensor: Tensor) -> None:
+        kind = self.types[name]
         narrow = kind.dtype.is_float and kind.dtype.compute is not kind.dtype
         if narrow and any(m.value == name for m in self.graph.mutations):
             # The buffer may be one that only this kernel knows; what is stored in the input is not.
@@ -417,9 +416,9 @@ class Lowering:
                 copy = self._filled(root, f"{root}_before", Role.TEMPORARY, frozenset())
                 stuck[position] = mutation, copy
             elif root in self.in_place:
-                self._settle_buffer(root, self.types[root], self.in_place.pop(root))
+                self._settle_buffer(root, self.in_place.pop(root))
             elif root not in self.buffers:
-                self._realise(root, self.types[root], self.tensors[root])
+                self._realise(root, self.tensors[root])
         for mutation, root in (*ordered, *stuck):
             self._overwrite(mutation, root)
         stored = {store.buffer for nest in self.maker.nests for store in nest.stores}

@@ -253,11 +253,10 @@ def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
             outside.update(rename_refs(layout.nodes[name], plan.renamed).refs())
     reads = {plan.renamed.get(name, name) for unit in plan.units for name in unit.reads}
     needed = frozenset(outside | reads)
-    regions = 0
+    names = (f"{graph.name}.r{number}" for number in itertools.count())
     for step in _order(plan, needed):
         if step < len(plan.units):
-            name = f"{graph.name}.r{regions}"
-            regions += 1
+            name = next(names)
             yield Region(name, region_graph(layout, plan.units[step], name, needed, plan.renamed))
             continue
         node = layout.nodes[plan.host[step - len(plan.units)]]

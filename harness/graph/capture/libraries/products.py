@@ -127,9 +127,8 @@ def _planned(node: fx.Node, copies: _Copies) -> _Plan | None:
     result = value(node)
     tensors = [value(arg) for arg in node.args]
     sizes = [n for x in (result, *tensors) for n in (*x.shape, *x.stride())]
-    if result.dtype not in (torch.bfloat16, torch.float16) or not all(
-        type(n) is int for n in sizes
-    ):
+    known = all(type(n) is int for n in sizes)
+    if not known or result.dtype not in (torch.bfloat16, torch.float16):
         return None
     first, second = (_Operand.of(arg) for arg in node.args[-2:])
     (m, n), itemsize = result.shape, result.itemsize

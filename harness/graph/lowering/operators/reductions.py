@@ -129,9 +129,7 @@ def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
         shape = tuple(n for d, n in enumerate(tensor.shape) if d not in dims)
     outer = canonical(shape)
     kept = [d for d in range(tensor.rank) if len(outer) == tensor.rank or d not in dims]
-    index = dict(zip(kept, outer, strict=True)) | dict(
-        zip(dims, reduction_index(rsizes), strict=True)
-    )
+    index = dict(zip((*kept, *dims), (*outer, *reduction_index(rsizes)), strict=True))
     where = tuple(index[d] for d in range(tensor.rank))
     return Operand(call, call.read(tensor, where, shape, rsizes), rsizes)
 

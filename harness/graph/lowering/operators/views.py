@@ -79,10 +79,9 @@ def reshape(call: Call, tensor: Tensor) -> Index:
 
 def permute(call: Call, tensor: Tensor) -> Index:
     """``permute(self, dims)``."""
-    index = [sympy.S.Zero] * tensor.rank
-    for variable, dim in zip(canonical(call.shape), call.sizes(1, "dims"), strict=True):
-        index[call.wrap_dim(int(dim), tensor.rank)] = variable
-    return tuple(index)
+    dims = (call.wrap_dim(int(dim), tensor.rank) for dim in call.sizes(1, "dims"))
+    variables = dict(zip(dims, canonical(call.shape), strict=True))
+    return tuple(variables[dim] for dim in range(tensor.rank))
 
 
 def expand(call: Call, tensor: Tensor) -> Index:
@@ -137,10 +136,8 @@ def squeeze(call: Call, tensor: Tensor) -> Index:
     """``squeeze(self, dims)``: without those of them that have size one."""
     gone = {d for d in call.dims(1, "dim", tensor.rank) if d < tensor.rank}
     kept = [d for d in range(tensor.rank) if d not in gone or not is_one(tensor.shape[d])]
-    index = [sympy.S.Zero] * tensor.rank
-    for variable, dim in zip(canonical(call.shape), kept, strict=True):
-        index[dim] = variable
-    return tuple(index)
+    variables = dict(zip(kept, canonical(call.shape), strict=True))
+    return tuple(variables.get(dim, sympy.S.Zero) for dim in range(tensor.rank))
 
 
 def unsqueeze(call: Call, tensor: Tensor) -> Index:
