@@ -49,7 +49,7 @@ _OF_NUMBERS: dict[object, object] = {
     torch.ops.aten.scalar_tensor.default: torch.ops.aten._to_copy.default,
     torch.ops.aten.div.Tensor_mode: torch.ops.aten.div.Tensor_mode,
 }
-_SLICES = {
+_SLICES: dict[object, int] = {
     torch.ops.aten.slice.Tensor: 2,
     torch.ops.aten.slice_copy.Tensor: 2,
     torch.ops.aten.slice_scatter.default: 3,
@@ -346,9 +346,9 @@ def _from_first(node: fx.Node) -> Sequence[Any]:
     size = node.all_input_nodes[0].meta["val"].shape[args[begin - 1] if args[begin - 1 :] else 0]
     for place, given in enumerate(args[begin : begin + 2], begin):
         position = given.meta["val"] if isinstance(given, fx.Node) else given
-        if isinstance(position, torch.SymInt) or isinstance(size, torch.SymInt):
-            if _is_negative(position):
-                args[place] = 0 if _is_negative(position + size) else position + size
+        unknown = any(isinstance(one, torch.SymInt) for one in (position, size))
+        if unknown and _is_negative(position):
+            args[place] = 0 if _is_negative(position + size) else position + size
     return args
 
 

@@ -109,9 +109,12 @@ def _sources(
 
 def _floats(node: fx.Node) -> list[fx.Node]:
     """The operands that hold floating-point numbers, each once."""
-    leaves = [(one, tree_leaves(one.meta.get("val"))) for one in node.all_input_nodes]
-    dtypes = [(one, [getattr(leaf, "dtype", torch.bool) for leaf in made]) for one, made in leaves]
-    return [one for one, kinds in dtypes if any(kind.is_floating_point for kind in kinds)]
+
+    def holds(leaf: Any) -> bool:
+        return isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+
+    operands = node.all_input_nodes
+    return [one for one in operands if any(map(holds, tree_leaves(one.meta.get("val"))))]
 
 
 def _handed_on(node: fx.Node) -> list[fx.Node]:
