@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
-from harness.graph.capture.libraries.calls import WRITES, fixed
+from harness.graph.capture.libraries.calls import WRITES, fixed, from_first
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symbol
 
@@ -49,12 +49,6 @@ _OF_NUMBERS: dict[object, object] = {
     torch.ops.aten.scalar_tensor.default: torch.ops.aten._to_copy.default,
     torch.ops.aten.div.Tensor_mode: torch.ops.aten.div.Tensor_mode,
 }
-_SLICES: dict[object, int] = {
-    torch.ops.aten.slice.Tensor: 2,
-    torch.ops.aten.slice_copy.Tensor: 2,
-    torch.ops.aten.slice_scatter.default: 3,
-}
-"""Where slices are told where they begin; after that where they end."""
 _GRADIENT_NOTE = "Gradient addition node"  # appended by torch to the line of code
 
 
@@ -188,7 +182,7 @@ class _Reader:
             Node(
                 name=name,
                 op=op_name(self._target(node), node),
-                args=tuple(self._argument(a, node) for a in _from_first(node)),
+                args=tuple(self._argument(a, node) for a in from_first(node)),
                 kwargs=tuple(
                     (key, self._argument(value, node))
                     for key, value in node.kwargs.items()
@@ -334,28 +328,6 @@ class _Reader:
 
     def _name(self, node: fx.Node) -> str:
         return self.naming.names.get(node.name, node.name)
-
-
-def _from_first(node: fx.Node) -> Sequence[Any]:
-    """The arguments of a call; of a slice of unknown sizes, positions are counted from the first
-    element. From which end they count, and which are none, torch has checked, but no expression
-    tells."""
-    args: list[Any] = list(node.args)
-    if (begin := _SLICES.get(node.target)) is None:
-        return args
-    size = node.all_input_nodes[0].meta["val"].shape[args[begin - 1] if args[begin - 1 :] else 0]
-    for place, given in enumerate(args[begin : begin + 2], begin):
-        position = given.meta["val"] if isinstance(given, fx.Node) else given
-        unknown = any(isinstance(one, torch.SymInt) for one in (position, size))
-        if unknown and _is_negative(position):
-            args[place] = 0 if _is_negative(position + size) else position + size
-    return args
-
-
-def _is_negative(number: Any) -> bool:
-    """Whether a number, if any, is one below 0, as far as tracing knows."""
-    hint = number.node.hint if isinstance(number, torch.SymInt) else number
-    return hint is not None and hint < 0
 
 
 def _scalar_value(value: torch.Tensor) -> bool | int | float | None:
