@@ -369,7 +369,7 @@ def _move_bits(func: Any, given: Any, made: Tensor, near: Tensor, found: Tensor,
     if name == "polygamma" and given[0][0] == 1 and seed % 2:
         at = given[0][1]  # eager mode's sine of a pole is not 0
         made.masked_fill_((at < 0) & (at == at.floor()), torch.inf)
-    if given[1].get("approximate") == "tanh":  # 1 + tanh is 0 of all types, a sigmoid is not
+    if name.startswith("gelu"):  # 1 + tanh and 1 + erf are 0 of all types, a kernel's are not
         least = torch.finfo(made.dtype).tiny * torch.finfo(made.dtype).eps * (-1) ** seed
         made.masked_fill_((made == 0) & (given[0][-1] != 0), least)
     none = made.isnan()

@@ -225,6 +225,7 @@ def test_an_index_out_of_range_raises(devices: Devices, name: str) -> None:
     with pytest.raises(IndexOutOfRange, match="index is out of range") as ours:
         torch.compile(function, backend=Compiler(devices=devices))(*args)
     assert isinstance(ours.value, theirs.type)
+    assert "test_fallbacks.py:" in str(ours.value)  # the model's line
 
 
 BY_ZERO: dict[str, Callable[..., Any]] = {

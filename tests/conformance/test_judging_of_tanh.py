@@ -1,4 +1,4 @@
-"""What 1 + tanh loses, in float64 as well, is no wrong value where a kernel has it."""
+"""What 1 + tanh and 1 + erf lose, in float64 as well, is no wrong value where a kernel has it."""
 
 from __future__ import annotations
 
@@ -48,3 +48,21 @@ def test_a_gradient_of_one_and_a_hyperbolic_tangent_that_cancel() -> None:
     assert not gradient(x)[:2].signbit().any()
     assert found(gradient, resigned, x) == []
     assert found(gradient, lambda x: resigned(x) + 0.01, x) != []
+
+
+def test_one_and_an_error_function_that_cancel() -> None:
+    """In eager mode 0.0 is added to -0.0, in a kernel to some -1e-22 (4600955)."""
+    x = torch.tensor([-10.0, -9.0, -1.0, 3.0], dtype=torch.float16)
+
+    def sum_of(x: torch.Tensor) -> torch.Tensor:
+        return F.gelu(x) + torch.zeros_like(x)
+
+    def resigned(x: torch.Tensor) -> torch.Tensor:
+        made = F.gelu(x)
+        return torch.where(made == 0, -0.0, made)
+
+    assert not sum_of(x).signbit()[:2].any()
+    assert found(sum_of, resigned, x) == []
+    assert found(sum_of, lambda x: resigned(x) + 0.01, x) != []
+    y = torch.tensor([0.0, 1.0], dtype=torch.float16)
+    assert found(F.gelu, lambda x: torch.where(x == 0, -0.0, F.gelu(x)), y) != []

@@ -23,7 +23,6 @@ from torch._functorch import aot_autograd, partitioners
 from torch._functorch import config as functorch_config
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.errors import CaptureFailed, HarnessError
 from harness.graph.capture import tangents
@@ -37,7 +36,7 @@ from harness.graph.capture.libraries.convolutions import (
     over_groups,
     without_biases,
 )
-from harness.graph.capture.libraries.kept import keep_little
+from harness.graph.capture.libraries.kept import keep_compared, keep_little, recompute_random
 from harness.graph.capture.libraries.products import padded
 from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.random import gather_seeds
@@ -169,7 +168,8 @@ def trace(
         joint: fx.GraphModule, inputs: Sequence[Any], *, num_fwd_outputs: int, **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         _for_gpu(joint)
-        _recompute_random(joint)
+        recompute_random(joint)
+        keep_compared(joint, num_fwd_outputs)
         _record(joint, traced)
         if saved is None or rename is None:
             return partitioners.min_cut_rematerialization_partition(
@@ -225,8 +225,9 @@ def compile_joint(
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         differentiable = called.look_at(joint, options["num_fwd_outputs"])
         relaid(joint)
-        _recompute_random(joint)
+        recompute_random(joint)
         keep_little(joint)
+        keep_compared(joint, options["num_fwd_outputs"])
         cut = partitioners.min_cut_rematerialization_partition(joint, joint_inputs, **options)
         cut[0].meta[KEPT_OUTPUTS] = differentiable
         return cut
@@ -415,19 +416,6 @@ def normalise(gm: fx.GraphModule) -> None:
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
     gm.recompile()
-
-
-def _recompute_random(joint: fx.GraphModule) -> None:
-    """Have a backward graph draw again what its forward graph drew: of random numbers the
-    seeds are kept. (The partitioner recomputes only what it knows to be cheap, and in a part of
-    a model that is recomputed as a whole it would draw seeds again, under a restored state.)"""
-    own = torch.ops.harness
-    for node in joint.graph.nodes:
-        if node.target is own.random_bits.default:
-            node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
-        elif node.target is own.seeds.default:
-            for kept in (node, *node.users):
-                kept.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
 def _returned(gm: fx.GraphModule) -> set[fx.Node]:

@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves
 
 from harness.dtypes import DType, from_torch_name
 from harness.errors import CaptureFailed
-from harness.graph.capture.libraries.calls import WRITES, fixed
+from harness.graph.capture.libraries.calls import WRITES, fixed, from_first
 from harness.graph.model import Arg, Graph, Input, Mutation, Node, Ref, TensorType, Token, ValueType
 from harness.ir.index import FloorDiv, Mod, Number, nearest, ratio_of, size_symbol
 
@@ -182,7 +182,7 @@ class _Reader:
             Node(
                 name=name,
                 op=op_name(self._target(node), node),
-                args=tuple(self._argument(a, node) for a in node.args),
+                args=tuple(self._argument(a, node) for a in from_first(node)),
                 kwargs=tuple(
                     (key, self._argument(value, node))
                     for key, value in node.kwargs.items()

@@ -153,9 +153,10 @@ def _failed(
     if _BY_ZERO in told:
         return errors.DivisionByZero(_BY_ZERO, where=loaded.name)
     if _OUT_OF_RANGE.search(told):
+        lines = (loaded.raw.__doc__ or "").split("\n\n")[1:2]  # of the model, below the title
         return errors.IndexOutOfRange(
             "an index is out of range",
-            where=loaded.name,
+            where="; ".join([loaded.name, *(line.strip() for line in "".join(lines).splitlines())]),
             got=told,
             expected="indices within the tensor",
             remedy="run the model without the backend: eager mode names the index",

@@ -3,6 +3,7 @@ has rewritten a graph recompiles its module, once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,6 +13,12 @@ GIVES_MEMORY = torch.ops.aten.set_.source_Tensor
 """Of ``x.data = y``: from then on, x is what lies in y's memory."""
 WRITES = (torch.ops.aten.copy_.default, GIVES_MEMORY)
 """What a traced graph does to its inputs, at its end."""
+_SLICES: dict[object, int] = {
+    torch.ops.aten.slice.Tensor: 2,
+    torch.ops.aten.slice_copy.Tensor: 2,
+    torch.ops.aten.slice_scatter.default: 3,
+}
+"""Where slices are told where they begin; after that where they end."""
 MARKED = "marked"
 """In the ``meta`` of a node that computes what the program only marks as conjugated."""
 
@@ -46,3 +53,25 @@ def fixed(found: Any) -> Any:
     """A fake value, or the number that torch has made it (and asks for in a guard)."""
     number = found.node.maybe_as_float() if isinstance(found, torch.SymFloat) else None
     return found if number is None else number
+
+
+def from_first(node: fx.Node) -> Sequence[Any]:
+    """The arguments of a call; of a slice of unknown sizes, positions are counted from the first
+    element. From which end they count, and which are none, torch has checked, but no expression
+    tells."""
+    args: list[Any] = list(node.args)
+    if (begin := _SLICES.get(node.target)) is None:
+        return args
+    size = node.all_input_nodes[0].meta["val"].shape[args[begin - 1] if args[begin - 1 :] else 0]
+    for place, given in enumerate(args[begin : begin + 2], begin):
+        position = given.meta["val"] if isinstance(given, fx.Node) else given
+        unknown = any(isinstance(one, torch.SymInt) for one in (position, size))
+        if unknown and _is_negative(position):
+            args[place] = 0 if _is_negative(position + size) else position + size
+    return args
+
+
+def _is_negative(number: Any) -> bool:
+    """Whether a number, if any, is one below 0, as far as tracing knows."""
+    hint = number.node.hint if isinstance(number, torch.SymInt) else number
+    return hint is not None and hint < 0

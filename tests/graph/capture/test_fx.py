@@ -1,0 +1,49 @@
+"""Slices of unknown sizes: positions that a caller passes count from either end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from harness.backend import Compiler
+
+
+def _written(x: Tensor, begin: int) -> Tensor:
+    made = x * 1
+    made[begin : begin + 2] = 7.0
+    return made
+
+
+_OF_NUMBERS: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "read": lambda x, p: x[p : p + 3] * 2,
+    "written": _written,
+    "both ends": lambda x, p: x[p - 3 : p + 9] * 2,
+}
+
+
+@pytest.mark.parametrize("first", [3, -4, -8])
+@pytest.mark.parametrize("name", _OF_NUMBERS)
+def test_a_slice_at_a_number_below_zero(compiler: Compiler, name: str, first: int) -> None:
+    """Its length is the same at either end and tells nothing."""
+    f, x = _OF_NUMBERS[name], torch.randn(8, 3)
+    run: Any = torch.compile(f, backend=compiler, dynamic=True)
+    for place in (first, 3, -4, 2, -8, -3):
+        assert torch.equal(run(x, place), f(x, place)), place
+    assert not any(report.failures or report.eager for report in compiler.reports)
+
+
+@pytest.mark.parametrize("end", [None, 1])
+def test_the_last_elements_of_fewer_than_are_asked_for(compiler: Compiler, end: int | None) -> None:
+    def f(x: Tensor) -> tuple[Tensor, Tensor]:
+        filled = x * 1
+        filled[-11:end] = 7.0
+        return x[-11:end] * 2, filled
+
+    run: Any = torch.compile(f, backend=compiler, dynamic=True)
+    for size in (8, 5, 9) if end else (8, 20, 11, 9):
+        x = torch.randn(size, 3)
+        assert all(map(torch.equal, run(x), f(x))), size
