@@ -24,7 +24,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
 def _likeness(name: str, candidate: str) -> float:
     whole = difflib.SequenceMatcher(None, candidate, name).ratio()
     parts = candidate.replace(".", "_").replace("-", "_").replace("/", "_").split("_")
-    parts.append(candidate[: len(name)])
+    parts.append(candidate[: max(1, len(name))])
     # A part counts less than the whole, so that an exact whole comes first.
     best = max(difflib.SequenceMatcher(None, part, name).ratio() for part in parts)
     return max(whole, 0.9 * best)

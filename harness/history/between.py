@@ -53,6 +53,8 @@ def learn(results: Path, a: Run, b: Run | None = None) -> Between | None:
             continue
         one, other = (runs.get_group(number) for number in (earlier, later))
         both = one.merge(other, on=_SAME, suffixes=("", "_later"))
+        # Kernels that share one timing (of runs in one process) are one.
+        both = both.drop_duplicates(["code", "config", "ms", "ms_later"])
         if len(both) >= LEAST:
             every.append((both["ms"].to_numpy(float), both["ms_later"].to_numpy(float)))
     return between(every) if len(every) >= (FEWEST if b else 1) else None

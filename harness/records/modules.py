@@ -26,6 +26,8 @@ _CALL = re.compile(r"^ +(\w+) = (.*torch\.ops\..*|\w+\[\d+\])$", re.MULTILINE)
 """A line of a module's reference that calls an operator, or takes one of its results."""
 _VALUE = re.compile(r"(?<![.\w\"])(?!(?:b?float|u?int|complex)\d|bool\b)[a-z_]\w*(?![\w.(=])")
 """A value in such a line: no type, no name of an argument, no function."""
+_INPUTS = re.compile(r"^ +\(?([\w, ]+?),?\)? = \(a\.double\(\) if wide", re.MULTILINE)
+"""The names that a reference gives its first arguments, in their order."""
 _ARGUMENT = re.compile(r"^ +(\(\(.*?\), \(.*?\), \"\w+\"|.*)", re.MULTILINE)
 """Shape, strides and type of an argument: what fills it for a test is left out."""
 
@@ -85,18 +87,21 @@ def facts(text: str) -> ModuleFacts:
 def computed(text: str) -> Computed:
     """What the module ``text`` computes."""
     numbers: dict[str, str] = {}
+    found: list[tuple[str, str]] = _CALL.findall(text)
+    rows: list[str] = _ARGUMENT.findall(facts(text).arguments)
+    inputs = _INPUTS.search(text)
+    kinds = dict(zip(inputs[1].split(", "), rows, strict=False)) if inputs else {}
 
     def numbered(name: str) -> str:
-        return numbers.setdefault(name, f"v{len(numbers)}")
+        return numbers.setdefault(name, f"v{len(numbers)} {kinds.get(name, '')}")
 
-    found: list[tuple[str, str]] = _CALL.findall(text)
-    given = sorted(_ARGUMENT.findall(facts(text).arguments))
+    given = sorted(rows)
     lines = [
         f"{_VALUE.sub(lambda value: numbered(value[0]), call)} -> {numbered(name)}"
         for name, call in found
     ]
     calls = tuple((name, _VALUE.sub("_", call)) for name, call in found)
-    digest = _digest("\n".join((*lines, *given))) if found else ""
+    digest = _digest("\n".join((*lines, *given))) if found and given else ""
     return Computed(digest, calls, frozenset(given))
 
 

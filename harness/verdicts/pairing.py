@@ -168,6 +168,7 @@ def _pair_graph(graph: str, left: list[KernelRecord], right: list[KernelRecord])
     keys: tuple[tuple[str, Callable[[KernelRecord], Hashable]], ...] = (
         ("nodes", lambda k: (region_of(k), nodes_of(k), k.code_hash) if nodes_of(k) else None),
         ("nodes", lambda k: operators_of(k) and (region_of(k), nodes_of(k), operators_of(k))),
+        ("nodes", lambda k: operators_of(k) and (nodes_of(k), operators_of(k))),
         ("operators", operators_of),
         ("nodes", lambda k: (region_of(k), nodes_of(k)) if nodes_of(k) else None),
         ("nodes", lambda k: nodes_of(k) or None),

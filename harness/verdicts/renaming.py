@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TypeAlias
 
-from harness.ir.reach import joined
+from harness.ir.reach import grouped, joined
 from harness.records import modules
 from harness.records.run import GraphRecord, Run
+from harness.session.entries import CORPUS
 from harness.verdicts.pairing import look_alike, region_of
 
 SURE, MAYBE = 0.9, 0.5
@@ -50,9 +52,8 @@ class _Structure:
             codes[kernel.code_hash] += kernel.launches
         return _Structure(graph, calls + graph.calls, arguments, kernels, codes)
 
-    def likeness(self, other: _Structure, both: int) -> Likeness:
-        """How alike both are, which have so many arguments in common."""
-        share = both / (len(self.arguments) + len(other.arguments) - both)
+    def likeness(self, other: _Structure, share: float) -> Likeness:
+        """How alike both are, which have this share of their arguments in common."""
         whole = min(share, _share(self.calls, other.calls))
         return whole, _share(self.kernels, other.kernels), len(self.codes & other.codes)
 
@@ -71,7 +72,9 @@ def aligned(a: Run, b: Run, *, whole: bool = True) -> tuple[Run, list[str], list
         [g for g in run.graphs if g.name not in n] for run, n in zip((a, b), names, strict=True)
     ]
     suites = {a.suite, b.suite} - {""}
-    if len(suites) > 1 or not all(lone):  # what one suite alone has is no news
+    # What one suite alone has is no news; patterns of a corpus are called by what they compute.
+    corpus = CORPUS in {suite.partition(":")[0] for suite in suites}
+    if corpus or len(suites) > 1 or not all(lone):
         return a, [], []
     old, new = ([_Structure.of(graph) for graph in graphs] for graphs in lone)
     codes = ({one.graph.name: one.codes for one in side} for side in (old, new))
@@ -98,7 +101,10 @@ def _likenesses(old: Sequence[_Structure], new: Sequence[_Structure]) -> dict[Pa
     for one in old:
         common = Counter(n for argument in one.arguments for n in having.get(argument, ()))
         for n, both in sorted(common.items()):
-            if (rank := one.likeness(new[n], both))[0] >= MAYBE:
+            union = len(one.arguments) + len(new[n].arguments) - both
+            if both < MAYBE * union:  # most pairs of a corpus: nothing else is looked at
+                continue
+            if (rank := one.likeness(new[n], both / union))[0] >= MAYBE:
                 found[one.graph.name, new[n].graph.name] = rank
     return found
 
@@ -111,17 +117,16 @@ def _assigned(
     found: dict[str, str] = {}
     doubtful: list[Pair] = []
     taken: set[tuple[int, str]] = set()
+    beside = grouped(((end, pair) for pair in likeness for end in enumerate(pair)), itemgetter(0))
     for pair, rank in sorted(likeness.items(), key=lambda item: item[1], reverse=True):
         if taken & {*enumerate(pair)}:
             continue
         rivals = [
             other
-            for other, equal in likeness.items()
-            if equal == rank and not taken & {*enumerate(other)}
-            if any(
-                pair[n] == other[n] and codes[1 - n][pair[1 - n]] != codes[1 - n][other[1 - n]]
-                for n in (0, 1)
-            )
+            for n, name in enumerate(pair)
+            for _, other in beside[n, name]
+            if likeness[other] == rank and not taken & {*enumerate(other)}
+            if codes[1 - n][pair[1 - n]] != codes[1 - n][other[1 - n]]
         ]
         if rivals or rank[0] < SURE or rank[1] < MAYBE:
             doubtful += [pair, *rivals]

@@ -77,7 +77,7 @@ class Task:
     wanted: Callable[[Sequence[Any], bool], list[torch.Tensor]]
 
 
-def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
+def region_task(graph: Graph, device: torch.device) -> Task:
     """A region: its outputs, then the new contents of the inputs that it changes."""
     positions = {item.name: n for n, item in enumerate(graph.inputs)}
     changed = [positions[mutation.input] for mutation in graph.mutations]
@@ -90,7 +90,7 @@ def region_task(graph: Graph, device: torch.device, seed: int = 0) -> Task:
         # Such a replay changes none of its inputs, so what they will hold is an output.
         return [t for t in replay(asked, given, device, float64) if t is not None]
 
-    return Task(lambda: list(random_inputs(graph, device, seed)), results, wanted)
+    return Task(lambda: list(random_inputs(graph, device)), results, wanted)
 
 
 def without_mutations(graph: Graph) -> Graph:
@@ -390,10 +390,10 @@ def launched_alone(region: CompiledRegion, target: Target) -> CompiledGraph:
     return combined(CompiledGraph(alone, (region,), (), (), ()), target)
 
 
-def kernel_task(loaded: modules.LoadedModule, device: torch.device, seed: int = 0) -> Task:
+def kernel_task(loaded: modules.LoadedModule, device: torch.device) -> Task:
     """What the kernel does to its arguments: the contents of what it writes."""
     return Task(
-        lambda: loaded.get_args(device=str(device), seed=seed),
+        lambda: loaded.get_args(device=str(device)),
         lambda outputs, _: [t for t in outputs if t is not None],
         lambda args, wide: loaded.reference([copied(a) for a in args], wide=wide),
     )
