@@ -173,11 +173,11 @@ def test_factors_of_16_bits_stay_so_if_both_are() -> None:
     (kernel,) = compiled(text(SIZES, kinds=("bf16", "bf16"))).kernels
     assert "tl.dot(tmp0, tmp1, dot_0)" in kernel.source.text
     assert ".to(tl.float32)" not in kernel.source.text
-    assert kernel.source.plan.facts.narrow
+    assert kernel.source.plan.facts.width == 2
     for other in ("f32", "f16"):
         (kernel,) = compiled(text(SIZES, kinds=("bf16", other))).kernels
         assert 'input_precision="ieee"' in kernel.source.text
-        assert not kernel.source.plan.facts.narrow
+        assert kernel.source.plan.facts.width == 4
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_factors_that_are_partly_of_16_bits_are_not(
     lines += ['s: "f32[128, 128]" = aten.sum.dim_IntList(p, [1])', "return (s,)"]
     body = "".join(f"    {one}\n" for one in lines)
     (kernel,) = compiled(f"# harness graph 1\ndef product({head}):\n{body}").kernels
-    assert kernel.module.category == "tem" and kernel.source.plan.facts.narrow is narrow
+    assert kernel.module.category == "tem" and (kernel.source.plan.facts.width == 2) is narrow
     assert interpreter.check(kernel.module.text).passed
 
 
@@ -336,7 +336,7 @@ def test_what_comes_before_a_product_is_in_its_kernel_unless_it_takes_long(
     lines += " = aten._to_copy.default(m, dtype=torch.bfloat16)\n    y: "
     made = compiled(source.replace("y: ", lines, 1).replace("(x, w)", "(n, w)"))
     assert len(made.kernels) == kernels and made.kernels[-1].module.category == "tem"
-    assert made.kernels[-1].source.plan.facts.narrow
+    assert made.kernels[-1].source.plan.facts.width == 2
     assert all(interpreter.check(k.module.text).passed for k in made.kernels)
 
 
