@@ -96,3 +96,15 @@ def test_the_loader_says_what_is_of_the_wrong_type(tmp_path: Path) -> None:
         load(wrong, tmp_path)
     with pytest.raises(CompileFailed, match="no OUTPUTS"):
         load(re.sub(r"^OUTPUTS = .*$", "", text_of(), flags=re.MULTILINE), tmp_path)
+
+
+def test_what_a_module_computes_depends_on_the_places_of_its_arguments() -> None:
+    """Of unknown sizes a module does not tell its arguments, and nothing names what it computes."""
+    text = text_of()
+    inputs = [line for line in text.splitlines() if line.startswith("    ((")]
+    one, other = next((a, b) for a in inputs for b in inputs if a.split('"')[0] != b.split('"')[0])
+    swapped = text.replace(one, "?").replace(other, one).replace("?", other)
+    assert modules.computed(text).digest
+    assert modules.computed(text).digest != modules.computed(swapped).digest
+    unknown = text.replace(modules.facts(text).arguments, "")
+    assert not modules.computed(unknown).digest

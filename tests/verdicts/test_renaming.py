@@ -108,6 +108,11 @@ def test_equal_graphs_are_told_apart_by_what_they_execute() -> None:
     ) == ["t1t1", "t2t2"]
 
 
+def test_patterns_of_a_corpus_are_called_by_what_they_compute() -> None:
+    one, other = run(model("one", "mul"), suite="corpus"), run(model("two", "mul"), suite="corpus")
+    assert aligned(one, other)[1:] == ([], [])
+
+
 def test_what_was_not_asked_for_has_not_been_renamed() -> None:
     old, new = model("old", "mul add"), model("new", "mul add")
     a, said, alike = aligned(run(old), run(new), whole=False)

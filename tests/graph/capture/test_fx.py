@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from harness.backend import Compiler
+from harness.backend import Compiler, Devices
+from harness.errors import FallbackWarning
 
 
 def _written(x: Tensor, begin: int) -> Tensor:
@@ -22,6 +24,7 @@ _OF_NUMBERS: dict[str, Callable[[Tensor, int], Tensor]] = {
     "read": lambda x, p: x[p : p + 3] * 2,
     "written": _written,
     "both ends": lambda x, p: x[p - 3 : p + 9] * 2,
+    "scattered": lambda x, p: torch.slice_scatter(x * 1, torch.full((2, 3), 3.0), 0, p, p + 2),
 }
 
 
@@ -34,6 +37,22 @@ def test_a_slice_at_a_number_below_zero(compiler: Compiler, name: str, first: in
     for place in (first, 3, -4, 2, -8, -3):
         assert torch.equal(run(x, place), f(x, place)), place
     assert not any(report.failures or report.eager for report in compiler.reports)
+
+
+@pytest.mark.parametrize("place", [3, -4])
+def test_a_slice_at_a_number_that_data_gives(devices: Devices, place: int) -> None:
+    """From which end it counts is not known before: torch writes it, and that is said."""
+
+    def f(x: Tensor, n: Tensor) -> Tensor:
+        return _written(x, int(n.item()))
+
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        run: Any = torch.compile(f, backend=Compiler(devices=devices))
+        for n in (place, 3, -4, 2):
+            x, at = torch.randn(8, 3), torch.tensor(n)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FallbackWarning)
+                assert torch.equal(run(x, at), f(x, at)), n
 
 
 @pytest.mark.parametrize("end", [None, 1])

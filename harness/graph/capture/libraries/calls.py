@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 GIVES_MEMORY = torch.ops.aten.set_.source_Tensor
 """Of ``x.data = y``: from then on, x is what lies in y's memory."""
@@ -57,8 +58,7 @@ def fixed(found: Any) -> Any:
 
 def from_first(node: fx.Node) -> Sequence[Any]:
     """The arguments of a call; of a slice of unknown sizes, positions are counted from the first
-    element. From which end they count, and which are none, torch has checked, but no expression
-    tells."""
+    element. From which end they count, and which are none, no expression tells."""
     args: list[Any] = list(node.args)
     if (begin := _SLICES.get(node.target)) is None:
         return args
@@ -72,6 +72,8 @@ def from_first(node: fx.Node) -> Sequence[Any]:
 
 
 def _is_negative(number: Any) -> bool:
-    """Whether a number, if any, is one below 0, as far as tracing knows."""
-    hint = number.node.hint if isinstance(number, torch.SymInt) else number
-    return hint is not None and hint < 0
+    """Whether a number, if any, is one below 0, which becomes a guard: of a slice that is written
+    tracing has asked nothing."""
+    if isinstance(number, torch.SymInt) and free_unbacked_symbols(number):
+        return False
+    return number is not None and bool(number < 0)

@@ -105,21 +105,21 @@ def slice_start(call: Call, size: sympy.Expr, position: int, length: sympy.Expr)
     start = sympy.S.Zero if arg is None else sympy.sympify(arg)
     if start.is_Integer and size.is_Integer:
         return sympy.Max(0, sympy.Min(start + size if start < 0 else start, size))
-    end = call.raw(position + 1, "end", None)
-    return from_start(call, start, size, length, size if end is None else sympy.sympify(end))
+    # Capture counts what has a hint from the first element (``calls.from_first``).
+    unclear = start.is_Integer or any(symbol.name.startswith("u") for symbol in start.free_symbols)
+    return from_start(call, start, size, length) if unclear else start
 
 
 def from_start(
-    call: Call, position: sympy.Expr, size: sympy.Expr, length: sympy.Expr, end: sympy.Expr
+    call: Call, position: sympy.Expr, size: sympy.Expr, length: sympy.Expr
 ) -> sympy.Expr:
     """A position among ``size`` elements, unknown in number, counted from the first one. Where
-    its sign does not show, the ``length`` of the slice up to ``end`` tells it."""
+    its sign does not show, the ``length`` of a slice up to the end tells it."""
     if position.is_nonnegative:
         return position
-    counted = (sympy.expand(length - upto + position) for upto in (size, end))
     if position.is_nonpositive or sympy.expand(length + position).is_zero:
         return position + size
-    if any(rest.is_zero for rest in counted):
+    if sympy.expand(length - size + position).is_zero:
         return position
     raise call.reject(f"position {position}", "one that is known to count from either end")
 
@@ -128,7 +128,7 @@ def select(call: Call, tensor: Tensor) -> Index:
     """``select(self, dim, index)``: one slice, without its dimension."""
     dim = call.dim(1, "dim", tensor.rank)
     size, index = tensor.shape[dim], list(canonical(call.shape))
-    index.insert(dim, from_start(call, call.size(2, "index"), size, sympy.nan, size))
+    index.insert(dim, from_start(call, call.size(2, "index"), size, sympy.nan))
     return tuple(index)
 
 
