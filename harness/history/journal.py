@@ -156,7 +156,10 @@ class Journal(Memory):
         except (RecordError, OSError) as second:
             if spare is not None:
                 shutil.rmtree(spare, ignore_errors=True)
-            self._warn(f"{_what(failure)}; {_nowhere(second)}; {self._left()}")
+            where, why = "the temporary folder", getattr(second, "strerror", "") or second
+            if isinstance(second, RecordError):
+                where, why = second.where, second.what.rpartition(": ")[2]
+            self._warn(f"{_what(failure)}; nor can it in {where} ({why}); {self._left()}")
             self.refused = True
             return
         self._lines.remove()
@@ -182,12 +185,6 @@ class Journal(Memory):
 
 def _what(error: RecordError) -> str:
     return f"{error.where}: {error.what}"
-
-
-def _nowhere(error: RecordError | OSError) -> str:
-    if isinstance(error, RecordError):
-        return f"nor can it in {error.where} ({error.what.rpartition(': ')[2]})"
-    return f"nor can it in the temporary folder ({error.strerror or error})"
 
 
 def read(path: Path) -> Run:

@@ -8,6 +8,7 @@ import ast
 import functools
 import hashlib
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,15 +85,11 @@ def facts(text: str) -> ModuleFacts:
 @functools.lru_cache(maxsize=4096)
 def computed(text: str) -> Computed:
     """What the module ``text`` computes."""
-    numbers: dict[str, str] = {}
-
-    def numbered(name: str) -> str:
-        return numbers.setdefault(name, f"v{len(numbers)}")
-
+    numbers: defaultdict[str, str] = defaultdict(lambda: f"v{len(numbers)}")
     found: list[tuple[str, str]] = _CALL.findall(text)
     given = sorted(_ARGUMENT.findall(facts(text).arguments))
     lines = [
-        f"{_VALUE.sub(lambda value: numbered(value[0]), call)} -> {numbered(name)}"
+        f"{_VALUE.sub(lambda value: numbers[value[0]], call)} -> {numbers[name]}"
         for name, call in found
     ]
     calls = tuple((name, _VALUE.sub("_", call)) for name, call in found)

@@ -62,10 +62,9 @@ def aligned(a: Run, b: Run, *, whole: bool = True) -> tuple[Run, list[str], list
     """``a``, its graphs under the names that ``b`` has for them; which were renamed; and which of
     A's ended and of B's are new that may be one, but not certainly. Not ``whole``: B has the graphs
     that were asked for alone, so what it lacks of A has not ended, and nothing is certain."""
-    lone = [
-        [graph for graph in run.graphs if graph.name not in {g.name for g in other.graphs}]
-        for run, other in ((a, b), (b, a))
-    ]
+    known = [{graph.name for graph in run.graphs} for run in (b, a)]
+    both = zip((a, b), known, strict=True)
+    lone = [[graph for graph in run.graphs if graph.name not in names] for run, names in both]
     suites = {a.suite, b.suite} - {""}
     if len(suites) > 1 or not all(lone):  # what one suite alone has is no news
         return a, [], []
@@ -73,13 +72,13 @@ def aligned(a: Run, b: Run, *, whole: bool = True) -> tuple[Run, list[str], list
     found, doubtful = _assigned(_likenesses(old, new))
     if not whole:
         found, doubtful = [], [*found, *doubtful]
-    names = {one.name: other.name for one, other in found}
-    said = [f"graph {one} is called {other} now" for one, other in names.items()]
+    called = {one.name: other.name for one, other in found}
+    said = [f"graph {one} is called {other} now" for one, other in called.items()]
     sides = [
         [[one.name for one in group if one in side] for side in ({*old}, {*new})]
         for group in joined(doubtful)
     ]
-    graphs = tuple(_called(g, names[g.name]) if g.name in names else g for g in a.graphs)
+    graphs = tuple(_called(g, called[g.name]) if g.name in called else g for g in a.graphs)
     return replace(a, graphs=graphs), said, [look_alike("graph", *each) for each in sides]
 
 
@@ -115,9 +114,7 @@ def _assigned(likeness: Mapping[Pair, Likeness]) -> tuple[list[Pair], list[Pair]
             other
             for other, equal in likeness.items()
             if equal == rank and taken.isdisjoint(other)
-            if any(
-                pair[n] is other[n] and pair[1 - n].codes != other[1 - n].codes for n in (0, 1)
-            )
+            if any(pair[n] is other[n] and pair[1 - n].codes != other[1 - n].codes for n in (0, 1))
         ]
         sure = not rivals and rank[0] >= SURE and rank[1] >= MAYBE
         (found if sure else doubtful).extend((pair, *rivals))

@@ -59,11 +59,9 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
         path = lookup.find(results, run)
         try:
             whole = store.load(path)
-        except (
-            RecordError
-        ):  # the newest file says no compilers: the names may be commits all the same
+        except RecordError:
             if sure or run != lookup.LATEST:
-                raise
+                raise  # else the names may be commits all the same
         else:
             if sure or set(names) & set(compilers(whole)):
                 return [compiler_side(whole, name, str(path)) for name in names]

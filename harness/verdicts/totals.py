@@ -194,10 +194,13 @@ def rollups(
         ms = [all_ + _time(rest) for all_, rest in zip(all_launches(ours), lone, strict=True)]
         counted = ([*(k for one in ours for k in one.match.sides[n]), *lone[n]] for n in (0, 1))
         shares = [r.covered(its, (level, name)) for r, its in zip(recorded, counted, strict=True)]
-        calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
+        calls = _library_calls(a, b, name) if level == "graph" else {}
         effect, alone = effects[total.key], [*lone[0], *lone[1]]
-        work = (*_work(ours, *lone), *calls[0])
-        why = _unknown(effect.verdict, alone, more=calls[1], fewer=calls[2])
+        changed = (
+            f"library calls of {operator} {old} → {new}, which are not timed"
+            for operator, (old, new) in calls.items()
+        )
+        work, why = (*_work(ours, *lone), *changed), _unknown(effect.verdict, alone, calls.values())
         figures = (ms[0], ms[1], (shares[0], shares[1]), effect)
         rows.append(Rollup(level, name, len(ours), *figures, len(alone), work, why))
     return tuple(rows)
@@ -223,27 +226,24 @@ def _work(
     return tuple(named)
 
 
-def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, bool]:
-    """What one side leaves to torch and the other does not, whether B does so with more and whether
-    with less: a library call is in no run's times."""
+def _library_calls(a: Run, b: Run, graph: str) -> dict[str, tuple[int, int]]:
+    """How often each side leaves to torch what the other leaves to it more or less often: a library
+    call is in no run's times."""
     calls = ({g.name: g.calls for g in run.graphs} for run in (a, b))
     before, after = (known.get(graph, Counter[str]()) for known in calls)
-    changes = {name: (before[name], after[name]) for name in {**before, **after}}
-    named = tuple(
-        f"library calls of {name} {old} → {new}, which are not timed"
-        for name, (old, new) in changes.items()
-        if old != new
-    )
-    more = any(old < new for old, new in changes.values())
-    return named, more, any(old > new for old, new in changes.values())
+    names = (name for name in {**before, **after} if before[name] != after[name])
+    return {name: (before[name], after[name]) for name in names}
 
 
-def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewer: bool) -> str:
+def _unknown(
+    verdict: Verdict, lone: Sequence[KernelRecord], calls: Iterable[tuple[int, int]]
+) -> str:
     """Why the sum of the kernels does not say it: work that nobody timed can only add to the side
     that has it."""
     if untimed := [short(kernel.name) for kernel in lone if not kernel.ms]:
         return f"not timed: {', '.join(untimed[:MOST_NAMED])}"
-    if (more and verdict is not Verdict.SLOWER) or (fewer and verdict is not Verdict.FASTER):
+    hidden = (Verdict.SLOWER if old < new else Verdict.FASTER for old, new in calls)
+    if any(verdict is not one for one in hidden):
         return "work went to or came from library calls, which are not timed"
     return ""
 
