@@ -10,7 +10,6 @@ to the temporary folder where the results folder still refuses it at the end.
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -99,22 +98,21 @@ class Journal(Memory):
     def _started(self, results: Path, name: str) -> LineWriter:
         day, _, rest = name.partition("-")
         second, dash, commit = rest.partition("-")
-        for number in itertools.count(1):
-            if number > 1:
-                self._run = replace(self._run, id=f"{day}-{second}.{number}{dash}{commit}")
+        number = 1
+        while True:
             place = store.run_path(results, self._run)
-            if place.exists():
-                continue
             head = {"schema": records.SCHEMA_VERSION, "run": to_json(self._run)}
             try:
-                return LineWriter.start(place.with_suffix(SUFFIX), head)
+                if not place.exists():
+                    return LineWriter.start(place.with_suffix(SUFFIX), head)
             except FileExistsError:
-                continue
+                pass  # that run is in progress
             except OSError as error:
                 failure = store.write_error(place.parent, error)
                 failure.remedy += ", or measure without recording: harness run --no-record"
                 raise failure from error
-        raise AssertionError("itertools.count ended")
+            number += 1
+            self._run = replace(self._run, id=f"{day}-{second}.{number}{dash}{commit}")
 
     def _keep(self, **line: Any) -> None:
         if not self._whole:  # behind a torn line a further one would be damage
