@@ -157,7 +157,14 @@ class Journal(Memory):
             where, why = "the temporary folder", getattr(second, "strerror", "") or second
             if isinstance(second, RecordError):
                 where, why = second.where, second.what.rpartition(": ")[2]
-            self._warn(f"{_what(failure)}; nor can it in {where} ({why}); {self._left()}")
+            left = (
+                f"what was measured is kept in {self.journal}: free some space, then any harness "
+                "command makes a run of it"
+                if self._whole
+                else f"the first part of it is kept in {self.journal}, all of it only in what is "
+                "printed"
+            )
+            self._warn(f"{_what(failure)}; nor can it in {where} ({why}); {left}")
             self.refused = True
             return
         self._lines.remove()
@@ -171,14 +178,6 @@ class Journal(Memory):
             )
         else:
             shutil.rmtree(spare, ignore_errors=True)
-
-    def _left(self) -> str:
-        if self._whole:
-            return (
-                f"what was measured is kept in {self.journal}: free some space, then any harness "
-                "command makes a run of it"
-            )
-        return f"the first part of it is kept in {self.journal}, all of it only in what is printed"
 
 
 def _what(error: RecordError) -> str:
