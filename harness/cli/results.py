@@ -51,11 +51,8 @@ def gc(
             for f in found
         ],
     }
-    lines = []
-    for each in found:
-        what = each.keep and f"kept, {each.keep}"
-        done = what or ("removed" if yes else "would be removed")
-        lines.append(f"{each.file}: {each.reason}: {done}")
+    goes = "removed" if yes else "would be removed"
+    lines = [f"{f.file}: {f.reason}: {f'kept, {f.keep}' if f.keep else goes}" for f in found]
     going = [each for each in found if not each.keep]
     size = count(sum(each.size for each in going))
     lines.append(f"{plural(len(going), 'file')} ({size} bytes) {'removed' if yes else 'can go'}")

@@ -24,7 +24,7 @@ from harness.measure.peers.names import parse
 from harness.options import Options
 from harness.records.run import GraphRecord, Run, one_line
 from harness.report import output
-from harness.report.kernels import graph_blocks, run_report, summary_report
+from harness.report.kernels import graph_blocks, run_report, summary
 
 if TYPE_CHECKING:  # these import torch
     from harness.session.model import Event, TimedAgain
@@ -324,7 +324,10 @@ def _conclude(sink: Memory, cause: KeyboardInterrupt | NoDevice | None, answer: 
     if isinstance(cause, NoDevice) and not run.graphs:
         raise cause
     file = None if sink.path is None else str(sink.path)
-    answer.tell(run_report(run, file) if answer.quiet else summary_report(run, file))
+    whole = run_report(run, file)
+    if not answer.quiet:  # graphs have been printed one by one
+        whole = dataclasses.replace(whole, blocks=lambda: summary(run, file))
+    answer.tell(whole)
     if cause is not None:
         why = "interrupted" if isinstance(cause, KeyboardInterrupt) else one_line(cause)
         kept = f"kept in {sink.path}" if sink.path else "not recorded"

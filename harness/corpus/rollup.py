@@ -130,17 +130,22 @@ def _standing(
 ) -> Standing:
     mine = {name: timed[name] for name in weights if name in timed}
     times = {name: ms for name, graph in mine.items() if (ms := milliseconds(graph))}
-    fractions = {n: f for n in times if (f := _fraction(mine[n])) is not None}
+    known = [n for n in times if all(k.fraction is not None for k in mine[n].kernels)]
+    peaks = (
+        calls[group, n] * (k.ms or 0.0) * k.launches * (k.fraction or 0.0)
+        for n in known
+        for k in mine[n].kernels
+    )
     spent = {name: times[name] * calls[group, name] for name in times}
     many = sum(count for *_, count in ratios)
-    share = sum(spent[name] for name in fractions)
+    share = sum(spent[name] for name in known)
     return Standing(
         group,
         len(mine),
         sum(graph.failed for graph in mine.values()),
         sum(weights[name] for name in times) / sum(weights.values()),
         sum(spent.values()),
-        sum(fractions[name] * spent[name] for name in fractions) / share if share else None,
+        sum(peaks) / share if share else None,
         score([(log, weight) for log, weight, _ in ratios], alpha),
         math.exp(sum(log * count for log, _, count in ratios) / many) if ratios else None,
         len(ratios),
@@ -152,13 +157,6 @@ def milliseconds(graph: GraphRecord) -> float | None:
     if graph.failed or not graph.kernels or any(k.ms is None for k in graph.kernels):
         return None
     return sum((kernel.ms or 0.0) * kernel.launches for kernel in graph.kernels)
-
-
-def _fraction(graph: GraphRecord) -> float | None:
-    parts = [((k.ms or 0.0) * k.launches, k.fraction) for k in graph.kernels]
-    if not parts or any(fraction is None for _, fraction in parts):
-        return None
-    return sum(ms * (f or 0.0) for ms, f in parts) / sum(ms for ms, _ in parts)
 
 
 def _logs(run: Run, baseline: Run | str) -> dict[str, float]:

@@ -29,7 +29,6 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = dict(
 )
 Words: TypeAlias = "Callable[[Pattern, Mapping[str, Capture]], Sequence[str]]"
 
-
 _OF_CAPTURES = ("model", "family", "mode", "size", "target")
 
 

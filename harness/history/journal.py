@@ -10,7 +10,6 @@ to the temporary folder where the results folder still refuses it at the end.
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -99,22 +98,21 @@ class Journal(Memory):
     def _started(self, results: Path, name: str) -> LineWriter:
         day, _, rest = name.partition("-")
         second, dash, commit = rest.partition("-")
-        for number in itertools.count(1):
-            if number > 1:
-                self._run = replace(self._run, id=f"{day}-{second}.{number}{dash}{commit}")
+        number = 1
+        while True:
             place = store.run_path(results, self._run)
-            if place.exists():
-                continue
             head = {"schema": records.SCHEMA_VERSION, "run": to_json(self._run)}
             try:
-                return LineWriter.start(place.with_suffix(SUFFIX), head)
+                if not place.exists():
+                    return LineWriter.start(place.with_suffix(SUFFIX), head)
             except FileExistsError:
-                continue
+                pass  # that run is in progress
             except OSError as error:
                 failure = store.write_error(place.parent, error)
                 failure.remedy += ", or measure without recording: harness run --no-record"
                 raise failure from error
-        raise AssertionError("itertools.count ended")
+            number += 1
+            self._run = replace(self._run, id=f"{day}-{second}.{number}{dash}{commit}")
 
     def _keep(self, **line: Any) -> None:
         if not self._whole:  # behind a torn line a further one would be damage
@@ -156,7 +154,17 @@ class Journal(Memory):
         except (RecordError, OSError) as second:
             if spare is not None:
                 shutil.rmtree(spare, ignore_errors=True)
-            self._warn(f"{_what(failure)}; {_nowhere(second)}; {self._left()}")
+            where, why = "the temporary folder", getattr(second, "strerror", "") or second
+            if isinstance(second, RecordError):
+                where, why = second.where, second.what.rpartition(": ")[2]
+            left = (
+                f"what was measured is kept in {self.journal}: free some space, then any harness "
+                "command makes a run of it"
+                if self._whole
+                else f"the first part of it is kept in {self.journal}, all of it only in what is "
+                "printed"
+            )
+            self._warn(f"{_what(failure)}; nor can it in {where} ({why}); {left}")
             self.refused = True
             return
         self._lines.remove()
@@ -171,23 +179,9 @@ class Journal(Memory):
         else:
             shutil.rmtree(spare, ignore_errors=True)
 
-    def _left(self) -> str:
-        if self._whole:
-            return (
-                f"what was measured is kept in {self.journal}: free some space, then any harness "
-                "command makes a run of it"
-            )
-        return f"the first part of it is kept in {self.journal}, all of it only in what is printed"
-
 
 def _what(error: RecordError) -> str:
     return f"{error.where}: {error.what}"
-
-
-def _nowhere(error: RecordError | OSError) -> str:
-    if isinstance(error, RecordError):
-        return f"nor can it in {error.where} ({error.what.rpartition(': ')[2]})"
-    return f"nor can it in the temporary folder ({error.strerror or error})"
 
 
 def read(path: Path) -> Run:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +52,7 @@ def survey(
 ) -> list[Finding]:
     """What can go from ``results``, and what could but stays. Removes nothing."""
     now = now or datetime.now(UTC)
-    found = [*_remains(results, now.timestamp()), *_journals(results)]
+    found = [*_remains(results, now.timestamp())]
     known = index.refresh(results)
     for run in known.unreadable:
         said = "cannot be read", "perhaps it can be restored"
@@ -87,21 +88,13 @@ def remove(findings: Iterable[Finding]) -> list[Path]:
     return gone
 
 
-def _remains(results: Path, now: float) -> list[Finding]:
-    """Temporary files of dead writers."""
-    found = []
+def _remains(results: Path, now: float) -> Iterator[Finding]:
+    """Temporary files and journals that are still there although their writers are gone."""
     for file in sorted(results.glob("*/.*.tmp")):
-        try:
+        with suppress(OSError):
             status = file.stat()
-        except OSError:
-            continue
-        keep = "" if now - status.st_mtime > _DEAD else "its writer may still be at it"
-        found.append(Finding(file, status.st_size, "left by a writer that died", keep))
-    return found
-
-
-def _journals(results: Path) -> Iterator[Finding]:
-    """Journals that are still there although their writers are gone."""
+            keep = "" if now - status.st_mtime > _DEAD else "its writer may still be at it"
+            yield Finding(file, status.st_size, "left by a writer that died", keep)
     for path in sorted(results.glob(f"*/*{journal.SUFFIX}")):
         with locked(path) as free:
             writing = not free and path.exists()

@@ -18,7 +18,7 @@ import shutil
 import sys
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -26,9 +26,6 @@ from harness.errors import NoDevice, UsageError
 from harness.pytest import gpu_benchmark as benchmarks
 from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock
 from harness.table import Row
-
-if TYPE_CHECKING:
-    from harness.records.run import Machine
 
 _HAS_BENCHMARK = importlib.util.find_spec("pytest_benchmark") is not None
 
@@ -149,8 +146,7 @@ def pytest_benchmark_update_machine_info(
         from harness.records.machine import fingerprint
         from harness.records.run import to_json
 
-        found: Machine = fingerprint()
-        machine_info["harness"] = to_json(found)
+        machine_info["harness"] = to_json(fingerprint())
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -45,8 +45,7 @@ def find(wanted: str, names: Iterable[str]) -> list[str]:
 def is_chosen(patterns: Sequence[str], *names: str) -> bool:
     """Whether one of ``patterns`` (none: everything is) is a pattern of one of ``names``, or, if
     it has no ``*``, ``?`` or ``[``, a part of it; either in any case."""
-    return not patterns or any(_fits(p.lower(), n.lower()) for p in patterns for n in names)
-
-
-def _fits(pattern: str, name: str) -> bool:
-    return is_named(pattern, name) or (not set("*?[…") & set(pattern) and pattern in name)
+    pairs = ((p.lower(), n.lower()) for p in patterns for n in names)
+    return not patterns or any(
+        is_named(p, n) or (p in n and not set("*?[…") & set(p)) for p, n in pairs
+    )

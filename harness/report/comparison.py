@@ -22,7 +22,7 @@ from harness.table import Block, Column, Details, Fit, Row, Table, Text, paragra
 from harness.verdicts.causes import SAME_CODE
 from harness.verdicts.comparing import WAIVED, Comparison, Side
 from harness.verdicts.static_comparing import StaticComparison
-from harness.verdicts.totals import SUITE, Rollup, resolution, scopes
+from harness.verdicts.totals import SUITE, Rollup, model_of, resolution, scopes
 
 _STYLES = {
     "SLOWER": "bold red",
@@ -275,8 +275,8 @@ def _sums(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Block]
     models = {r.name for r in found.rollups if r.level == "model"}
 
     def is_widest(rollup: Rollup) -> bool:
-        (*_, (_, model)) = [s for s in scopes(rollup.name, "") if s[0] == "model"]
-        return rollup.level in (SUITE, "model") or (rollup.level == "graph" and model not in models)
+        alone = rollup.level == "graph" and model_of(rollup.name) not in models
+        return alone or rollup.level in (SUITE, "model")
 
     made = [
         {**documents.rollup_document(r), "slower": slower.get((r.level, r.name), [])}

@@ -13,7 +13,7 @@ from harness.measure.peers.ratios import Ratio, RollUp, by_region, ratios, roll_
 from harness.records import metrics
 from harness.records.metrics import Metric
 from harness.records.names import launched
-from harness.records.run import Check, GraphRecord, KernelRecord, Run, StateSummary, to_json
+from harness.records.run import Check, GraphRecord, KernelRecord, Run, to_json
 from harness.records.timing import DISTURBED
 from harness.report.output import Case, Report
 from harness.table import NOTHING, Block, Column, Fit, Row, Table, Text, number, paragraphs, plural
@@ -42,7 +42,7 @@ def run_report(run: Run, file: str | None) -> Report:
     figures = (kernel.ms or kernel.gbps for kernel in run.kernels)
     timed = run.machine.gpu is not None or any(figures)  # imported: timed without a GPU
     return Report(
-        lambda: [*graph_blocks(run.graphs, timed=timed), *_summary(run, file)],
+        lambda: [*graph_blocks(run.graphs, timed=timed), *summary(run, file)],
         lambda: {**_run_document(run), "file": file},
         lambda: [
             {"graph": graph.name, **_kernel_document(kernel)}
@@ -63,11 +63,6 @@ def _cases(graph: GraphRecord) -> list[Case]:
         seconds = None if k.ms is None else k.ms / 1000
         found.append(Case(graph.name, k.name, failure, "" if failure else skipped, "", seconds))
     return found
-
-
-def summary_report(run: Run, file: str | None) -> Report:
-    """A run whose graphs have been printed one by one."""
-    return Report(lambda: _summary(run, file), lambda: None)
 
 
 def graph_blocks(graphs: Sequence[GraphRecord], *, timed: bool) -> list[Block]:
@@ -243,7 +238,7 @@ def _mean(found: RollUp) -> str:
     )
 
 
-def _summary(run: Run, file: str | None) -> list[Block]:
+def summary(run: Run, file: str | None) -> list[Block]:
     """What the whole run comes to."""
     counts = run.counts()
     broken = [graph.name for graph in run.graphs if graph.reason]
@@ -280,8 +275,10 @@ def _conditions(run: Run) -> list[str]:
         lines.append(_precision(run))
     if (state := run.state) is not None and state.sm_mhz_median is not None:
         slowed = ", ".join(f"{name} in {n}" for name, n in state.throttled.items())
+        low, high, mhz = map(number, (state.sm_mhz_low, state.sm_mhz_high, state.sm_mhz_median))
+        span = "" if low == high else f" ({low} to {high})"
         lines.append(
-            f"state in {state.samples} readings: SM clock {_span(state)} MHz, up to "
+            f"state in {state.samples} readings: SM clock {mhz}{span} MHz, up to "
             f"{number(state.temperature_c)} °C, {number(state.power_w)} W; "
             f"throttled: {slowed or 'never'}"
         )
@@ -306,12 +303,6 @@ def _precision(run: Run) -> str:
             f"{100 * found[0]:.2f} % within"
         )
     return "; ".join(parts)
-
-
-def _span(state: StateSummary) -> str:
-    low, high = number(state.sm_mhz_low), number(state.sm_mhz_high)
-    middle = number(state.sm_mhz_median)
-    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def _run_document(run: Run) -> dict[str, Any]:

@@ -98,8 +98,13 @@ def launch_change(match: Match) -> list[str]:
 
 def static_differences(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
     """Static figures that differ (``registers 32 → 40``), groups of kernels summed up."""
-    before, after = ({m.column: figure(k, m) for m in metrics.by_rank()} for k in (a, b))
-    return metric_changes(before, after) + _mix(a, b)
+    figures = ({m.column: figure(k, m) for m in metrics.by_rank()} for k in (a, b))
+    before, after = Counter(mix(a)), Counter(mix(b))
+    changes = {group: after[group] - before[group] for group in before | after if before and after}
+    # The groups of instructions that changed, largest change first.
+    order = sorted((g for g in changes if changes[g]), key=lambda g: (-abs(changes[g]), g))
+    mixes = [f"{group} {before[group]:,} → {after[group]:,}" for group in order]
+    return metric_changes(*figures) + mixes
 
 
 def figure(kernels: Sequence[KernelRecord], metric: Metric) -> int | None:
@@ -124,16 +129,6 @@ def mix(kernels: Sequence[KernelRecord]) -> dict[str, int]:
         weight = kernel.launches if len(kernels) > 1 else 1
         total.update({group: number * weight for group, number in (kernel.mix or {}).items()})
     return dict(total)
-
-
-def _mix(a: Sequence[KernelRecord], b: Sequence[KernelRecord]) -> list[str]:
-    """The groups of instructions that changed, largest change first."""
-    before, after = Counter(mix(a)), Counter(mix(b))
-    if not before or not after:
-        return []
-    changes = {group: after[group] - before[group] for group in before | after}
-    order = sorted((g for g in changes if changes[g]), key=lambda g: (-abs(changes[g]), g))
-    return [f"{group} {before[group]:,} → {after[group]:,}" for group in order]
 
 
 def configuration(match: Match) -> list[str]:

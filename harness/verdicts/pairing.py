@@ -185,23 +185,16 @@ def _across(
 ) -> list[Match]:
     """Matches of kernels that went to another graph; takes them out of both lists. Of several that
     compute the same it is not certain which became which, unless they are one code on each side."""
-    drawn = [("code", *pair) for pair in _drawn(left, right, lambda item: item[1].code_hash)]
+    found = [("code", *pair) for pair in _drawn(left, right, lambda item: item[1].code_hash)]
     if left and right:
         ours, theirs = (grouped(side, lambda item: operators_of(item[1])) for side in (left, right))
-        certain = {
-            key
-            for key in (ours.keys() & theirs.keys()) - {None}
-            if len(ours[key]) == len(theirs[key])
-            and all(len({k.code_hash for _, k in side[key]}) == 1 for side in (ours, theirs))
-        }
-
-        def certainly(item: tuple[str, KernelRecord]) -> Hashable:
-            operators = operators_of(item[1])
-            return operators if operators in certain else None
-
-        found = _drawn(left, right, certainly)
-        drawn += [("operators", *pair) for pair in found]
-    return [Match(graph, (one,), (other,), how) for how, (_, one), (graph, other) in drawn]
+        for key in ours.keys() & theirs.keys() - {None}:
+            one, other = ours[key], theirs[key]
+            codes = [{kernel.code_hash for _, kernel in side} for side in (one, other)]
+            if len(one) == len(other) and len(codes[0]) == len(codes[1]) == 1:
+                found += [("operators", *pair) for pair in zip(one, other, strict=True)]
+        _take(left, right, *(item for _, *pair in found for item in pair))
+    return [Match(graph, (one,), (other,), how) for how, (_, one), (graph, other) in found]
 
 
 def _drawn(left: list[T], right: list[T], key: Callable[[T], Hashable]) -> list[tuple[T, T]]:

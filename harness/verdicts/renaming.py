@@ -3,7 +3,7 @@ compute, on tensors of the same shapes, strides and types."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -22,19 +22,17 @@ other on it may be. A graph whose fusions change keeps all of its operators and 
 arguments; a model of more layers has more operators, one of another size has other arguments. Of
 600,060 pairs of a corpus' graphs 469 may be one, and of 210 of the default suite's none."""
 
-Pair: TypeAlias = tuple[str, str]
-"""A graph of A and one of B."""
 Likeness: TypeAlias = tuple[float, float, int]
 """Of operators and arguments, 0 to 1; of what single kernels compute; how many kernels execute the
 same."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Structure:
     """What a graph computes: how often each operator with its literal arguments, and on what.
     ``kernels``: what each computes, ``codes``: what each executes; and how often."""
 
-    graph: GraphRecord
+    name: str
     calls: Counter[str]
     arguments: frozenset[str]
     kernels: Counter[str]
@@ -50,12 +48,11 @@ class _Structure:
         for kernel, what in zip(graph.kernels, known, strict=True):
             kernels[what.digest] += kernel.launches
             codes[kernel.code_hash] += kernel.launches
-        return _Structure(graph, calls + graph.calls, arguments, kernels, codes)
+        return _Structure(graph.name, calls + graph.calls, arguments, kernels, codes)
 
-    def likeness(self, other: _Structure, share: float) -> Likeness:
-        """How alike both are, which have this share of their arguments in common."""
-        whole = min(share, _share(self.calls, other.calls))
-        return whole, _share(self.kernels, other.kernels), len(self.codes & other.codes)
+
+Pair: TypeAlias = tuple[_Structure, _Structure]
+"""A graph of A and one of B."""
 
 
 def _share(one: Counter[str], other: Counter[str]) -> float:
@@ -67,73 +64,69 @@ def aligned(a: Run, b: Run, *, whole: bool = True) -> tuple[Run, list[str], list
     """``a``, its graphs under the names that ``b`` has for them; which were renamed; and which of
     A's ended and of B's are new that may be one, but not certainly. Not ``whole``: B has the graphs
     that were asked for alone, so what it lacks of A has not ended, and nothing is certain."""
-    names = [{graph.name for graph in run.graphs} for run in (b, a)]
-    lone = [
-        [g for g in run.graphs if g.name not in n] for run, n in zip((a, b), names, strict=True)
-    ]
+    known = [{graph.name for graph in run.graphs} for run in (b, a)]
+    both = zip((a, b), known, strict=True)
+    lone = [[graph for graph in run.graphs if graph.name not in names] for run, names in both]
     suites = {a.suite, b.suite} - {""}
     # What one suite alone has is no news; patterns of a corpus are called by what they compute.
     corpus = CORPUS in {suite.partition(":")[0] for suite in suites}
     if corpus or len(suites) > 1 or not all(lone):
         return a, [], []
     old, new = ([_Structure.of(graph) for graph in graphs] for graphs in lone)
-    codes = ({one.graph.name: one.codes for one in side} for side in (old, new))
-    found, doubtful = _assigned(_likenesses(old, new), *codes)
+    found, doubtful = _assigned(_likenesses(old, new))
     if not whole:
-        found, doubtful = {}, [*found.items(), *doubtful]
-    said = [f"graph {one} is called {other} now" for one, other in found.items()]
-    groups = joined((("A", one), ("B", other)) for one, other in doubtful)
-    sides = (
-        [[name for side, name in group if side == which] for which in "AB"] for group in groups
-    )
-    graphs = tuple(_called(g, found[g.name]) if g.name in found else g for g in a.graphs)
+        found, doubtful = [], [*found, *doubtful]
+    called = {one.name: other.name for one, other in found}
+    said = [f"graph {one} is called {other} now" for one, other in called.items()]
+    sides = [
+        [[one.name for one in group if one in side] for side in ({*old}, {*new})]
+        for group in joined(doubtful)
+    ]
+    graphs = tuple(_called(g, called[g.name]) if g.name in called else g for g in a.graphs)
     return replace(a, graphs=graphs), said, [look_alike("graph", *each) for each in sides]
 
 
 def _likenesses(old: Sequence[_Structure], new: Sequence[_Structure]) -> dict[Pair, Likeness]:
     """How alike the pairs are that may be one graph. Only those with a common argument are looked
     at: a corpus has thousands of graphs."""
-    having: dict[str, list[int]] = {}
-    for n, one in enumerate(new):
-        for argument in one.arguments:
-            having.setdefault(argument, []).append(n)
+    having = defaultdict[str, list[int]](list)
+    for n, other in enumerate(new):
+        for argument in other.arguments:
+            having[argument].append(n)
     found = {}
     for one in old:
         common = Counter(n for argument in one.arguments for n in having.get(argument, ()))
         for n, both in sorted(common.items()):
-            union = len(one.arguments) + len(new[n].arguments) - both
-            if both < MAYBE * union:  # most pairs of a corpus: nothing else is looked at
+            other = new[n]
+            share = both / (len(one.arguments) + len(other.arguments) - both)
+            if share < MAYBE:  # most pairs of a large suite: nothing else is looked at
                 continue
-            if (rank := one.likeness(new[n], both / union))[0] >= MAYBE:
-                found[one.graph.name, new[n].graph.name] = rank
+            if (graph := min(share, _share(one.calls, other.calls))) >= MAYBE:
+                alike = _share(one.kernels, other.kernels)
+                found[one, other] = graph, alike, len(one.codes & other.codes)
     return found
 
 
-def _assigned(
-    likeness: Mapping[Pair, Likeness], *codes: Mapping[str, Counter[str]]
-) -> tuple[dict[str, str], list[Pair]]:
+def _assigned(likeness: Mapping[Pair, Likeness]) -> tuple[list[Pair], list[Pair]]:
     """Which graph is which, those most alike first, and pairs of which that is not certain: not
     alike enough, or as much alike as others that execute something else."""
-    found: dict[str, str] = {}
+    found: list[Pair] = []
     doubtful: list[Pair] = []
-    taken: set[tuple[int, str]] = set()
-    beside = grouped(((end, pair) for pair in likeness for end in enumerate(pair)), itemgetter(0))
+    taken: set[_Structure] = set()
+    beside = grouped(((one, pair) for pair in likeness for one in pair), itemgetter(0))
     for pair, rank in sorted(likeness.items(), key=lambda item: item[1], reverse=True):
-        if taken & {*enumerate(pair)}:
+        if not taken.isdisjoint(pair):
             continue
         rivals = [
             other
-            for n, name in enumerate(pair)
-            for _, other in beside[n, name]
-            if likeness[other] == rank and not taken & {*enumerate(other)}
-            if codes[1 - n][pair[1 - n]] != codes[1 - n][other[1 - n]]
+            for n, one in enumerate(pair)
+            for _, other in beside[one]
+            if likeness[other] == rank and taken.isdisjoint(other)
+            if pair[1 - n].codes != other[1 - n].codes
         ]
-        if rivals or rank[0] < SURE or rank[1] < MAYBE:
-            doubtful += [pair, *rivals]
-            taken |= {one for each in (pair, *rivals) for one in enumerate(each)}
-        else:
-            found[pair[0]] = pair[1]
-            taken |= {*enumerate(pair)}
+        sure = not rivals and rank[0] >= SURE and rank[1] >= MAYBE
+        (found if sure else doubtful).extend((pair, *rivals))
+        taken.update(pair, *rivals)
     return found, doubtful
 
 

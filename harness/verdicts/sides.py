@@ -26,7 +26,6 @@ from harness.ir.reach import grouped
 from harness.measure.peers.names import SUBJECTS, parse
 from harness.records import git, modules
 from harness.records.run import (
-    Check,
     GraphRecord,
     KernelRecord,
     Machine,
@@ -59,11 +58,9 @@ def find_sides(results: Path, names: Sequence[str], run: str = lookup.LATEST) ->
         path = lookup.find(results, run)
         try:
             whole = store.load(path)
-        except (
-            RecordError
-        ):  # the newest file says no compilers: the names may be commits all the same
+        except RecordError:
             if sure or run != lookup.LATEST:
-                raise
+                raise  # else the names may be commits all the same
         else:
             if sure or set(names) & set(compilers(whole)):
                 return [compiler_side(whole, name, str(path)) for name in names]
@@ -263,9 +260,9 @@ def _merge(
     known: Mapping[tuple[str, str, str], KernelRecord], start: int, graph: str, kernel: KernelRecord
 ) -> KernelRecord:
     older = known.get((graph, kernel.name, kernel.region))
-    if older is None or older.reason or older.check is Check.FAILED:
+    if older is None or older.failed or older.module != kernel.module:
         return kernel
-    if older.module != kernel.module or settings(older) != settings(kernel):
+    if settings(older) != settings(kernel):
         return kernel
     more = tuple(replace(s, process=start + s.process) for s in older.sets)
     return replace(kernel, sets=(*kernel.sets, *more))

@@ -90,10 +90,14 @@ class Total:
         return [[kernels[n][1] for n in places] for kernels, places in both]
 
 
+def model_of(graph: str) -> str:
+    """The model that ``graph`` belongs to."""
+    return graph.removesuffix("_forward").removesuffix("_backward")
+
+
 def scopes(graph: str, region: str) -> tuple[Scope, ...]:
     """The roll-ups that a kernel of ``region`` in ``graph`` belongs to."""
-    model = graph.removesuffix("_forward").removesuffix("_backward")
-    found = (("region", region), ("graph", graph), ("model", model), (SUITE, SUITE))
+    found = (("region", region), ("graph", graph), ("model", model_of(graph)), (SUITE, SUITE))
     return tuple((level, name) for level, name in found if name)
 
 
@@ -187,6 +191,8 @@ def rollups(
         for level, inner in _SAME_AS.items()
     }
     rows, recorded = [], (_Recorded(a), _Recorded(b))
+    # Library calls are in no run's times.
+    left = [{("graph", graph.name): graph.calls for graph in run.graphs} for run in (a, b)]
     for (level, name), total in found.items():
         if total.key not in effects or total.key in narrower.get(level, ()):
             continue
@@ -194,10 +200,12 @@ def rollups(
         ms = [all_ + _time(rest) for all_, rest in zip(all_launches(ours), lone, strict=True)]
         counted = ([*(k for one in ours for k in one.match.sides[n]), *lone[n]] for n in (0, 1))
         shares = [r.covered(its, (level, name)) for r, its in zip(recorded, counted, strict=True)]
-        calls = _library_calls(a, b, name) if level == "graph" else ((), False, False)
+        before, after = (each.get((level, name), Counter[str]()) for each in left)
+        both = ((one, before[one], after[one]) for one in {**before, **after})
+        calls = [(one, old, new) for one, old, new in both if old != new]
         effect, alone = effects[total.key], [*lone[0], *lone[1]]
-        work = (*_work(ours, *lone), *calls[0])
-        why = _unknown(effect.verdict, alone, more=calls[1], fewer=calls[2])
+        said = (f"library calls of {n} {old} → {new}, which are not timed" for n, old, new in calls)
+        work, why = (*_work(ours, *lone), *said), _unknown(effect.verdict, alone, calls)
         figures = (ms[0], ms[1], (shares[0], shares[1]), effect)
         rows.append(Rollup(level, name, len(ours), *figures, len(alone), work, why))
     return tuple(rows)
@@ -223,27 +231,15 @@ def _work(
     return tuple(named)
 
 
-def _library_calls(a: Run, b: Run, graph: str) -> tuple[tuple[str, ...], bool, bool]:
-    """What one side leaves to torch and the other does not, whether B does so with more and whether
-    with less: a library call is in no run's times."""
-    calls = ({g.name: g.calls for g in run.graphs} for run in (a, b))
-    before, after = (known.get(graph, Counter[str]()) for known in calls)
-    changes = {name: (before[name], after[name]) for name in {**before, **after}}
-    named = tuple(
-        f"library calls of {name} {old} → {new}, which are not timed"
-        for name, (old, new) in changes.items()
-        if old != new
-    )
-    more = any(old < new for old, new in changes.values())
-    return named, more, any(old > new for old, new in changes.values())
-
-
-def _unknown(verdict: Verdict, lone: Sequence[KernelRecord], *, more: bool, fewer: bool) -> str:
+def _unknown(
+    verdict: Verdict, lone: Sequence[KernelRecord], calls: Iterable[tuple[str, int, int]]
+) -> str:
     """Why the sum of the kernels does not say it: work that nobody timed can only add to the side
     that has it."""
     if untimed := [short(kernel.name) for kernel in lone if not kernel.ms]:
         return f"not timed: {', '.join(untimed[:MOST_NAMED])}"
-    if (more and verdict is not Verdict.SLOWER) or (fewer and verdict is not Verdict.FASTER):
+    hidden = (Verdict.SLOWER if old < new else Verdict.FASTER for _, old, new in calls)
+    if any(verdict is not one for one in hidden):
         return "work went to or came from library calls, which are not timed"
     return ""
 

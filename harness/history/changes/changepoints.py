@@ -79,7 +79,12 @@ class _Machine:
     def judge(self) -> list[list[Judged]]:
         """Every row of every block."""
         blocks, shapes, explained, proposed = self._explain({})
-        if by_commit := self._scales_by_commit(blocks, explained):
+        rests = _residuals(blocks, explained)
+        deviations = [
+            np.maximum(np.median(np.abs(rest), axis=1) / noise.NORMAL_MEDIAN, self.settings.floor)
+            for rest in rests
+        ]
+        if by_commit := noise.scales_by_commit(rests, deviations, self.places):
             blocks, shapes, explained, proposed = self._explain(by_commit)
         blocks, laws = self._clean(blocks, shapes, explained)
         known = noise.learn_scales(blocks, shapes, explained)
@@ -111,16 +116,6 @@ class _Machine:
         ]
         proposed = [_propose(block, self.settings) for block in level]
         return blocks, shapes, explain(shapes, blocks, proposed), proposed
-
-    def _scales_by_commit(
-        self, blocks: Sequence[Block], explained: Sequence[Sequence[Explained]]
-    ) -> dict[int, float]:
-        rests = _residuals(blocks, explained)
-        deviations = [
-            np.maximum(np.median(np.abs(rest), axis=1) / noise.NORMAL_MEDIAN, self.settings.floor)
-            for rest in rests
-        ]
-        return noise.scales_by_commit(rests, deviations, self.places)
 
     def _clean(
         self,

@@ -223,7 +223,13 @@ def _kernel_rows(known: History, metric: Metric) -> pd.DataFrame:
     bad = failed if metric.exact else failed | _throttled(rows)
     columns = rows[["run", "graph", "key"]].rename(columns={"key": "kernel"})
     table = columns.assign(value=value, row=np.arange(len(rows)))
-    _count_bad(known, rows, bad & np.isfinite(value))
+    used = bad & np.isfinite(value) & (known.position_of_run[rows["run"].to_numpy()] >= 0)
+    for reason, which in (
+        ("figures of kernels that failed", used & failed),
+        ("figures taken while the GPU was throttling", used & ~failed),
+    ):
+        if which.any():
+            known.left_out[reason] = int(which.sum())
     return table[~bad]
 
 
@@ -231,17 +237,6 @@ def _throttled(rows: pd.DataFrame) -> NDArray[np.bool_]:
     kept = rows["samples"].to_numpy(np.float64, na_value=0)
     excluded = rows["excluded"].to_numpy(np.float64, na_value=0)
     return excluded > MOSTLY * np.maximum(kept + excluded, 1)
-
-
-def _count_bad(known: History, rows: pd.DataFrame, bad: NDArray[np.bool_]) -> None:
-    used = known.position_of_run[rows["run"].to_numpy()] >= 0
-    failed = rows["failed"].to_numpy(bool)
-    for reason, which in (
-        ("figures of kernels that failed", bad & used & failed),
-        ("figures taken while the GPU was throttling", bad & used & ~failed),
-    ):
-        if which.any():
-            known.left_out[reason] = int(which.sum())
 
 
 def _totals(known: History, metric: Metric, *parts: str) -> pd.DataFrame:

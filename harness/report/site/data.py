@@ -26,7 +26,7 @@ from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.run import GraphRecord, KernelRecord, Run
 from harness.table import plural
-from harness.verdicts.totals import scopes
+from harness.verdicts.totals import model_of
 
 _CONTEXT = 4
 """Unchanged lines around a difference."""
@@ -248,11 +248,6 @@ class Site:
     def model(self, name: str) -> Model:
         """The model of that name."""
         return next(model for model in self.models if model.name == name)
-
-
-def model_of(graph: str) -> str:
-    """The model that ``graph`` belongs to."""
-    return next(name for level, name in scopes(graph, "") if level == "model")
 
 
 def choose_machine(known: History, wanted: str) -> tuple[str, dict[str, int]]:

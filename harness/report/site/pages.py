@@ -216,8 +216,8 @@ def _environment() -> jinja2.Environment:
         auto_reload=False,
     )
     made.filters |= {"short": short, "change": _change, "cost": cost, "ratio": ratio}
-    made.filters["us"] = lambda us: microseconds(None if us is None else us / 1000)
     made.filters |= {
+        "us": lambda us: microseconds(None if us is None else us / 1000),
         "plural": plural,
         "spark": lambda y: " ".join(["%.5g"] * len(y[-60:])) % y[-60:],
     }

@@ -21,9 +21,10 @@ from harness.records import modules
 from harness.records.causes import setting_changes
 from harness.records.names import short
 from harness.records.run import Run
-from harness.report.site.data import Kernel, Site, model_of
+from harness.report.site.data import Kernel, Site
 from harness.table import plural
 from harness.verdicts.night_record import suite_us
+from harness.verdicts.totals import model_of
 
 
 @dataclass(frozen=True, slots=True)
