@@ -92,7 +92,7 @@ def test_a_mistyped_pattern_is_told_what_is_near_in_the_corpus(harness, suite):
         assert answer.status == 2 and f"got: {wrong}" in answer.err
         assert f"expected: {name}," in answer.err
     answer = harness("explain", "lama_block")
-    assert "expected: llama_block, llama_block_forward" in answer.err
+    assert "expected: llama_block, llama_block_backward, llama_block_forward" in answer.err
 
 
 def test_a_sum_needs_a_known_group(harness, results):
