@@ -97,7 +97,7 @@ def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
                 spared += below if op is Op.GE else 1 - below
             case ir.Compute(op=Op.LOGICAL_AND) | ir.IndexValue() | ir.Constant():
                 pass
-            case _:
+            case ir.Compute() | ir.Load() | ir.Masked() | ir.Reduce() | ir.Scan() | ir.Sort():
                 return 0.0
     return min(spared, 1.0)
 
