@@ -76,9 +76,8 @@ def test_changes_at_one_commit_are_read_in_the_chart(world: World, tab: Any, wid
       const known = JSON.parse(script.textContent);
       const other = { ...known.marks[0], text: "another graph +1.0 %" };
       script.textContent = JSON.stringify({ ...known, marks: [...known.marks, other] });
+      drawHistory(document.querySelector(".chart"));
     }""")
-    tab.set_viewport_size({"width": width + 40, "height": 800})
-    tab.wait_for_function("document.querySelector('svg.history title')")
     marks = tab.locator("svg.history").first.locator("text.mark").all()
     boxes = sorted((box["x"], box["x"] + box["width"]) for box in (m.bounding_box() for m in marks))
     assert boxes
