@@ -58,8 +58,8 @@ def of_board(
     if known is None or known.capability != capability:
         like = TARGETS.get(f"sm_{capability}", H100 if capability > 80 else A100)
         known = replace(like, name=f"sm_{capability}", capability=capability, memory_gbps=0.0)
-    found = multiprocessors or known.multiprocessors, l2_bytes or known.l2_bytes
-    return replace(known, multiprocessors=found[0], l2_bytes=found[1])
+    known = replace(known, multiprocessors=multiprocessors or known.multiprocessors)
+    return replace(known, l2_bytes=l2_bytes or known.l2_bytes)
 
 
 def find_target(name: str) -> Target:

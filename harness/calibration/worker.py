@@ -23,7 +23,6 @@ from harness.devices.job import Context
 from harness.measure.timer.probes import clock
 from harness.measure.worker import Gpu, surviving
 from harness.records.timing import Launch, Work
-from harness.runtime import module as modules
 from harness.runtime.launch.selecting import SelectedKernels
 
 STRIDE = 16
@@ -64,10 +63,10 @@ def _spin(_: Context) -> Spin:
 
 
 def _cell(job: CellJob, gpu: Gpu, context: Context) -> Cell:
-    loaded = modules.load(job.module_text, context.cache)
-    args = loaded.get_args(device="cuda", seed=job.seed)
     kernels = SelectedKernels(gpu.target, None, context.cache, torch.cuda.current_device())
-    launcher = kernels.get(job.module_text).chosen(args)
+    kernel = kernels.get(job.module_text)
+    args = kernel.loaded.get_args(device="cuda", seed=job.seed)
+    launcher = kernel.chosen(args)
     works: dict[str, Launch] = {name: Work(launcher, args) for name in (PLAIN, AGAIN)}
     truth: dict[str, float] = {}
     ms = job.ms or gpu.timer.measure(Work(launcher, args), _FIRST_MS).median

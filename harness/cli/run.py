@@ -177,10 +177,8 @@ def _within(
     days: dict[str, float] = (
         timed["run"].map(ages).groupby(timed["graph"].astype(str)).min().to_dict()
     )
-    several = request.devices or request.workers
-    # Comparing takes about as long as timing.
-    seconds = 60 * minutes / (2 if against else 1)
-    seconds *= len(all_seen(options, request)) if several else 1
+    boards = len(all_seen(options, request)) if request.devices or request.workers else 1
+    seconds = 60 * minutes * boards / (2 if against else 1)  # comparing takes as long as timing
     chosen = selecting.most_telling(found, days, seconds, request.processes)
     weight = sum(pattern.weight for pattern in chosen) / sum(p.weight for p in found)
     left = {pattern.name for pattern in found}.difference(pattern.name for pattern in chosen)

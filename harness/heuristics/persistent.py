@@ -26,8 +26,8 @@ _HELD = 2048
 1024 elements took 1.051 times the fastest's time with a warp for 1024, now 1.020 (the worst 1.80
 and 1.15: docs/measurements/short-rows.md). Half of it where rows that begin anywhere are reduced
 twice, as softmax and losses do: 18 of those took 1.072 times the fastest's time, now 1.007. Half,
-in a warp for 512, where numbers of 64 bits are reduced: 147,456 rows
-of 384 that are compared and counted take 51.5 us, with 64 a thread (109 registers) 74.4."""
+in a warp for 512, where numbers of 64 bits are reduced: 147,456 rows of 384 that are compared and
+counted take 51.5 us, with 64 a thread (109 registers) 74.4."""
 _SPAN = 32
 """Results of a program of short columns there: whole sectors of 16-bit types, too. On an H200 sums
 of 32 columns of 294912 take 7 us, and with the two a program that trees chose 91."""

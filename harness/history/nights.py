@@ -245,12 +245,16 @@ class Night:
         return tuple(f for f in both if f.verdict in unknown)
 
     @property
+    def unknown(self) -> tuple[str, ...]:
+        """What no comparison speaks of: not measured, not checked, or not certain what it was."""
+        return (*self.not_measured, *self.unexamined, *self.alike)
+
+    @property
     def light(self) -> Light:
         """Green, amber or red."""
         if self.regressions or self.broken:
             return Light.RED
-        left = self.not_measured or self.unexamined or self.alike
-        rest = self.status or left or self.unjudged
+        rest = self.status or self.unknown or self.unjudged
         return Light.GREEN if self.complete and not rest else Light.AMBER
 
 

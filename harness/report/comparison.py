@@ -124,7 +124,7 @@ def _kernels(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Blo
     unsure = [
         (looks(row), document)
         for row, document in zip(found.rows, rows, strict=True)
-        if row.verdict is Verdict.UNSURE and document not in waived
+        if row.verdict is Verdict.UNSURE and row.reason != WAIVED
     ]
     if odd := [document for seems, document in unsure if seems]:
         chance = max(1, round((1 - found.rules.level) * len(unsure)))

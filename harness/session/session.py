@@ -210,7 +210,7 @@ class Session:
         module, given = kernel.module, kernel.config
         if record.check is Check.FAILED and record.max_error is None:
             return record, None  # it could not be run
-        key: object = None if given else _same_launch(kernel)
+        key = _same_launch(kernel) if self.processes == 1 and not given else None
         timing: Timing | HarnessError | None = self._known.get(key)
         if given:
             timing = tried(device.again, module.text, module.name, given)
@@ -220,7 +220,7 @@ class Session:
             return record, None  # the note on its check says so
         if isinstance(timing, HarnessError):
             return replace(record, reason=one_line(timing)), None
-        if self.processes == 1 and key and not timing.samples.disturbed:
+        if key and not timing.samples.disturbed:
             self._known[key] = timing
         record = replace(record, config=config_dict(timing.config), trials=timing.trials)
         return _with_samples(record, timing.samples, timing.limit), timing.config

@@ -421,7 +421,7 @@ class _Night:
             night = replace(night, complete=False, status=night.status or UNUSABLE)
             nights.save(spare, night)
             return night
-        whole = not (night.not_measured or night.unexamined or night.alike or self.apart)
+        whole = not (night.unknown or self.apart)
         green = self.ask.accept_green and night.status == FINE and whole
         if night.run and night.counts and not night.dirty and (green or not night.baseline):
             reason = "nothing became slower" if night.baseline else "the machine's first night"

@@ -92,7 +92,8 @@ def test_a_cell_has_the_plain_kernel_twice_and_every_level(
     spin = Spin(torch.device("cpu"), FakeKernel())
     context = Context(tmp_path)
     monkeypatch.setattr(worker, "_spin", lambda _: spin)
-    untuned = SimpleNamespace(chosen=lambda _: lambda _: launched.append(1))
+    loaded = modules.load(emitted.POINTWISE, tmp_path)
+    untuned = SimpleNamespace(loaded=loaded, chosen=lambda _: lambda _: launched.append(1))
     kernels = {emitted.POINTWISE: untuned}
     monkeypatch.setattr(worker, "SelectedKernels", lambda *_: kernels)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)

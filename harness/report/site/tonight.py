@@ -196,8 +196,7 @@ def _headline(
         return "grey", "First measurement: nothing to compare with yet"
     faster = f", {plural(len(better), 'improvement')}" if better else ""
     if night.light is Light.AMBER:
-        each = night.unjudged, night.not_measured, night.unexamined, night.alike
-        left = sum(map(len, each))
+        left = len(night.unjudged) + len(night.unknown)
         return "amber", f"No regression found{faster}; {left} could not be judged"
     return "green", f"No regression found{faster}"
 
