@@ -115,8 +115,7 @@ class Context:
             asserted = [v for _, v in self.bindings(at) if isinstance(v, ir.Compute)]
             if is_one(size) and any(v.op is Op.IN_RANGE for v in asserted):
                 # No variable stands for an index into one element, so that it would be lost.
-                first = self.scalar.constant(0, DType.I64)
-                mask = self.scalar.compare(Op.EQ, self.index_value(at), first)
+                mask = self.scalar.compare(Op.EQ, self.index_value(at), 0)
                 value = self.masked(mask, value, self.builder.constant(0, value.dtype))
         return value
 
@@ -189,7 +188,7 @@ class Context:
         scalar, index = self.scalar, self.scalar.cast(value, DType.I64)
         low, high = self._ends(index, shape)
         if from_end and (low is None or not low.is_nonnegative):
-            negative = scalar.compare(Op.LT, index, scalar.constant(0, DType.I64))
+            negative = scalar.compare(Op.LT, index, 0)
             index = scalar.where(negative, scalar.add(index, self.index_value(size)), index)
             low, high = self._ends(index, shape)
         sure = low is not None and low.is_nonnegative
