@@ -11,17 +11,10 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.scalar import Scalar
-from harness.graph.lowering.tensor import (
-    Shape,
-    Tensor,
-    canonical,
-    is_one,
-    outer_variable,
-    ranges_of,
-)
+from harness.graph.lowering.tensor import Shape, Tensor, is_one, outer_variable, ranges_of
 from harness.graph.model import CHECKED, Node
 from harness.ir import nodes as ir
-from harness.ir.index import flat_index, indirect_symbol
+from harness.ir.index import indirect_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import value_bounds
@@ -94,10 +87,6 @@ class Context:
         if len(indirect) == 1 and indirect[0][0] == expr:
             return self.scalar.cast(indirect[0][1], dtype)
         return self.scalar.cast(self.builder.index(expr, DType.I64, indirect), dtype)
-
-    def stored(self, name: str, dtype: DType, shape: Shape, stride: Shape) -> Tensor:
-        """The tensor that buffer ``name`` holds."""
-        return Tensor(shape, dtype, self.load(name, flat_index(stride, canonical(shape)), dtype))
 
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> ir.Value:
         """``tensor`` at ``index``, which is written over the variables of a tensor of
