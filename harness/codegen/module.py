@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -122,18 +122,13 @@ def reduced_elements(plan: KernelPlan) -> int:
 
 
 def dict_text(pairs: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
-    """A dictionary as modules write it."""
-    inside = (
-        f'"{name}": ' + (f'"{value}"' if isinstance(value, str) else str(value))
-        for name, value in dict(pairs).items()
-    )
-    return "{" + ", ".join(inside) + "}"
+    """A dictionary of names and numbers as modules write it."""
+    return repr(dict(pairs)).replace("'", '"')
 
 
-def tuple_text(items: Collection[object]) -> str:
-    """A tuple as modules write it."""
-    inside = ", ".join(f'"{i}"' if isinstance(i, str) else str(i) for i in items)
-    return f"({inside},)" if len(items) == 1 else f"({inside})"
+def tuple_text(items: Iterable[object]) -> str:
+    """A tuple of names and numbers as modules write it."""
+    return repr(tuple(items)).replace("'", '"')
 
 
 def _size_lines(plan: KernelPlan) -> list[str]:

@@ -222,7 +222,6 @@ def _read(given: dict[str, int]) -> str:
 def _stand_in(graph: Graph, name: str) -> str:
     """A tensor in the layout of a value whose contents nobody looks at: a result takes it over."""
     kind = next(i.type for i in graph.inputs if i.name == name)
-    assert isinstance(kind, TensorType)
     shape = sizes_text(kind.shape)
     dtype = f"torch.{kind.dtype.torch_name}"
     if kind.dtype.is_float:

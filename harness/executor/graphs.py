@@ -189,7 +189,9 @@ class GraphWriter:
         late = [Mutation(*s.node.refs()) for s in self.partition.steps if _is_update(s)]
         results = list(dict.fromkeys(name for name in graph.outputs if name is not None))
         kept = {*results, *(m.input for m in graph.mutations), *(m.value for m in late)}
-        for step, dead in zip(self.partition.steps, self._plan.last_uses(), strict=True):
+        steps = self.partition.steps
+        unused = replay.last_uses([*map(self._plan.touched, steps)])
+        for step, dead in zip(steps, unused, strict=True):
             self._step(step)
             self._drop(name for name in dead if name not in kept)
         if late:

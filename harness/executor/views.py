@@ -12,7 +12,7 @@ import torch
 
 from harness.errors import HarnessError
 from harness.graph.model import HostCall, Node, Partition, Region, TensorType
-from harness.graph.replay import META, call_node, last_uses, stand_in
+from harness.graph.replay import META, call_node, stand_in
 from harness.graph.views import VIEW_OPS
 
 
@@ -63,7 +63,7 @@ class ViewPlan:
         """Whether ``step`` is one of the views."""
         return isinstance(step, HostCall) and step.node.name in self.views
 
-    def _touched(self, step: Region | HostCall) -> tuple[str, ...]:
+    def touched(self, step: Region | HostCall) -> tuple[str, ...]:
         """The values that the host function reads, then those that it makes, at ``step``."""
         if self.is_collapsed(step):
             name = step.node.name
@@ -71,10 +71,6 @@ class ViewPlan:
         if isinstance(step, Region):
             return (*_reads(step), *(name for name in step.graph.outputs if name is not None))
         return (*_reads(step), step.node.name)
-
-    def last_uses(self) -> list[list[str]]:
-        """For each step the values, inputs included, that no later step reads."""
-        return last_uses([self._touched(step) for step in self.partition.steps])
 
     def _follow(self, node: Node, types: Mapping[str, Any], metas: dict[str, torch.Tensor]) -> None:
         base = next(node.refs())

@@ -11,7 +11,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import GraphError
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType, leaves
 from harness.graph.reader import loads
 from harness.graph.text import print_argument
 from harness.ir.index_text import size_text
@@ -93,7 +93,7 @@ def float_names(nodes: Sequence[Node]) -> list[str]:
     """The floating type names in the text of ``nodes``, sorted."""
     functions = filter(None, map(combine_of, nodes))
     every = (*nodes, *(inner for function in functions for inner in function.nodes))
-    args = (arg for n in every for arg in _flat((*n.args, *(v for _, v in call_kwargs(n)))))
+    args = (arg for n in every for arg in leaves((*n.args, *(v for _, v in call_kwargs(n)))))
     return sorted({arg.torch_name for arg in args if isinstance(arg, DType) and arg.is_float})
 
 
@@ -140,7 +140,7 @@ def node_text(node: Node) -> str:
 
 def _scan_text(node: Node, function: Graph) -> str:
     name = f"combine_{local_name(node.name)}"
-    given = ", ".join(map(_text, (node.args[0], *_flat(node.args[2:]))))
+    given = ", ".join(map(_text, (node.args[0], *leaves(node.args[2:]))))
     results = [local_name(output) for output in function.outputs if output]
     return "\n".join(
         (
@@ -150,14 +150,6 @@ def _scan_text(node: Node, function: Graph) -> str:
             f"{local_name(node.name)} = scanned({name}, {given})",
         )
     )
-
-
-def _flat(args: Sequence[Arg]) -> Iterable[Arg]:
-    for arg in args:
-        if isinstance(arg, tuple):
-            yield from _flat(arg)
-        else:
-            yield arg
 
 
 def _text(arg: Arg) -> str:

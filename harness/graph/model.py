@@ -78,12 +78,13 @@ Arg: TypeAlias = (
 """An operator argument. Lists are tuples; a size expression may stand where an int does."""
 
 
-def _refs(args: tuple[Arg, ...]) -> Iterator[str]:
+def leaves(args: tuple[Arg, ...]) -> Iterator[Arg]:
+    """Arguments, and those in tuples, in their order."""
     for arg in args:
-        if isinstance(arg, Ref):
-            yield arg.name
-        elif isinstance(arg, tuple):
-            yield from _refs(arg)
+        if isinstance(arg, tuple):
+            yield from leaves(arg)
+        else:
+            yield arg
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Node:
 
     def refs(self) -> Iterator[str]:
         """Names of the values used, in argument order, repeats included."""
-        return _refs((self.args, self.kwargs))
+        return (arg.name for arg in leaves((self.args, self.kwargs)) if isinstance(arg, Ref))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ a kernel does not use is left out: editing it must not make another kernel of th
 from __future__ import annotations
 
 import ast
+import symtable
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ def cut(text: str, where: str) -> dict[str, KernelText]:
     level."""
     try:
         tree = ast.parse(text)
+        file = _File(text, tree, where)
     except (SyntaxError, ValueError) as error:
         raise UsageError(
             "a file of kernels is not Python",
@@ -58,7 +60,6 @@ def cut(text: str, where: str) -> dict[str, KernelText]:
             expected="a Python file",
             remedy="python FILE says where it goes wrong",
         ) from error
-    file = _File(text, tree, where)
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     made = [file.kernel(node, call) for node in functions if (call := file.declaration(node))]
     return {kernel.name: kernel for kernel in made}
@@ -83,7 +84,8 @@ class _File:
         self._lines = text.splitlines()
         self._where = where
         self._decorators = _decorators(tree)
-        self._body = [node for node in tree.body if not self._is_harness(node)]
+        own = (node for node in tree.body if not self._is_harness(node))
+        self._body = [(bound_names(ast.unparse(node)), node) for node in own]
 
     def kernel(self, node: ast.FunctionDef, declaration: ast.Call) -> KernelText:
         """The kernel that ``node`` defines, with all it needs."""
@@ -136,13 +138,12 @@ class _File:
 
     def _needed(self, names: Iterable[str], but: set[str]) -> list[ast.stmt]:
         """The statements that bind ``names`` and, over and over, what these use; file order."""
-        binding = [(_bound(node), node) for node in self._body]
 
         def used(name: str) -> set[str]:
-            return set[str]().union(*(self._used(n) for own, n in binding if name in own)) - but
+            return set[str]().union(*(self._used(n) for own, n in self._body if name in own)) - but
 
         wanted = set(reached(set(names) - but, used))
-        return [node for own, node in binding if own & wanted]
+        return [node for own, node in self._body if own & wanted]
 
     def _texts(self, nodes: Sequence[ast.stmt]) -> Iterator[str]:
         for node in nodes:
@@ -159,16 +160,5 @@ class _File:
 
 def bound_names(text: str) -> set[str]:
     """Names that the top level of ``text`` binds."""
-    return set[str]().union(*(_bound(node) for node in ast.parse(text).body))
-
-
-def _bound(node: ast.AST) -> set[str]:
-    """Names that a top-level statement binds."""
-    if isinstance(node, ast.Import):
-        return {a.asname or a.name.split(".")[0] for a in node.names}
-    if isinstance(node, ast.ImportFrom):
-        return {a.asname or a.name for a in node.names}
-    own = ast.FunctionDef | ast.ClassDef  # what one binds inside is its own
-    every = reached([node], lambda at: () if isinstance(at, own) else ast.iter_child_nodes(at))
-    names = {at.id for at in every if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Store)}
-    return names | {at.name for at in every if isinstance(at, own)}
+    found = symtable.symtable(text, "", "exec").get_symbols()
+    return {one.get_name() for one in found if one.is_assigned() or one.is_imported()}

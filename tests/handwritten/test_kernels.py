@@ -10,6 +10,7 @@ import pytest
 from harness.codegen.source import EmittedModule
 from harness.errors import UsageError
 from harness.handwritten.kernels import load_kernels
+from harness.handwritten.source import cut
 from harness.options import from_environment
 from harness.records.run import Check
 from harness.runtime import module as modules
@@ -61,6 +62,24 @@ def test_a_module_holds_what_the_kernel_needs_and_nothing_else(tmp_path: Path) -
     assert loaded.signature == {"x": "*fp32", "out": "*fp32", "n": "i32"}
     assert loaded.divisible_by_16 == ("x", "out", "n"), "100 000 is a multiple of 16"
     assert loaded.outputs == (1,)
+
+
+def test_names_are_found_where_python_binds_them() -> None:
+    """In a block of the top level, too; what runs through a list is no name of the file."""
+    text = """
+import triton
+from harness import kernel
+if True:
+    from math import tau
+SIZES = [size for size in (1, 2)]
+@kernel(args=make, outputs=["x"])
+@triton.jit
+def scale(x, size):
+    return x * tau * size
+"""
+    (found,) = cut(text, "file.py").values()
+    assert "from math import tau" in found.device
+    assert "SIZES" not in found.device
 
 
 def test_declared_operations_are_held_against_the_right_units(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from types import FrameType
 from harness.ir.nodes import ReduceKind
 from harness.ir.ops import Op
 from harness.ir.program import Program
-from harness.schedule import schedule
+from harness.schedule.build import schedule
 from harness.schedule.explain import render
 from harness.target import H100
 from harness.tiling.build import plan

@@ -8,7 +8,7 @@ from harness.graph.text import load
 from harness.ir.nodes import ReduceKind, buffers_read
 from harness.ir.ops import Op
 from harness.pipeline import compile_graph
-from harness.schedule import schedule
+from harness.schedule.build import schedule
 from harness.schedule.memory import peak_bytes
 from harness.target import H100
 from tests.schedule.programs import Maker, assert_same, column

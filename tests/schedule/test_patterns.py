@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.dtypes import DType
 from harness.ir.nodes import ReduceKind
 from harness.ir.ops import Op
-from harness.schedule import schedule
+from harness.schedule.build import schedule
 from harness.schedule.group import SegmentKind
 from harness.target import H100
 from tests.schedule.programs import Maker, Tensor, assert_same, column, layers

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.ir.nodes import ReduceKind, buffers_read, buffers_written, loads, reductions
 from harness.ir.ops import Op
 from harness.ir.program import Program, Role
-from harness.schedule import schedule
+from harness.schedule.build import schedule
 from harness.schedule.group import FusedGroup, Schedule, SegmentKind
 from harness.target import H100
 from tests.schedule.programs import Maker, Tensor, assert_same, row_major

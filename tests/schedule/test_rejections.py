@@ -8,7 +8,8 @@ import sympy
 from harness.ir.index import axis_symbol
 from harness.ir.nodes import Axis, Nest, ReduceKind, Store, StoreMode
 from harness.ir.ops import Op
-from harness.schedule import fuse, legality, schedule
+from harness.schedule import fuse, legality
+from harness.schedule.build import schedule
 from harness.schedule.group import Rejection, Schedule
 from harness.target import H100
 from tests.schedule.programs import Maker, assert_same, column

@@ -9,7 +9,7 @@ from harness.ir.index import axis_symbol, size_symbol
 from harness.ir.nodes import Axis, Builder, Nest, ReduceKind, Store
 from harness.ir.ops import Op
 from harness.ir.program import Buffer, Program, Role
-from harness.schedule import schedule
+from harness.schedule.build import schedule
 from harness.target import H100
 
 F32 = DType.F32

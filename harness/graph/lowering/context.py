@@ -11,17 +11,10 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.scalar import Scalar
-from harness.graph.lowering.tensor import (
-    Shape,
-    Tensor,
-    canonical,
-    is_one,
-    outer_variable,
-    ranges_of,
-)
+from harness.graph.lowering.tensor import Shape, Tensor, is_one, outer_variable, ranges_of
 from harness.graph.model import CHECKED, Node
 from harness.ir import nodes as ir
-from harness.ir.index import flat_index, indirect_symbol
+from harness.ir.index import indirect_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import value_bounds
@@ -95,10 +88,6 @@ class Context:
             return self.scalar.cast(indirect[0][1], dtype)
         return self.scalar.cast(self.builder.index(expr, DType.I64, indirect), dtype)
 
-    def stored(self, name: str, dtype: DType, shape: Shape, stride: Shape) -> Tensor:
-        """The tensor that buffer ``name`` holds."""
-        return Tensor(shape, dtype, self.load(name, flat_index(stride, canonical(shape)), dtype))
-
     def read(self, tensor: Tensor, index: Index, shape: Shape, rsizes: Shape = ()) -> ir.Value:
         """``tensor`` at ``index``, which is written over the variables of a tensor of
         ``shape`` (and of a reduction over ``rsizes``)."""
@@ -115,8 +104,7 @@ class Context:
             asserted = [v for _, v in self.bindings(at) if isinstance(v, ir.Compute)]
             if is_one(size) and any(v.op is Op.IN_RANGE for v in asserted):
                 # No variable stands for an index into one element, so that it would be lost.
-                first = self.scalar.constant(0, DType.I64)
-                mask = self.scalar.compare(Op.EQ, self.index_value(at), first)
+                mask = self.scalar.compare(Op.EQ, self.index_value(at), 0)
                 value = self.masked(mask, value, self.builder.constant(0, value.dtype))
         return value
 
@@ -189,7 +177,7 @@ class Context:
         scalar, index = self.scalar, self.scalar.cast(value, DType.I64)
         low, high = self._ends(index, shape)
         if from_end and (low is None or not low.is_nonnegative):
-            negative = scalar.compare(Op.LT, index, scalar.constant(0, DType.I64))
+            negative = scalar.compare(Op.LT, index, 0)
             index = scalar.where(negative, scalar.add(index, self.index_value(size)), index)
             low, high = self._ends(index, shape)
         sure = low is not None and low.is_nonnegative

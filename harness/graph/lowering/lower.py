@@ -388,7 +388,9 @@ class Lowering:
         name = buffer.name
         self.types[name] = TensorType(buffer.dtype, buffer.shape, buffer.stride)
         self.origins[name] = frozenset()
-        self.tensors[name] = self.context.stored(name, buffer.dtype, buffer.shape, buffer.stride)
+        place = flat_index(buffer.stride, canonical(buffer.shape))
+        value = self.context.load(name, place, buffer.dtype)
+        self.tensors[name] = Tensor(buffer.shape, buffer.dtype, value)
 
     # -- the end of the program ----------------------------------------------------
 

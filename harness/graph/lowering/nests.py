@@ -125,7 +125,7 @@ class NestMaker:
         below = scalar.compare(Op.LT, here, scalar.index(end, DType.I32))
         if start == 0:
             return below
-        return scalar.both(scalar.compare(Op.GE, here, scalar.constant(start, DType.I32)), below)
+        return scalar.both(scalar.compare(Op.GE, here, start), below)
 
     def place(self, buffer: Buffer, result: Scattered) -> sympy.Expr:
         """The offset in ``buffer`` of a scattered point."""

@@ -17,6 +17,7 @@ from harness.ir.ops import Op
 from harness.ir.value_bounds import is_held
 
 Number = bool | int | float
+Operand = Value | Number
 
 _BOOLEAN_FORM = {
     Op.ADD: Op.LOGICAL_OR,
@@ -113,8 +114,14 @@ class Scalar:
             return self.compare(Op.NE, value, self.like(0, value))
         return self.builder.compute(Op.CAST, value, dtype=target)
 
-    def op(self, op: Op, *args: Value) -> Value:
+    def alike(self, operands: tuple[Operand, ...]) -> tuple[Value, ...]:
+        """Operands of one type: a number among them takes that of the first that is none."""
+        value = next(one for one in operands if not isinstance(one, Number))
+        return tuple(self.like(one, value) if isinstance(one, Number) else one for one in operands)
+
+    def op(self, op: Op, *operands: Operand) -> Value:
         """An operation whose result has the type of its operands."""
+        args = self.alike(operands)
         dtype = args[0].dtype
         if dtype is DType.BOOL:
             op = _BOOLEAN_FORM.get(op, op)
@@ -124,11 +131,10 @@ class Scalar:
                 return self.index(made, dtype)
         return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
-    def compare(self, op: Op, *args: Value) -> Value:
+    def compare(self, op: Op, *operands: Operand) -> Value:
         """An operation whose result is bool: comparisons, logic, ``isnan``."""
-        return self.folded(op, args, DType.BOOL) or self.builder.compute(
-            op, *args, dtype=DType.BOOL
-        )
+        args, dtype = self.alike(operands), DType.BOOL
+        return self.folded(op, args, dtype) or self.builder.compute(op, *args, dtype=dtype)
 
     def folded(self, op: Op, args: tuple[Value, ...], dtype: DType) -> Constant | None:
         """The result of an operation on constants, if it is one of the simple ones."""
@@ -137,8 +143,9 @@ class Scalar:
             return None
         return self.constant(_FOLDED[op](*numbers), dtype)
 
-    def where(self, mask: Value, yes: Value, no: Value) -> Value:
+    def where(self, mask: Value, yes: Operand, no: Operand) -> Value:
         """``yes`` where ``mask`` holds, else ``no`` (of the same type)."""
+        yes, no = self.alike((yes, no))
         if yes is no:
             return yes
         if isinstance(mask, Constant):
@@ -152,30 +159,24 @@ class Scalar:
                 return other if one.number else one
         return self.compare(Op.LOGICAL_AND, left, right)
 
-    def add(self, left: Value, right: Value) -> Value:
+    def add(self, left: Operand, right: Operand) -> Value:
         """Sum."""
         return self.op(Op.ADD, left, right)
 
-    def sub(self, left: Value, right: Value) -> Value:
+    def sub(self, left: Operand, right: Operand) -> Value:
         """Difference."""
         return self.op(Op.SUB, left, right)
 
-    def mul(self, left: Value, right: Value) -> Value:
+    def mul(self, left: Value, right: Operand) -> Value:
         """Product; a factor that is the constant one disappears."""
+        left, right = self.alike((left, right))
         if isinstance(right, Constant) and right.number == 1:
             return left
         return self.op(Op.MUL, left, right)
 
-    def scale(self, value: Value, factor: Number) -> Value:
-        """``value`` times a number."""
-        return self.mul(value, self.like(factor, value))
-
-    def shift(self, value: Value, summand: Number) -> Value:
-        """``value`` plus a number."""
-        return self.add(value, self.like(summand, value))
-
-    def div(self, left: Value, right: Value) -> Value:
+    def div(self, left: Operand, right: Operand) -> Value:
         """Quotient of floats; a divisor that is the constant one disappears."""
+        left, right = self.alike((left, right))
         if isinstance(right, Constant) and right.number == 1:
             return left
         return self.op(Op.TRUE_DIV, left, right)

@@ -5,12 +5,11 @@ order."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import sympy
 
-from harness.dtypes import DType
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType
 from harness.graph.views import VIEW_OPS, root_name
 
 RANDOM_NAMES = frozenset(
@@ -199,22 +198,8 @@ def structure_key(graph: Graph) -> object:
     nodes = (rename_refs(node, renamed) for node in graph.nodes)
     return (
         tuple((item.type, item.role, item.bound) for item in graph.inputs),
-        tuple((n.op, argument_key(n.args), argument_key(n.kwargs), n.type) for n in nodes),
+        # By their text, which tells apart what == does not: 1, 1.0 and True, 0.0 and -0.0.
+        tuple((n.op, repr((n.args, n.kwargs)), n.type) for n in nodes),
         tuple(None if name is None else renamed[name] for name in graph.outputs),
         tuple((renamed[m.input], renamed[m.value]) for m in graph.mutations),
     )
-
-
-def argument_key(arg: Arg | Iterable[object]) -> object:
-    """A hashable key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0."""
-    match arg:
-        case tuple():
-            return tuple(argument_key(item) for item in arg)
-        case bool() | float() | complex():
-            return (type(arg).__name__, repr(arg))
-        case int() | sympy.Integer():
-            return ("int", int(arg))
-        case Ref() | Token() | DType() | str() | None:
-            return arg
-        case _:
-            return ("expression", arg)

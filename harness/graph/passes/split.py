@@ -111,7 +111,7 @@ def split_reductions(
             cuts = alike.get(out.node.name, (None, ()))
             chunks = _decide(reduction, target, choose, cuts, stored)
             if chunks is not None:
-                _rewrite(reduction, chunks, out, accesses)
+                _Steps(reduction, chunks, out, accesses).write()
 
     return rewritten(graph, split)
 
@@ -177,104 +177,94 @@ def _possible(reduction: Reduction, least: int, least_chunk: int = 1) -> Iterato
             yield Chunks(count, whole)
 
 
-def _rewrite(
-    reduction: Reduction,
-    chunks: Chunks,
-    emitter: Emitter,
-    accesses: dict[str, Callable[[Emitter], None]],
-) -> None:
-    """Write the two steps. For a node with several results nothing takes its name; ``accesses``
-    learns what writes the nodes in the place of an access to one of them."""
-    source, wide = reduction.source, reduction.widen
-    if wide is not None and reduction.op in STATISTICS:
-        source = emitter.cast(source, wide, "wide")
-    opened, dims = _open(reduction, chunks, emitter, source)
-    if reduction.op in STATISTICS:
-        return _split_statistic(reduction, chunks, emitter, opened, dims, accesses)
-    op, dtype = reduction.op, wide or reduction.result.dtype
-    partial = emitter.reduce(op, opened, dims, False, dtype, "partial")
-    closed, label = _close(reduction, chunks, emitter, partial), "total" if wide else ""
-    total = emitter.reduce(op, closed, reduction.dims, reduction.keepdim, dtype, label)
-    if wide:
-        emitter.cast(total, reduction.result.dtype, "")
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Writes the two steps of a ``reduction``. For a node with several results nothing takes its
+    name; ``accesses`` learns what writes the nodes in the place of an access to one of them."""
 
+    reduction: Reduction
+    chunks: Chunks
+    emitter: Emitter
+    accesses: dict[str, Callable[[Emitter], None]]
 
-def _open(
-    reduction: Reduction, chunks: Chunks, emitter: Emitter, source: Ref
-) -> tuple[Ref, tuple[int, ...]]:
-    """``source`` with the cut dimension in two, and the dimensions to reduce first."""
-    at, value = chunks.dim, emitter.type(source)
-    if chunks.rows:
-        sizes = (*(size for size, _ in chunks.rows), *value.shape[len(reduction.dims) :])
-        kind = contiguous(value.dtype, sizes)
-        opened = source if kind == value else emitter.view(source, kind, "chunks")
-        return opened, tuple(d for d, (_, kept) in enumerate(chunks.rows) if not kept)
-    if at is None:
-        return source, tuple(d for d in reduction.dims if d not in chunks.whole)
-    rest = value.shape[at] / chunks.factor
-    shape = (*value.shape[:at], sympy.Integer(chunks.factor), rest, *value.shape[at + 1 :])
-    stride = (*value.stride[:at], value.stride[at] * rest, *value.stride[at:])
-    opened = emitter.view(source, TensorType(value.dtype, shape, stride), "chunks")
-    first = (d for d in reduction.dims if d not in chunks.whole)
-    return opened, tuple(d + 1 if d >= at else d for d in first)
+    def write(self) -> None:
+        """Both."""
+        reduction, emitter = self.reduction, self.emitter
+        source, wide, op = reduction.source, reduction.widen, reduction.op
+        if op in STATISTICS:
+            return self._statistic(emitter.cast(source, wide, "wide") if wide else source)
+        dtype, label = wide or reduction.result.dtype, "total" if wide else ""
+        partial = emitter.reduce(op, *self._opened(source), False, dtype, "partial")
+        closed = self._closed(partial)
+        total = emitter.reduce(op, closed, reduction.dims, reduction.keepdim, dtype, label)
+        if wide:
+            emitter.cast(total, reduction.result.dtype, "")
 
+    def _opened(self, source: Ref) -> tuple[Ref, tuple[int, ...]]:
+        """``source`` with the cut dimension in two, and the dimensions to reduce first."""
+        chunks, emitter, dims = self.chunks, self.emitter, self.reduction.dims
+        at, value = chunks.dim, emitter.type(source)
+        if chunks.rows:
+            sizes = (*(size for size, _ in chunks.rows), *value.shape[len(dims) :])
+            kind = contiguous(value.dtype, sizes)
+            opened = source if kind == value else emitter.view(source, kind, "chunks")
+            return opened, tuple(d for d, (_, kept) in enumerate(chunks.rows) if not kept)
+        first = tuple(d for d in dims if d not in chunks.whole)
+        if at is None:
+            return source, first
+        rest = value.shape[at] / chunks.factor
+        shape = (*value.shape[:at], sympy.Integer(chunks.factor), rest, *value.shape[at + 1 :])
+        stride = (*value.stride[:at], value.stride[at] * rest, *value.stride[at:])
+        opened = emitter.view(source, TensorType(value.dtype, shape, stride), "chunks")
+        return opened, tuple(d + 1 if d >= at else d for d in first)
 
-def _close(reduction: Reduction, chunks: Chunks, emitter: Emitter, partial: Ref) -> Ref:
-    """The first step's results with the original number of dimensions."""
-    value, gone = emitter.type(partial), set(reduction.dims) - set(chunks.whole)
-    shape = [1 if dim in gone else size for dim, size in enumerate(reduction.shape)]
-    if chunks.dim is not None:
-        shape[chunks.dim] = chunks.factor
-    if len(shape) == value.rank:
-        return partial
-    return emitter.view(partial, contiguous(value.dtype, shape), "results")
+    def _closed(self, partial: Ref) -> Ref:
+        """The first step's results with the original number of dimensions."""
+        chunks, value = self.chunks, self.emitter.type(partial)
+        gone = set(self.reduction.dims) - set(chunks.whole)
+        shape = [1 if dim in gone else size for dim, size in enumerate(self.reduction.shape)]
+        if chunks.dim is not None:
+            shape[chunks.dim] = chunks.factor
+        if len(shape) == value.rank:
+            return partial
+        return self.emitter.view(partial, contiguous(value.dtype, shape), "results")
 
+    def _statistic(self, source: Ref) -> None:
+        """Variance = mean of the chunks' variances + variance of their means (equal chunks)."""
+        reduction, emitter = self.reduction, self.emitter
+        _, *parts = self._var_mean(*self._opened(source), False, "partial")
+        within, means = map(self._closed, parts)
+        keep, over, wide = reduction.keepdim, reduction.dims, emitter.type(means).dtype
+        mean_within = emitter.reduce("aten.mean.dim", within, over, keep, wide, "within")
+        both, between, mean = self._var_mean(means, over, keep, "across")
+        scale = reduction.reduced / (reduction.reduced - reduction.correction)
+        cast = reduction.widen is not None
 
-def _split_statistic(
-    reduction: Reduction,
-    chunks: Chunks,
-    emitter: Emitter,
-    opened: Ref,
-    dims: tuple[int, ...],
-    accesses: dict[str, Callable[[Emitter], None]],
-) -> None:
-    """Variance = mean of the chunks' variances + variance of their means (equal chunks)."""
-    _, within, means = _var_mean(emitter, opened, dims, False, "partial")
-    within = _close(reduction, chunks, emitter, within)
-    means = _close(reduction, chunks, emitter, means)
-    keep, over, wide = reduction.keepdim, reduction.dims, emitter.type(means).dtype
-    mean_within = emitter.reduce("aten.mean.dim", within, over, keep, wide, "within")
-    both, between, mean = _var_mean(emitter, means, over, keep, "across")
-    scale = reduction.reduced / (reduction.reduced - reduction.correction)
-    cast = reduction.widen is not None
+        def access(out: Emitter) -> None:
+            kind, value = out.type(mean), mean
+            if reduction.op != "aten.var_mean.correction" or out.node.args[1] == 0:
+                total = out.call("total", "aten.add.Tensor", kind, mean_within, between)
+                value = out.call("var" if cast else "", "aten.mul.Tensor", kind, total, scale)
+            elif not cast:
+                out.call("", "getitem", None, both, 1)
+            if cast:
+                out.cast(value, reduction.result.dtype, "")
 
-    def access(out: Emitter) -> None:
-        kind, value = out.type(mean), mean
-        if reduction.op != "aten.var_mean.correction" or out.node.args[1] == 0:
-            total = out.call("total", "aten.add.Tensor", kind, mean_within, between)
-            value = out.call("var" if cast else "", "aten.mul.Tensor", kind, total, scale)
-        elif not cast:
-            out.call("", "getitem", None, both, 1)
-        if cast:
-            out.cast(value, reduction.result.dtype, "")
+        if reduction.op == "aten.var_mean.correction":
+            self.accesses[emitter.node.name] = access
+        else:
+            access(emitter)
 
-    if reduction.op == "aten.var_mean.correction":
-        accesses[emitter.node.name] = access
-    else:
-        access(emitter)
-
-
-def _var_mean(
-    emitter: Emitter, source: Ref, dims: tuple[int, ...], keepdim: bool, label: str
-) -> tuple[Ref, Ref, Ref]:
-    """Population variance and mean over ``dims``: the node of both, then each."""
-    value = emitter.type(source)
-    kind = reduced_type(value, dims, keepdim, value.dtype)
-    both = emitter.call(
-        label, "aten.var_mean.correction", (kind, kind), source, dims, correction=0, keepdim=keepdim
-    )
-    variance = emitter.call(f"{label}_var", "getitem", kind, both, 0)
-    return both, variance, emitter.call(f"{label}_mean", "getitem", kind, both, 1)
+    def _var_mean(
+        self, source: Ref, dims: tuple[int, ...], keepdim: bool, label: str
+    ) -> tuple[Ref, Ref, Ref]:
+        """Population variance and mean over ``dims``: the node of both, then each."""
+        emitter, op = self.emitter, "aten.var_mean.correction"
+        value = emitter.type(source)
+        kind = reduced_type(value, dims, keepdim, value.dtype)
+        both = emitter.call(label, op, (kind, kind), source, dims, correction=0, keepdim=keepdim)
+        variance = emitter.call(f"{label}_var", "getitem", kind, both, 0)
+        return both, variance, emitter.call(f"{label}_mean", "getitem", kind, both, 1)
 
 
 def _cut_alike(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.dtypes import DType
 from harness.graph.model import Token
-from harness.graph.passes.cleanup import argument_key, clean, remove_dead, remove_no_ops
+from harness.graph.passes.cleanup import clean, remove_dead, remove_no_ops, structure_key
 from tests.graph.building import GraphBuilder
 
 
@@ -27,7 +27,12 @@ def test_what_torch_draws_unread_stays() -> None:
 
 
 def test_signed_zeros_and_number_types_have_keys_of_their_own() -> None:
-    assert len({argument_key((number,)) for number in (0.0, -0.0, 0, False)}) == 4
+    def key(number: float) -> object:
+        b = GraphBuilder()
+        return structure_key(b.graph(b.call("aten.add.Tensor", b.input("x", (4,)), number)))
+
+    assert len({*map(key, (0.0, -0.0, 0, False, 1, 1.0, True))}) == 7
+    assert key(3) == key(3)
 
 
 def test_random_calls_stay_apart() -> None:

@@ -4,7 +4,6 @@ not all of; of random numbers; of what is compared with its own largest element.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.graph.capture.libraries.calls import called, is_view
+from harness.ir.reach import reached
 
 _aten = torch.ops.aten
 _JUMPING = "eq floor_divide fmod ge gt le lt ne remainder".split()
@@ -79,11 +79,11 @@ def keep_compared(joint: fx.GraphModule, outputs: int) -> None:
     compared is kept then, or what came of it, whichever the partitioner finds smaller."""
     results: Any = joint.graph.output_node().args[0]
     gradients = [one for one in results[outputs:] if isinstance(one, fx.Node)]
-    for node in _sources(gradients, lambda one: one.all_input_nodes):
+    for node in reached(gradients, lambda one: one.all_input_nodes):
         operands = _floats(node)
         if _packet(node) not in _JUMPING or len(operands) != 2:
             continue
-        one, other = (_sources([operand], _handed_on) for operand in operands)
+        one, other = (reached([operand], _handed_on).keys() for operand in operands)
         apart = one ^ other
         if not any(map(_reduces, apart)):
             continue  # both are computed again, or neither
@@ -93,18 +93,6 @@ def keep_compared(joint: fx.GraphModule, outputs: int) -> None:
                 kept = kept.all_input_nodes[0]
             if ends and kept.op == "call_function":
                 kept.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)
-
-
-def _sources(
-    nodes: Sequence[fx.Node], inputs: Callable[[fx.Node], Sequence[fx.Node]]
-) -> set[fx.Node]:
-    """``nodes`` and what they are computed of, as ``inputs`` tells of each."""
-    found, left = set(nodes), list(nodes)
-    while left:
-        new = [one for one in inputs(left.pop()) if one not in found]
-        found.update(new)
-        left.extend(new)
-    return found
 
 
 def _floats(node: fx.Node) -> list[fx.Node]:

@@ -91,14 +91,14 @@ def _before(
     scalar = call.scalar
     found: Value = scalar.constant(0, DType.I32 if count < 2**30 else DType.I64)
     for bit in reversed(range(count.bit_length())):
-        further = scalar.shift(found, 1 << bit)
-        last = scalar.shift(scalar.op(Op.MINIMUM, further, scalar.like(count, further)), -1)
+        further = scalar.add(found, 1 << bit)
+        last = scalar.add(scalar.op(Op.MINIMUM, further, count), -1)
         where = (*leading, call.context.indirect(last))[-rows.rank :] if rows.rank else ()
         bound = call.rounded(call.read(rows, where, call.shape), rows.dtype)
         bound = scalar.cast(bound, value.dtype)
         # Not "less": what NaN is compared with lies before it.
         beyond = scalar.compare(Op.GT if right else Op.GE, bound, value)
-        inside = scalar.compare(Op.LE, further, scalar.like(count, further))
+        inside = scalar.compare(Op.LE, further, count)
         taken = scalar.both(inside, scalar.compare(Op.LOGICAL_NOT, beyond))
         found = scalar.where(taken, further, found)
     return found

@@ -150,9 +150,7 @@ def slice_scatter(call: Call) -> Lowered:
         None if ends_at == call.shape[dim] else ends_at,
     )
     if not is_one(step):
-        on_step = scalar.compare(
-            Op.EQ, context.index_value(Mod(offset, step)), scalar.constant(0, DType.I64)
-        )
+        on_step = scalar.compare(Op.EQ, context.index_value(Mod(offset, step)), 0)
         mask = scalar.both(mask, on_step)
     inner = context.masked(mask, inner, scalar.like(0, inner))
     place = list(canonical(source.shape))

@@ -42,7 +42,7 @@ def additive(op: Op) -> Rule:
         if zero and _is(left, Op.CAST) and isinstance(left.args[0], IndexValue):
             return call.result(left)  # a position is never the -0.0 that + 0.0 makes 0.0
         alpha = call.number(2, "alpha", 1)
-        right = call.scalar.scale(right, alpha)
+        right = call.scalar.mul(right, alpha)
         # Eager mode adds -alpha times it, which of the integer 0 is no negative zero.
         kind = Op.ADD if alpha == 0 and isinstance(alpha, int) else op
         shorter = _around_one(call.scalar, kind, left, right)
@@ -60,10 +60,10 @@ def _around_one(scalar: Scalar, op: Op, left: Value, right: Value) -> Value | No
     if op is Op.ADD and _is(of, Op.ERF):
         return scalar.op(Op.ONE_PLUS_ERF, *of.args)
     if op is Op.ADD and _is(of, Op.TANH):
-        return scalar.scale(scalar.op(Op.SIGMOID, scalar.scale(of.args[0], 2)), 2)
+        return scalar.mul(scalar.op(Op.SIGMOID, scalar.mul(of.args[0], 2)), 2)
     if op is Op.SUB and one is left and _is(of, Op.MUL) and of.args[0] is of.args[1]:
         above = _around_one(scalar, Op.ADD, of.args[0], one) if _is(of.args[0], Op.TANH) else None
-        return above and scalar.mul(above, scalar.sub(scalar.like(2, one), above))
+        return above and scalar.mul(above, scalar.sub(2, above))
     return None
 
 
@@ -269,8 +269,8 @@ def round_decimals(call: Call) -> Lowered:
     """``round(self, decimals)``: half to even."""
     scalar, value = call.scalar, call.operand(0)
     scale = 10.0 ** int(call.number(1, "decimals", 0))
-    rounded = scalar.op(Op.ROUND, scalar.scale(value, scale))
-    return call.result(scalar.div(rounded, scalar.like(scale, value)))
+    rounded = scalar.op(Op.ROUND, scalar.mul(value, scale))
+    return call.result(scalar.div(rounded, scale))
 
 
 def _overloads(name: str, overloads: str, rule: Rule) -> dict[str, Rule]:
@@ -311,7 +311,7 @@ RULES: Rules = {
     **_table(
         _SHIFTED,
         "default n_scalar x_scalar",
-        lambda op: elementwise(lambda s, x, n: s.op(op, s.shift(s.add(x, x), -1), n), 2),
+        lambda op: elementwise(lambda s, x, n: s.op(op, s.add(s.add(x, x), -1), n), 2),
     ),
     **_table({op.value: op for op in _FUNCTIONS}, "default", of),
     **_overloads("reciprocal", "default", elementwise(reciprocal, 1)),

@@ -84,7 +84,7 @@ class Operand:
         if kind is ReduceKind.WELFORD and component:
             return scalar.sub(self.value, self.value)  # NaN of what is not finite
         if kind in (ReduceKind.SUM, ReduceKind.WELFORD) and self.value.dtype.is_float:
-            return scalar.add(self.value, scalar.like(0, self.value))  # so that -0.0 comes to 0.0
+            return scalar.add(self.value, 0)  # so that -0.0 comes to 0.0
         return self.value
 
     def _written_out(self, kind: ReduceKind) -> Value | None:
@@ -238,7 +238,7 @@ def product(added: bool) -> Rule:
             beta, alpha = (call.number(9, name, 1) for name in ("beta", "alpha"))
             given = call.broadcast(call.tensor(0), call.shape)
             given, total = (
-                value if n == 1 else scalar.op(Op.MUL, value, scalar.like(n, value))
+                value if n == 1 else scalar.op(Op.MUL, value, n)
                 for value, n in ((given, beta), (total, alpha))
             )
             total = scalar.add(given, total) if beta != 0 else total  # nor is a NaN of it seen

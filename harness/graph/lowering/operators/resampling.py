@@ -134,16 +134,16 @@ def average_pool(rank: int, call: Call) -> Lowered:
     window, scalar = _window(call, rank, None), call.scalar
     total: Value = scalar.constant(0, call.dtype)
     count: Value = scalar.constant(0, call.dtype)
-    zero, one = scalar.constant(0, call.dtype), scalar.constant(1, call.dtype)
     with_padding = call.flag(5, "count_include_pad", True) or not any(window.padding)
     for mask, padded, index in window.elements():
         total = scalar.add(total, window.read(index, mask, 0))
-        count = scalar.add(count, scalar.where(padded if with_padding else mask, one, zero))
+        counts = padded if with_padding else mask
+        count = scalar.add(count, scalar.where(counts, scalar.like(1, count), 0))
     divisor = call.maybe_number(6, "divisor_override")
     if divisor is None and with_padding and not beyond:
         divisor = math.prod(window.kernel)
     divide = scalar.div if call.dtype.is_float else functools.partial(scalar.op, Op.TRUNC_DIV)
-    return call.result(divide(total, count if divisor is None else scalar.like(divisor, total)))
+    return call.result(divide(total, count if divisor is None else divisor))
 
 
 def average_pool_backward(call: Call) -> Lowered:
@@ -177,7 +177,7 @@ def average_pool_backward(call: Call) -> Lowered:
         total = scalar.add(total, value)
     divisor = call.maybe_number(7, "divisor_override")
     count = kernel[0] * kernel[1] if divisor is None else divisor
-    return call.result(scalar.div(total, scalar.like(count, total)))
+    return call.result(scalar.div(total, count))
 
 
 def adaptive_average_pool(call: Call) -> Lowered:
@@ -196,7 +196,7 @@ def adaptive_average_pool(call: Call) -> Lowered:
     value = call.read(tensor, tuple(index), call.shape, rsizes)
     operand = Operand(call, value, rsizes).cast(call.dtype)
     summed = operand.reduce(ReduceKind.SUM, call.dtype)
-    return operand.finish(call.scalar.div(summed, call.scalar.like(int(operand.count), summed)))
+    return operand.finish(call.scalar.div(summed, int(operand.count)))
 
 
 def _windows(lower: Callable[[Call], Lowered], rank: int = 2, kernel_at: int = 1) -> Rule:

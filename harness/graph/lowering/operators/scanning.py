@@ -248,11 +248,9 @@ def limited(graph: Graph, names: list[str], scanned: Scanned, builder: Builder) 
 def _one(call: Call, scanned: Scanned, where: Value) -> Reduced:
     """The element at position ``where`` of every row: the others count for nothing."""
     scalar, value = call.scalar, scanned.value
-    kind, other = ReduceKind.MAX, scalar.constant(value.dtype.least, value.dtype)
-    if value.dtype.is_float:
-        other = scalar.constant(float("-inf"), value.dtype)
-    elif value.dtype is DType.BOOL:
-        kind, other = ReduceKind.ANY, scalar.constant(False, DType.BOOL)
+    kind, other = ReduceKind.MAX, float("-inf") if value.dtype.is_float else value.dtype.least
+    if value.dtype is DType.BOOL:
+        kind, other = ReduceKind.ANY, False
     here = scalar.compare(Op.EQ, call.context.index_value(inner_variable(0)), where)
     reduced = call.context.builder.reduce(kind, scalar.where(here, value, other), dtype=value.dtype)
     return Reduced(call.shape, scanned.dtype, reduced, (scanned.size,))

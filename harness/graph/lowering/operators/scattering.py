@@ -92,7 +92,7 @@ def index_add(call: Call) -> Lowered:
     target = list(canonical(source.shape))
     at = call.read(index, (target[dim],), source.shape)
     target[dim] = indexing.position(call, at, tensor.shape[dim])
-    value = call.scalar.scale(source.value, call.number(4, "alpha", 1))
+    value = call.scalar.mul(source.value, call.number(4, "alpha", 1))
     return _written(call, source.shape, target, value, StoreMode.ATOMIC_ADD)
 
 
