@@ -103,6 +103,11 @@ class Node:
     type: ValueType
     source: str = ""
     module: str = ""
+    _used: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Every pass asks, and a graph of thousands of nodes goes through dozens of them.
+        object.__setattr__(self, "_used", tuple(_refs((self.args, self.kwargs))))
 
     @property
     def packet(self) -> str:
@@ -117,7 +122,7 @@ class Node:
 
     def refs(self) -> Iterator[str]:
         """Names of the values used, in argument order, repeats included."""
-        return _refs((self.args, self.kwargs))
+        return iter(self._used)
 
 
 @dataclass(frozen=True, slots=True)
