@@ -27,7 +27,7 @@ def test_what_torch_draws_unread_stays() -> None:
 
 
 def test_signed_zeros_and_number_types_have_keys_of_their_own() -> None:
-    assert len({argument_key((number,)) for number in (0.0, -0.0, 0, False)}) == 4
+    assert len({argument_key((number,), {}) for number in (0.0, -0.0, 0, False)}) == 4
 
 
 def test_random_calls_stay_apart() -> None:
