@@ -217,5 +217,4 @@ def _combo(
             made[key] = emit_combo(parts, number, target)
         except HarnessError:
             made[key] = None  # launched one by one, as without combos
-    module = made[key]
-    return module and Combo(module, tuple(found))
+    return None if (module := made[key]) is None else Combo(module, tuple(found))

@@ -132,8 +132,10 @@ def partition(
     from harness.graph.lowering import supports_node
 
     cleaned = clean(graph)
-    facts = {"types": cleaned.types(), "facts": cleaned.facts, "answered": {}}
-    known = supports or functools.partial(supports_node, **facts)
+    types, answered = cleaned.types(), dict[object, bool]()
+    known = supports or functools.partial(
+        supports_node, types=types, facts=cleaned.facts, answered=answered
+    )
     layout = analyse(cleaned, lambda node: node.name not in decisions.library and known(node))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)
