@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.codegen.source import EmittedModule
+from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.compiled import Bundle, Combo, CompiledGraph, CompiledRegion, Launch
 from harness.errors import HarnessError, InvalidProgram
 from harness.graph.model import Region
