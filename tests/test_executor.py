@@ -15,7 +15,7 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
 from harness.dtypes import DType
 from harness.errors import GraphError
-from harness.executor import Launches, layouts, prepare_graph
+from harness.executor import Launches, graphs, layouts, prepare_graph
 from harness.executor.layouts import Host
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
@@ -30,6 +30,22 @@ from tests.test_whole_graphs import GRAPHS
 
 def small(name: str) -> CompiledGraph:
     return compile_graph(load(GRAPHS / "small" / f"{name}.py"), H100)
+
+
+def test_what_is_returned_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at every library call and every view: models have hundreds of each."""
+    asked: list[str] = []
+    root_name = graphs.root_name
+    counted = lambda name, nodes: asked.append(name) or root_name(name, nodes)  # noqa: E731
+    monkeypatch.setattr(graphs, "root_name", counted)
+    b = GraphBuilder()
+    x, w = b.input("x", (4, 4)), b.input("w", (4, 4))
+    outputs = []
+    for _ in range(20):
+        x = b.call("aten.mm.default", x, w)
+        outputs += [x, b.call("aten.t.default", x)]
+    prepare_graph(compile_graph(b.graph(*outputs), H100), lambda _: lambda _args: None, "cpu")
+    assert len(asked) < 4 * len(outputs)
 
 
 def test_an_input_is_freed_after_its_last_use() -> None:

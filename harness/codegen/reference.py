@@ -145,7 +145,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
 def _unread_sizes(plan: KernelPlan, graph: Graph, lines: Sequence[str]) -> list[str]:
     """A number for each unknown size that the calls mention although no launch is told it."""
     kinds = [kind for kind in graph.types().values() if isinstance(kind, TensorType)]
-    sizes = {str(s) for kind in kinds for n in kind.shape for s in n.free_symbols}
+    unknown = {n for kind in kinds for n in kind.shape if not n.is_Integer}
+    sizes = {str(symbol) for size in unknown for symbol in size.free_symbols}
     used = set(re.findall(r"\w+", " ".join(lines))) - set(map(str, plan.sizes))
     return [f"{name} = {UNKNOWN_SIZE}  # makes no difference" for name in sorted(sizes & used)]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from harness.codegen.source import EmittedModule
 from harness.combos.emitting import Part, can_combine, emit_combo
 from harness.compiled import Bundle, Combo, CompiledGraph, CompiledRegion, Launch
 from harness.errors import HarnessError, InvalidProgram
@@ -34,7 +35,7 @@ MOST_ALLOCATED = 1 << 20
 
 _Place = tuple[str, int]
 _Found = dict[_Place, Launch]
-
+_Made = dict[object, EmittedModule | None]
 
 Faster: TypeAlias = "Callable[[Combo, Sequence[Launch]], bool]"
 """Whether a combo is faster than the launches that it joins, in the order of its arguments."""
@@ -52,12 +53,11 @@ def combined(
     ``partition`` is asked how launches are shared out among combos. Raises ``InvalidProgram`` if
     it leaves one out, has one twice, or too many arguments together."""
     by_name = {region.region.name: region for region in compiled.regions}
-    bundles, made = [], 0
+    bundles, made = list[Bundle](), _Made()
     for regions in _side_by_side(compiled, by_name):
         combos: list[Combo] = []
         for found in _chosen(regions, partition or _packed):
             combo = _combo(found, by_name, made, target)
-            made += combo is not None
             if combo is not None and faster is not None and not faster(combo, [*found.values()]):
                 combo = None
             alone = (Combo(la.kernel.module, (place,)) for place, la in found.items())
@@ -199,16 +199,22 @@ def _packed(found: Mapping[_Place, Launch]) -> Iterator[list[_Place]]:
 
 
 def _combo(
-    found: _Found, by_name: dict[str, CompiledRegion], number: int, target: Target
+    found: _Found, by_name: dict[str, CompiledRegion], made: _Made, target: Target
 ) -> Combo | None:
-    """The launches as one; none for a single launch, or if no module can be made of them."""
+    """The launches as one; none for a single launch, or if no module can be made of them. Of the
+    same kernels as those ``made`` before it is the same module: layers of a model are alike."""
     if len(found) == 1:
         return None
-    parts = [
-        Part(found[first].plan, by_name[first[0]].compiled_as, 1 + len(others))
-        for first, *others in _alike(found, found).values()
-    ]
-    try:
-        return Combo(emit_combo(parts, number, target), tuple(found))
-    except HarnessError:
-        return None  # launched one by one, as without combos
+    alike = _alike(found, found)
+    key = tuple((part, len(places)) for part, places in alike.items())
+    if key not in made:
+        parts = [
+            Part(found[first].plan, by_name[first[0]].compiled_as, 1 + len(others))
+            for first, *others in alike.values()
+        ]
+        number = sum(module is not None for module in made.values())
+        try:
+            made[key] = emit_combo(parts, number, target)
+        except HarnessError:
+            made[key] = None  # launched one by one, as without combos
+    return None if (module := made[key]) is None else Combo(module, tuple(found))

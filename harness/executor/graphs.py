@@ -174,12 +174,23 @@ class GraphWriter:
     lent: Iterable[str] = ()
     _plan: ViewPlan = field(init=False)
     _spare: dict[str, set[str]] = field(init=False)
+    _nodes: dict[str, Node] = field(init=False)
+    _single: set[str] = field(init=False)
+    _memories: Counter[str] = field(init=False)
     _values: dict[str, Value] = field(default_factory=dict)
     _returned: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._plan = ViewPlan(self.partition)
         self._spare = spare_inputs(self.partition, self._plan, self.together, self.lent)
+        graph, views = self.partition.graph, self._plan.views
+        self._nodes = {node.name: node for node in graph.nodes}
+        outputs = Counter(name for name in graph.outputs if name is not None)
+        # Outputs that no other output and no changed input shares.
+        single = (n for n, count in outputs.items() if count == 1 and not graph.mutations)
+        self._single = {*single}.difference(views[n].root for n in outputs if n in views)
+        known = (*outputs.elements(), *(item.name for item in graph.inputs))
+        self._memories = Counter(root_name(name, self._nodes) for name in known)
 
     def write(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> None:
         """Add all lines: ``before`` the first step, ``after`` the last."""
@@ -303,7 +314,7 @@ class GraphWriter:
             self._values[name] = root
             return
         result, variable = self.text.fresh(name), root.variable
-        given = any(item.name == view.root for item in graph.inputs)
+        given = view.root not in self._nodes
         if name in self._plan.shared:
             # The caller may change one in place: torch has to know that they are views. Views of
             # what has a gradient are detached ones (autograd makes the others itself).
@@ -357,7 +368,7 @@ class GraphWriter:
             odd += f"{result}.shape != {shape} or {result}.stride() != {stride}"
             made = f"{self.text.bind(replay.laid_out, 'laid_out')}({result}, {shape}, {stride}"
             laid = f"{made}, {f'{node.name} = {node.op}'!r}).to({dtype})"
-            if returns and self._is_returned(node):
+            if returns and node.name in self._single:
                 # The caller gets what the operator made, in whatever layout.
                 self._returned[node.name], result = result, self.text.fresh(node.name)
                 laid = f"{laid} if {odd} else {self._returned[node.name]}"
@@ -366,20 +377,9 @@ class GraphWriter:
                 self.text.add(f"if {odd}: {result} = {laid}")
         self._values[node.name] = Value(result, sure=False)
 
-    def _is_returned(self, node: Node) -> bool:
-        """Whether a value is an output that no other output and no changed input shares."""
-        graph = self.partition.graph
-        outputs = [name for name in graph.outputs if name is not None]
-        views = (self._plan.views[name].root for name in outputs if name in self._plan.views)
-        return outputs.count(node.name) == 1 and not graph.mutations and node.name not in views
-
     def _is_alone(self, view: Node) -> bool:
         """Whether a ``view`` of what the graph makes is all that is returned of its memory."""
-        graph = self.partition.graph
-        nodes = {node.name: node for node in graph.nodes}
-        known = (*graph.outputs, *(item.name for item in graph.inputs))
-        roots = [root_name(name, nodes) for name in known if name is not None]
-        return roots.count(root_name(view.name, nodes)) == 1 and self._is_returned(view)
+        return self._memories[root_name(view.name, self._nodes)] == 1 and view.name in self._single
 
     def _argument(self, arg: Arg, node: Node, given: Mapping[str, str]) -> str:
         match arg:
@@ -397,7 +397,7 @@ class GraphWriter:
     def _drop(self, names: Iterable[str]) -> None:
         """Delete variables; several values can be one variable (an input passed through)."""
         gone = [self._values.pop(name).variable for name in names if name in self._values]
-        alive = {value.variable for value in self._values.values()}
+        alive = {value.variable for value in self._values.values()} if gone else set()
         self.text.drop(variable for variable in gone if variable not in alive)
 
 

@@ -133,8 +133,9 @@ class HostText:
 
     def drop(self, names: Iterable[str]) -> None:
         """Forget variables, once, in one line; sizes stay."""
-        gone = {*self._sizes.values()} | self._gone
-        if found := [name for name in dict.fromkeys(names) if name not in gone]:
+        kept = {*self._sizes.values()}
+        new = (name for name in dict.fromkeys(names) if name not in self._gone)
+        if found := [name for name in new if name not in kept]:
             self._gone.update(found)
             self.add(f"del {', '.join(found)}")
 

@@ -104,6 +104,15 @@ class Node:
     type: ValueType
     source: str = ""
     module: str = ""
+    _used: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Every pass asks, and a graph of thousands of nodes goes through dozens of them.
+        object.__setattr__(
+            self,
+            "_used",
+            tuple(a.name for a in leaves((self.args, self.kwargs)) if isinstance(a, Ref)),
+        )
 
     @property
     def packet(self) -> str:
@@ -118,7 +127,7 @@ class Node:
 
     def refs(self) -> Iterator[str]:
         """Names of the values used, in argument order, repeats included."""
-        return (arg.name for arg in leaves((self.args, self.kwargs)) if isinstance(arg, Ref))
+        return iter(self._used)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import operator
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -247,17 +248,20 @@ class Nest:
 
 def operands(value: Value) -> tuple[Value, ...]:
     """The values ``value`` is computed from, indirect indices included."""
-    match value:
-        case Compute() | Reduce() | Scan() | Sort():
-            return value.args
-        case Load() | IndexValue():
-            return tuple(v for _, v in value.indirect) if value.indirect else ()
-        case Constant():
-            return ()
-        case Masked():
-            return (value.mask, value.body, value.other)
-        case never:
-            assert_never(never)
+    return _OPERANDS[type(value)](value)
+
+
+def _bound(value: Load | IndexValue) -> tuple[Value, ...]:
+    return tuple(v for _, v in value.indirect) if value.indirect else ()
+
+
+# A table, since every walk asks it of every value.
+_OPERANDS: dict[type, Callable[[Any], tuple[Value, ...]]] = {
+    **dict.fromkeys((Compute, Reduce, Scan, Sort), operator.attrgetter("args")),
+    **dict.fromkeys((Load, IndexValue), _bound),
+    Constant: lambda _: (),
+    Masked: operator.attrgetter("mask", "body", "other"),
+}
 
 
 def store_roots(stores: Iterable[Store]) -> list[Value]:
@@ -282,7 +286,7 @@ def walk(roots: Iterable[Value], closed: Container[int] = ()) -> Iterator[Value]
             assert value is not None
         elif id(value) in done:
             continue
-        elif id(value) not in closed and (below := operands(value)):
+        elif id(value) not in closed and (below := _OPERANDS[type(value)](value)):
             stack += (value, None, *below[::-1])
             continue
         done.add(id(value))

@@ -82,6 +82,20 @@ def test_states_of_many_sizes_change_in_one_launch(turned: bool) -> None:
     assert len(seen) == 1
 
 
+def test_layers_that_are_alike_share_one_combo() -> None:
+    b = GraphBuilder()
+    x, w, mutations = b.input("x", (4, 4)), b.input("w", (4, 4)), []
+    for layer in range(3):
+        x = b.call("aten.mm.default", x, w)
+        for n, size in enumerate([(3, 4), (2, 4)]):
+            state = b.input(f"s{layer}{n}", size, role="buffer")
+            rows = b.call("aten.slice.Tensor", x, 0, 0, size[0])
+            mutations.append((state, b.call("aten.add.Tensor", state, rows)))
+    compiled, seen = run_both(b.graph(x, mutations=tuple(mutations)))
+    assert [len(combo.launches) for found in compiled.bundles for combo in found.combos] == [2] * 3
+    assert len(seen) == 3 and len({*seen}) == 1
+
+
 def test_a_combo_has_so_many_arguments_and_no_more() -> None:
     compiled, seen = run_both(states([(4, 3)] * 250))
     assert len(seen) == 2

@@ -9,6 +9,7 @@ from harness.errors import UnsupportedOperator
 from harness.graph.lowering.lower import Lowering, analyse
 from harness.graph.lowering.operators import RULES
 from harness.graph.model import Graph, Input, Node, Ref, TensorType, ValueType, tensors_of
+from harness.graph.passes.cleanup import structure_key
 from harness.ir.program import Program
 
 __all__ = ["lower", "supports", "supports_node"]
@@ -27,13 +28,17 @@ def supports(op: str) -> bool:
 
 
 def supports_node(
-    node: Node, types: Mapping[str, ValueType], facts: tuple[tuple[str, str], ...] = ()
+    node: Node,
+    types: Mapping[str, ValueType],
+    facts: tuple[tuple[str, str], ...] = (),
+    answered: dict[object, bool] | None = None,
 ) -> bool:
     """Whether this call of an operator has a lowering, its arguments considered.
 
     ``types`` holds the types of the values it uses, ``facts`` are the graph's. ``supports`` knows
     the operator alone; some have forms that stay library calls (accumulation in 16 bits, a window
-    that is too large, a view of a tensor with gaps).
+    that is too large, a view of a tensor with gaps). Equal calls of a graph have one answer, which
+    is kept in ``answered``.
     """
     touched = list(tensors_of(*(types[name] for name in node.refs()), node.type))
     opaque = any(kind.dtype.is_opaque for kind in touched)
@@ -52,8 +57,12 @@ def supports_node(
         parts = [(k, t) for k, t in enumerate(node.type) if t is not None]
         nodes += [Node(f"{node.name}_{k}", "getitem", (Ref(node.name), k), (), t) for k, t in parts]
         outputs = [f"{node.name}_{k}" for k, _ in parts]
-    try:
-        lower(Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs), (), facts))
-    except UnsupportedOperator:
-        return False
-    return True
+    graph = Graph(node.name, tuple(inputs), tuple(nodes), tuple(outputs), (), facts)
+    answers, key = {} if answered is None else answered, structure_key(graph)
+    if key not in answers:
+        try:
+            lower(graph)
+            answers[key] = True
+        except UnsupportedOperator:
+            answers[key] = False
+    return answers[key]

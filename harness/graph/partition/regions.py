@@ -132,8 +132,10 @@ def partition(
     from harness.graph.lowering import supports_node
 
     cleaned = clean(graph)
-    lowered = functools.partial(supports_node, types=cleaned.types(), facts=cleaned.facts)
-    known = supports or lowered
+    types, answered = cleaned.types(), dict[object, bool]()
+    known = supports or functools.partial(
+        supports_node, types=types, facts=cleaned.facts, answered=answered
+    )
     layout = analyse(cleaned, lambda node: node.name not in decisions.library and known(node))
     sink(layout, decisions.regions)
     host = _host_nodes(layout)

@@ -33,13 +33,14 @@ class Residents:
         in_place: Collection[int] = (),
         here: Iterable[str] = (),
     ) -> None:
-        self.sizes, self.kept, self.in_place = sizes, kept, in_place
+        self.sizes, self.kept, self.in_place = sizes, frozenset(kept), in_place
         self.reused = reused or [{}] * len(touched)
         self.touched, self.here = touched, set(here)
         self.live = self.peak = sum(map(sizes.__getitem__, self.here))
         self.users: dict[str, set[int]] = {name: set() for name in sizes}
-        for step, one in enumerate(touched):
-            for name in sizes.keys() & {*one.reads, *one.writes}:
+        self.names = [sizes.keys() & {*one.reads, *one.writes} for one in touched]
+        for step, names in enumerate(self.names):
+            for name in names:
                 self.users[name].add(step)
         self._changes: dict[int, tuple[int, int]] = {}
         self.cheaper = set[int]()
@@ -50,9 +51,9 @@ class Residents:
         if step not in self._changes:
             one, reused = self.touched[step], self.reused[step]
             new = {*one.writes} - self.here - reused.keys()
-            old = {*one.reads, *one.writes} - {*self.kept, *reused.values()}
-            arriving = sum(self.sizes[n] for n in self.sizes.keys() & new)
-            leaving = sum(self.sizes[n] for n in self.sizes.keys() & old if len(self.users[n]) == 1)
+            old = self.names[step] - self.kept - {*reused.values()}
+            arriving = sum(self.sizes[n] for n in new if n in self.sizes)
+            leaving = sum(self.sizes[n] for n in old if len(self.users[n]) == 1)
             self._changes[step] = arriving, leaving
         return self._changes[step]
 
@@ -64,7 +65,7 @@ class Residents:
         new = {*one.writes, *self.reused[step]} - self.here
         self.here |= new
         self.cheaper.clear()
-        for name in self.sizes.keys() & {*one.reads, *one.writes}:
+        for name in self.names[step]:
             self.users[name].remove(step)
             if name in new or len(self.users[name]) == 1:
                 self.cheaper |= self.users[name]

@@ -5,11 +5,12 @@ order."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import sympy
 
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType
+from harness.dtypes import DType
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
 from harness.graph.views import VIEW_OPS, root_name
 
 RANDOM_NAMES = frozenset(
@@ -172,7 +173,7 @@ def _unchanged(node: Node, made: Mapping[str, Node]) -> str | None:
 
 def rename_refs(node: Node, renamed: Mapping[str, str]) -> Node:
     """``node`` with the values it uses renamed; the same object if none is."""
-    if not any(name in renamed for name in node.refs()):
+    if renamed.keys().isdisjoint(node.refs()):
         return node
 
     def rename(arg: Arg) -> Arg:
@@ -193,13 +194,28 @@ def _with_args(node: Node, change: Callable[[Arg], Arg]) -> Node:
 
 def structure_key(graph: Graph) -> object:
     """A hashable key that is equal for graphs which differ in nothing but names."""
-    renamed = {item.name: f"i{number}" for number, item in enumerate(graph.inputs)}
-    renamed.update((node.name, f"n{number}") for number, node in enumerate(graph.nodes))
-    nodes = (rename_refs(node, renamed) for node in graph.nodes)
+    place = {name: number for number, name in enumerate(graph.types())}
     return (
         tuple((item.type, item.role, item.bound) for item in graph.inputs),
-        # By their text, which tells apart what == does not: 1, 1.0 and True, 0.0 and -0.0.
-        tuple((n.op, repr((n.args, n.kwargs)), n.type) for n in nodes),
-        tuple(None if name is None else renamed[name] for name in graph.outputs),
-        tuple((renamed[m.input], renamed[m.value]) for m in graph.mutations),
+        tuple((n.op, argument_key((n.args, n.kwargs), place), n.type) for n in graph.nodes),
+        tuple(None if name is None else place[name] for name in graph.outputs),
+        tuple((place[m.input], place[m.value]) for m in graph.mutations),
     )
+
+
+def argument_key(arg: Arg | Iterable[object], place: Mapping[str, int]) -> object:
+    """A hashable key that tells apart what ``==`` does not: 1, 1.0 and True, 0.0 and -0.0. Values
+    are known by their ``place``."""
+    match arg:
+        case tuple():
+            return tuple(argument_key(item, place) for item in arg)
+        case Ref(name=name):
+            return ("value", place[name])
+        case bool() | float() | complex():
+            return (type(arg).__name__, repr(arg))
+        case int() | sympy.Integer():
+            return ("int", int(arg))
+        case Token() | DType() | str() | None:
+            return arg
+        case _:
+            return ("expression", arg)

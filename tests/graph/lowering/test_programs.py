@@ -7,6 +7,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.errors import UnsupportedOperator
+from harness.graph import lowering
 from harness.graph.lowering import lower, supports, supports_node
 from harness.graph.model import Graph, Input, Node, Ref, TensorType
 from harness.ir.index import FloorDiv, Mod, size_symbol
@@ -351,6 +352,22 @@ def test_an_unknown_operator_is_refused_with_its_source_line() -> None:
     text = str(caught.value)
     assert "%product" in text and "aten.mm.default" in text and "model.py:7" in text
     assert caught.value.remedy
+
+
+def test_equal_calls_of_a_graph_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    lower = lowering.lower
+    monkeypatch.setattr(lowering, "lower", lambda graph: tried.append(graph.name) or lower(graph))
+    b = GraphBuilder()
+    ids = b.input("i", (3,), DType.I64, bound=9)
+    for layer, rows in enumerate((9, 9, 9, 7)):
+        x = b.call("aten.sin.default", b.input(f"x{layer}", (rows, 4)))
+        b.call("aten.index_put.default", x, (ids,), b.input(f"r{layer}", (3, 4)), True)
+    graph, answered = b.graph(), dict[object, bool]()
+    types = graph.types()
+    assert all(supports_node(n, types, answered=answered) for n in graph.nodes)
+    assert len(tried) == 2 < len(graph.nodes) / 2
+    assert all(supports_node(n, types) for n in graph.nodes) and len(tried) == 6
 
 
 def test_support_depends_on_the_call() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Iterator
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,6 +46,28 @@ def test_an_order_is_another_only_if_one_needs_less_and_none_more() -> None:
     frees, makes, idle = Traffic(("x",), ()), Traffic((), ("b",)), Traffic((), ())
     worse = lambda: Residents((idle, frees, makes, idle), SIZES, "b", here="x")  # noqa: E731
     assert lowest(BEFORE, lambda n: n, [own, worse]) == [0, 1, 2, 3]
+
+
+class Walked(Collection[str]):
+    """Names that count how often one goes through them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.times += 1
+        return iter(("c", "d"))
+
+    def __contains__(self, name: object) -> bool:
+        return name in ("c", "d")
+
+    def __len__(self) -> int:
+        return 2
+
+
+def test_what_is_kept_is_walked_once_however_many_steps_there_are() -> None:
+    kept = Walked()
+    assert Residents(STEPS, SIZES, kept, here=["x"]).peak_of([1, 3, 0, 2]) == 15
+    assert kept.times == 1
 
 
 @st.composite

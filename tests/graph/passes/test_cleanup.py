@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.dtypes import DType
-from harness.graph.model import Token
+from harness.graph import model
+from harness.graph.model import Graph, Token
+from harness.graph.passes import cleanup
 from harness.graph.passes.cleanup import clean, remove_dead, remove_no_ops, structure_key
 from tests.graph.building import GraphBuilder
 
@@ -33,6 +37,33 @@ def test_signed_zeros_and_number_types_have_keys_of_their_own() -> None:
 
     assert len({*map(key, (0.0, -0.0, 0, False, 1, 1.0, True))}) == 7
     assert key(3) == key(3)
+
+
+def named(names: str, number: int) -> Graph:
+    b = GraphBuilder()
+    x, y = b.input(names[0], (4,)), b.input(names[1], (4,))
+    both = b.call("aten.cat.default", (x, y), 0, name=names[2])
+    return b.graph(b.call("aten.mul.Tensor", both, number, name=names[3]))
+
+
+def test_names_make_no_difference_to_structure_and_are_not_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(cleanup, "rename_refs")
+    assert structure_key(named("xycd", 2)) == structure_key(named("cdyx", 2))
+    assert structure_key(named("xycd", 2)) != structure_key(named("xycd", 3))
+    b = GraphBuilder()
+    x, y = b.input("x", (4,)), b.input("y", (4,))
+    both = b.call("aten.cat.default", (y, x), 0)
+    turned = b.graph(b.call("aten.mul.Tensor", both, 2))
+    assert structure_key(turned) != structure_key(named("xycd", 2))
+
+
+def test_what_a_node_uses_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = named("xycd", 2).nodes[0]
+    renamed = cleanup.rename_refs(node, {"x": "z"})
+    monkeypatch.delattr(model, "leaves")
+    assert [*node.refs()] == ["x", "y"] and [*renamed.refs()] == ["z", "y"]
 
 
 def test_random_calls_stay_apart() -> None:
