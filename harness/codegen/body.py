@@ -154,7 +154,7 @@ class Body:
 
     def _scope(self, value: ir.Value, context: Context) -> Scope:
         if self._branches:
-            return next(iter(self._branches.values()))
+            return next(reversed(self._branches.values()))
         if self.loop is None and self.ahead is None:
             return self.outer
         along = any(self.varies(v, self.walk) for v in (value, *context))
@@ -194,7 +194,7 @@ class Body:
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
                 continue
-            if isinstance(value, ir.Masked) and id(value) in self._pieces and not self._branches:
+            if isinstance(value, ir.Masked) and id(value) in self._pieces:
                 self.value(value.mask, masks)
                 self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
@@ -328,7 +328,8 @@ class Body:
         found = self._assign(value, context, whole, tiles)
         if branch:
             lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
-            self.outer.lines += [f"if tl.max({condition}.to(tl.int32)) > 0:", *lines]
+            test = f"if tl.max({condition}.to(tl.int32)) > 0:"
+            self._scope(value, context).lines += [test, *lines]
         return found
 
     # indices and memory

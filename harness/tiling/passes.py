@@ -24,10 +24,10 @@ PIECE, RUN, MANY = 4, 1024, 1 << 19
 """Such loads of a piece with a branch; points of all pieces, at least, and of a kernel, which of
 100,352 took 2.9 us with branches and 2.2 without (H200)."""
 
-SPARED = 7
-"""More loads than that branches spare a point of a kernel of several tiles on average: 8 of 10 in
-two rotary embeddings and a value side by side, one of them transposed, which take 144 us on an
-H200, 245 without."""
+SPARED, SPARED_RUN, SPARED_MANY = 2.5, 128, 1 << 22
+"""More loads than that branches spare a point of a kernel of several tiles on average, and the
+least RUN and MANY for them: 8 of 10 for 50 million points take 149 us on an H200, 250 without, 4.5
+of 6 for 17 million 39 and 41; 3 of 6 for a million 6.6 and 6.3."""
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 
@@ -61,26 +61,33 @@ def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Masked]:
     take: what is concatenated, if it loads as much element by element as a bilinear interpolation:
     at computed places, or of channels changing within a vector, as those of 35 x 35 images do; and
     in several tiles, whose programs hold what all pieces load, if branches spare enough of that."""
+    alone: list[Masked] = []
     beside: dict[Masked, float] = {}
     steps = {e.var: size_hint(e.divisor) for tile in tiles for e in tile.entries}
     spans = {e.var: size_hint(e.divisor * e.length) for tile in tiles for e in tile.entries}
-    many = math.prod(size_hint(tile.numel) for tile in tiles) >= MANY
+    run, least = (SPARED_RUN, SPARED_MANY) if len(tiles) > 1 else (RUN, MANY)
+    many = math.prod(size_hint(tile.numel) for tile in tiles) >= least
     for value in values:
         if not isinstance(value, Masked) or isinstance(value.body, Load):
             continue
         chosen = [v.index for v in walk([value.mask]) if isinstance(v, ir.IndexValue)]
-        long = many and all(spans.get(s, 0) >= RUN for i in chosen for s in i.free_symbols)
+        long = many and all(spans.get(s, 0) >= run for i in chosen for s in i.free_symbols)
         loads = [v for v in walk([value.body]) if isinstance(v, Load)]
         own = [[steps[s] for s in load.index.free_symbols if s in steps] for load in loads]
-        alone = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
-        if sum(bool(v.indirect) or one for v, one in zip(loads, alone, strict=True)) >= PIECE:
-            yield value
+        apart = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
+        if sum(bool(v.indirect) or one for v, one in zip(loads, apart, strict=True)) >= PIECE:
+            alone.append(value)
         elif long and len(tiles) > 1 and len(loads) >= PIECE:
             beside[value] = len(loads) * _spared(value.mask, tiles)
-    within = {v for value in beside for v in walk([value.body])}
-    outermost = {value: n for value, n in beside.items() if n > 0 and value not in within}
-    if sum(outermost.values()) > SPARED:
-        yield from outermost
+    if sum(n for value, n in beside.items() if value not in _within(beside)) <= SPARED:
+        beside.clear()
+    within = _within((*alone, *beside))
+    yield from (value for value in alone if value not in within)
+    yield from (value for value, spared in beside.items() if spared > 0)
+
+
+def _within(masked: Iterable[Masked]) -> set[Value]:
+    return {v for value in masked for v in walk([value.body])}
 
 
 def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
