@@ -40,7 +40,13 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.passes import components, loaded_by_segment, pieces, without_single
+from harness.tiling.passes import (
+    components,
+    counted_in_32_bits,
+    loaded_by_segment,
+    pieces,
+    without_single,
+)
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
@@ -266,6 +272,7 @@ def _segments(
             result.append(PlanSegment(segment.kind, stores))
     if group.raxes:
         result = without_single(result, space.tiles()[-1], builder)
+        result = counted_in_32_bits(result, space.tiles(), builder)
     elif len(space.tiles()) == 1:
         result = [dataclasses.replace(s, stores=space.compared(s.stores)) for s in result]
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
