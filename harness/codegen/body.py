@@ -365,14 +365,10 @@ class Body:
 
     def _mask_text(self, tiles: frozenset[str], context: Context) -> tuple[str, frozenset[str]]:
         """All masks of an access over ``tiles`` joined, and the tiles they vary over."""
-        parts: list[str] = []
-        covered = set(tiles)
-        for mask in context:
-            var = self._at(mask, context[: context.index(mask)])
-            covered |= var.tiles
-            parts.append(materialised(var))
-        parts = self.frame.masks(covered) + parts
-        return " & ".join(parts) if parts else "None", frozenset(covered)
+        held = [self._at(mask, context[: context.index(mask)]) for mask in context]
+        covered = tiles.union(*(var.tiles for var in held))
+        parts = [*self.frame.masks(covered), *map(materialised, held)]
+        return " & ".join(parts) if parts else "None", covered
 
     def _address(self, buffer: str, index: str, spread: str | None) -> str:
         pointer = self.pointers[buffer]
