@@ -112,19 +112,34 @@ def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
     return min(spared, 1.0)
 
 
-def without_single(
-    segments: Sequence[PlanSegment], reduced: Tile, builder: ir.Builder
+def with_cheap_sums(
+    segments: Sequence[PlanSegment], tiles: Sequence[Tile], builder: ir.Builder
 ) -> list[PlanSegment]:
-    """``segments`` without sums along ``reduced`` that one position decides; one that then does
-    nothing along it is flat. ``builder`` is the one that made the values."""
-    axes = [ir.Axis(entry.var, entry.length) for entry in reduced.entries]
+    """``segments`` without sums along the last of ``tiles`` that one position decides (one that
+    then does nothing along it is flat), and sums in 64 bits added up in 32 where those hold them
+    for certain, as they do what is counted: half the registers and additions (counts of 384
+    comparisons: 50 us on an H200, not 56). ``builder`` is the one that made the values."""
+    axes = [ir.Axis(entry.var, entry.length) for entry in tiles[-1].entries]
     along = {axis.var for axis in axes}
+    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
 
     def summed(value: Value, made: ir.Made) -> Value | None:
-        if not isinstance(value, Reduce) or value.kind is not ReduceKind.SUM or value.across:
+        if not isinstance(value, Reduce) or value.kind is not ReduceKind.SUM:
             return None
         arg = made[id(value.args[0])]
-        return single_sum(arg, axes, builder) if arg.dtype is value.dtype else None
+        found = None if value.across else single_sum(arg, axes, builder)
+        if value.dtype is not DType.I64 or found is not None:
+            return found if arg.dtype is value.dtype else None
+        ends = value_bounds(value.args[0], known)
+        count = sympy.Mul(*(t.numel for t in tiles if t.is_reduction is not value.across))
+        if ends is None or not count.is_Integer or int(max(map(abs, ends)) * count) >= 1 << 31:
+            return None
+        if isinstance(arg, ir.Compute) and arg.op is Op.CAST and not arg.args[0].dtype.is_float:
+            arg = arg.args[0]
+        if arg.dtype is not DType.I32:
+            arg = builder.compute(Op.CAST, arg, dtype=DType.I32)
+        total = builder.reduce(ReduceKind.SUM, arg, dtype=DType.I32, across=value.across)
+        return builder.compute(Op.CAST, total, dtype=DType.I64)
 
     made = []
     for segment in segments:
@@ -133,30 +148,3 @@ def without_single(
         loops = combined or any(i.free_symbols & along for i in ir.index_exprs(stores))
         made.append(PlanSegment(segment.kind if loops else SegmentKind.FLAT, stores))
     return made
-
-
-def counted_in_32_bits(
-    segments: Sequence[PlanSegment], tiles: Sequence[Tile], builder: ir.Builder
-) -> list[PlanSegment]:
-    """``segments`` whose sums in 64 bits are added up in 32 where those hold them for certain, as
-    they do what is counted: half the registers and additions (counts of 384 comparisons: 50, not 56
-    us on an H200). ``builder`` is the one that made the values."""
-    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
-
-    def narrowed(value: Value, made: ir.Made) -> Value | None:
-        if not isinstance(value, Reduce) or value.kind is not ReduceKind.SUM:
-            return None
-        ends = value_bounds(value.args[0], known) if value.dtype is DType.I64 else None
-        count = sympy.Mul(*(t.numel for t in tiles if t.is_reduction is not value.across))
-        if ends is None or not count.is_Integer or int(max(map(abs, ends)) * count) >= 1 << 31:
-            return None
-        arg = made[id(value.args[0])]
-        if isinstance(arg, ir.Compute) and arg.op is Op.CAST and not arg.args[0].dtype.is_float:
-            arg = arg.args[0]
-        if arg.dtype is not DType.I32:
-            arg = builder.compute(Op.CAST, arg, dtype=DType.I32)
-        total = builder.reduce(ReduceKind.SUM, arg, dtype=DType.I32, across=value.across)
-        return builder.compute(Op.CAST, total, dtype=DType.I64)
-
-    stores = (ir.rewrite_stores(s.stores, builder, replace=narrowed) for s in segments)
-    return [PlanSegment(s.kind, new) for s, new in zip(segments, stores, strict=True)]
