@@ -27,10 +27,11 @@ PIECE, RUN, MANY = 4, 1024, 1 << 19
 """Such loads of a piece with a branch; points of all pieces, at least, and of a kernel, which of
 100,352 took 2.9 us with branches and 2.2 without (H200)."""
 
-SPARED, SPARED_RUN, SPARED_MANY = 2.5, 128, 1 << 22
+SPARED, SPARED_RUN, SPARED_MANY = 2.5, 128, 5 << 18
 """More loads than that branches spare a point of a kernel of several tiles on average, and the
-least RUN and MANY for them: 8 of 10 for 50 million points take 149 us on an H200, 250 without, 4.5
-of 6 for 17 million 39 and 41; 3 of 6 for a million 6.6 and 6.3."""
+least RUN and MANY for them: 8 of 10 for 50 million points take 135 us on an H200, 249 without, 2.7
+of 10 for 1.5 million 11 and 13; 3 of 6 for a million 6.6 and 6.3, 8 of 10 in runs of 64 58 and
+48."""
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 
