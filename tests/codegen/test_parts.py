@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
-from harness.tiling import passes
+from harness.tiling import choose, passes
 
 
 def wide(x: torch.Tensor, mode: str = "bilinear") -> torch.Tensor:
@@ -79,6 +79,39 @@ def test_channels_of_odd_images_are_a_branch_each(
     (kernel,) = compiler.compiled[-1].kernels
     assert kernel.source.text.count("if tl.max(") == branches
     assert ("< 784" in kernel.source.text) is (width == 7)  # points, of 16 channels
+
+
+@pytest.mark.parametrize(
+    ("count", "side", "points", "tiles"),
+    [
+        (4, 32, 2 * 16 * 1024, ["y", "x"]),
+        (3, 32, 1, ["x"]),
+        (4, 31, 1, ["x"]),  # short rows
+        (4, 32, 2 * 16 * 1024 + 1, ["x"]),
+    ],
+)
+def test_images_beside_each_other_have_rows_of_their_own(
+    count: int,
+    side: int,
+    points: int,
+    tiles: list[str],
+    devices: Devices,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(choose, "PIECE_POINTS", points)
+    monkeypatch.setattr(choose, "PIECES", 4)
+
+    def joined(x: torch.Tensor, *of_channels: torch.Tensor) -> torch.Tensor:
+        m, r, w, c = (v[:, None, None] for v in of_channels)
+        parts = x.chunk(count, 1)
+        return torch.cat([*parts[1:], ((parts[0] - m) * r * w + c).relu()], 1)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    channels = 16 // 4 * count
+    given = [torch.randn(2, channels, side, side), *torch.randn(4, channels // count)]
+    assert differences(joined, given, compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles
 
 
 def turned(x: torch.Tensor, of: tuple[torch.Tensor, ...]) -> torch.Tensor:
