@@ -222,7 +222,7 @@ class Reducer:
 
     def _float_extreme(self, kind: ReduceKind, dtype: DType, name: str) -> str:
         # One instruction an element, not five; in return five exchanges of a warp, not one: of a
-        # block's elements 0.96 of the time for 51 kernels of 2 to 1024 a row on an H200 (0.80 to
+        # block's elements 0.96 of the time for 49 kernels of 2 to 1024 a row on an H200 (0.80 to
         # 1.03). A loop has few left for each thread.
         if self.body.frame.plan.persistent and kind is ReduceKind.MAX:
             return self._kept(f"tl.reduce({name}, {self._axis}, _larger)")
