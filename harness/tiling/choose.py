@@ -178,12 +178,13 @@ def strip_boundary(
     return (cut,) * bool(known and columns >= LONG_STRIP and strips <= MAX_GRID_YZ)
 
 
-def work_boundary(
+def shared_boundary(
     splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where nearly all arithmetic knows those
     alone and no load has both: a block of several points above them does it once. T5's bias, equal
-    at 512 x 512 places for 12 heads, takes 8.0 us on an H200, and in blocks of 4 heads 3.6."""
+    at 512 x 512 places for 12 heads, takes 8.0 us on an H200, in blocks of 4 heads 3.6. Or where
+    pieces have rows of their own (``_pieces``)."""
     places = {s.var: number for number, s in enumerate(splits, start=1)}
     highest: dict[int, int] = {}
     work, loaded = [0] * (len(splits) + 1), list[list[int]]()
@@ -202,10 +203,10 @@ def work_boundary(
         enough &= not any(found and min(found) <= cut < max(found) for found in loaded)
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
             return (cut,)
-    return ()
+    return _pieces(splits, stores, simplify)
 
 
-def piece_boundary(
+def _pieces(
     splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where pieces lie one behind the other above
