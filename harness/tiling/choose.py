@@ -211,7 +211,8 @@ def _pieces(
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where pieces lie one behind the other above
     the lowest split, as images of a ``cat`` do, and much is loaded that does not change along it:
-    blocks of some rows load that once a row, and nothing of other pieces."""
+    blocks of some rows load that once a row, and nothing of other pieces. Not timed with loads at
+    computed places."""
     if len(splits) < 2 or not splits[0].length.is_Integer or splits[0].length < PIECE_ROW:
         return ()
     values, variables = ir.values(stores), {split.var for split in splits}
@@ -220,12 +221,13 @@ def _pieces(
         found = simplify(value.index).free_symbols & variables
         return bool(found) and splits[0].var not in found
 
+    loads = [value for value in values if isinstance(value, ir.Load)]
     masks = {value.mask for value in values if isinstance(value, ir.Masked)}
     places = [[v for v in ir.walk([m]) if isinstance(v, ir.IndexValue)] for m in masks]
     pieces = sum(bool(found) and all(map(above, found)) for found in places)
-    alike = sum(isinstance(value, ir.Load) and above(value) for value in values)
     many = size_hint(sympy.Mul(*(split.length for split in splits))) >= PIECE_POINTS
-    return (1,) * (many and pieces >= PIECES and alike >= ALIKE)
+    alike = sum(map(above, loads)) >= ALIKE and not any(load.indirect for load in loads)
+    return (1,) * (many and pieces >= PIECES and alike)
 
 
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:

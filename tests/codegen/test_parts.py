@@ -82,29 +82,32 @@ def test_channels_of_odd_images_are_a_branch_each(
 
 
 @pytest.mark.parametrize(
-    ("count", "side", "points", "tiles"),
+    ("count", "side", "points", "gathered", "tiles"),
     [
-        (4, 32, 2 * 16 * 1024, ["y", "x"]),
-        (3, 32, 1, ["x"]),
-        (4, 31, 1, ["x"]),  # short rows
-        (4, 32, 2 * 16 * 1024 + 1, ["x"]),
+        (4, 32, 2 * 16 * 1024, False, ["y", "x"]),
+        (3, 32, 1, False, ["x"]),
+        (4, 31, 1, False, ["x"]),  # short rows
+        (4, 32, 2 * 16 * 1024 + 1, False, ["x"]),
+        (4, 32, 1, True, ["x"]),
     ],
 )
 def test_images_beside_each_other_have_rows_of_their_own(
     count: int,
     side: int,
     points: int,
+    gathered: bool,
     tiles: list[str],
     devices: Devices,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(choose, "PIECE_POINTS", points)
-    monkeypatch.setattr(choose, "PIECES", 4)
+    order = torch.randperm(side)
 
     def joined(x: torch.Tensor, *of_channels: torch.Tensor) -> torch.Tensor:
         m, r, w, c = (v[:, None, None] for v in of_channels)
-        parts = x.chunk(count, 1)
-        return torch.cat([*parts[1:], ((parts[0] - m) * r * w + c).relu()], 1)
+        first, *others = x.chunk(count, 1)
+        first = first[..., order] if gathered else first
+        return torch.cat([*others, ((first - m) * r * w + c).relu()], 1)
 
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     channels = 16 // 4 * count
