@@ -154,7 +154,7 @@ class Body:
 
     def _scope(self, value: ir.Value, context: Context) -> Scope:
         if self._branches:
-            return next(iter(self._branches.values()))
+            return next(reversed(self._branches.values()))
         if self.loop is None and self.ahead is None:
             return self.outer
         along = any(self.varies(v, self.walk) for v in (value, *context))
@@ -194,7 +194,7 @@ class Body:
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
                 continue
-            if isinstance(value, ir.Masked) and id(value) in self._pieces and not self._branches:
+            if isinstance(value, ir.Masked) and id(value) in self._pieces:
                 self.value(value.mask, masks)
                 self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
@@ -328,7 +328,8 @@ class Body:
         found = self._assign(value, context, whole, tiles)
         if branch:
             lines = [f"    {line}" for line in (*branch.lines, f"{found.text} = {text}")]
-            self.outer.lines += [f"if tl.max({condition}.to(tl.int32)) > 0:", *lines]
+            test = f"if tl.max({condition}.to(tl.int32)) > 0:"
+            self._scope(value, context).lines += [test, *lines]
         return found
 
     # indices and memory
@@ -364,14 +365,10 @@ class Body:
 
     def _mask_text(self, tiles: frozenset[str], context: Context) -> tuple[str, frozenset[str]]:
         """All masks of an access over ``tiles`` joined, and the tiles they vary over."""
-        parts: list[str] = []
-        covered = set(tiles)
-        for mask in context:
-            var = self._at(mask, context[: context.index(mask)])
-            covered |= var.tiles
-            parts.append(materialised(var))
-        parts = self.frame.masks(covered) + parts
-        return " & ".join(parts) if parts else "None", frozenset(covered)
+        held = [self._at(mask, context[: context.index(mask)]) for mask in context]
+        covered = tiles.union(*(var.tiles for var in held))
+        parts = [*self.frame.masks(covered), *map(materialised, held)]
+        return " & ".join(parts) if parts else "None", covered
 
     def _address(self, buffer: str, index: str, spread: str | None) -> str:
         pointer = self.pointers[buffer]

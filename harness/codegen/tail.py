@@ -170,5 +170,6 @@ def check(kernel: str, signature: Sequence[str], steps: bool = False) -> str:
         multiplies="tl.dot(" in kernel and "*bf16" in signature,
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,
+        maxima="_larger)" in kernel,
         others={name: _OTHER_NAMES[name] for name in called if name in _OTHER_NAMES},
     )

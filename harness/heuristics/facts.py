@@ -85,7 +85,7 @@ class Facts:
     kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
     much that only programs with points of some piece compute (``tiling.passes.pieces``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
-    work (``tiling.choose.work_boundary``), ``longest`` the longest row that a kernel for rows of
+    work (``tiling.choose.shared_boundary``), ``longest`` the longest row that a kernel for rows of
     unknown length holds in a block, ``chunked`` whether programs share columns, ``width`` the bytes
     of the widest number that is reduced (2 of a matrix product of 16 bits, 8 where bools are
     counted).

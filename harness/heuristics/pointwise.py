@@ -55,7 +55,10 @@ def _one(facts: Facts) -> list[Proposal]:
 
 def _two(facts: Facts) -> list[Proposal]:
     if facts.shared:
-        return [Proposal((("x", x), ("y", 4)), warps=x // 128) for x in (512, 1024, 256)]
+        blocks = [(512, 4, 4), (1024, 4, 8), (256, 4, 2)]
+        if facts.loads >= _MANY_LOADS:  # of pieces, and what is alike all along their rows
+            blocks = [(256, 4, 4), (1024, 1, 4), (512, 4, 8)]
+        return [Proposal((("x", x), ("y", y)), warps=w) for x, y, w in blocks]
     # Smaller where there are few points, or so many loads that registers run out.
     small = facts.parallel < _MANY_POINTS or facts.loads >= _MANY_LOADS
     first = [(32, 32, 4), (64, 32, 4)] if small else [(64, 32, 4), (32, 32, 4)]

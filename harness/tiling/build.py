@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, islice
 
 import sympy
 
@@ -40,7 +41,7 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.passes import components, loaded_by_segment, pieces, without_single
+from harness.tiling.passes import components, loaded_by_segment, pieces, with_cheap_sums
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
@@ -265,7 +266,7 @@ def _segments(
             stores = tuple(with_exact_copies(fresh, dtypes, builder))
             result.append(PlanSegment(segment.kind, stores))
     if group.raxes:
-        result = without_single(result, space.tiles()[-1], builder)
+        result = with_cheap_sums(result, space.tiles(), builder)
     elif len(space.tiles()) == 1:
         result = [dataclasses.replace(s, stores=space.compared(s.stores)) for s in result]
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
@@ -401,13 +402,8 @@ def _read_again(
 def kernel_name(category: str, origins: Sequence[str]) -> str:
     """``triton_<category>_fused_<ops>``: the distinct operators of ``origins`` (node names such as
     ``add_3``) in graph order, at most ``MOST_OPS`` of them and ``LONGEST`` characters."""
-    ops = list(
-        dict.fromkeys(_UNFIT.sub("_", _NUMBER.sub("", o, count=1)).strip("_") for o in origins)
-    )
-    ops = [o for o in ops if o not in _SILENT] or ops
-    kept: list[str] = []
-    for op in (o for o in ops if o):
-        if len(kept) == MOST_OPS or len("_".join((*kept, op))) > LONGEST:
-            break
-        kept.append(op)
-    return f"triton_{category}_fused_{'_'.join(kept) or 'nothing'}"
+    ops = list(dict.fromkeys(_UNFIT.sub("_", _NUMBER.sub("", o, 1)).strip("_") for o in origins))
+    named = [o for o in ops if o not in _SILENT] or ops
+    names = accumulate(filter(None, named), "{}_{}".format)
+    kept = [name for name in islice(names, MOST_OPS) if len(name) <= LONGEST]
+    return f"triton_{category}_fused_{kept[-1] if kept else 'nothing'}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import sympy
 
+from harness.dtypes import DType
 from harness.graph.lowering.single import single_sum
 from harness.heuristics.limits import VECTOR
 from harness.ir import nodes as ir
@@ -14,6 +15,8 @@ from harness.ir.affine import size_hint
 from harness.ir.nodes import Load, Masked, Reduce, ReduceKind, Store, Value, store_roots, walk
 from harness.ir.ops import Op
 from harness.ir.reach import grouped
+from harness.ir.simplify import Simplifier
+from harness.ir.value_bounds import value_bounds
 from harness.schedule.group import SegmentKind
 from harness.tiling.plan import PlanSegment, Tile
 
@@ -24,10 +27,11 @@ PIECE, RUN, MANY = 4, 1024, 1 << 19
 """Such loads of a piece with a branch; points of all pieces, at least, and of a kernel, which of
 100,352 took 2.9 us with branches and 2.2 without (H200)."""
 
-SPARED = 7
-"""More loads than that branches spare a point of a kernel of several tiles on average: 8 of 10 in
-two rotary embeddings and a value side by side, one of them transposed, which take 144 us on an
-H200, 245 without."""
+SPARED, SPARED_RUN, SPARED_MANY = 2.5, 128, 5 << 18
+"""More loads than that branches spare a point of a kernel of several tiles on average, and the
+least RUN and MANY for them: 8 of 10 for 50 million points take 135 us on an H200, 249 without, 2.7
+of 10 for 1.5 million 11 and 13; 3 of 6 for a million 6.6 and 6.3, 8 of 10 in runs of 64 58 and
+48."""
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 
@@ -61,26 +65,33 @@ def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Masked]:
     take: what is concatenated, if it loads as much element by element as a bilinear interpolation:
     at computed places, or of channels changing within a vector, as those of 35 x 35 images do; and
     in several tiles, whose programs hold what all pieces load, if branches spare enough of that."""
+    alone: list[Masked] = []
     beside: dict[Masked, float] = {}
     steps = {e.var: size_hint(e.divisor) for tile in tiles for e in tile.entries}
     spans = {e.var: size_hint(e.divisor * e.length) for tile in tiles for e in tile.entries}
-    many = math.prod(size_hint(tile.numel) for tile in tiles) >= MANY
+    run, least = (SPARED_RUN, SPARED_MANY) if len(tiles) > 1 else (RUN, MANY)
+    many = math.prod(size_hint(tile.numel) for tile in tiles) >= least
     for value in values:
         if not isinstance(value, Masked) or isinstance(value.body, Load):
             continue
         chosen = [v.index for v in walk([value.mask]) if isinstance(v, ir.IndexValue)]
-        long = many and all(spans.get(s, 0) >= RUN for i in chosen for s in i.free_symbols)
+        long = many and all(spans.get(s, 0) >= run for i in chosen for s in i.free_symbols)
         loads = [v for v in walk([value.body]) if isinstance(v, Load)]
         own = [[steps[s] for s in load.index.free_symbols if s in steps] for load in loads]
-        alone = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
-        if sum(bool(v.indirect) or one for v, one in zip(loads, alone, strict=True)) >= PIECE:
-            yield value
+        apart = [long and 1 not in each and math.gcd(*each) % VECTOR > 0 for each in own]
+        if sum(bool(v.indirect) or one for v, one in zip(loads, apart, strict=True)) >= PIECE:
+            alone.append(value)
         elif long and len(tiles) > 1 and len(loads) >= PIECE:
             beside[value] = len(loads) * _spared(value.mask, tiles)
-    within = {v for value in beside for v in walk([value.body])}
-    outermost = {value: n for value, n in beside.items() if n > 0 and value not in within}
-    if sum(outermost.values()) > SPARED:
-        yield from outermost
+    if sum(n for value, n in beside.items() if value not in _within(beside)) <= SPARED:
+        beside.clear()
+    within = _within((*alone, *beside))
+    yield from (value for value in alone if value not in within)
+    yield from (value for value, spared in beside.items() if spared > 0)
+
+
+def _within(masked: Iterable[Masked]) -> set[Value]:
+    return {v for value in masked for v in walk([value.body])}
 
 
 def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
@@ -102,19 +113,34 @@ def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
     return min(spared, 1.0)
 
 
-def without_single(
-    segments: Sequence[PlanSegment], reduced: Tile, builder: ir.Builder
+def with_cheap_sums(
+    segments: Sequence[PlanSegment], tiles: Sequence[Tile], builder: ir.Builder
 ) -> list[PlanSegment]:
-    """``segments`` without sums along ``reduced`` that one position decides; one that then does
-    nothing along it is flat. ``builder`` is the one that made the values."""
-    axes = [ir.Axis(entry.var, entry.length) for entry in reduced.entries]
+    """``segments`` without sums along the last of ``tiles`` that one position decides (one that
+    then does nothing along it is flat), and sums in 64 bits added up in 32 where those hold them
+    for certain, as they do what is counted: half the registers and additions (counts of 384
+    comparisons: 50 us on an H200, not 56). ``builder`` is the one that made the values."""
+    axes = [ir.Axis(entry.var, entry.length) for entry in tiles[-1].entries]
     along = {axis.var for axis in axes}
+    known = Simplifier({e.var: e.length for tile in tiles for e in tile.entries})
 
     def summed(value: Value, made: ir.Made) -> Value | None:
-        if not isinstance(value, Reduce) or value.kind is not ReduceKind.SUM or value.across:
+        if not isinstance(value, Reduce) or value.kind is not ReduceKind.SUM:
             return None
         arg = made[id(value.args[0])]
-        return single_sum(arg, axes, builder) if arg.dtype is value.dtype else None
+        found = None if value.across else single_sum(arg, axes, builder)
+        if value.dtype is not DType.I64 or found is not None:
+            return found if arg.dtype is value.dtype else None
+        ends = value_bounds(value.args[0], known)
+        count = sympy.Mul(*(t.numel for t in tiles if t.is_reduction is not value.across))
+        if ends is None or not count.is_Integer or int(max(map(abs, ends)) * count) >= 1 << 31:
+            return None
+        if isinstance(arg, ir.Compute) and arg.op is Op.CAST and not arg.args[0].dtype.is_float:
+            arg = arg.args[0]
+        if arg.dtype is not DType.I32:
+            arg = builder.compute(Op.CAST, arg, dtype=DType.I32)
+        total = builder.reduce(ReduceKind.SUM, arg, dtype=DType.I32, across=value.across)
+        return builder.compute(Op.CAST, total, dtype=DType.I64)
 
     made = []
     for segment in segments:

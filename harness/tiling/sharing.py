@@ -24,15 +24,9 @@ programs on each of 132 multiprocessors) are in the cache of an H200 together.""
 FEW_ROWS = 64
 """Rows of unknown length, in one piece, that do not fill a device by themselves."""
 
-_RESULTS = {
-    ReduceKind.SUM: 1,
-    ReduceKind.PROD: 1,
-    ReduceKind.MAX: 1,
-    ReduceKind.MIN: 1,
-    ReduceKind.ANY: 1,
-    ReduceKind.WELFORD: 2,
-    ReduceKind.SOFTMAX: 2,
-}
+_RESULTS = {ReduceKind.WELFORD: 2, ReduceKind.SOFTMAX: 2} | dict.fromkeys(
+    (ReduceKind.SUM, ReduceKind.PROD, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY), 1
+)
 """Numbers that the programs of a row exchange, by kind. Those missing (where the largest element
 is) are not shared."""
 

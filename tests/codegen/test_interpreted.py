@@ -125,7 +125,7 @@ def test_a_softmax_of_rows_in_one_block_is_right_where_infinities_are(
     div = f'    div: "f32[6, {columns}]" = aten.div.Tensor(exp, total)\n    return (amax, div)'
     graph = _ROWS.format(n=columns).replace("    return (amax, total)", div)
     (module,) = modules(loads(graph))
-    assert (", 0, _larger)" in module.text) == (columns > 1024)
+    assert ", 0, _larger)" in module.text
     rows = torch.randn(6, columns) * 30
     rows[1, : columns * 9 // 10] = -torch.inf
     rows[2, 5], rows[3, -1] = torch.inf, torch.nan

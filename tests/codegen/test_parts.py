@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
-from harness.tiling import passes
+from harness.tiling import choose, passes
 
 
 def wide(x: torch.Tensor, mode: str = "bilinear") -> torch.Tensor:
@@ -82,35 +82,91 @@ def test_channels_of_odd_images_are_a_branch_each(
 
 
 @pytest.mark.parametrize(
-    ("width", "vectors", "many", "branches"),
-    [(64, 5, 6144, 2), (64, 5, 6145, 0), (32, 5, 1, 0), (64, 4, 1, 0)],
+    ("count", "side", "points", "gathered", "tiles"),
+    [
+        (4, 32, 2 * 16 * 1024, False, ["y", "x"]),
+        (3, 32, 1, False, ["x"]),
+        (4, 31, 1, False, ["x"]),  # short rows
+        (4, 32, 2 * 16 * 1024 + 1, False, ["x"]),
+        (4, 32, 1, True, ["x"]),
+    ],
+)
+def test_images_beside_each_other_have_rows_of_their_own(
+    count: int,
+    side: int,
+    points: int,
+    gathered: bool,
+    tiles: list[str],
+    devices: Devices,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(choose, "PIECE_POINTS", points)
+    order = torch.randperm(side)
+
+    def joined(x: torch.Tensor, *of_channels: torch.Tensor) -> torch.Tensor:
+        m, r, w, c = (v[:, None, None] for v in of_channels)
+        first, *others = x.chunk(count, 1)
+        first = first[..., order] if gathered else first
+        return torch.cat([*others, ((first - m) * r * w + c).relu()], 1)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    channels = 16 // 4 * count
+    given = [torch.randn(2, channels, side, side), *torch.randn(4, channels // count)]
+    assert differences(joined, given, compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles
+
+
+def turned(x: torch.Tensor, of: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    for v in of:
+        x = x * v + v.abs()
+    return x
+
+
+def beside(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, *by: torch.Tensor) -> torch.Tensor:
+    """Three pieces, one of which lies across."""
+    half = len(by) // 2
+    return torch.cat([turned(a, by[:half]), b, turned(c.mT, by[half:])], 1)
+
+
+def within(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, *by: torch.Tensor) -> torch.Tensor:
+    """The same, of which the first has a piece of its own."""
+    half = a.shape[1] // 2
+    first = functional.pad(turned(a[:, :half], tuple(v[:half] for v in by[:4])), (0, half))
+    second = functional.pad(a[:, half:].exp(), (half, 0))
+    return torch.cat([first + second, b, turned(c.mT, by[4:])], 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "width", "spared", "many", "branches"),
+    [
+        (beside, 64, 7.9, 6144, 2),
+        (beside, 64, 8.0, 6144, 0),
+        (beside, 64, 7.9, 6145, 0),
+        (beside, 32, 0.0, 1, 0),  # blocks would meet several
+        (within, 64, 7.9, 6144, 3),
+    ],
 )
 def test_pieces_beside_one_that_lies_across_are_a_branch_each(
+    function: Callable[..., torch.Tensor],
     width: int,
-    vectors: int,
+    spared: float,
     many: int,
     branches: int,
     devices: Devices,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In tiles: of 13 loads a point 8 are spared; not so 6 or 7, nor if blocks meet several."""
-    monkeypatch.setattr(passes, "MANY", many)
-    monkeypatch.setattr(passes, "RUN", 3 * 64)
-
-    def beside(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, *by: torch.Tensor) -> object:
-        def turned(x: torch.Tensor, of: tuple[torch.Tensor, ...]) -> torch.Tensor:
-            for v in of:
-                x = x * v + v.abs()
-            return x
-
-        return torch.cat([turned(a, by[:vectors]), b, turned(c.mT, by[vectors:])], 1)
-
+    """In tiles: of 13 loads a point 8 are spared."""
+    monkeypatch.setattr(passes, "SPARED", spared)
+    monkeypatch.setattr(passes, "SPARED_MANY", many)
+    monkeypatch.setattr(passes, "SPARED_RUN", 3 * 64)
     compiler = Compiler(devices=devices, fail_on_fallback=True)
     given = [torch.randn(s) for s in ((32, width), (32, width), (width, 32))]
-    assert differences(beside, [*given, *torch.randn(2 * vectors, width)], compiler) == []
+    assert differences(function, [*given, *torch.randn(10, width)], compiler) == []
     (kernel,) = compiler.compiled[-1].kernels
     assert [tile.prefix for tile in kernel.source.plan.tiles] == ["y", "x"]
     assert kernel.source.text.count("if tl.max(") == branches
+    assert ("        if tl.max(" in kernel.source.text) is (function is within)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,16 @@ def several(
     return (div, amax)
 """
 
+_COUNTED = """# harness graph 1
+def counted(
+    x: "{t}[{m}, {n}]",
+):
+    gt: "b8[{m}, {n}]" = aten.gt.Scalar(x, 0.5)
+    total: "i64[{m}, 1]" = aten.sum.dim_IntList(gt, [-1], True)
+    div: "{t}[{m}, {n}]" = aten.div.Tensor(x, total)
+    return (div, total)
+"""
+
 
 def graph(text: str, rows: int, columns: int, dtype: str = "f32") -> Graph:
     return loads(text.format(m=rows, n=columns, t=dtype))
@@ -95,7 +105,7 @@ def together(path: Path, config: dict[str, int], interpreting: list[str]) -> Non
     assert told.returncode == 0, told.stdout + told.stderr[-2000:]
 
 
-@pytest.mark.parametrize("text", [_SOFTMAX, _LAYER_NORM, _SEVERAL])
+@pytest.mark.parametrize("text", [_SOFTMAX, _LAYER_NORM, _SEVERAL, _COUNTED])
 def test_programs_of_a_row_find_what_one_would(
     text: str, tmp_path: Path, interpreting: list[str]
 ) -> None:

@@ -88,14 +88,14 @@ def test_facts_of_rows_held_in_one_block() -> None:
     assert ("XBLOCK", 1) in facts(5000, 1200, looped=False).fixed_blocks
 
 
-def test_bools_are_counted_in_64_bits() -> None:
+def test_bools_are_counted_in_32_bits() -> None:
     counted = loads("""# harness graph 1
 def counted(a: "f16[64, 384]", b: "f16[64, 1]"):
     eq_0: "b8[64, 384]" = aten.eq.Tensor(a, b)
     sum_0: "i64[64]" = aten.sum.dim_IntList(eq_0, [1])
     return (sum_0,)
 """)
-    assert planned(counted).facts.width == 8
+    assert planned(counted).facts.width == 4
 
 
 def test_long_or_register_hungry_rows_are_looped() -> None:

@@ -1,0 +1,86 @@
+"""What is added up in 32 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from harness.backend import Compiler, Devices
+from harness.conformance.compare import differences
+from harness.decisions import Decisions
+from harness.dtypes import DType
+from harness.graph.text import loads
+from harness.ir.nodes import ReduceKind, reductions
+from harness.pipeline import compile_graph
+from harness.target import H100
+
+
+def drawn(*shape: int) -> Callable[[], torch.Tensor]:
+    return lambda: torch.randn(shape).round()
+
+
+def filled(number: int, *shape: int, dtype: torch.dtype) -> Callable[[], torch.Tensor]:
+    return lambda: torch.full(shape, number, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("function", "make", "narrow"),
+    [
+        (lambda x: (x > 0).sum(-1), drawn(5, 300), True),
+        (lambda x: (x > 0).sum(-1), drawn(3, 20000), True),  # a loop
+        (lambda x: (x > 0).sum(0), drawn(700, 65), True),  # down columns
+        (lambda x: (x > 0).sum(), drawn(900, 300), True),  # of parts
+        (lambda x: ((x > 0).sum(0), x.sum(1)), drawn(64, 2048), True),
+        (lambda x: x.softmax(-1) * (x > 0).sum(-1, True), drawn(9, 120), True),
+        (torch.count_nonzero, drawn(3, 200), True),
+        (lambda x: x.sum(-1), filled(-(2**15), 2, 2**16 - 1, dtype=torch.int16), True),
+        (lambda x: x.sum(-1), filled(255, 2, 300, dtype=torch.uint8), True),
+        (lambda x: x.sum(-1), filled(2**31 - 1, 2, 300, dtype=torch.int32), False),
+        (lambda x: x.sum(-1), filled(2**40, 2, 300, dtype=torch.int64), False),
+        (lambda x: (x > 0).cumsum(-1), drawn(2, 300), False),
+        (lambda x: (x > 0).sum(-1, dtype=torch.int8), drawn(2, 300), False),
+    ],
+)  # fmt: skip
+def test_counts_are_added_up_in_32_bits(
+    function: Callable[..., object],
+    make: Callable[[], torch.Tensor],
+    narrow: bool,
+    devices: Devices,
+) -> None:
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, [make()], compiler) == []
+    stores = [s for kernel in compiler.compiled[-1].kernels for s in kernel.source.plan.stores]
+    sums = [v.dtype for v in reductions(stores) if v.kind is ReduceKind.SUM]
+    assert (DType.I32 in sums) is narrow
+    assert len(sums) < 2 or DType.I64 in sums or DType.F32 in sums
+
+
+@pytest.mark.parametrize("looped", [True, False])
+@pytest.mark.parametrize(
+    ("given", "rows", "columns", "down", "along"),
+    [
+        ("b8", "64", 200, DType.I32, DType.I32),
+        ("b8", "s0", 200, DType.I64, DType.I32),
+        ("i16", "4096", 2**16 - 1, DType.I32, DType.I32),
+        ("i16", "4096", 2**16, DType.I32, DType.I64),
+    ],
+)
+def test_what_32_bits_hold_is_known_by_types_and_sizes(
+    given: str, rows: str, columns: int, down: DType, along: DType, looped: bool
+) -> None:
+    graph = loads(
+        f"""# harness graph 1
+def counted(
+    x: "{given}[{rows}, {columns}]",
+):
+    down: "i64[{columns}]" = aten.sum.dim_IntList(x, [0])
+    along: "i64[{rows}]" = aten.sum.dim_IntList(x, [1])
+    return (down, along)
+"""
+    )
+    fixed = Decisions(loops=dict.fromkeys(("down", "along"), looped), chunks={})
+    kernels = [k for r in compile_graph(graph, H100, fixed).regions for k in r.launches]
+    found = {v.dtype for kernel in kernels for v in reductions(kernel.plan.stores)}
+    assert found == {down, along}
