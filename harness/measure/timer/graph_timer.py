@@ -11,7 +11,7 @@ events. A kernel whose result depends on what it wrote last time finds its argum
 every sample. Launches that are compared are interleaved, in a random order each round.
 
 Sampling ends when the confidence interval of the median is narrow enough at two looks in
-a row (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left
+a row, or much narrower than that at one (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left
 out; so are those taken while it launched kernels at an unusual interval, which an
 H100 does for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
 kernels after every few samples shows it (``LaunchIntervals``). What a
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import random
 import statistics
 import time
@@ -69,7 +70,7 @@ _ALIKE = 4.0
 timer's floor apart: eager mode may take ten times as long as a kernel of 2 µs and yet show a third
 of that, and 1,024 launches of it would be most of what a comparison may take."""
 _STEADY = 0.01
-_WARM_ROUNDS = 4
+_WARM_ROUNDS = 2
 _MOST_WARM_MS = 300.0
 _TUNED_FLOOR = 0.1
 """Share of a sample that the floor may be in a tuning: all configurations have the same one, so a
@@ -78,6 +79,8 @@ _LEAST_ROOM = 64 << 20
 """Bytes that copies may always take in a tuning: half of the buffer that empties the cache."""
 _WARM_FLUSHES = 100
 """About 7 ms of reading on an H100: clocks have risen by then."""
+_STAYS_WARM = 0.1
+"""Seconds after samples for which clocks stay up without that."""
 
 
 @dataclass(eq=False, slots=True)
@@ -97,7 +100,8 @@ class _Subject:
 class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
     Of these ``lost`` rounds are at an unusual launch interval; the ``lost_ms`` that they took do
-    not count for the budget, up to ``patience_ms``, where it ends. ``stopped`` is empty while it
+    not count for the budget, up to ``patience_ms``, where it ends. ``narrow`` counts the looks in a
+    row that were narrow enough, ``once`` says that a single one was. ``stopped`` is empty while it
     goes on."""
 
     subjects: Mapping[str, _Subject]
@@ -110,6 +114,7 @@ class _Sampling:
     lost_ms: float = 0.0
     looked: int = 0
     narrow: int = 0
+    once: bool = False
     stopped: str = ""
 
     @property
@@ -129,10 +134,20 @@ class _Sampling:
 
     def is_narrow(self) -> bool:
         """Whether the medians of all are known to the width."""
-        usable = [_left(subject.ms, self.slowed) for subject in self.subjects.values()]
         return self.usable >= median.FIRST_LOOK and all(
-            median.is_narrow(ms, self.width, self.look) for ms in usable
+            median.is_narrow(ms, self.width, self.look) for ms in self._left()
         )
+
+    def has_looked(self) -> None:
+        """Look at the intervals; ends where they are narrow enough."""
+        self.looked += 1
+        self.narrow = self.narrow + 1 if self.is_narrow() else 0
+        self.once = self.narrow == 1 and all(median.is_clear(m, self.width) for m in self._left())
+        if self.narrow == 2 or self.once:
+            self.stopped = "width"
+
+    def _left(self) -> list[list[float]]:
+        return [_left(subject.ms, self.slowed) for subject in self.subjects.values()]
 
     def is_over(self, left_ms: float) -> bool:
         """Whether it has to end without the width."""
@@ -150,6 +165,7 @@ class GraphTimer:
     watch: Monitor | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
+    _sampled_at: float = -math.inf
 
     def sampler(self, room: Room) -> RecordedSampler:
         """What samples the configurations of a kernel; copies of arguments may take ``room``."""
@@ -296,11 +312,8 @@ class GraphTimer:
             left = so_far.left_ms()
             chunk = int(min(_CHUNK_MS, left if left > 0 else _CHUNK_MS) / ms * rounds)
             if so_far.usable >= looks[so_far.looked]:
-                so_far.looked += 1
-                so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
-                if so_far.narrow == 2:
-                    so_far.stopped = "width"
-                elif so_far.looked == len(looks):
+                so_far.has_looked()
+                if not so_far.stopped and so_far.looked == len(looks):
                     so_far.stopped = "count"
             if not so_far.stopped and so_far.is_over(left):
                 # The budget does not end when an interval happens to be narrow, so that one look
@@ -348,6 +361,7 @@ class GraphTimer:
         engine.probe()
         engine.mark(2 * len(taken) + 1)
         engine.wait()
+        self._sampled_at = time.monotonic()
         self._intervals.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
         found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in subjects}
         for at, (name, note) in enumerate(taken):
@@ -361,7 +375,7 @@ class GraphTimer:
         excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
         if not ms:
             ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
-        low, high, _ = median.interval(ms, so_far.look)
+        low, high, _ = median.interval(ms, so_far.look, so_far.once)
         both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
         return Samples(
             ms=tuple(ms),
@@ -395,10 +409,12 @@ class RecordedSampler:
         self.timer.engine.wait()
 
     def warm_up(self) -> None:
-        """Bring the device to the state that samples are taken in: some milliseconds of reading."""
-        for _ in range(_WARM_FLUSHES):
-            self.timer.engine.flush()
-        self.settle()
+        """Bring the device to the state that samples are taken in, unless it has just been: some
+        milliseconds of reading."""
+        if time.monotonic() > self.timer._sampled_at + _STAYS_WARM:
+            for _ in range(_WARM_FLUSHES):
+                self.timer.engine.flush()
+            self.settle()
 
     def rounds(self, works: Mapping[str, Work], count: int) -> dict[str, list[float]]:
         """``count`` samples of each in milliseconds, interleaved, read after one wait."""
