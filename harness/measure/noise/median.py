@@ -202,13 +202,11 @@ def _at(ordered: Array, rank: Array) -> Array:
 def is_narrow(samples: Sequence[float] | Array, width: float, looked: int = 0) -> bool:
     """Whether the median is known to ``width`` times itself: by an interval that can be
     believed, or because nearly all samples lie that close together, whatever their order."""
-    x = np.asarray(samples, dtype=np.float64)
-    first, middle, last = np.quantile(x, (0.025, 0.5, 0.975)).tolist()
-    most = width * abs(middle)
-    if last - first <= most and x.size >= FIRST_LOOK:
-        return True
-    low, high, enough = interval(x, looked)
-    return enough and high - low <= most
+    if len(samples) < FIRST_LOOK:
+        return False
+    first, middle, last = np.quantile(samples, (0.025, 0.5, 0.975)).tolist()
+    low, high, enough = interval(samples, looked)
+    return last - first <= width * abs(middle) or (enough and high - low <= width * abs(middle))
 
 
 def is_clear(samples: Sequence[float] | Array, width: float) -> bool:

@@ -100,9 +100,8 @@ class _Subject:
 class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
     Of these ``lost`` rounds are at an unusual launch interval; the ``lost_ms`` that they took do
-    not count for the budget, up to ``patience_ms``, where it ends. ``narrow`` counts the looks in a
-    row that were narrow enough, ``once`` says that a single one was. ``stopped`` is empty while it
-    goes on."""
+    not count for the budget, up to ``patience_ms``, where it ends. ``narrow`` counts looks in a row
+    that were narrow enough. ``stopped`` is empty while it goes on."""
 
     subjects: Mapping[str, _Subject]
     budget_ms: float
@@ -114,7 +113,6 @@ class _Sampling:
     lost_ms: float = 0.0
     looked: int = 0
     narrow: int = 0
-    once: bool = False
     stopped: str = ""
 
     @property
@@ -134,19 +132,13 @@ class _Sampling:
 
     def is_narrow(self) -> bool:
         """Whether the medians of all are known to the width."""
-        return self.usable >= median.FIRST_LOOK and all(
-            median.is_narrow(ms, self.width, self.look) for ms in self._left()
-        )
+        return all(median.is_narrow(ms, self.width, self.look) for ms in self._usable())
 
-    def has_looked(self) -> None:
-        """Look at the intervals; ends where they are narrow enough."""
-        self.looked += 1
-        self.narrow = self.narrow + 1 if self.is_narrow() else 0
-        self.once = self.narrow == 1 and all(median.is_clear(m, self.width) for m in self._left())
-        if self.narrow == 2 or self.once:
-            self.stopped = "width"
+    def is_clear(self) -> bool:
+        """Whether they are at this look, the first that says so, so well that it is enough."""
+        return self.narrow == 1 and all(median.is_clear(ms, self.width) for ms in self._usable())
 
-    def _left(self) -> list[list[float]]:
+    def _usable(self) -> list[list[float]]:
         return [_left(subject.ms, self.slowed) for subject in self.subjects.values()]
 
     def is_over(self, left_ms: float) -> bool:
@@ -312,8 +304,11 @@ class GraphTimer:
             left = so_far.left_ms()
             chunk = int(min(_CHUNK_MS, left if left > 0 else _CHUNK_MS) / ms * rounds)
             if so_far.usable >= looks[so_far.looked]:
-                so_far.has_looked()
-                if not so_far.stopped and so_far.looked == len(looks):
+                so_far.looked += 1
+                so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
+                if so_far.narrow == 2 or so_far.is_clear():
+                    so_far.stopped = "width"
+                elif so_far.looked == len(looks):
                     so_far.stopped = "count"
             if not so_far.stopped and so_far.is_over(left):
                 # The budget does not end when an interval happens to be narrow, so that one look
@@ -375,7 +370,7 @@ class GraphTimer:
         excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
         if not ms:
             ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
-        low, high, _ = median.interval(ms, so_far.look, so_far.once)
+        low, high, _ = median.interval(ms, so_far.look, so_far.narrow == 1)
         both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
         return Samples(
             ms=tuple(ms),
