@@ -125,21 +125,14 @@ class _Sampling:
         lost_ms = min(self.lost_ms, self.patience_ms)
         return self.budget_ms + lost_ms - (time.monotonic() - self.began) * 1000
 
-    @property
-    def look(self) -> int:
-        """How often the intervals had been looked at before the latest time."""
-        return max(0, self.looked - 1)
+    def is_known(self, share: float, level: float) -> bool:
+        """Whether the medians of all are known to that share of the width, at ``level``."""
+        left = (_left(subject.ms, self.slowed) for subject in self.subjects.values())
+        return all(median.is_narrow(ms, share * self.width, level) for ms in left)
 
     def is_narrow(self) -> bool:
-        """Whether the medians of all are known to the width."""
-        return all(median.is_narrow(ms, self.width, self.look) for ms in self._usable())
-
-    def is_clear(self) -> bool:
-        """Whether they are at this look, the first that says so, so well that it is enough."""
-        return self.narrow == 1 and all(median.is_clear(ms, self.width) for ms in self._usable())
-
-    def _usable(self) -> list[list[float]]:
-        return [_left(subject.ms, self.slowed) for subject in self.subjects.values()]
+        """Whether they are known to the width."""
+        return self.is_known(1.0, median.level(self.looked))
 
     def is_over(self, left_ms: float) -> bool:
         """Whether it has to end without the width."""
@@ -306,7 +299,8 @@ class GraphTimer:
             if so_far.usable >= looks[so_far.looked]:
                 so_far.looked += 1
                 so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
-                if so_far.narrow == 2 or so_far.is_clear():
+                once = so_far.narrow == 1 and so_far.is_known(median.CLEAR_SHARE, median.CLEAR)
+                if once or so_far.narrow == 2:
                     so_far.stopped = "width"
                 elif so_far.looked == len(looks):
                     so_far.stopped = "count"
@@ -370,7 +364,8 @@ class GraphTimer:
         excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
         if not ms:
             ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
-        low, high, _ = median.interval(ms, so_far.look, so_far.narrow == 1)
+        level = median.CLEAR if so_far.narrow == 1 else median.level(so_far.looked)
+        low, high, _ = median.interval(ms, level)
         both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
         return Samples(
             ms=tuple(ms),
