@@ -11,10 +11,10 @@ events. A kernel whose result depends on what it wrote last time finds its argum
 every sample. Launches that are compared are interleaved, in a random order each round.
 
 Sampling ends when the confidence interval of the median is narrow enough at two looks in
-a row, or much narrower than that at one (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left
-out; so are those taken while it launched kernels at an unusual interval, which an
-H100 does for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
-kernels after every few samples shows it (``LaunchIntervals``). What a
+a row, or much narrower than that at one (``harness.measure.noise.median``). Samples taken while the
+GPU was throttling are left out; so are those taken while it launched kernels at an unusual
+interval, which an H100 does for seconds now and then (0.8 instead of 1.15 µs from kernel to
+kernel): a probe of empty kernels after every few samples shows it (``LaunchIntervals``). What a
 measurement loses to that does not count for its budget, within bounds; after half a second of it
 all is recorded and copied anew, which mostly ends it.
 A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.
@@ -79,8 +79,8 @@ _LEAST_ROOM = 64 << 20
 """Bytes that copies may always take in a tuning: half of the buffer that empties the cache."""
 _WARM_FLUSHES = 100
 """About 7 ms of reading on an H100: clocks have risen by then."""
-_STAYS_WARM = 0.1
-"""Seconds after samples for which clocks stay up without that."""
+_STAYS_WARM = 0.5
+"""Seconds after samples for which clocks stay up without that: on an H200 for one and more."""
 
 
 @dataclass(eq=False, slots=True)

@@ -133,8 +133,8 @@ class Race:
         return admitted
 
     def final(self) -> None:
-        """Race those that the choice is between once more, so that it rests on more samples."""
-        close = self._equal()[:_CONTENDERS]
+        """Race those close to the best once more, so that the choice rests on more samples."""
+        close = self._close()[:_CONTENDERS]
         if len(close) > 1:
             self._run(close, _FINAL_STAGES)
 
@@ -142,17 +142,19 @@ class Race:
         """The fastest; what is not in ``earlier`` (the previous best) has to be faster than that by
         more than the noise, and what is not in ``given`` (the candidates) than those. None if
         nothing was timed."""
-        equal = self._equal()
+        if not (close := self._close()):
+            return None
+        front = close[0]
+        equal = [c for c in close if c == front or not self.improves(front, c)]
         ranks = {c: (c not in earlier, c not in given, self.trials[c].time, _key(c)) for c in equal}
-        return min(equal, key=ranks.__getitem__, default=None)
+        return min(equal, key=ranks.__getitem__)
 
-    def _equal(self) -> list[Config]:
+    def _close(self) -> list[Config]:
         """Configurations that may be the fastest, fastest first."""
-        times = self.times
-        ranked = sorted(times, key=lambda c: (times[c], _key(c)))
-        limit = times[ranked[0]] * (1 + max(_CLOSE, self.noise)) if ranked else 0.0
-        close = [c for c in ranked if times[c] <= limit]
-        return [c for c in close if c == close[0] or not self.improves(close[0], c)]
+        timed = [(t.time, c) for c, t in self.trials.items() if t.time is not None]
+        ranked = sorted(timed, key=lambda p: (p[0], _key(p[1])))
+        limit = ranked[0][0] * (1 + max(_CLOSE, self.noise)) if ranked else 0.0
+        return [c for time, c in ranked if time <= limit]
 
     def _prepared(self, config: Config, origin: Origin) -> None:
         """Compile ``config`` and enter it, or the reason why it is not to be timed."""

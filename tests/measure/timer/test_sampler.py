@@ -54,7 +54,7 @@ def test_a_device_that_was_just_sampled_needs_no_warming(monkeypatch: pytest.Mon
     assert flushes() == 100
     sampler.rounds(works(engine, [torch.zeros(256)], a=0.001), 2)
     assert flushes() == 0
-    now[0] += 0.2
+    now[0] += 0.6
     assert flushes() == 100
 
 

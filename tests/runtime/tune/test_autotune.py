@@ -70,15 +70,6 @@ def test_what_is_far_behind_gets_few_samples(loaded: modules.LoadedModule) -> No
     assert min(count[c] for c in LIST if c != LIST[2]) >= 20
 
 
-def test_what_is_close_and_slower_beyond_doubt_is_not_raced_again(
-    loaded: modules.LoadedModule,
-) -> None:
-    for share, again in ((1.02, False), (1.001, True)):
-        device = FakeDevice(costs(1.0, share, 1.3, 1.3).__getitem__, noise=0.0005)
-        tuned = tune(loaded, loaded.get_args(), device, device)
-        assert (len(trial_of(tuned, LIST[1]).samples_ms) > 20) == again
-
-
 @pytest.mark.parametrize("factor", [7.0, 42.0])
 def test_an_outlier_is_timed_again_before_it_is_believed(
     loaded: modules.LoadedModule, factor: float
