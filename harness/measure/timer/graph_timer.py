@@ -31,7 +31,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -83,17 +83,20 @@ _STAYS_WARM = 0.5
 """Seconds after samples for which clocks stay up without that: on an H200 for one and more."""
 
 
+_Sample: TypeAlias = tuple[float, float | None]
+"""Milliseconds of one launch, and the SM clock."""
+
+
 @dataclass(eq=False, slots=True)
 class _Subject:
     """One launch, ready: ``replay`` enqueues ``count`` launches, before which ``restored``
-    get their contents back. ``ms`` and ``mhz`` have one value for each sample."""
+    get their contents back. ``taken`` are its samples."""
 
     replay: Launch
     count: int
     method: str
     restored: Copies | None = None
-    ms: list[float] = field(default_factory=list)
-    mhz: list[float | None] = field(default_factory=list)
+    taken: list[_Sample] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -127,8 +130,12 @@ class _Sampling:
 
     def is_known(self, share: float, level: float) -> bool:
         """Whether the medians of all are known to that share of the width, at ``level``."""
-        left = (_left(subject.ms, self.slowed) for subject in self.subjects.values())
-        return all(median.is_narrow(ms, share * self.width, level) for ms in left)
+        width, every = share * self.width, map(self.left, self.subjects.values())
+        return all(median.is_narrow([ms for ms, _ in left], width, level) for left in every)
+
+    def left(self, subject: _Subject) -> list[_Sample]:
+        """What was taken of ``subject`` and is not left out."""
+        return [t for t, bad in zip(subject.taken, self.slowed, strict=True) if not bad]
 
     def is_narrow(self) -> bool:
         """Whether they are known to the width."""
@@ -314,8 +321,7 @@ class GraphTimer:
         """Take ``rounds`` samples of each; the milliseconds it took."""
         began = time.monotonic()
         for name, taken in self._rounds(so_far.subjects, rounds).items():
-            so_far.subjects[name].ms.extend(ms for ms, _ in taken)
-            so_far.subjects[name].mhz.extend(mhz for _, mhz in taken)
+            so_far.subjects[name].taken.extend(taken)
         ended = time.monotonic()
         unusual = self._intervals.unusual()
         throttled = bool(self.watch and self.watch.throttled(began, ended))
@@ -326,11 +332,8 @@ class GraphTimer:
             so_far.lost_ms += took
         return took
 
-    def _rounds(
-        self, subjects: Mapping[str, _Subject], rounds: int
-    ) -> dict[str, list[tuple[float, float | None]]]:
-        """``rounds`` samples of each subject, enqueued at once, read after one wait:
-        milliseconds of one launch, and the SM clock."""
+    def _rounds(self, subjects: Mapping[str, _Subject], rounds: int) -> dict[str, list[_Sample]]:
+        """``rounds`` samples of each subject, enqueued at once, read after one wait."""
         engine = self.engine
         order = list(subjects)
         taken: list[tuple[str, int]] = []
@@ -352,7 +355,7 @@ class GraphTimer:
         engine.wait()
         self._sampled_at = time.monotonic()
         self._intervals.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
-        found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in subjects}
+        found: dict[str, list[_Sample]] = {name: [] for name in subjects}
         for at, (name, note) in enumerate(taken):
             ms = engine.elapsed_ms(2 * at, 2 * at + 1) / subjects[name].count
             after = taken[at + 1][1] if at + 1 < len(taken) else last
@@ -360,13 +363,13 @@ class GraphTimer:
         return found
 
     def _samples(self, subject: _Subject, so_far: _Sampling) -> Samples:
-        ms, mhz = _left(subject.ms, so_far.slowed), _left(subject.mhz, so_far.slowed)
-        excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
-        if not ms:
-            ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
+        taken, stopped = so_far.left(subject), so_far.stopped
+        if not taken:
+            taken, stopped = subject.taken, "disturbed"
+        ms = [ms for ms, _ in taken]
         level = median.CLEAR if so_far.narrow == 1 else median.level(so_far.looked)
         low, high, _ = median.interval(ms, level)
-        both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
+        both = [(m, c) for m, c in taken if c is not None]
         return Samples(
             ms=tuple(ms),
             method=subject.method,
@@ -374,7 +377,7 @@ class GraphTimer:
             low=low,
             high=high,
             drift=median.drift(ms, so_far.width),
-            excluded=excluded,
+            excluded=len(subject.taken) - len(taken),
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,
             launches=subject.count,
@@ -450,7 +453,3 @@ class CudaTimer(GraphTimer):
 
 def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Launch:
     return lambda: [work.launch(args) for args in sets]
-
-
-def _left(values: Sequence[Any], slowed: Sequence[bool]) -> list[Any]:
-    return [v for v, bad in zip(values, slowed, strict=True) if not bad]
