@@ -312,8 +312,7 @@ class GraphTimer:
                 elif so_far.looked == len(looks):
                     so_far.stopped = "count"
             if not so_far.stopped and so_far.is_over(left):
-                # The budget does not end when an interval happens to be narrow, so that one look
-                # is enough.
+                # A budget does not end when an interval is narrow by chance: one look is enough.
                 so_far.stopped = "width" if so_far.is_narrow() else "budget"
         return {name: self._samples(subject, so_far) for name, subject in so_far.subjects.items()}
 

@@ -93,7 +93,9 @@ def test_coverage_holds_when_sampling_stops_by_the_width(name: str, width: float
         fine = enough & (high - low <= width * middle)
         narrow[open_] = np.where(fine, narrow[open_] + 1, 0)
         lower, higher, _ = median.intervals(part, median.CLEAR)
-        once = enough & (higher - lower <= median.CLEAR_SHARE * width * middle) & (narrow[open_] == 1)
+        once = (
+            enough & (higher - lower <= median.CLEAR_SHARE * width * middle) & (narrow[open_] == 1)
+        )
         low, high = np.where(once, lower, low), np.where(once, higher, high)
         done = (narrow[open_] == 2) | once | (n == looks[-1])
         hits.append(((low <= truth) & (truth <= high))[done])
