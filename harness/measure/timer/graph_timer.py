@@ -22,7 +22,6 @@ A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-col
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import random
@@ -243,10 +242,8 @@ class GraphTimer:
         once = copies.words_of(0).clone()
         work.launch(args)
         repeatable = torch.equal(once, copies.words_of(0))
-        launch: Launch = functools.partial(work.launch, args)
-        with contextlib.suppress(NotRecordable):
-            launch = self.engine.record(launch)
-        return min(self.single(launch) for _ in range(_ROUGH)), repeatable
+        once_more = self._subject(functools.partial(work.launch, args), 1, None).replay
+        return min(self.single(once_more) for _ in range(_ROUGH)), repeatable
 
     def single(self, launch: Launch) -> float:
         """Milliseconds that ``launch``, enqueued once, shows, the floor included."""
