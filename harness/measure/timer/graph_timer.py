@@ -398,8 +398,7 @@ class RecordedSampler:
         self.timer.engine.wait()
 
     def warm_up(self) -> None:
-        """Bring the device to the state that samples are taken in, unless it has just been: some
-        milliseconds of reading."""
+        """Bring the device to the state of samples by reading, unless it has just been in it."""
         if time.monotonic() > self.timer._sampled_at + _STAYS_WARM:
             for _ in range(_WARM_FLUSHES):
                 self.timer.engine.flush()
