@@ -1,7 +1,7 @@
 """Which patterns of the corpus are meant: ``model=llama* kind=reduction bytes>1MB sample=200``.
 
 Terms stand side by side and all have to hold. ``=`` and ``!=`` take patterns, several with
-commas; numbers take ``< <= > >=`` too, bytes with KB, MB, GB. A pattern has several captures,
+commas; numbers take ``< <= > >=`` too, bytes with KB, MB, GB, TB. A pattern has several captures,
 operators and types: one of them has to fit, of captures one all of what is asked of them with
 ``=``. ``sample=N`` and ``seed=K`` pick N, spread over kinds, sizes and families, ``weighted=N`` the
 heavy ones more often.
@@ -22,8 +22,8 @@ from harness.corpus.store import Corpus
 from harness.errors import UnknownName, UsageError, nearest
 
 _TERM = re.compile(r"^(?P<key>\w+)(?P<sign>!=|<=|>=|=|<|>)(?P<value>.+)$")
-_NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)(?P<unit>|KB|MB|GB)$", re.IGNORECASE)
-_UNITS = {"": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9}
+_NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)(?P<unit>|[KMGT]B)$", re.IGNORECASE)
+_UNITS = {"": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = dict(
     zip("= != < <= > >=".split(), (op.eq, op.ne, op.lt, op.le, op.gt, op.ge), strict=True)
 )
@@ -183,7 +183,7 @@ def _number(term: _Term) -> float:
         raise UsageError(
             f"{term.key} is a number",
             got=term.text,
-            expected=f"{term.key}>1000, {term.key}>1MB (KB, MB, GB)",
+            expected=f"{term.key}>1000, {term.key}>1MB (KB, MB, GB, TB)",
         )
     return float(match["number"]) * _UNITS[match["unit"].lower()]
 

@@ -22,6 +22,7 @@ def corpus(whole):
         ("kind!=reduction", lambda p: p.kind != "reduction"),
         ("kind=gather,scatter", lambda p: p.kind in ("gather", "scatter")),
         ("bytes>1MB", lambda p: p.bytes > 1e6),
+        ("bytes<0.000001tb", lambda p: p.bytes < 1e6),
         ("op=rsqrt rank<4", lambda p: "rsqrt" in p.operators and p.rank < 4),
         ("model=VIT", lambda p: any(u.capture.startswith("vit/") for u in p.uses)),
         ("family=lang* models>1", lambda p: len(p.uses) > 1),

@@ -82,9 +82,9 @@ def inductor(graph: Graph, device: torch.device, tuned: bool = False) -> Provide
 
 @contextlib.contextmanager
 def unloaded() -> Iterator[None]:
-    """Inductor compiles meanwhile and does nothing on the device. The first launch loads what it
-    needs; constants are folded on the host; a reduction's registers, by which Inductor adds a
-    configuration, are read from its binary."""
+    """Inductor compiles meanwhile and launches nothing (at a process's first graph it copies 7 kB).
+    The first launch loads what it needs; constants are folded on the host; a reduction's registers,
+    by which Inductor adds a configuration, are read from its binary."""
     from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder as Folder
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 

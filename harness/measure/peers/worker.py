@@ -292,7 +292,7 @@ def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]
 
 def warm(_: Context, job: WarmJob) -> str:
     """The handler of ``WarmJob``. What fails fails again, with its reason, when it is compared.
-    Nothing is loaded or run and the inputs take no memory: others are being timed on the device."""
+    No kernel is loaded or run and inputs take no memory: others are being timed on the device."""
     warnings.filterwarnings("ignore")
     try:
         with providers.unloaded():

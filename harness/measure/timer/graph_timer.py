@@ -11,10 +11,10 @@ events. A kernel whose result depends on what it wrote last time finds its argum
 every sample. Launches that are compared are interleaved, in a random order each round.
 
 Sampling ends when the confidence interval of the median is narrow enough at two looks in
-a row (``harness.measure.noise.median``). Samples taken while the GPU was throttling are left
-out; so are those taken while it launched kernels at an unusual interval, which an
-H100 does for seconds now and then (0.8 instead of 1.15 µs from kernel to kernel): a probe of empty
-kernels after every few samples shows it (``LaunchIntervals``). What a
+a row, or much narrower than that at one (``harness.measure.noise.median``). Samples taken while the
+GPU was throttling are left out; so are those taken while it launched kernels at an unusual
+interval, which an H100 does for seconds now and then (0.8 instead of 1.15 µs from kernel to
+kernel): a probe of empty kernels after every few samples shows it (``LaunchIntervals``). What a
 measurement loses to that does not count for its budget, within bounds; after half a second of it
 all is recorded and copied anew, which mostly ends it.
 A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-cold-l2/2``.
@@ -22,15 +22,15 @@ A launch that a CUDA graph cannot hold is enqueued as it is: method ``stream-col
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import math
 import random
 import statistics
 import time
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -69,7 +69,7 @@ _ALIKE = 4.0
 timer's floor apart: eager mode may take ten times as long as a kernel of 2 µs and yet show a third
 of that, and 1,024 launches of it would be most of what a comparison may take."""
 _STEADY = 0.01
-_WARM_ROUNDS = 4
+_WARM_ROUNDS = 2
 _MOST_WARM_MS = 300.0
 _TUNED_FLOOR = 0.1
 """Share of a sample that the floor may be in a tuning: all configurations have the same one, so a
@@ -78,27 +78,32 @@ _LEAST_ROOM = 64 << 20
 """Bytes that copies may always take in a tuning: half of the buffer that empties the cache."""
 _WARM_FLUSHES = 100
 """About 7 ms of reading on an H100: clocks have risen by then."""
+_STAYS_WARM = 0.5
+"""Seconds after samples for which clocks stay up without that: on an H200 for one and more."""
+
+
+_Sample: TypeAlias = tuple[float, float | None]
+"""Milliseconds of one launch, and the SM clock."""
 
 
 @dataclass(eq=False, slots=True)
 class _Subject:
     """One launch, ready: ``replay`` enqueues ``count`` launches, before which ``restored``
-    get their contents back. ``ms`` and ``mhz`` have one value for each sample."""
+    get their contents back. ``taken`` are its samples."""
 
     replay: Launch
     count: int
     method: str
     restored: Copies | None = None
-    ms: list[float] = field(default_factory=list)
-    mhz: list[float | None] = field(default_factory=list)
+    taken: list[_Sample] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
 class _Sampling:
     """How far a measurement is. ``slowed`` says of each round whether its samples are left out.
     Of these ``lost`` rounds are at an unusual launch interval; the ``lost_ms`` that they took do
-    not count for the budget, up to ``patience_ms``, where it ends. ``stopped`` is empty while it
-    goes on."""
+    not count for the budget, up to ``patience_ms``, where it ends. ``narrow`` counts looks in a row
+    that were narrow enough. ``stopped`` is empty while it goes on."""
 
     subjects: Mapping[str, _Subject]
     budget_ms: float
@@ -122,17 +127,18 @@ class _Sampling:
         lost_ms = min(self.lost_ms, self.patience_ms)
         return self.budget_ms + lost_ms - (time.monotonic() - self.began) * 1000
 
-    @property
-    def look(self) -> int:
-        """How often the intervals had been looked at before the latest time."""
-        return max(0, self.looked - 1)
+    def is_known(self, share: float, level: float) -> bool:
+        """Whether the medians of all are known to that share of the width, at ``level``."""
+        width, every = share * self.width, map(self.left, self.subjects.values())
+        return all(median.is_narrow([ms for ms, _ in left], width, level) for left in every)
+
+    def left(self, subject: _Subject) -> list[_Sample]:
+        """What was taken of ``subject`` and is not left out."""
+        return [t for t, bad in zip(subject.taken, self.slowed, strict=True) if not bad]
 
     def is_narrow(self) -> bool:
-        """Whether the medians of all are known to the width."""
-        usable = [_left(subject.ms, self.slowed) for subject in self.subjects.values()]
-        return self.usable >= median.FIRST_LOOK and all(
-            median.is_narrow(ms, self.width, self.look) for ms in usable
-        )
+        """Whether they are known to the width."""
+        return self.is_known(1.0, median.level(self.looked))
 
     def is_over(self, left_ms: float) -> bool:
         """Whether it has to end without the width."""
@@ -150,6 +156,7 @@ class GraphTimer:
     watch: Monitor | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
+    _sampled_at: float = -math.inf
 
     def sampler(self, room: Room) -> RecordedSampler:
         """What samples the configurations of a kernel; copies of arguments may take ``room``."""
@@ -235,10 +242,8 @@ class GraphTimer:
         once = copies.words_of(0).clone()
         work.launch(args)
         repeatable = torch.equal(once, copies.words_of(0))
-        launch: Launch = functools.partial(work.launch, args)
-        with contextlib.suppress(NotRecordable):
-            launch = self.engine.record(launch)
-        return min(self.single(launch) for _ in range(_ROUGH)), repeatable
+        once_more = self._subject(functools.partial(work.launch, args), 1, None).replay
+        return min(self.single(once_more) for _ in range(_ROUGH)), repeatable
 
     def single(self, launch: Launch) -> float:
         """Milliseconds that ``launch``, enqueued once, shows, the floor included."""
@@ -298,13 +303,13 @@ class GraphTimer:
             if so_far.usable >= looks[so_far.looked]:
                 so_far.looked += 1
                 so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
-                if so_far.narrow == 2:
+                once = so_far.narrow == 1 and so_far.is_known(median.CLEAR_SHARE, median.CLEAR)
+                if once or so_far.narrow == 2:
                     so_far.stopped = "width"
                 elif so_far.looked == len(looks):
                     so_far.stopped = "count"
             if not so_far.stopped and so_far.is_over(left):
-                # The budget does not end when an interval happens to be narrow, so that one look
-                # is enough.
+                # A budget does not end when an interval is narrow by chance: one look is enough.
                 so_far.stopped = "width" if so_far.is_narrow() else "budget"
         return {name: self._samples(subject, so_far) for name, subject in so_far.subjects.items()}
 
@@ -312,8 +317,7 @@ class GraphTimer:
         """Take ``rounds`` samples of each; the milliseconds it took."""
         began = time.monotonic()
         for name, taken in self._rounds(so_far.subjects, rounds).items():
-            so_far.subjects[name].ms.extend(ms for ms, _ in taken)
-            so_far.subjects[name].mhz.extend(mhz for _, mhz in taken)
+            so_far.subjects[name].taken.extend(taken)
         ended = time.monotonic()
         unusual = self._intervals.unusual()
         throttled = bool(self.watch and self.watch.throttled(began, ended))
@@ -324,11 +328,8 @@ class GraphTimer:
             so_far.lost_ms += took
         return took
 
-    def _rounds(
-        self, subjects: Mapping[str, _Subject], rounds: int
-    ) -> dict[str, list[tuple[float, float | None]]]:
-        """``rounds`` samples of each subject, enqueued at once, read after one wait:
-        milliseconds of one launch, and the SM clock."""
+    def _rounds(self, subjects: Mapping[str, _Subject], rounds: int) -> dict[str, list[_Sample]]:
+        """``rounds`` samples of each subject, enqueued at once, read after one wait."""
         engine = self.engine
         order = list(subjects)
         taken: list[tuple[str, int]] = []
@@ -348,8 +349,9 @@ class GraphTimer:
         engine.probe()
         engine.mark(2 * len(taken) + 1)
         engine.wait()
+        self._sampled_at = time.monotonic()
         self._intervals.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))
-        found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in subjects}
+        found: dict[str, list[_Sample]] = {name: [] for name in subjects}
         for at, (name, note) in enumerate(taken):
             ms = engine.elapsed_ms(2 * at, 2 * at + 1) / subjects[name].count
             after = taken[at + 1][1] if at + 1 < len(taken) else last
@@ -357,12 +359,13 @@ class GraphTimer:
         return found
 
     def _samples(self, subject: _Subject, so_far: _Sampling) -> Samples:
-        ms, mhz = _left(subject.ms, so_far.slowed), _left(subject.mhz, so_far.slowed)
-        excluded, stopped = len(subject.ms) - len(ms), so_far.stopped
-        if not ms:
-            ms, mhz, excluded, stopped = subject.ms, subject.mhz, 0, "disturbed"
-        low, high, _ = median.interval(ms, so_far.look)
-        both = [(m, c) for m, c in zip(ms, mhz, strict=True) if c is not None]
+        taken, stopped = so_far.left(subject), so_far.stopped
+        if not taken:
+            taken, stopped = subject.taken, "disturbed"
+        ms = [ms for ms, _ in taken]
+        level = median.CLEAR if so_far.narrow == 1 else median.level(so_far.looked)
+        low, high, _ = median.interval(ms, level)
+        both = [(m, c) for m, c in taken if c is not None]
         return Samples(
             ms=tuple(ms),
             method=subject.method,
@@ -370,7 +373,7 @@ class GraphTimer:
             low=low,
             high=high,
             drift=median.drift(ms, so_far.width),
-            excluded=excluded,
+            excluded=len(subject.taken) - len(taken),
             clock_mhz=statistics.median(c for _, c in both) if both else None,
             cycles=statistics.median(m * c * 1000 for m, c in both) if both else None,
             launches=subject.count,
@@ -395,10 +398,11 @@ class RecordedSampler:
         self.timer.engine.wait()
 
     def warm_up(self) -> None:
-        """Bring the device to the state that samples are taken in: some milliseconds of reading."""
-        for _ in range(_WARM_FLUSHES):
-            self.timer.engine.flush()
-        self.settle()
+        """Bring the device to the state of samples by reading, unless it has just been in it."""
+        if time.monotonic() > self.timer._sampled_at + _STAYS_WARM:
+            for _ in range(_WARM_FLUSHES):
+                self.timer.engine.flush()
+            self.settle()
 
     def rounds(self, works: Mapping[str, Work], count: int) -> dict[str, list[float]]:
         """``count`` samples of each in milliseconds, interleaved, read after one wait."""
@@ -444,7 +448,3 @@ class CudaTimer(GraphTimer):
 
 def _in_turn(work: Work, sets: Sequence[Sequence[Any]]) -> Launch:
     return lambda: [work.launch(args) for args in sets]
-
-
-def _left(values: Sequence[Any], slowed: Sequence[bool]) -> list[Any]:
-    return [v for v, bad in zip(values, slowed, strict=True) if not bad]

@@ -142,19 +142,16 @@ class Race:
         """The fastest; what is not in ``earlier`` (the previous best) has to be faster than that by
         more than the noise, and what is not in ``given`` (the candidates) than those. None if
         nothing was timed."""
-        if not (close := self._close()):
-            return None
-        front = close[0]
-        equal = [c for c in close if c == front or not self.improves(front, c)]
+        close = self._close()
+        equal = [c for c in close if c == close[0] or not self.improves(close[0], c)]
         ranks = {c: (c not in earlier, c not in given, self.trials[c].time, _key(c)) for c in equal}
-        return min(equal, key=ranks.__getitem__)
+        return min(equal, key=ranks.__getitem__, default=None)
 
     def _close(self) -> list[Config]:
         """Configurations that may be the fastest, fastest first."""
-        timed = [(t.time, c) for c, t in self.trials.items() if t.time is not None]
-        ranked = sorted(timed, key=lambda p: (p[0], _key(p[1])))
-        limit = ranked[0][0] * (1 + max(_CLOSE, self.noise)) if ranked else 0.0
-        return [c for time, c in ranked if time <= limit]
+        times = self.times
+        limit = min(times.values(), default=0.0) * (1 + max(_CLOSE, self.noise))
+        return sorted((c for c in times if times[c] <= limit), key=lambda c: (times[c], _key(c)))
 
     def _prepared(self, config: Config, origin: Origin) -> None:
         """Compile ``config`` and enter it, or the reason why it is not to be timed."""

@@ -87,17 +87,22 @@ def test_coverage_holds_when_sampling_stops_by_the_width(name: str, width: float
     looks = median.looks(most)
     for looked, n in enumerate(looks):
         part = x[open_, :n]
-        low, high, inflation = median.intervals(part, looked)
+        low, high, inflation = median.intervals(part, median.level(looked + 1))
         middle = np.median(part, axis=1)
         enough = n >= np.maximum(median.FIRST_LOOK, 25 * inflation)
         fine = enough & (high - low <= width * middle)
         narrow[open_] = np.where(fine, narrow[open_] + 1, 0)
-        done = (narrow[open_] == 2) | (n == looks[-1])
+        lower, higher, _ = median.intervals(part, median.CLEAR)
+        once = (
+            enough & (higher - lower <= median.CLEAR_SHARE * width * middle) & (narrow[open_] == 1)
+        )
+        low, high = np.where(once, lower, low), np.where(once, higher, high)
+        done = (narrow[open_] == 2) | once | (n == looks[-1])
         hits.append(((low <= truth) & (truth <= high))[done])
         open_ = open_[~done]
-    assert (
-        abs(float(np.mean(np.concatenate(hits))) - median.LEVEL) < 0.01 + 0.004
-    )  # the simulation's own standard error
+    found = float(np.mean(np.concatenate(hits)))
+    # 0.004 is the simulation's own standard error; what one look ends is a little wider.
+    assert median.LEVEL - 0.01 - 0.004 < found < 0.985
 
 
 def test_without_the_correlation_coverage_would_be_lost() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from harness.measure.timer import graph_timer as timers
 from harness.measure.timer.graph_timer import GraphTimer
 from harness.records.timing import Work
 from tests.measure.timer.fake_engine import FakeEngine
@@ -38,6 +39,23 @@ def test_quick_kernels_are_sampled_by_themselves() -> None:
     for name, extra in (("a", 0.001), ("b", 0.0012)):
         assert found[name][0] == pytest.approx(extra + net, rel=0.12)
     assert found["b"][0] / found["a"][0] == pytest.approx((0.0012 + net) / (0.001 + net), rel=0.02)
+
+
+def test_a_device_that_was_just_sampled_needs_no_warming(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, now = FakeEngine(), [0.0]
+    monkeypatch.setattr(timers.time, "monotonic", lambda: now[0])
+    sampler = GraphTimer(engine).sampler(free)
+
+    def flushes() -> int:
+        before = engine.notes
+        sampler.warm_up()
+        return engine.notes - before
+
+    assert flushes() == 100
+    sampler.rounds(works(engine, [torch.zeros(256)], a=0.001), 2)
+    assert flushes() == 0
+    now[0] += 0.6
+    assert flushes() == 100
 
 
 def test_each_is_recorded_once_and_found_again() -> None:
