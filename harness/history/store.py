@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,10 +65,12 @@ def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path |
         raise write_error(path, error) from error
 
 
-def load(path: str | os.PathLike[str]) -> Run:
-    """The run in the file at ``path``. Raises ``RecordError`` for a file that is missing, torn, of
-    another kind, or of a later schema version. Loading executes nothing that the file holds."""
+def load(path: str | os.PathLike[str], graphs: Collection[str] | None = None) -> Run:
+    """The run in the file at ``path``, of ``graphs`` alone if they are given. Raises
+    ``RecordError`` for a file that is missing, torn, of another kind, or of a later schema version.
+    Loading executes nothing that the file holds."""
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     path = Path(path)
@@ -77,6 +79,8 @@ def load(path: str | os.PathLike[str]) -> Run:
         # when a short command ends, and the process aborts.
         whole = pa.BufferReader(path.read_bytes())
         table = pq.ParquetFile(whole, pre_buffer=False).read(use_threads=False)
+        if graphs is not None:
+            table = table.filter(pc.is_in(table["graph"], pa.array(graphs, pa.string())))
         rows = table.to_pylist()
     except FileNotFoundError as error:
         raise RecordError("there is no such run file", str(path)) from error
@@ -84,6 +88,8 @@ def load(path: str | os.PathLike[str]) -> Run:
         raise unreadable(path, error) from error
     metadata: dict[bytes, bytes] = dict(table.schema.metadata or {})
     run = from_json(Run, run_metadata(metadata, path), str(path))
+    if graphs is not None:
+        run = replace(run, graphs=tuple(one for one in run.graphs if one.name in graphs))
     return replace(run, graphs=_with_kernels(run, rows, str(path), int(metadata[VERSION_KEY])))
 
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from harness.history.between import learn
 from harness.history.changes.changes import Report
 from harness.history.changes.series import History, Series, region_series
 from harness.history.nights import Night, NightCommit
+from harness.history.renaming import called_so
 from harness.ir.reach import grouped
 from harness.measure.noise.judge import Rules
 from harness.records import git, metrics
@@ -66,7 +68,7 @@ def gather(
     step("reading the newest runs")
     numbers = sorted({*latest.values()})  # none where no run holds a graph
     numbers = numbers or [n for n, run in enumerate(known.runs) if run.machine == machine][-1:]
-    runs = {n: store.load(results / known.runs[n].file) for n in numbers}
+    runs = {n: _loaded(results, known, n) for n in numbers}
     number = max(runs, key=lambda n: known.runs[n].created)
     newest = runs[number]
     graphs = [(g, run) for n, run in runs.items() for g in run.graphs if latest.get(g.name) == n]
@@ -94,6 +96,13 @@ def gather(
         if found is not None:
             of_night = night_of(found, _between(repository, known, found))
     return site, first_page(site, of_night)
+
+
+def _loaded(results: Path, known: History, n: int) -> Run:
+    """The ``n``-th run, its graphs under their newest names."""
+    run, names = store.load(results / known.runs[n].file), known.recorded.get(n, {})
+    newest = {old: new for new, old in names.items()}
+    return replace(run, graphs=tuple(called_so(g, newest.get(g.name, g.name)) for g in run.graphs))
 
 
 def _night_of(results: Path, newest: Run) -> tuple[Night | None, list[str]]:
@@ -127,7 +136,7 @@ def _month_ago(known: History, machine: str) -> int:
     mine = [
         (run.created, int(place))
         for run, place in zip(known.runs, known.position_of_run, strict=True)
-        if run.machine == machine and place >= 0
+        if run.machine == machine and place >= 0 and run.created
     ]
     limit = (datetime.fromisoformat(max(mine)[0]) - _MONTH).isoformat() if mine else ""
     return max((place for created, place in mine if created <= limit), default=-1)
@@ -187,7 +196,11 @@ def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int
         found = pool.map(
             lambda n: _texts(
                 results / known.runs[n].file,
-                {(str(rows[row]["graph"]), str(rows[row]["kernel"])): row for row in by_run[n]},
+                {
+                    (known.recorded.get(n, {}).get(graph, graph), str(rows[row]["kernel"])): row
+                    for row in by_run[n]
+                    for graph in [str(rows[row]["graph"])]
+                },
             ),
             by_run,
         )
