@@ -83,24 +83,27 @@ def _suite(run: IndexedRun) -> tuple[str, str]:
 
 def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Codes]]:
     """The graphs of ``runs`` by name, and what they execute."""
-    chosen = np.zeros(int(frame["run"].max()) + 1 if len(frame) else 0, np.bool_)
-    chosen[[n for n in runs if n < len(chosen)]] = True
     run = frame["run"].to_numpy()
-    rows = np.flatnonzero(chosen[run])
     graphs, codes = (frame[name].cat for name in ("graph", "code"))
-    keys = run[rows].astype(np.int64) * len(graphs.categories) + graphs.codes.to_numpy()[rows]
-    order = np.argsort(keys, kind="stable")
-    keys, code = keys[order], codes.codes.to_numpy()[rows[order]]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    known = {n for n, text in enumerate(codes.categories) if text}
-    found: dict[int, dict[str, Codes]] = {n: {} for n in runs}
-    same: dict[bytes, Codes] = {}  # the runs of a history execute the same for the most part
-    for start, each in zip(first.tolist(), np.split(code, first[1:]), strict=True):
-        n, graph = divmod(int(keys[start]), len(graphs.categories))
-        text = each.tobytes()
-        if text not in same:
-            same[text] = frozenset(each.tolist()) & known
-        found[n][str(graphs.categories[graph])] = same[text]
+    both = np.stack([graphs.codes.to_numpy(), codes.codes.to_numpy()])
+    order = np.argsort(run, kind="stable")
+    edges = np.searchsorted(run[order], [[n, n + 1] for n in runs]).tolist()
+    known = frozenset(n for n, text in enumerate(codes.categories) if text)
+    found: dict[int, dict[str, Codes]] = {}
+    names, sets = [*map(str, graphs.categories)], dict[bytes, Codes]()
+    same: dict[bytes, dict[str, Codes]] = {}  # for the most part runs execute what others do
+    for n, (start, stop) in zip(runs, edges, strict=True):
+        mine = both[:, order[start:stop]]
+        if (text := mine.tobytes()) not in same:
+            graph, code = mine[:, np.argsort(mine[0], kind="stable")]
+            first = np.flatnonzero(np.diff(graph, prepend=-1))
+            parts = zip(graph[first], np.split(code, first[1:]), strict=True)
+            same[text] = made = {}
+            for number, each in parts:
+                if (of := each.tobytes()) not in sets:
+                    sets[of] = known & {*each.tolist()}
+                made[names[number]] = sets[of]
+        found[n] = same[text]
     return found
 
 

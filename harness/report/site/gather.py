@@ -17,7 +17,7 @@ import numpy as np
 from harness.errors import RecordError
 from harness.files import slug
 from harness.history import nights, store
-from harness.history.between import learn
+from harness.history.between import learnt
 from harness.history.changes.changes import Report
 from harness.history.changes.series import History, Series, region_series
 from harness.history.nights import Night, NightCommit
@@ -243,7 +243,7 @@ def _compared(results: Path, known: History, number: int, newest: Run) -> Compar
     other = [run for run in alike if run.commit != last.commit] or alike
     before = store.load(results / other[-1].file)
     sides = [Side(run.id, run, str(results)) for run in (before, newest)]
-    return compare(sides[0], sides[1], Rules(), learn(results, before, newest))
+    return compare(sides[0], sides[1], Rules(), learnt(known.runs, known.frame, before, newest))
 
 
 def _between(repository: Path, known: History, found: Comparison) -> tuple[NightCommit, ...]:
