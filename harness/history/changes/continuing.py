@@ -186,12 +186,12 @@ class _Walk:
         by_run = grouped(graphs, self.last.__getitem__)
         return [one for n, names in by_run.items() for one in self._records(n, {*names})]
 
-    def _records(self, n: int, graphs: AbstractSet[str]) -> tuple[GraphRecord, ...]:
+    def _records(self, n: int, graphs: AbstractSet[str]) -> list[GraphRecord]:
         try:
-            return store.load(self.index.folder / self.index.runs[n].file, graphs).graphs
+            return store.load_modules(self.index.folder / self.index.runs[n].file, graphs)
         except RecordError as error:  # it went away meanwhile
             self.said.append(str(error))
-            return ()
+            return []
 
     def newest_names(self, steps: Sequence[_Step]) -> Iterator[tuple[int, str, str]]:
         """The graphs of runs (run, name there, newest name) that have other names than the newest

@@ -215,12 +215,12 @@ def test_only_files_of_runs_that_rename_are_read(
     old, new = graphs(old="a", **KEPT), graphs(new="a", **KEPT)
     world.write(*[old] * 6, *[new] * 6, slower={"a1": 4})
     read: list[tuple[str, Sequence[str]]] = []
-    load = store.load
+    load = store.load_modules
 
-    def counted(path: Path, graphs: Sequence[str]) -> Run:
+    def counted(path: Path, graphs: Sequence[str]) -> list[GraphRecord]:
         read.append((path.stem[9:15], sorted(graphs)))
         return load(path, graphs)
 
-    monkeypatch.setattr(store, "load", counted)
+    monkeypatch.setattr(store, "load_modules", counted)
     world.history()
     assert read == [("000005", ["old"]), ("000006", ["new"])]
