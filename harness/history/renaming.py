@@ -72,11 +72,6 @@ class Renamed:
     called: dict[str, str]
     alike: list[tuple[list[str], list[str]]]
 
-    @property
-    def doubts(self) -> list[str]:
-        """``alike`` in sentences."""
-        return [look_alike("graph", *each) for each in self.alike]
-
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
@@ -130,11 +125,11 @@ def aligned(a: Run, b: Run, declared: Collection[str] | None = ()) -> Aligned:
     moved = changed_hands(codes[0], codes[1], ended)
     lone = [g for g in a.graphs if g.name in ended | moved]
     found = matched(lone, [g for g in b.graphs if g.name not in ours or g.name in moved])
-    called, doubts = found.called, found.doubts
+    called, alike, tells = found.called, found.alike, ""
     if declared is None or {*declared} - ours.keys() - theirs.keys():
-        alike = [*found.alike, *(([one], [other]) for one, other in called.items())]
-        tells = "; a night of the whole suite tells"
-        called, doubts = {}, [look_alike("graph", *each) + tells for each in alike]
+        alike = [*alike, *(([one], [other]) for one, other in called.items())]
+        called, tells = {}, "; a night of the whole suite tells"
+    doubts = [look_alike("graph", *each) + tells for each in alike]
     taken = {*called.values()} - called.keys()
     names = {name: f"{name} (ended)" for name in ours if name in taken} | called
     graphs = tuple(called_so(g, names.get(g.name, g.name)) for g in a.graphs)

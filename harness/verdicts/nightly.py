@@ -29,7 +29,7 @@ from harness.records.lines import Kept
 from harness.records.names import short, some
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.session.ahead import recorded, shared
-from harness.session.entries import Entry, find_graphs, is_file, part_of
+from harness.session.entries import Entry, corpus_folder, find_graphs, is_file, part_of
 from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.table import plural
@@ -205,11 +205,11 @@ class _Night:
 
     def _declared(self) -> list[str] | None:
         """The graphs of the suite, if some of its names are asked for; None: nobody knows."""
-        request = self.ask.request
-        if any(map(is_file, request.names)):
+        names, suite = self.ask.request.names, self.ask.request.suite
+        if any(map(is_file, names)) or corpus_folder(self.options, suite) is not None:
             return None
         with contextlib.suppress(UnknownName):
-            return [graph.name for graph in find_graphs(self.options, request.suite, ())]
+            return [graph.name for graph in find_graphs(self.options, suite, ())]
         return None
 
     def _examined(self, sorting: Sorting, made: dict[str, Entry], plan: Plan, sink: Memory) -> Run:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from harness.errors import RecordError
 from harness.history import store
-from harness.history.index import Index, IndexedRun
+from harness.history.index import Index
 from harness.history.renaming import changed_hands, inside_of, matched
 from harness.ir.reach import grouped
 from harness.records.names import look_alike, some
@@ -42,14 +42,6 @@ Codes: TypeAlias = frozenset[int]
 """What the kernels of a graph execute, by number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Continued:
-    """``recorded`` as above; ``notes`` are sentences: what was renamed, and what may have been."""
-
-    recorded: Recorded = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
 @dataclass(slots=True)
 class _Step:
     """What ``run`` renamed (``called``: old and new names); ``over`` are the new ones that other
@@ -60,25 +52,23 @@ class _Step:
     over: frozenset[str]
 
 
-def continued(index: Index, frame: pd.DataFrame, position: NDArray[np.int64]) -> Continued:
-    """The graphs in ``frame``, the rows of ``index``, that go on under other names; ``position``
-    is where each run stands in the history (-1: nowhere)."""
-    usable = [n for n in np.argsort(position, kind="stable").tolist() if position[n] >= 0]
-    usable.sort(key=lambda n: (position[n], index.runs[n].created))
-    recorded: dict[int, dict[str, str]] = {}
-    notes: list[str] = []
-    for mine in grouped(usable, lambda n: _suite(index.runs[n])).values():
-        if index.runs[mine[0]].suite.partition(":")[0] == CORPUS:
+def continued(
+    index: Index, frame: pd.DataFrame, position: NDArray[np.int64]
+) -> tuple[Recorded, list[str]]:
+    """The graphs in ``frame``, the rows of ``index``, that go on under other names, and sentences:
+    what was renamed, and what may have been. ``position`` is where each run stands in the history
+    (-1: nowhere)."""
+    runs, recorded, notes = index.runs, dict[int, dict[str, str]](), list[str]()
+    usable = np.flatnonzero(position >= 0).tolist()
+    usable.sort(key=lambda n: (position[n], runs[n].created))
+    for (suite, _), mine in grouped(usable, lambda n: (runs[n].suite, runs[n].target)).items():
+        if suite.partition(":")[0] == CORPUS:
             continue  # patterns are called by what they compute
         walk = _Walk(index, {n: at for at, n in enumerate(mine)}, _codes(frame, mine))
         for n, old, new in walk.newest_names(walk.steps()):
             recorded.setdefault(n, {})[new] = old
         notes += walk.said
-    return Continued(recorded, tuple(notes))
-
-
-def _suite(run: IndexedRun) -> tuple[str, str]:
-    return run.suite, run.target
+    return recorded, notes
 
 
 def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Codes]]:

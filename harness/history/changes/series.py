@@ -70,8 +70,8 @@ class History:
     """All runs in order. ``commits`` names the commit at each position (the run where there is no
     commit), ``line`` every commit of the history, measured or not (none: the order is that of the
     runs' time). ``left_out`` counts what is in no series, by reason. ``frame``: every kernel of
-    every run. Graphs have their newest names everywhere; ``recorded`` says which others files have
-    (``Continued``)."""
+    every run. Graphs have their newest names everywhere; ``recorded`` says which others files
+    have."""
 
     frame: pd.DataFrame
     regions: pd.DataFrame
@@ -100,19 +100,17 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
         found = history.order(commits, repository)
     names, position = _placed(runs, usable, found, left_out)
     rows = index.rows.to_pandas()
-    goes_on = continued(index, rows, position)
-    both = (rows, index.regions.to_pandas())
-    frames = [under_newest_names(each, goes_on.recorded) for each in both]
+    recorded, notes = continued(index, rows, position)
     return History(
-        frames[0],
-        frames[1],
-        tuple(_called(run, goes_on.recorded.get(n)) for n, run in enumerate(runs)),
+        under_newest_names(rows, recorded),
+        under_newest_names(index.regions.to_pandas(), recorded),
+        tuple(_called(run, recorded.get(n)) for n, run in enumerate(runs)),
         tuple(names),
         position,
         found.line,
-        (*found.notes, *goes_on.notes),
+        (*found.notes, *notes),
         left_out,
-        goes_on.recorded,
+        recorded,
     )
 
 
