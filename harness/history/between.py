@@ -58,7 +58,7 @@ def learnt(
 
     @functools.cache
     def rows(n: int) -> pd.DataFrame:
-        every = columns.take(places.get(n, ()))
+        every = columns.take(np.asarray(places.get(n, ()), np.int64))
         every = every[~every["failed"].astype(bool) & (every["ms"] > 0)]
         return every[every["code"].notna() & (every["code"] != "")]
 

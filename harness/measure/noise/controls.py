@@ -140,7 +140,7 @@ def _bends(knots: Floats) -> Floats:
         system[n, n - 1 : n + 2] = width[n - 1], 2 * (width[n - 1] + width[n]), width[n]
     jumps = np.zeros_like(system)
     jumps[1:-1] = 6 * np.diff(slopes, axis=0)
-    return np.linalg.solve(system, jumps)
+    return np.asarray(np.linalg.solve(system, jumps), np.float64)
 
 
 def without_process_offsets(logs: Floats) -> Floats:
