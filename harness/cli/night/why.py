@@ -198,8 +198,8 @@ class _Asked:
         from harness.history import index
         from harness.history.changes.series import arrange
 
-        recorded = arrange(index.refresh(self.options.results), self.root).recorded
-        return {old: new for names in recorded.values() for new, old in names.items()}
+        known = arrange(index.refresh(self.options.results), self.root)
+        return {old: new for n in known.recorded for old, new in known.newest_names(n).items()}
 
     def _recorded(self, run: Run) -> list[tuple[str, KernelRecord]]:
         """The kernels of a run that are meant, with their graphs."""

@@ -88,6 +88,10 @@ class History:
         every = {graph} | {names[graph] for names in self.recorded.values() if graph in names}
         return every - {old for new, old in self.recorded.get(run, {}).items() if new != graph}
 
+    def newest_names(self, run: int) -> dict[str, str]:
+        """What the graphs of a ``run`` whose file calls them otherwise are called."""
+        return {old: new for new, old in self.recorded.get(run, {}).items()}
+
 
 def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History:
     """The runs of ``index`` in the order of their commits in ``repository``, or of their time."""

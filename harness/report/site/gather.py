@@ -21,7 +21,7 @@ from harness.history.between import learnt
 from harness.history.changes.changes import Report
 from harness.history.changes.series import History, Series, region_series
 from harness.history.nights import Night, NightCommit
-from harness.history.renaming import called_so
+from harness.history.renaming import called_so, inside_of
 from harness.ir.reach import grouped
 from harness.measure.noise.judge import Rules
 from harness.records import git, metrics
@@ -68,7 +68,8 @@ def gather(
     step("reading the newest runs")
     numbers = sorted({*latest.values()})  # none where no run holds a graph
     numbers = numbers or [n for n, run in enumerate(known.runs) if run.machine == machine][-1:]
-    runs = {n: _loaded(results, known, n) for n in numbers}
+    newest_names = {n: known.newest_names(n) for n in numbers}
+    runs = {n: _loaded(results / known.runs[n].file, newest_names[n]) for n in numbers}
     number = max(runs, key=lambda n: known.runs[n].created)
     newest = runs[number]
     graphs = [(g, run) for n, run in runs.items() for g in run.graphs if latest.get(g.name) == n]
@@ -77,7 +78,7 @@ def gather(
     changed = grouped(exact, lambda change: _place(change.series, keys))
     kernels = data.kernels_of(graphs, drawn, changed, earlier)
     regions, month = regions_of(known, machine, kernels), _month_ago(known, machine)
-    of_night, unreadable = _night_of(results, newest)
+    of_night, unreadable = _night_of(results, newest, newest_names[number])
     names = dict.fromkeys((*known.commits, *(run.commit for run in runs.values() if run.commit)))
     site = Site(
         machine,
@@ -98,20 +99,27 @@ def gather(
     return site, first_page(site, of_night)
 
 
-def _loaded(results: Path, known: History, n: int) -> Run:
-    """The ``n``-th run, its graphs under their newest names."""
-    run, names = store.load(results / known.runs[n].file), known.recorded.get(n, {})
-    newest = {old: new for new, old in names.items()}
-    return replace(run, graphs=tuple(called_so(g, newest.get(g.name, g.name)) for g in run.graphs))
+def _loaded(path: Path, names: Mapping[str, str]) -> Run:
+    """The run in a file, its graphs under their newest ``names``."""
+    run = store.load(path)
+    return replace(run, graphs=tuple(called_so(g, names.get(g.name, g.name)) for g in run.graphs))
 
 
-def _night_of(results: Path, newest: Run) -> tuple[Night | None, list[str]]:
-    """The newest night of a run (others' may be later), and which files cannot be read."""
+def _night_of(
+    results: Path, newest: Run, names: Mapping[str, str]
+) -> tuple[Night | None, list[str]]:
+    """The newest night of a run (others' may be later), its graphs under their newest ``names``,
+    and which files cannot be read."""
     unreadable: list[str] = []
     for path in reversed(nights.nights(results, newest.machine.key)):
         try:
             if (night := nights.load(path)).run == newest.id:
-                return night, unreadable
+                findings = (
+                    replace(f, graph=now, series=inside_of(f.graph, now, f.series))
+                    for f in night.findings
+                    for now in [names.get(f.graph, f.graph)]
+                )
+                return replace(night, findings=tuple(findings)), unreadable
         except RecordError as error:
             unreadable.append(f"{path.name}: {error.what} ({error.got})")
     return None, unreadable
