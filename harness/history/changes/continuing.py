@@ -81,7 +81,7 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
     known = frozenset(n for n, text in enumerate(codes.categories) if text)
     found: dict[int, dict[str, Codes]] = {}
     names, sets = [*map(str, graphs.categories)], dict[bytes, Codes]()
-    same: dict[bytes, dict[str, Codes]] = {}  # for the most part runs execute what others do
+    same: dict[bytes, dict[str, Codes]] = {b"": {}}  # for the most part runs execute what others do
     for n, (start, stop) in zip(runs, edges, strict=True):
         mine = both[:, order[start:stop]]
         if (text := mine.tobytes()) not in same:
