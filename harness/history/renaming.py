@@ -11,11 +11,11 @@ from functools import partial
 from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
+from harness.corpus.model import CORPUS
 from harness.ir.reach import grouped, joined
 from harness.records import modules
 from harness.records.names import look_alike
 from harness.records.run import GraphRecord, Run, region_of
-from harness.session.entries import CORPUS
 
 T = TypeVar("T")
 

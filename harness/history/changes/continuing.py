@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.corpus.model import CORPUS
 from harness.errors import RecordError
 from harness.history import store
 from harness.history.index import Index
@@ -23,7 +24,6 @@ from harness.history.renaming import changed_hands, inside_of, matched
 from harness.ir.reach import grouped
 from harness.records.names import look_alike, some
 from harness.records.run import GraphRecord
-from harness.session.entries import CORPUS
 from harness.table import plural
 
 if TYPE_CHECKING:
