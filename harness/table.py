@@ -185,15 +185,15 @@ class _Layout:
     def lines(self, table: Table) -> Iterator[Line]:
         """A table's lines: its title, the heads, the rows with what is below them."""
         if table.title:
-            yield [(clean(table.title), "bold")]
+            yield from _indented([clean(table.title)], 0, self.width, "bold")
         if table.headed and table.rows and not self.stacked:
             yield self._joined(table, [[c.head] for c in table.columns], None, 0)
         for row, cells in zip(table.rows, _cells(table), strict=True):
             yield from (
                 self._stacked(table, row, cells) if self.stacked else self._row(table, row, cells)
             )
-            for note in () if table.notes is None else table.notes(row):
-                yield [(f"  {clean(note)}", "")]
+            notes = () if table.notes is None else table.notes(row)
+            yield from _indented([clean(note) for note in notes], 2, self.width, "")
 
     def _row(self, table: Table, row: Row, cells: list[list[str]]) -> Iterator[Line]:
         fitted = list(cells)
@@ -224,7 +224,9 @@ class _Layout:
     def _stacked(self, table: Table, row: Row, cells: list[list[str]]) -> Iterator[Line]:
         """A row as a few lines: what it is, the figures with their heads, the sentences."""
         first = table.columns[0]
-        yield [("  ".join(cells[0]), first.style(row) if first.style else "")]
+        name = ["  ".join(cells[0])]
+        name = cells[0] if len(name[0]) > (self.width or _PROSE) else name
+        yield from ([(line, first.style(row) if first.style else "")] for line in name)
         figures = [
             f"{table.columns[n].head} {' '.join(cells[n])}"
             for n in self.beside
@@ -237,7 +239,8 @@ class _Layout:
 
 def _indented(texts: Sequence[str], indent: int, width: int | None, style: str) -> Iterator[Line]:
     for text in texts:
-        for part in _wrapped(text, max(_LEAST_BESIDE, (width or _PROSE) - indent)):
+        room = max(_LEAST_BESIDE, (width or _PROSE) - indent)
+        for part in _wrapped(text, room) if width else [text]:
             yield [(" " * indent + part, style)]
 
 

@@ -69,6 +69,19 @@ def test_what_is_too_wide_for_columns_is_told_in_sentences() -> None:
     assert max(map(len, made[1:])) <= 80
 
 
+def test_a_terminal_of_forty_columns_is_not_overrun() -> None:
+    said = "a title of more words than such a terminal has room for in a line"
+    table = Table(COLUMNS, ROWS[1:], said, lambda _: [f"note: {said}"])
+    found = plain(text_lines([table], 40))
+    assert max(map(len, found)) <= 40
+    assert " ".join(" ".join(found).split()).count(said) == 2
+    wide = tuple(Column(f"figure {n}", lambda _: "12345678901234567890") for n in range(8))
+    where = Column("graph / kernel", lambda _: "a_graph_of_some_length\na_node_of_some_length")
+    found = plain(text_lines([Table((where, *wide), ROWS[1:])], 40))
+    assert found[:2] == ["a_graph_of_some_length", "a_node_of_some_length"]
+    assert max(map(len, found)) <= 40
+
+
 def test_of_two_names_the_longer_one_gives_up_room_first() -> None:
     short, long = (Column(n, lambda row, n=n: row[n], fit=Fit.SHORTEN) for n in ("gpu", "suite"))
     row = {"gpu": "NVIDIA H100 80GB HBM3", "suite": "corpus:" + "weight>0.0003" * 6}

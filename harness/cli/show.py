@@ -80,8 +80,9 @@ def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None, unchange
     """A run of the corpus by model, family or kind, against a run or a compiler."""
     from harness.corpus import rollup
     from harness.corpus import store as corpora
+    from harness.corpus.model import CORPUS
     from harness.report.corpus import standings_report
-    from harness.session.entries import CORPUS, corpus_folder
+    from harness.session.entries import corpus_folder
 
     if by not in rollup.BY:
         raise UsageError("a run is not summed up by that", got=by, expected=", ".join(rollup.BY))
@@ -123,8 +124,8 @@ def _with_others(options: Options, run: Run) -> Run:
 def _unchanged(options: Options, corpus: Corpus, run: Run, baseline: str | None) -> Run:
     """Of all runs like ``run`` the patterns whose kernels are generated now as they were, if
     ``baseline`` is a compiler those that were compared with it."""
+    from harness.corpus.model import CORPUS
     from harness.history import accumulated
-    from harness.session.entries import CORPUS
 
     every = accumulated.measured(options.results, run, () if baseline is None else (baseline,))
     every = every or accumulated.measured(options.results, run)  # the baseline is a run

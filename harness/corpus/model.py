@@ -6,6 +6,9 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 
+CORPUS = "corpus"
+"""The folder, among the suites, of the corpus that comes with them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,11 @@ import numpy as np
 
 from harness.errors import RecordError, reason
 from harness.files import write_atomically
-from harness.history import schema, store
+from harness.history import lookup, schema, store
 from harness.records import metrics
+from harness.records.names import some
 from harness.records.run import EMPTY, TWICE, Run, fields, from_json, to_json
+from harness.table import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,12 +99,13 @@ class IndexedRun:
 class Index:
     """``runs`` by file name, oldest first, and ``rows``: one per kernel, whose column ``run`` is
     a position in ``runs``. ``regions`` are rows of the same columns, one per region and compiler.
-    ``notes`` say what had to be made again."""
+    ``notes`` say what had to be made again; ``folder`` holds the runs' folders."""
 
     runs: tuple[IndexedRun, ...]
     rows: pa.Table
     regions: pa.Table
     notes: tuple[str, ...] = ()
+    folder: Path = Path()
 
     @property
     def readable(self) -> tuple[IndexedRun, ...]:
@@ -132,11 +135,16 @@ def refresh(results: Path) -> Index:
         rows = whole.unify_dictionaries().combine_chunks()
         runs |= {run.file: run for run, _ in read}
         _write_index(results / FOLDER, list(runs.values()), rows)
-    order = sorted(runs.values(), key=lambda run: (Path(run.file).name, run.file))
+    places = {str(file): n for n, file in enumerate(lookup.in_order(map(Path, runs)))}
+    order = sorted(runs.values(), key=lambda run: places[run.file])
+    if ahead := [run.file for run in order if lookup.is_ahead(Path(run.file).name)]:
+        said = f"{plural(len(ahead), 'run')} dated later than now, by a clock that was wrong"
+        notes = (*notes, f"{said}: older than all others here ({some(ahead)})")
+        order = [replace(run, created="" if run.file in ahead else run.created) for run in order]
     places = pc.index_in(rows["file"], pa.array([run.file for run in order], pa.string()))
     rows = rows.set_column(0, "run", places)
     ours = rows.column("compiler").is_null()
-    return Index(tuple(order), rows.filter(ours), rows.filter(pc.invert(ours)), notes)
+    return Index(tuple(order), rows.filter(ours), rows.filter(pc.invert(ours)), notes, results)
 
 
 class _Keys:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.errors import UnknownName, UsageError, unknown
@@ -15,10 +17,20 @@ _ABBREVIATED = 12
 
 
 def runs(results: Path, machine: str = "*") -> list[Path]:
-    """All run files below ``results``, or a ``machine``'s, oldest first (identifiers start with the
-    time)."""
-    found = results.glob(f"{machine}/*{store.SUFFIX}")
-    return sorted(found, key=lambda path: (path.name, path.parent.name))
+    """All run files below ``results``, or a ``machine``'s, oldest first (``in_order``)."""
+    return in_order(results.glob(f"{machine}/*{store.SUFFIX}"))
+
+
+def in_order(paths: Iterable[Path]) -> list[Path]:
+    """Files of runs or nights, oldest first: their names begin with the time. Those of a clock that
+    was ahead are older than all others: nobody knows when they were made."""
+    return sorted(paths, key=lambda one: (not is_ahead(one.name), one.name, str(one.parent)))
+
+
+def is_ahead(name: str) -> bool:
+    """Whether a run's name begins with a time (UTC) that is more than a day from now."""
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    return name[:8].isdigit() and name[:15] > f"{tomorrow:%Y%m%d-%H%M%S}"
 
 
 def find(results: Path, name: str = LATEST) -> Path:

@@ -271,9 +271,8 @@ def path_of(results: Path, machine: str, name: str) -> Path:
 
 
 def nights(results: Path, machine: str = "*") -> list[Path]:
-    """The files of all nights below ``results``, oldest first (names start with the time)."""
-    found = results.glob(f"{machine}/{FOLDER}/*{SUFFIX}")
-    return sorted(found, key=lambda path: (path.name, path.parent.parent.name))
+    """The files of all nights below ``results``, oldest first."""
+    return lookup.in_order(results.glob(f"{machine}/{FOLDER}/*{SUFFIX}"))
 
 
 def save(results: Path, night: Night) -> Path:

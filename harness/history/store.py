@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness import files
 from harness.errors import RecordError
@@ -24,6 +24,9 @@ from harness.history import schema
 from harness.history.schema import RUN_KEY, VERSION_KEY
 from harness.records.lines import known_version
 from harness.records.run import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SUFFIX = ".parquet"
 
@@ -68,23 +71,44 @@ def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path |
 def load(path: str | os.PathLike[str]) -> Run:
     """The run in the file at ``path``. Raises ``RecordError`` for a file that is missing, torn, of
     another kind, or of a later schema version. Loading executes nothing that the file holds."""
+    path = Path(path)
+    run, table = _read(path)
+    rows, version = table.to_pylist(), int(table.schema.metadata[VERSION_KEY])
+    return replace(run, graphs=_with_kernels(run, rows, str(path), version))
+
+
+def load_modules(path: Path, graphs: Collection[str]) -> list[GraphRecord]:
+    """``graphs`` of the run in the file at ``path``, of their kernels no more than names, launches
+    and modules. Raises as ``load``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    run, table = _read(path, ["graph", "name", "launches", "module"])
+    rows = table.filter(pc.is_in(table["graph"], pa.array(graphs, pa.string()))).to_pylist()
+    kernels: dict[str, list[KernelRecord]] = {name: [] for name in graphs}
+    for row in rows:
+        made = KernelRecord(row["name"], "", 0, launches=row.get("launches") or 1)
+        kernels[row["graph"]].append(replace(made, module=row["module"] or ""))
+    return [replace(g, kernels=tuple(kernels[g.name])) for g in run.graphs if g.name in kernels]
+
+
+def _read(path: Path, columns: Sequence[str] | None = None) -> tuple[Run, pa.Table]:
+    """What a run file says of the run, and its rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = Path(path)
     try:
         # One thread, no file object: pyarrow's pools may otherwise still be starting a thread
         # when a short command ends, and the process aborts.
         whole = pa.BufferReader(path.read_bytes())
-        table = pq.ParquetFile(whole, pre_buffer=False).read(use_threads=False)
-        rows = table.to_pylist()
+        table = pq.ParquetFile(whole, pre_buffer=False).read(columns, use_threads=False)
+        table.validate(full=True)
     except FileNotFoundError as error:
         raise RecordError("there is no such run file", str(path)) from error
-    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: text that is no UTF-8
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise unreadable(path, error) from error
     metadata: dict[bytes, bytes] = dict(table.schema.metadata or {})
-    run = from_json(Run, run_metadata(metadata, path), str(path))
-    return replace(run, graphs=_with_kernels(run, rows, str(path), int(metadata[VERSION_KEY])))
+    return from_json(Run, run_metadata(metadata, path), str(path)), table
 
 
 def unreadable(path: Path, error: Exception) -> RecordError:

@@ -26,6 +26,15 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + more
 
 
+def look_alike(what: str, ended: Sequence[str], new: Sequence[str]) -> str:
+    """``1 ended and 2 new kernels look alike: a; b, c``."""
+    plural = "s" * (len(ended) + len(new) > 2)
+    return (
+        f"{len(ended)} ended and {len(new)} new {what}{plural} look alike: "
+        f"{some(list(ended))}; {some(list(new))}"
+    )
+
+
 def is_named(wanted: str, name: str) -> bool:
     """Whether ``wanted`` is the ``name``, with or without its prefix, cut in the middle by a
     table (``…``), or a pattern of it (``*``, ``?``, ``[…]``)."""

@@ -170,6 +170,11 @@ class KernelRecord:
         return kernels_html([("", [self])])
 
 
+def region_of(kernel: KernelRecord) -> str:
+    """The kernel's region; runs of the first format have it in the module alone."""
+    return kernel.region or modules.facts(kernel.module).region
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
     """An operator left to torch, how often, and why it is not in a kernel."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from harness.options import Options
 
-NARROWEST = 80
+NARROWEST = 40
 
 
 class Form(enum.Enum):

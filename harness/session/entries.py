@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.codegen.source import EmittedModule
 from harness.corpus import selecting, store
-from harness.corpus.model import is_pattern_name
+from harness.corpus.model import CORPUS, is_pattern_name
 from harness.errors import GraphError, HarnessError, UnknownName
 from harness.files import write_atomically
 from harness.graph.suite import load_suite
@@ -245,10 +245,6 @@ def find_graphs(options: Options, suite: str, names: Sequence[str]) -> tuple[Gra
             declared.entry(name, [one.name for one in patterns])  # raises, with the nearest names
         found.extend(mine)
     return tuple(dict.fromkeys(found))
-
-
-CORPUS = "corpus"
-"""The folder, among the suites, of the corpus that comes with them."""
 
 
 def corpus_folder(options: Options, suite: str) -> Path | None:

@@ -10,13 +10,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from harness.history import renaming
 from harness.measure.noise import estimate as estimating
 from harness.measure.noise.controls import Offset
 from harness.measure.noise.estimate import Between, Noise, Pair, Times, estimate
 from harness.measure.noise.judge import Effect, Estimate, Rules, Verdict, judge
 from harness.measure.noise.variance import medians
 from harness.records.run import KernelRecord, Run
-from harness.verdicts import problems, renaming, totals
+from harness.verdicts import problems, totals
 from harness.verdicts.causes import causes, clock, is_alike, is_identical, is_retuned
 from harness.verdicts.pairing import Match, Pairing, pair
 from harness.verdicts.totals import TUNING_KEY, UNCHANGED, Key, Rollup, Timed
@@ -162,8 +163,8 @@ class Comparison:
 
 def aligned(a: Side, b: Side) -> tuple[Side, list[str]]:
     """A, its graphs under the names that B has for them, and what has to be said of it."""
-    run, renamed, alike = renaming.aligned(a.run, b.run)
-    return replace(a, run=run), [*renamed, *alike]
+    found = renaming.aligned(a.run, b.run)
+    return replace(a, run=found.run), [*found.notes, *found.doubts]
 
 
 def compare(a: Side, b: Side, rules: Rules, between: Between | None = None) -> Comparison:

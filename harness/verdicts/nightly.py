@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.errors import NoDevice, RecordError, UsageError
+from harness.errors import NoDevice, RecordError, UnknownName, UsageError
 from harness.history import lookup, nights, store
 from harness.history.changes.waivers import Waiver
 from harness.history.commits import order
 from harness.history.journal import Journal, Memory
 from harness.history.nights import Change, Finding, Night, NightCommit
+from harness.history.renaming import aligned
 from harness.measure.jobs import Effort, Follow, PairSamples
 from harness.measure.noise.judge import Rules, Verdict
 from harness.measure.pairs import MOVED
@@ -28,7 +29,7 @@ from harness.records.lines import Kept
 from harness.records.names import short, some
 from harness.records.run import GraphRecord, KernelRecord, Run, one_line
 from harness.session.ahead import recorded, shared
-from harness.session.entries import Entry, part_of
+from harness.session.entries import Entry, corpus_folder, find_graphs, is_file, part_of
 from harness.session.model import BoardLost, GraphDone, GraphStarted, KernelDone
 from harness.session.plan import Plan, Request, prepare
 from harness.table import plural
@@ -39,7 +40,6 @@ from harness.verdicts.night_plan import CONFIRM, DETECT, Sorting, key_of
 from harness.verdicts.night_record import night_of, suite_us, sum_finding, toolchain
 from harness.verdicts.pairing import Match
 from harness.verdicts.problems import broken_in
-from harness.verdicts.renaming import aligned
 from harness.verdicts.totals import Rollup, Scope, scopes
 
 FINE, REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED, STATIC = range(6)
@@ -85,7 +85,8 @@ def nightly(
 @dataclass(eq=False, slots=True)
 class _Night:
     """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
-    reached, or not examined, ``alike`` which graphs may be one; ``apart`` counts the baseline's
+    reached, or not examined, ``alike`` which graphs may be one, ``called`` which were renamed (from
+    the baseline's names); ``apart`` counts the baseline's
     graphs that were not asked for; ``lacking``: kernels whose binary of the earlier Triton is
     gone."""
 
@@ -97,6 +98,7 @@ class _Night:
     notes: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     alike: list[str] = field(default_factory=list)
+    called: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
     lacking: frozenset[str] = frozenset()
@@ -190,14 +192,25 @@ class _Night:
     def _asked(self, base: Run, run: Run) -> Run:
         """The baseline, its graphs called as they are now, without those that nobody asked for:
         they have not ended."""
-        base, renamed, self.alike = aligned(base, run, whole=not self.ask.request.names)
-        self.notes += renamed
-        mine = {graph.name for graph in run.graphs} if self.ask.request.names else None
-        asked = tuple(g for g in base.graphs if mine is None or g.name in mine)
+        request = self.ask.request
+        found = aligned(base, run, self._declared() if request.names else ())
+        self.alike, self.called = found.doubts, found.called
+        self.notes += found.notes
+        mine = {graph.name for graph in run.graphs} if request.names else None
+        asked = tuple(g for g in found.run.graphs if mine is None or g.name in mine)
         self.apart = len(base.graphs) - len(asked)
         if self.apart:
             self.notes.append(f"{plural(self.apart, 'graph')} of the baseline not asked for")
         return replace(base, graphs=asked)
+
+    def _declared(self) -> list[str] | None:
+        """The graphs of the suite, if some of its names are asked for; None: nobody knows."""
+        names, suite = self.ask.request.names, self.ask.request.suite
+        if any(map(is_file, names)) or corpus_folder(self.options, suite) is not None:
+            return None
+        with contextlib.suppress(UnknownName):
+            return [graph.name for graph in find_graphs(self.options, suite, ())]
+        return None
 
     def _examined(self, sorting: Sorting, made: dict[str, Entry], plan: Plan, sink: Memory) -> Run:
         """Tonight's run, what is new checked, tuned and compiled for its static metrics. What an
@@ -404,9 +417,13 @@ class _Night:
     def _waived(self, found: Sequence[Finding], commits: Sequence[str]) -> Iterator[Finding]:
         today = dt.datetime.now(dt.UTC).date()
         places, _ = order.read_line(Path.cwd()) if self.ask.waivers else ({}, "")
+        called = self.called
+        before = {new: old for old, new in called.items() if old not in called.values()}
         for one in found:
+            earlier = replace(one, graph=before.get(one.graph, one.graph))
+            names = {one.waivable, earlier.waivable}
             for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
-                covers = waiver.covers("ms", one.waivable, commits, places)
+                covers = any(waiver.covers("ms", name, commits, places) for name in names)
                 if covers and waiver.allows(one.ratio, today):
                     one = replace(one, waived=waiver.reason)
             yield one

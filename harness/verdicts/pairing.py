@@ -13,7 +13,7 @@ the captured graph. So, within a graph, in this order, each kernel once:
 
 Then across graphs: the same code, and the same operators where no other kernel has them. What is
 left after that has vanished or appeared. A graph that has another name on each side is to be given
-B's before (``verdicts.renaming``).
+B's before (``history.renaming``).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import TypeAlias, TypeVar
 from harness.errors import unknown
 from harness.ir.reach import grouped, joined
 from harness.records import modules
-from harness.records.names import is_named, some
-from harness.records.run import GraphRecord, KernelRecord
+from harness.records.names import is_named, look_alike
+from harness.records.run import GraphRecord, KernelRecord, region_of
 
 T = TypeVar("T")
 
@@ -100,11 +100,6 @@ class Pairing:
         ]
 
 
-def region_of(kernel: KernelRecord) -> str:
-    """The kernel's region; runs of the first format have it in the module alone."""
-    return kernel.region or modules.facts(kernel.module).region
-
-
 def nodes_of(kernel: KernelRecord) -> frozenset[str]:
     """The graph nodes the kernel computes, from its record or its module."""
     return frozenset(kernel.origins or modules.facts(kernel.module).nodes)
@@ -120,15 +115,6 @@ def operators_of(kernel: KernelRecord) -> tuple[str, int] | None:
     are; None if its module does not say it."""
     digest = modules.computed(kernel.module).digest
     return (digest, len(nodes_of(kernel))) if digest else None
-
-
-def look_alike(what: str, ended: Sequence[str], new: Sequence[str]) -> str:
-    """``1 ended and 2 new kernels look alike: a; b, c``."""
-    plural = "s" * (len(ended) + len(new) > 2)
-    return (
-        f"{len(ended)} ended and {len(new)} new {what}{plural} look alike: "
-        f"{some(list(ended))}; {some(list(new))}"
-    )
 
 
 def pair(a: Sequence[GraphRecord], b: Sequence[GraphRecord]) -> Pairing:

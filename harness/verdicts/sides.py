@@ -33,10 +33,10 @@ from harness.records.run import (
     Run,
     fields,
     from_json,
+    region_of,
 )
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Pool, Side
-from harness.verdicts.pairing import region_of
 
 if TYPE_CHECKING:
     from harness.session.entries import GraphFile

@@ -13,9 +13,9 @@ import numpy as np
 from harness.measure.noise.estimate import Noise
 from harness.measure.noise.judge import Effect, Estimate, Part, Verdict, combine
 from harness.records.names import MOST_NAMED, short, some
-from harness.records.run import KernelRecord, Run
+from harness.records.run import KernelRecord, Run, region_of
 from harness.verdicts.causes import launch_change
-from harness.verdicts.pairing import Match, Pairing, region_of
+from harness.verdicts.pairing import Match, Pairing
 
 if TYPE_CHECKING:  # it sums up with this module
     from harness.verdicts.comparing import Row

@@ -18,11 +18,11 @@ import numpy as np
 from harness.measure.noise.judge import Verdict
 from harness.records import modules, names
 from harness.records.causes import clock_change, version_changes
-from harness.records.run import GraphRecord, KernelRecord, Run, fields
+from harness.records.run import GraphRecord, KernelRecord, Run, fields, region_of
 from harness.records.trials import Trial, standard_error
 from harness.verdicts import causes
 from harness.verdicts.comparing import Comparison, Row
-from harness.verdicts.pairing import Match, all_nodes, named, nodes_of, region_of
+from harness.verdicts.pairing import Match, all_nodes, named, nodes_of
 
 _MOVED = 0.01
 """Chance that a kernel which did not change is said to have moved. One kernel is asked about, so

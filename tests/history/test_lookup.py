@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from harness.errors import UnknownName, UsageError
-from harness.history import lookup, store
+from harness.history import index, lookup, store
 from tests.history.examples import run
 
 NAMES = ("20260101-000000-aaaaaaa", "20260102-000000-bbbbbbb", "20260102-120000-aaaaaaa")
@@ -34,6 +35,28 @@ def test_runs_are_listed_oldest_first(results: Path) -> None:
 )
 def test_find(results: Path, name: str, found: str) -> None:
     assert lookup.find(results, name).stem == found
+
+
+def test_a_run_of_a_clock_that_was_ahead_is_no_latest_one(results: Path) -> None:
+    ahead = f"{datetime.now(UTC) + timedelta(days=3):%Y%m%d-%H%M%S}-ccccccc"
+    store.save(results, run(ahead))
+    assert [path.stem for path in lookup.runs(results)] == [ahead, *NAMES]
+    assert lookup.find(results).stem == NAMES[2]
+    assert lookup.find(results, "ccccccc").stem == ahead
+    known = index.refresh(results)
+    assert [(one.id, bool(one.created)) for one in known.runs][:2] == [
+        (ahead, False),
+        (NAMES[0], True),
+    ]
+    (note,) = known.notes
+    assert note.startswith("1 run dated later than now, by a clock that was wrong")
+    assert ahead in note
+
+
+def test_a_run_made_in_another_time_zone_is_not_ahead(results: Path) -> None:
+    soon = f"{datetime.now(UTC) + timedelta(hours=12):%Y%m%d-%H%M%S}-ccccccc"
+    store.save(results, run(soon))
+    assert lookup.find(results).stem == soon
 
 
 def test_find_a_path(results: Path) -> None:

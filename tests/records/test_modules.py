@@ -9,9 +9,9 @@ import pytest
 
 from harness.errors import CompileFailed
 from harness.records import modules
-from harness.records.run import KernelRecord
+from harness.records.run import KernelRecord, region_of
 from harness.runtime.module import load
-from harness.verdicts.pairing import nodes_of, region_of
+from harness.verdicts.pairing import nodes_of
 from tests.codegen import graphs
 from tests.codegen.kernels import modules as emitted
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.run import GraphRecord
-from harness.verdicts.pairing import Pairing, nodes_of, pair, region_of
+from harness.records.run import GraphRecord, region_of
+from harness.verdicts.pairing import Pairing, nodes_of, pair
 from tests.history.kernels import graph, kernel
 
 

@@ -78,7 +78,9 @@ def why(
 
             between = learn(answer.options.results, one.run, other.run)
         compared = asked.as_judged(compare(one, other, Rules(), between))
-        found = asked.in_graph(of_kernel(compared, kernel))
+        now = _named_in_b(one.run, compared)
+        asked = dataclasses.replace(asked, graph=graph and now.get(Path(graph).stem, graph))
+        found = asked.in_graph(of_kernel(compared, now.get(kernel, kernel)))
         found.sort(key=lambda each: (each.label is Label.UNSURE, each.label is Label.NOISE))
         for number, each in enumerate(found):
             if each.label in (Label.SOURCE, Label.FUSION) and not quick:
@@ -86,6 +88,14 @@ def why(
                 found[number] = asked.traced(each, one.run.commit, other.run.commit)
     answer.tell(why_report(found, everything=everything))
     return NOTHING_JUDGED if all(each.label is Label.UNSURE for each in found) else FINE
+
+
+def _named_in_b(a: Run, found: Comparison) -> dict[str, str]:
+    """The graphs of ``a``, side A of a comparison as it was recorded, that B has under another
+    name; not those whose name it has for another graph."""
+    both = zip(a.graphs, found.a.run.graphs, strict=True)
+    theirs = {graph.name for graph in found.b.run.graphs}
+    return {one.name: other.name for one, other in both if one.name not in theirs}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,7 +156,13 @@ class _Asked:
         from harness.session.entries import find_graphs
         from harness.verdicts.generating import Generator
 
-        files = find_graphs(self.options, "default", [self.graph or self._recorded_graph()])
+        graph = self.graph or self._recorded_graph()
+        try:
+            files = find_graphs(self.options, "default", [graph])
+        except UnknownName:
+            if (now := self._newest_names().get(graph)) is None:
+                raise
+            files = find_graphs(self.options, "default", [now])
         if len(files) != 1:
             raise UsageError(
                 "one graph is searched at a time",
@@ -162,10 +178,13 @@ class _Asked:
         that has the kernel. Raises ``UsageError``."""
         from harness.session.entries import find_graphs
 
-        for path in reversed(lookup.runs(self.options.results)):
-            for graph, _ in self._recorded(store.load(path)):
-                with contextlib.suppress(UnknownName):
-                    return find_graphs(self.options, "default", [graph])[0].name
+        for newest in (dict, self._newest_names):  # asked for where no graph has its name any more
+            names_now = newest()
+            for path in reversed(lookup.runs(self.options.results)):
+                for graph, _ in self._recorded(store.load(path)):
+                    with contextlib.suppress(UnknownName):
+                        now = names_now.get(graph, graph)
+                        return find_graphs(self.options, "default", [now])[0].name
         raise UsageError(
             "no recorded run has a kernel of that name",
             where=str(self.options.results),
@@ -173,6 +192,14 @@ class _Asked:
             expected="a kernel that a run recorded, or --graph with the graph that has it",
             remedy="name the graph: --graph GRAPH (harness list)",
         )
+
+    def _newest_names(self) -> dict[str, str]:
+        """What graphs that were renamed since are called in the newest run."""
+        from harness.history import index
+        from harness.history.changes.series import arrange
+
+        known = arrange(index.refresh(self.options.results), self.root)
+        return {old: new for n in known.recorded for old, new in known.newest_names(n).items()}
 
     def _recorded(self, run: Run) -> list[tuple[str, KernelRecord]]:
         """The kernels of a run that are meant, with their graphs."""

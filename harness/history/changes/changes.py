@@ -418,14 +418,16 @@ def _waive(
     used = set()
     answered = []
     for change in changes:
-        graph = change.series.graph
-        names = {f"{graph}/{change.series.kernel}", f"{graph}/{change.name}"}
+        series = change.series
+        at = int(np.searchsorted(series.positions, known.commits.index(change.commit)))
+        graphs = known.names(series.graph, int(series.runs[at]))
+        names = [f"{graph}/{name}" for graph in graphs for name in {series.kernel, change.name}]
         # All commits of the line that the change may be, measured or not.
         commits = line[places[change.lowest] + 1 : places[change.highest] + 1]
         for each in waived:
             ratio = None if change.size is None else 1 + abs(change.size)
             if each.allows(ratio, today) and any(
-                each.covers(change.series.metric.name, name, commits, places) for name in names
+                each.covers(series.metric.name, name, commits, places) for name in names
             ):
                 used.add(each.line)
                 change = replace(change, waived=each)

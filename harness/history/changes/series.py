@@ -8,14 +8,15 @@ What cannot be used is left out and counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.history.changes.continuing import Recorded, continued, under_newest_names
 from harness.history.commits import order as history
 from harness.history.index import Index, IndexedRun
 from harness.measure.peers.names import SUBJECTS
@@ -69,7 +70,8 @@ class History:
     """All runs in order. ``commits`` names the commit at each position (the run where there is no
     commit), ``line`` every commit of the history, measured or not (none: the order is that of the
     runs' time). ``left_out`` counts what is in no series, by reason. ``frame``: every kernel of
-    every run."""
+    every run. Graphs have their newest names everywhere; ``recorded`` says which others files
+    have."""
 
     frame: pd.DataFrame
     regions: pd.DataFrame
@@ -79,6 +81,16 @@ class History:
     line: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
+    recorded: Recorded = field(default_factory=dict)
+
+    def names(self, graph: str, run: int) -> set[str]:
+        """What ``graph`` is and was called, but as another one was called in a ``run``."""
+        every = {graph} | {names[graph] for names in self.recorded.values() if graph in names}
+        return every - {old for new, old in self.recorded.get(run, {}).items() if new != graph}
+
+    def newest_names(self, run: int) -> dict[str, str]:
+        """What the graphs of a ``run`` whose file calls them otherwise are called."""
+        return {old: new for new, old in self.recorded.get(run, {}).items()}
 
 
 def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History:
@@ -91,16 +103,29 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     if commits and not by_time:
         found = history.order(commits, repository)
     names, position = _placed(runs, usable, found, left_out)
+    rows = index.rows.to_pandas()
+    recorded, notes = continued(index, rows, position)
     return History(
-        index.rows.to_pandas(),
-        index.regions.to_pandas(),
-        runs,
+        under_newest_names(rows, recorded),
+        under_newest_names(index.regions.to_pandas(), recorded),
+        tuple(_called(run, recorded.get(n)) for n, run in enumerate(runs)),
         tuple(names),
         position,
         found.line,
-        found.notes,
+        (*found.notes, *notes),
         left_out,
+        recorded,
     )
+
+
+def _called(run: IndexedRun, recorded: Mapping[str, str] | None) -> IndexedRun:
+    """A run, what it says of graphs under their newest names."""
+    if not recorded:
+        return run
+    names = {old: new for new, old in recorded.items()}
+    seconds = {names.get(graph, graph): one for graph, one in run.codegen_seconds.items()}
+    reasons = {names.get(graph, graph): one for graph, one in run.reasons.items()}
+    return replace(run, codegen_seconds=seconds, reasons=reasons)
 
 
 def _reason_to_leave_out(run: IndexedRun) -> str:

@@ -8,10 +8,8 @@ it is fitted to moved for reasons of their own. docs/comparing.md says what is d
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,18 +116,31 @@ def _knots(x: Floats) -> Floats:
 
 
 def _basis(x: Floats, knots: Floats) -> Floats:
-    """A column for each knot: the natural spline that is 1 there and 0 at the others."""
+    """A column for each knot: the natural cubic spline that is 1 there and 0 at the others; beyond
+    the outermost ones as there."""
     if len(knots) == 1:
         return np.ones((len(x), 1))
-    return np.asarray(_spline(tuple(knots.tolist()))(np.clip(x, knots[0], knots[-1])))
+    values, bends = np.eye(len(knots)), _bends(knots)
+    x = np.clip(x, knots[0], knots[-1])
+    left = np.clip(np.searchsorted(knots, x, "right") - 1, 0, len(knots) - 2)
+    width = np.diff(knots)[left]
+    b = ((x - knots[left]) / width)[:, None]
+    straight = (1 - b) * values[left] + b * values[left + 1]
+    bent = ((1 - b) ** 3 - (1 - b)) * bends[left] + (b**3 - b) * bends[left + 1]
+    return np.asarray(straight + bent * width[:, None] ** 2 / 6)
 
 
-@functools.lru_cache(maxsize=16)
-def _spline(knots: tuple[float, ...]) -> Any:
-    """The splines of ``_basis``: a table asks for the same ones ten times."""
-    from scipy import interpolate  # imported where it is needed: a third of a second
-
-    return interpolate.CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+def _bends(knots: Floats) -> Floats:
+    """The second derivatives of the splines of ``_basis`` (columns) at the knots: none at the ends,
+    the first derivatives continuous at the others."""
+    width = np.diff(knots)
+    slopes = np.diff(np.eye(len(knots)), axis=0) / width[:, None]
+    system = np.eye(len(knots))
+    for n in range(1, len(knots) - 1):
+        system[n, n - 1 : n + 2] = width[n - 1], 2 * (width[n - 1] + width[n]), width[n]
+    jumps = np.zeros_like(system)
+    jumps[1:-1] = 6 * np.diff(slopes, axis=0)
+    return np.asarray(np.linalg.solve(system, jumps), np.float64)
 
 
 def without_process_offsets(logs: Floats) -> Floats:

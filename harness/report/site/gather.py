@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,11 @@ import numpy as np
 from harness.errors import RecordError
 from harness.files import slug
 from harness.history import nights, store
-from harness.history.between import learn
+from harness.history.between import learnt
 from harness.history.changes.changes import Report
 from harness.history.changes.series import History, Series, region_series
 from harness.history.nights import Night, NightCommit
+from harness.history.renaming import called_so, inside_of
 from harness.ir.reach import grouped
 from harness.measure.noise.judge import Rules
 from harness.records import git, metrics
@@ -66,7 +68,8 @@ def gather(
     step("reading the newest runs")
     numbers = sorted({*latest.values()})  # none where no run holds a graph
     numbers = numbers or [n for n, run in enumerate(known.runs) if run.machine == machine][-1:]
-    runs = {n: store.load(results / known.runs[n].file) for n in numbers}
+    newest_names = {n: known.newest_names(n) for n in numbers}
+    runs = {n: _loaded(results / known.runs[n].file, newest_names[n]) for n in numbers}
     number = max(runs, key=lambda n: known.runs[n].created)
     newest = runs[number]
     graphs = [(g, run) for n, run in runs.items() for g in run.graphs if latest.get(g.name) == n]
@@ -75,7 +78,7 @@ def gather(
     changed = grouped(exact, lambda change: _place(change.series, keys))
     kernels = data.kernels_of(graphs, drawn, changed, earlier)
     regions, month = regions_of(known, machine, kernels), _month_ago(known, machine)
-    of_night, unreadable = _night_of(results, newest)
+    of_night, unreadable = _night_of(results, newest, newest_names[number])
     names = dict.fromkeys((*known.commits, *(run.commit for run in runs.values() if run.commit)))
     site = Site(
         machine,
@@ -96,13 +99,27 @@ def gather(
     return site, first_page(site, of_night)
 
 
-def _night_of(results: Path, newest: Run) -> tuple[Night | None, list[str]]:
-    """The newest night of a run (others' may be later), and which files cannot be read."""
+def _loaded(path: Path, names: Mapping[str, str]) -> Run:
+    """The run in a file, its graphs under their newest ``names``."""
+    run = store.load(path)
+    return replace(run, graphs=tuple(called_so(g, names.get(g.name, g.name)) for g in run.graphs))
+
+
+def _night_of(
+    results: Path, newest: Run, names: Mapping[str, str]
+) -> tuple[Night | None, list[str]]:
+    """The newest night of a run (others' may be later), its graphs under their newest ``names``,
+    and which files cannot be read."""
     unreadable: list[str] = []
     for path in reversed(nights.nights(results, newest.machine.key)):
         try:
             if (night := nights.load(path)).run == newest.id:
-                return night, unreadable
+                findings = (
+                    replace(f, graph=now, series=inside_of(f.graph, now, f.series))
+                    for f in night.findings
+                    for now in [names.get(f.graph, f.graph)]
+                )
+                return replace(night, findings=tuple(findings)), unreadable
         except RecordError as error:
             unreadable.append(f"{path.name}: {error.what} ({error.got})")
     return None, unreadable
@@ -127,7 +144,7 @@ def _month_ago(known: History, machine: str) -> int:
     mine = [
         (run.created, int(place))
         for run, place in zip(known.runs, known.position_of_run, strict=True)
-        if run.machine == machine and place >= 0
+        if run.machine == machine and place >= 0 and run.created
     ]
     limit = (datetime.fromisoformat(max(mine)[0]) - _MONTH).isoformat() if mine else ""
     return max((place for created, place in mine if created <= limit), default=-1)
@@ -187,7 +204,11 @@ def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int
         found = pool.map(
             lambda n: _texts(
                 results / known.runs[n].file,
-                {(str(rows[row]["graph"]), str(rows[row]["kernel"])): row for row in by_run[n]},
+                {
+                    (known.recorded.get(n, {}).get(graph, graph), str(rows[row]["kernel"])): row
+                    for row in by_run[n]
+                    for graph in [str(rows[row]["graph"])]
+                },
             ),
             by_run,
         )
@@ -230,7 +251,7 @@ def _compared(results: Path, known: History, number: int, newest: Run) -> Compar
     other = [run for run in alike if run.commit != last.commit] or alike
     before = store.load(results / other[-1].file)
     sides = [Side(run.id, run, str(results)) for run in (before, newest)]
-    return compare(sides[0], sides[1], Rules(), learn(results, before, newest))
+    return compare(sides[0], sides[1], Rules(), learnt(known.runs, known.frame, before, newest))
 
 
 def _between(repository: Path, known: History, found: Comparison) -> tuple[NightCommit, ...]:

@@ -18,7 +18,7 @@ from harness.target import H100
 from harness.verdicts import confirming
 from tests.cli.conftest import Command
 from tests.history.examples import MACHINE
-from tests.history.kernels import graph, kernel
+from tests.history.kernels import graph, kernel, module
 from tests.measure.fake_pairs import time_pairs_here
 from tests.verdicts.test_sides import git
 
@@ -219,13 +219,22 @@ def test_why_generates_commits_without_runs_and_names_the_first_other_one(
 
 
 def recorded(
-    results: Path, commit: str, hour: int, ms: float, body: str, of: str = "llama_block_forward"
+    results: Path,
+    commit: str,
+    hour: int,
+    ms: float,
+    body: str,
+    of: str = "llama_block_forward",
+    *,
+    name: str = "triton_poi_mul_0",
+    computes: str = "",
 ) -> None:
     rest = [kernel(f"k{n}", f"n{n}", ms=[0.01 + 1e-5 * n] * 3) for n in range(10)]
     jitter = [ms, 1.001 * ms, 0.999 * ms]
-    mine = kernel("triton_poi_mul_0", "mul add", ms=jitter, body=body)
-    name = f"20260101-{hour:02}0000-{commit[:12]}"
-    made = Run(name, f"2026-01-01T{hour:02}:00:00+00:00", MACHINE, "sm_90", method="m/1")
+    mine = kernel(name, "mul add", ms=jitter, body=body)
+    mine = replace(mine, module=module(name, body, computes=computes))
+    run = f"20260101-{hour:02}0000-{commit[:12]}"
+    made = Run(run, f"2026-01-01T{hour:02}:00:00+00:00", MACHINE, "sm_90", method="m/1")
     graphs = (graph(*rest, mine, name=of),)
     store.save(results, replace(made, commit=commit, processes=3, graphs=graphs))
 
@@ -274,6 +283,37 @@ def test_why_of_two_runs_says_by_how_much_and_since_which_commit(
     wrong = harness("why", "poi_mull_0", made[0], "latest")
     assert wrong.status == 2
     assert "triton_poi_mul_0" in wrong.err
+
+
+def test_a_renamed_graph_is_meant_by_either_name(
+    harness: Command, repository: Repository, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_SUITES", str(GRAPH.parents[1]))
+    made = slower(repository)
+    recorded(results, made[0], 1, 0.02, "a", "was_called", computes="mul")
+    recorded(results, made[11], 2, 0.021, "c", computes="mul")
+    ends = made[0], made[11]
+    for name in ("was_called", "llama_block_forward"):
+        assert harness("why", name, *ends, "--quick").out.startswith("SOURCE CHANGED")
+        answer = harness("why", "poi_mul_0", *ends, "--graph", name)
+        assert f"first commit whose text differs: {made[3][:10]}" in answer.out
+        answer = harness("bisect", "poi_mul_0", *ends, "--graph", name)
+        assert answer.status == 4, answer.err
+        assert made[8][:10] in answer.out
+    assert harness("bisect", "poi_mul_0", *ends, "--graph", "never_called").status == 2
+
+
+def test_a_kernel_of_a_graph_that_no_run_has_by_its_name_of_today(
+    harness: Command, repository: Repository, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest run has the graph under its new name, but not this kernel any more."""
+    monkeypatch.setenv("HARNESS_SUITES", str(GRAPH.parents[1]))
+    made = slower(repository)
+    recorded(results, made[0], 1, 0.02, "a", "was_called", computes="mul")
+    recorded(results, made[11], 2, 0.021, "c", computes="mul", name="triton_poi_other_0")
+    answer = harness("bisect", "triton_poi_mul_0", made[0], made[11])
+    assert answer.status == 4, answer.err
+    assert made[8][:10] in answer.out
 
 
 def test_a_run_whose_commit_is_gone_keeps_its_cause(

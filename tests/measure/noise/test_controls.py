@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import special
+import subprocess
+import sys
 
-from harness.measure.noise.controls import _spline, fit_offset, fit_sessions, overall
+import numpy as np
+from scipy import interpolate, special
+
+from harness.measure.noise.controls import _basis, fit_offset, fit_sessions, overall
 from harness.measure.noise.estimate import Pair, Times, estimate
 from harness.measure.noise.variance import middle, student
 
@@ -65,14 +68,22 @@ def test_what_lies_beyond_the_controls_is_known_less_well() -> None:
     assert abs(beyond.log_ratio) < 3 * beyond.error
 
 
-def test_a_quick_median_is_numpys_and_curves_over_the_same_kernels_share_their_splines() -> None:
-    chance = np.random.default_rng(7)
+def test_a_quick_median_is_numpys_and_the_curves_are_natural_splines() -> None:
+    chance = np.random.default_rng()
     for count in (1, 2, 3, 8, 59, 60):
         values = chance.normal(size=count) * 10.0 ** chance.integers(-9, 9)
         assert middle(values) == np.median(values)
-    _spline.cache_clear()
-    ms = np.geomspace(0.002, 0.5, 60)
-    first, second = (fit_offset(ms, 0.01 * chance.normal(size=60)) for _ in range(2))
-    assert (first.knots == second.knots).all() and len(first.knots) > 1
-    first.variance(ms)
-    assert _spline.cache_info().misses == 1
+    for count in (2, 3, 4, 5):
+        knots = np.sort(np.log(chance.uniform(0.002, 0.5, count)))
+        x = chance.uniform(knots[0], knots[-1], 100)
+        spline = interpolate.CubicSpline(knots, np.eye(count), bc_type="natural")
+        np.testing.assert_allclose(_basis(x, knots), spline(x), rtol=0, atol=1e-9)
+        beyond = np.array([knots[0] - 1, knots[-1] + 1])
+        np.testing.assert_allclose(_basis(beyond, knots), np.eye(count)[[0, -1]], atol=1e-12)
+
+
+def test_comparing_needs_no_library_of_interpolation() -> None:
+    text = "import sys, numpy as n; from harness.measure.noise.controls import fit_offset as f\n"
+    text += "f(n.geomspace(0.002, 0.5, 60), n.zeros(60)); print('scipy.interpolate' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"

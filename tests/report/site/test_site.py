@@ -17,7 +17,11 @@ import pytest
 
 from harness.errors import UsageError
 from harness.files import slug
+from harness.history import nights as nights_of_machines
 from harness.history import store
+from harness.history.nights import Change, Finding, Night
+from harness.history.renaming import called_so
+from harness.history.schema import identities
 from harness.records.names import short
 from harness.records.run import GraphRecord, Run
 from tests.history.examples import KERNEL
@@ -335,6 +339,42 @@ def test_a_region_has_one_history_whatever_its_kernels_were(world: World, tmp_pa
     ]
     assert segment["y"] == pytest.approx(totals, rel=1e-4)
     assert "time of region " + runs[0].graphs[0].kernels[2].region not in text
+
+
+def test_the_pages_of_a_graph_that_was_renamed_are_as_if_it_had_not_been(
+    world: World, tmp_path: Path
+) -> None:
+    """Renamed in the night that made it slower, but for a machine that was not measured since."""
+    name, before = nights.SLOWER[0], "was_called_so_forward"
+    earlier = [
+        replace(
+            run, graphs=tuple(called_so(g, before) if g.name == name else g for g in run.graphs)
+        )
+        for run in world.runs[:-2]
+    ]
+    machine = replace(earlier[0].machine, gpu="NVIDIA B200", key="nvidia-b200")
+    other = replace(earlier[-1], machine=machine)
+    for run in (*earlier, *world.runs[-2:], other):
+        store.save(tmp_path / "results", run)
+    (graph,) = (g for g in other.graphs if g.name == before)
+    key, label = identities(graph)[0]
+    slower = Finding(before, key, label, Change.CHANGED, verdict="SLOWER", confirmed=True)
+    night = Night(other.id, machine.key, other.created, other.id, findings=(slower,))
+    nights_of_machines.save(tmp_path / "results", night)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    page = planted(world)
+    shown, asked = (record_of(one.text(page)) for one in (mine, world))
+    assert shown["diff"] == asked["diff"]
+    assert shown["history"] == asked["history"]
+    assert page in mine.text("index.html")
+    assert f"renamed at {world.commits[-2][:10]}: {before} → {name}" in mine.text("index.html")
+    assert before not in mine.text("kernels.html")
+    assert name in mine.text("machines/nvidia-b200/kernels.html")
+    shown = mine.text("machines/nvidia-b200/index.html")
+    assert before not in shown.partition("renamed at")[0]
+    actions = shown.partition("<h2>To act on")[2].partition("<h2>")[0]
+    assert {*re.findall(r'href="kernels/([a-z-]*)', actions)} == {slug(name)}
 
 
 def test_of_many_models_the_first_page_shows_those_that_take_most(

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from harness.history.changes.waivers import Waiver
 from harness.history.nights import Change, Light
-from harness.records.run import GraphRecord, KernelRecord, LibraryCall, Run
-from harness.verdicts.pairing import pair, region_of
-from harness.verdicts.renaming import aligned
+from harness.history.renaming import Aligned, aligned
+from harness.records.run import GraphRecord, KernelRecord, LibraryCall, Run, region_of
+from harness.session.entries import GraphFile
+from harness.verdicts import nightly
+from harness.verdicts.pairing import pair
 from tests.history.kernels import graph, kernel, module, side
 from tests.verdicts import night_world
 from tests.verdicts.night_world import World, made
@@ -43,11 +47,11 @@ def names(found: Run) -> list[str]:
 def test_a_graph_of_another_name_is_found_by_what_it_computes() -> None:
     kept, old = model("kept", "tan"), model("old", "mul add sum exp")
     new, other = model("new", "mul add sum exp", changed="sum"), model("other", "sin cos erf log")
-    a, said, alike = aligned(run(kept, old), run(other, kept, new))
-    assert names(a) == ["kept", "new"]
-    assert said == ["graph old is called new now"]
-    assert not alike
-    found = pair(a.graphs, (other, kept, new))
+    made = aligned(run(kept, old), run(other, kept, new))
+    assert names(made.run) == ["kept", "new"]
+    assert made.notes == ["graph old is called new now"]
+    assert not made.doubts
+    found = pair(made.run.graphs, (other, kept, new))
     assert [(m.graph, m.how) for m in found.matches] == [("kept", "nodes")] + [("new", "nodes")] * 4
     assert not found.vanished
     assert len(found.appeared) == 4
@@ -58,10 +62,9 @@ def test_its_regions_have_its_name_and_library_calls_are_of_it() -> None:
     inside = replace(computing("k", "mul"), region="old.r3")
     old = replace(graph(inside, name="old"), library_calls=calls)
     new = replace(model("new", "mul"), library_calls=calls)
-    a, *_ = aligned(run(old), run(new))
-    assert region_of(a.graphs[0].kernels[0]) == "new.r3"
+    assert region_of(aligned(run(old), run(new)).run.graphs[0].kernels[0]) == "new.r3"
     more = replace(new, library_calls=(LibraryCall("aten.mm", 30),))
-    assert names(aligned(run(old), run(more))[0]) == ["old"]
+    assert names(aligned(run(old), run(more)).run) == ["old"]
 
 
 @pytest.mark.parametrize(
@@ -73,18 +76,18 @@ def test_its_regions_have_its_name_and_library_calls_are_of_it() -> None:
     ],
 )
 def test_another_graph_is_not_the_one_that_ended(other: GraphRecord) -> None:
-    a, said, alike = aligned(run(model("old", "mul add sum exp")), run(other))
-    assert names(a) == ["old"]
-    assert not said
-    assert not alike
+    found = aligned(run(model("old", "mul add sum exp")), run(other))
+    assert names(found.run) == ["old"]
+    assert not found.called
+    assert not found.doubts
 
 
 def test_graphs_that_are_alike_in_part_may_be_one() -> None:
     old, new = model("old", "mul add sum exp"), model("new", "mul add sum exp log tan")
-    a, said, alike = aligned(run(old), run(new))
-    assert names(a) == ["old"]
-    assert not said
-    assert alike == ["1 ended and 1 new graph look alike: old; new"]
+    found = aligned(run(old), run(new))
+    assert names(found.run) == ["old"]
+    assert not found.called
+    assert found.doubts == ["1 ended and 1 new graph look alike: old; new"]
 
 
 def test_of_two_equal_graphs_that_execute_something_else_none_is_certain() -> None:
@@ -93,32 +96,59 @@ def test_of_two_equal_graphs_that_execute_something_else_none_is_certain() -> No
         graph(*(computing(f"k{one}", one, code=code) for one in ("mul", "add")), name=code)
         for code in ("n1", "n2")
     ]
-    a, _, alike = aligned(run(old), run(*new))
-    assert names(a) == ["old"]
-    assert alike == ["1 ended and 2 new graphs look alike: old; n1, n2"]
+    found = aligned(run(old), run(*new))
+    assert names(found.run) == ["old"]
+    assert found.doubts == ["1 ended and 2 new graphs look alike: old; n1, n2"]
 
 
 def test_equal_graphs_are_told_apart_by_what_they_execute() -> None:
     same, other = model("s", "mul add"), model("o", "mul add", changed="mul")
     new = [replace(other, name="o2"), replace(same, name="s2")]
-    assert names(aligned(run(same, other), run(*new))[0]) == ["s2", "o2"]
+    assert names(aligned(run(same, other), run(*new)).run) == ["s2", "o2"]
     twins = [replace(same, name="t1"), replace(same, name="t2")]
     assert sorted(
-        names(aligned(run(*twins), run(*(replace(t, name=t.name * 2) for t in twins)))[0])
+        names(aligned(run(*twins), run(*(replace(t, name=t.name * 2) for t in twins))).run)
     ) == ["t1t1", "t2t2"]
 
 
 def test_patterns_of_a_corpus_are_called_by_what_they_compute() -> None:
     one, other = run(model("one", "mul"), suite="corpus"), run(model("two", "mul"), suite="corpus")
-    assert aligned(one, other)[1:] == ([], [])
+    assert aligned(one, other) == Aligned(one, {}, [])
 
 
-def test_what_was_not_asked_for_has_not_been_renamed() -> None:
-    old, new = model("old", "mul add"), model("new", "mul add")
-    a, said, alike = aligned(run(old), run(new), whole=False)
-    assert (names(a), said) == (["old"], [])
-    assert alike == ["1 ended and 1 new graph look alike: old; new"]
-    assert aligned(run(old), run(new, suite="mine")) == (run(old), [], [])
+def test_of_named_graphs_what_the_suite_still_has_has_not_ended() -> None:
+    old, new, kept = model("old", "mul add"), model("new", "mul add"), model("kept", "tan")
+    known = run(old, kept)
+    assert aligned(known, run(new), ["new", "kept"]).called == {"old": "new"}
+    assert aligned(known, run(new), ["new", "old", "kept"]) == Aligned(known, {}, [])
+    found = aligned(known, run(new), ["new", "kept", "other"])
+    assert found.called == {}
+    said = "1 ended and 1 new graph look alike: old; new; a night of the whole suite tells"
+    assert found.doubts == [said]
+    assert aligned(run(old), run(new), None).doubts == [said]
+    assert aligned(run(old), run(new, suite="mine")) == Aligned(run(old), {}, [])
+
+
+def test_two_graphs_that_exchange_their_names_are_found_by_what_they_execute() -> None:
+    one, other, kept = model("one", "mul add"), model("other", "sin cos"), model("kept", "tan")
+    b = run(replace(one, name="other"), kept, replace(other, name="one"))
+    found = aligned(run(one, other, kept), b)
+    assert found.called == {"one": "other", "other": "one"}
+    assert names(found.run) == ["other", "one", "kept"]
+    assert not found.doubts
+
+
+def test_the_name_of_a_graph_that_ended_may_be_another_one_s() -> None:
+    one, other = model("one", "mul add"), model("other", "sin cos")
+    found = aligned(run(one, other), run(replace(other, name="one")))
+    assert found.called == {"other": "one"}
+    assert names(found.run) == ["one (ended)", "one"]
+
+
+def test_a_graph_whose_code_changes_keeps_its_name() -> None:
+    one, other = model("one", "mul add"), model("other", "sin cos")
+    after = run(model("one", "mul add", changed="mul add"), model("third", "sin mul"))
+    assert aligned(run(one, other), after).called == {}
 
 
 def test_many_graphs_renamed_at_once() -> None:
@@ -128,10 +158,10 @@ def test_many_graphs_renamed_at_once() -> None:
     old = {name: ops for name, ops in old.items() if [*old.values()].count(ops) == 1}
     new = [model(name.replace("a", "b"), ops, changed=ops.split()[0]) for name, ops in old.items()]
     rng.shuffle(new)
-    a, said, _ = aligned(run(*(model(name, ops) for name, ops in old.items())), run(*new))
-    for graph_, name in zip(a.graphs, old, strict=True):
+    found = aligned(run(*(model(name, ops) for name, ops in old.items())), run(*new))
+    for graph_, name in zip(found.run.graphs, old, strict=True):
         assert graph_.name in (name, name.replace("a", "b"))
-    assert len(said) >= len({frozenset(ops.split()) for ops in old.values()}) // 2
+    assert len(found.called) >= len({frozenset(ops.split()) for ops in old.values()}) // 2
 
 
 def test_a_kernel_that_went_to_another_graph_is_the_one_that_computes_the_same() -> None:
@@ -172,6 +202,16 @@ def test_a_slower_kernel_in_a_renamed_graph_is_red(machine: World) -> None:
     assert "note: graph g is called renamed now" in machine.lines
 
 
+@pytest.mark.parametrize("name", ["g", "renamed"])
+def test_a_waiver_of_either_name_waives(machine: World, name: str) -> None:
+    machine.start()
+    renamed(machine, k3=0.04)
+    given = (Waiver(1, "", machine.commit, "ms", f"{name}/n3", "on purpose"),)
+    night = machine.night(waivers=given)
+    assert night.light is Light.GREEN
+    assert [one.waived for one in night.findings if one.kernel == "k3"] == ["on purpose"]
+
+
 def test_an_unchanged_renamed_graph_is_green(machine: World) -> None:
     machine.start()
     renamed(machine)
@@ -206,7 +246,23 @@ def test_a_night_of_one_new_graph_says_which_of_the_others_it_is_like(machine: W
     renamed(machine, k3=0.04)
     night = machine.night("renamed")
     assert (night.light, night.status) == (Light.AMBER, 4)
-    assert night.alike == ("1 ended and 1 new graph look alike: g; renamed",)
+    said = "1 ended and 1 new graph look alike: g; renamed; a night of the whole suite tells"
+    assert night.alike == (said,)
+
+
+def test_a_night_of_one_renamed_graph_of_the_suite_compares_it(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.suite["kept"] = [(made("k20", "other", 0.02), 1)]
+    machine.start()
+    renamed(machine, k3=0.04)
+    files = tuple(GraphFile(name, Path(name), None) for name in machine.suite)
+    monkeypatch.setattr(nightly, "find_graphs", lambda *_: files)
+    del machine.suite["kept"]
+    night = machine.night("renamed")
+    assert [(one.graph, one.kernel) for one in night.regressions] == [("renamed", "k3")]
+    assert night.counts == {"same": 11, "changed": 1}
+    assert night.alike == ()
 
 
 def test_a_moved_kernel_that_is_tuned_anew_belongs_to_its_new_graph(machine: World) -> None:

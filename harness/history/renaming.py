@@ -4,16 +4,20 @@ compute, on tensors of the same shapes, strides and types."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from harness.corpus.model import CORPUS
 from harness.ir.reach import grouped, joined
 from harness.records import modules
-from harness.records.run import GraphRecord, Run
-from harness.session.entries import CORPUS
-from harness.verdicts.pairing import look_alike, region_of
+from harness.records.names import look_alike
+from harness.records.run import GraphRecord, Run, region_of
+
+T = TypeVar("T")
 
 SURE, MAYBE = 0.9, 0.5
 """Shares of operators and of arguments in common (Jaccard, the smaller of both): from the one on a
@@ -60,30 +64,76 @@ def _share(one: Counter[str], other: Counter[str]) -> float:
     return (one & other).total() / ((one | other).total() or 1)
 
 
-def aligned(a: Run, b: Run, *, whole: bool = True) -> tuple[Run, list[str], list[str]]:
-    """``a``, its graphs under the names that ``b`` has for them; which were renamed; and which of
-    A's ended and of B's are new that may be one, but not certainly. Not ``whole``: B has the graphs
-    that were asked for alone, so what it lacks of A has not ended, and nothing is certain."""
-    known = [{graph.name for graph in run.graphs} for run in (b, a)]
-    both = zip((a, b), known, strict=True)
-    lone = [[graph for graph in run.graphs if graph.name not in names] for run, names in both]
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """``called``: graphs of A and what B calls them, where that is certain. ``alike``: which of A's
+    ended and of B's are new that may be one."""
+
+    called: dict[str, str]
+    alike: list[tuple[list[str], list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """A's ``run``, its graphs under the names that B has for them: ``called`` says which were
+    renamed. ``doubts`` are sentences about those of which that is not certain."""
+
+    run: Run
+    called: dict[str, str]
+    doubts: list[str]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was renamed, in sentences."""
+        return [f"graph {one} is called {other} now" for one, other in self.called.items()]
+
+
+def matched(old: Sequence[GraphRecord], new: Sequence[GraphRecord]) -> Renamed:
+    """Which of the graphs ``old`` is which of the ``new`` ones. What both name may have changed
+    hands; that it is alike in part to what it was is no doubt."""
+    both = {graph.name for graph in old} & {graph.name for graph in new}
+    sides = [[_Structure.of(graph) for graph in graphs] for graphs in (old, new)]
+    found, doubtful = _assigned(_likenesses(*sides))
+    called = {one.name: other.name for one, other in found if one.name != other.name}
+    groups = joined([one for one in doubtful if not any(each.name in both for each in one)])
+    named = ([[x.name for x in group if x in side] for side in map(set, sides)] for group in groups)
+    return Renamed(called, [(ended, begun) for ended, begun in named])
+
+
+def changed_hands(
+    a: Mapping[str, AbstractSet[T]], b: Mapping[str, AbstractSet[T]], ended: Collection[str]
+) -> set[str]:
+    """The graphs of A and B (by name, what they execute) whose name stands for another one in B,
+    as where two are exchanged: nothing of what it executed, but something of another graph's that
+    ``ended`` or has lost its own, too."""
+    lost = {name for name in a.keys() & b.keys() if a[name] and b[name] and not a[name] & b[name]}
+    given = {name for name in lost if any(a[o] & b[name] for o in {*lost, *ended} - {name})}
+    return given | {name for name in lost if any(a[name] & b[other] for other in given - {name})}
+
+
+def aligned(a: Run, b: Run, declared: Collection[str] | None = ()) -> Aligned:
+    """``a``, its graphs under the names that ``b`` has for them. Where B has the graphs alone that
+    were asked for, ``declared`` are those of its suite: they have not ended. Where it has another
+    new one, or nobody knows them (None), nothing is certain."""
+    ours, theirs = ({graph.name: graph for graph in run.graphs} for run in (a, b))
     suites = {a.suite, b.suite} - {""}
     # What one suite alone has is no news; patterns of a corpus are called by what they compute.
-    corpus = CORPUS in {suite.partition(":")[0] for suite in suites}
-    if corpus or len(suites) > 1 or not all(lone):
-        return a, [], []
-    old, new = ([_Structure.of(graph) for graph in graphs] for graphs in lone)
-    found, doubtful = _assigned(_likenesses(old, new))
-    if not whole:
-        found, doubtful = [], [*found, *doubtful]
-    called = {one.name: other.name for one, other in found}
-    said = [f"graph {one} is called {other} now" for one, other in called.items()]
-    sides = [
-        [[one.name for one in group if one in side] for side in ({*old}, {*new})]
-        for group in joined(doubtful)
-    ]
-    graphs = tuple(_called(g, called[g.name]) if g.name in called else g for g in a.graphs)
-    return replace(a, graphs=graphs), said, [look_alike("graph", *each) for each in sides]
+    if len(suites) > 1 or CORPUS in {suite.partition(":")[0] for suite in suites}:
+        return Aligned(a, {}, [])
+    ended = ours.keys() - theirs.keys() - {*(declared or ())}
+    codes = [{n: {k.code_hash for k in g.kernels} for n, g in x.items()} for x in (ours, theirs)]
+    moved = changed_hands(codes[0], codes[1], ended)
+    lone = [g for g in a.graphs if g.name in ended | moved]
+    found = matched(lone, [g for g in b.graphs if g.name not in ours or g.name in moved])
+    called, alike, tells = found.called, found.alike, ""
+    if declared is None or {*declared} - ours.keys() - theirs.keys():
+        alike = [*alike, *(([one], [other]) for one, other in called.items())]
+        called, tells = {}, "; a night of the whole suite tells"
+    doubts = [look_alike("graph", *each) + tells for each in alike]
+    taken = {*called.values()} - called.keys()
+    names = {name: f"{name} (ended)" for name in ours if name in taken} | called
+    graphs = tuple(called_so(g, names.get(g.name, g.name)) for g in a.graphs)
+    return Aligned(replace(a, graphs=graphs), called, doubts)
 
 
 def _likenesses(old: Sequence[_Structure], new: Sequence[_Structure]) -> dict[Pair, Likeness]:
@@ -130,13 +180,16 @@ def _assigned(likeness: Mapping[Pair, Likeness]) -> tuple[list[Pair], list[Pair]
     return found, doubtful
 
 
-def _called(graph: GraphRecord, name: str) -> GraphRecord:
+def called_so(graph: GraphRecord, name: str) -> GraphRecord:
     """``graph`` under another name, its regions, too."""
-
-    def inside(region: str) -> str:
-        rest = region.removeprefix(graph.name)
-        return region if rest == region else name + rest
-
+    if graph.name == name:
+        return graph
+    inside = partial(inside_of, graph.name, name)
     kernels = tuple(replace(one, region=inside(region_of(one))) for one in graph.kernels)
     regions = tuple(replace(one, region=inside(one.region)) for one in graph.regions)
     return replace(graph, name=name, kernels=kernels, regions=regions)
+
+
+def inside_of(graph: str, name: str, text: str) -> str:
+    """A graph's own name, its region or what begins with one, where it is called ``name``."""
+    return name + text.removeprefix(graph) if f"{text}.".startswith(f"{graph}.") else text
