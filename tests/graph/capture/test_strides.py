@@ -411,6 +411,18 @@ def test_of_a_difference_the_other_way_round_the_second_operand_comes_first(
     assert differences(function, given, Compiler(devices=devices)) == []
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_gradients_of_layer_norms_lie_in_order(
+    compiler: Compiler, rank: int, dynamic: bool
+) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return torch.movedim(F.layer_norm(x, x.shape[1:]), 0, -1).contiguous()
+
+    x = torch.randn((3, 4, 5)[: rank + 1]).requires_grad_()
+    assert differences(function, [x], compiler, dynamic=dynamic) == []
+
+
 def test_gradients_of_a_logarithm_of_softmax_lie_in_order(devices: Devices) -> None:
     x = torch.randn(3, 4, 5).to(torch.bfloat16).requires_grad_()
 
