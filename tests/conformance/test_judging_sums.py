@@ -101,5 +101,5 @@ def test_a_mean_that_is_the_middle_number_is_rounded_as_any_other() -> None:
 
     assert found(function, lambda x: function(x, 1), x) == []
     assert found(function, lambda x: function(x, -1), x) == []
-    assert found(function, lambda x: function(x, least=1e-3), x) != []
+    assert found(function, lambda x: function(x, least=0.5), x) != []
     assert found(function, lambda x: function(x) + 1e-3, x) != []

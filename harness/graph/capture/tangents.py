@@ -379,11 +379,9 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
     users = any(node.meta.get(_USERS) for node in placeholders)
-    alone: dict[fx.Node, bool] = {}  # of what depends on tangents: on missing ones only
-    for n, node in enumerate(placeholders):
-        if n not in missing:
-            alone.update({node: False} if "tangents" in node.name else {})
-            continue
+    # What depends on tangents: whether on missing ones only.
+    alone = {node: False for node in placeholders if "tangents" in node.name}
+    for node in (placeholders[n] for n in missing):
         kind = node.meta["val"]
         with gm.graph.inserting_before(node):
             given = {"dtype": kind.dtype, "device": kind.device}
