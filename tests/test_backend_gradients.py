@@ -72,6 +72,31 @@ def test_what_is_not_there_is_neither_given_nor_added(devices: Devices) -> None:
     assert not added and "aten.full.default" not in [node.op for node in graph.nodes]
 
 
+def test_what_is_made_of_missing_gradients_alone_is_not_added(compiler: Compiler) -> None:
+    """It would be NaN, of 0 / 0, or make a zero positive; users' functions get zeros."""
+
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            return one * 2 + (other + 1)
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.sqrt(), x * 2, (x[:2] + x.abs()[1:] * 0.5).sum(), (x / x).softmax(0), -x
+
+    x = torch.tensor([0.0, torch.rand(()), -0.0], requires_grad=True)
+    for made in (function, lambda x: Both.apply(x)):
+        run = torch.compile(made, backend=compiler)
+        for number in range(len(made(x))):
+            asked = [(how(x)[number] * -0.0).sum() for how in (made, run)]
+            wanted, found = (torch.autograd.grad(one, x)[0] for one in asked)
+            torch.testing.assert_close(found, wanted, equal_nan=True)
+            assert torch.equal(found.signbit() & (found == 0), wanted.signbit() & (wanted == 0))
+
+
 @pytest.mark.parametrize("shape", [(5,), (6, 5), (2, 5, 3, 4)])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_zeros_in_the_gradient_of_a_loss_have_the_sign_of_eager_mode(

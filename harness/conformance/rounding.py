@@ -203,7 +203,7 @@ class _Moved(_Repeat):
         for one, better, near in zip(made, *others, strict=True):
             if not _is_float(one) or not better.shape == one.shape == near.shape:
                 continue  # (how many values ``unique`` finds may be what rounding decides)
-            found, before = _found_among(one, given), one.clone()
+            found, before = _found_among(func, one, given), one.clone()
             _move_bits(func, given, one, near, found, self.seed)
             exact = same(one, better) & (better is not one)
             exact &= (one.abs() != 1) | (func is not torch.ops.aten.erf.default)  # it is beside 1
@@ -412,8 +412,11 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.itemsize > 1
 
 
-def _found_among(value: Tensor, given: Any) -> Tensor:
-    """Where a number is one of the operands', but for its sign."""
+def _found_among(func: Any, value: Tensor, given: Any) -> Tensor:
+    """Where a number is one of the operands', but for its sign. (A mean that happens to be the
+    middle one of several is computed.)"""
+    if "mean" in func._schema.name and value.shape != given[0][0].shape:
+        return torch.zeros_like(value, dtype=torch.bool)
     floats = [leaf.to(value.device) for leaf in map(real, _leaves(given)) if _is_float(leaf)]
     known = [value.new_empty(0).double(), *(leaf.abs().flatten() for leaf in floats)]
     return torch.isin(value.abs(), torch.cat(known)) & torch.isfinite(value)

@@ -85,3 +85,21 @@ def test_numbers_that_only_their_rounding_made_equal() -> None:
     assert apart(x, y).eq(0).all() and higher(x, y)[1] > 1e-4
     assert found(apart, higher, x, y) == []
     assert found(apart, higher, x, x) != []
+
+
+def test_a_mean_that_is_the_middle_number_is_rounded_as_any_other() -> None:
+    """What it is subtracted from is then above 0, or not (4630769)."""
+    step = torch.rand(65, 1) + 0.1
+    x = torch.randn(65, 1) + torch.cat([-step, 0 * step, step], 1)
+
+    def function(x: torch.Tensor, units: int = 0, least: float = 0.0) -> torch.Tensor:
+        spread, mean = torch.var_mean(x, -1, keepdim=True)
+        for _ in range(abs(units)):
+            mean = mean.nextafter(torch.tensor(units * torch.inf))
+        away = (x - mean) / (spread + 1).sqrt()
+        return away.masked_fill(away > least, 2)
+
+    assert found(function, lambda x: function(x, 1), x) == []
+    assert found(function, lambda x: function(x, -1), x) == []
+    assert found(function, lambda x: function(x, least=0.5), x) != []
+    assert found(function, lambda x: function(x) + 1e-3, x) != []

@@ -28,8 +28,9 @@ from harness.graph.capture.libraries.calls import MARKED, is_view, traced
 Sizes = Sequence[int]
 
 IN_ORDER = (
-    "_log_softmax_backward_data huber_loss_backward index_reduce kthvalue masked_fill median "
-    "mse_loss_backward nanmedian scatter_reduce take topk tril triu"
+    "_fused_rms_norm_backward _log_softmax_backward_data huber_loss_backward index_reduce kthvalue "
+    "masked_fill median mse_loss_backward mvlgamma nanmedian native_layer_norm_backward "
+    "scatter_reduce take topk tril triu"
 ).split()
 """Packets of ``aten`` whose results are contiguous whatever the operands are."""
 

@@ -22,6 +22,7 @@ from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput
+from torch._functorch.autograd_function import autograd_function_apply
 from torch.autograd import forward_ad
 
 from harness.errors import HarnessError
@@ -34,6 +35,8 @@ _OTHERS = {_aten.mul.Tensor, torch.ops.prims.convert_element_type.default}
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
+_USERS = "users"
+"""In the same: whether there are gradients that a user wrote, which need not be 0 of zeros."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 OVERLAPPING = "inputs that overlap, one of which changes, otherwise than when it was compiled"
 _MOST = 8
@@ -82,13 +85,13 @@ class Called:
         self._unread = {n for n, node in enumerate(given) if node not in read}
         changed = not self._changed <= self._unread
         tags = {tag for node in nodes for tag in getattr(node.target, "tags", ())}
-        calls = (node.target for node in self.gm.graph.nodes)
+        calls = [node.target for node in self.gm.graph.nodes]
         if any(isinstance(call, torch._ops.HigherOrderOperator) for call in calls):
             self._once = "calls graphs, or gradients of its own"
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
-        return note_gradients(joint, kept)
+        return note_gradients(joint, kept, autograd_function_apply in calls)
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
@@ -280,9 +283,10 @@ def _versions(values: Sequence[Any]) -> list[float]:
         return [math.nan] * len(values)
 
 
-def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
+def note_gradients(joint: fx.GraphModule, kept: int, users: bool) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
-    gradients. Answers which of the outputs have a tangent, without tokens, which no part has."""
+    gradients, and whether some are a user's functions (``_USERS``). Answers which of the outputs
+    have a tangent, without tokens, which no part has."""
     returned: Any = joint.graph.output_node()
     described, reads = returned.meta["desc"], dict[Any, int]()
     bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
@@ -293,7 +297,7 @@ def note_gradients(joint: fx.GraphModule, kept: int) -> list[bool]:
     given = joint.graph.find_nodes(op="placeholder")
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
-        node.meta[_GRADIENTS] = reads.get(outputs.get(output), 0)
+        node.meta |= {_GRADIENTS: reads.get(outputs.get(output), 0), _USERS: users}
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
 
 
@@ -368,12 +372,15 @@ def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str
 
 
 def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
-    """A copy of ``gm`` in which the placeholders ``missing`` are zero, and are not added, and no
-    gradient is made that eager mode does not have without them."""
+    """A copy of ``gm`` in which the placeholders ``missing`` are zero, and no gradient is made that
+    eager mode does not have without them. What is made of them alone is not added: eager mode
+    does not make it, and it may be NaN (of 0 / 0), or take a sum's negative zero."""
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
-    zeros: set[fx.Node] = set()
+    users = any(node.meta.get(_USERS) for node in placeholders)
+    # What depends on tangents: whether on missing ones only.
+    alone = {node: False for node in placeholders if "tangents" in node.name}
     for node in (placeholders[n] for n in missing):
         kind = node.meta["val"]
         with gm.graph.inserting_before(node):
@@ -382,18 +389,17 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
         zero.meta = dict(node.meta)
         node.replace_all_uses_with(zero)
         gm.graph.erase_node(node)
-        zeros.add(zero)
+        alone[zero] = True
     for node in list(gm.graph.nodes):
-        others = [a for a in node.all_input_nodes if a not in zeros]
-        if len(others) == len(node.all_input_nodes):
-            continue
-        if node.target in _ZERO_OF_ZERO:
-            zeros.add(node)
-        elif node.target is _aten.add.Tensor and not node.kwargs and len(node.all_input_nodes) == 2:
-            values = [n.meta["val"] for n in (node, *others)]
+        found = [a for a in node.all_input_nodes if a in alone]
+        there = [a for a in found if not alone[a]]
+        if found:
+            alone[node] = not there and (node.target in _ZERO_OF_ZERO or not users)
+        if node.target is _aten.add.Tensor and not node.kwargs and len(found) > len(there) == 1:
+            values = [n.meta["val"] for n in (node, *there)]
             sums = [(v.shape, v.stride(), v.dtype) for v in values]
-            if len(set(sums)) == 1 and others:  # what follows reads it as the sum lies
-                node.replace_all_uses_with(others[0])
+            if len(set(sums)) == 1:  # what follows reads it as the sum lies
+                node.replace_all_uses_with(there[0])
     gone = functools.reduce(operator.or_, (tangents.pop(n) for n in missing), 0)
     gone &= ~functools.reduce(operator.or_, tangents.values(), 0)
     output: Any = gm.graph.output_node()

@@ -381,13 +381,15 @@ def test_ldexp_lies_as_eager_mode_lays_it_out(
     assert differences(function, [x, y], Compiler(devices=devices)) == []
 
 
-def test_what_is_taken_lies_in_order_whatever_its_places_do(devices: Devices) -> None:
+def test_what_is_taken_or_added_up_lies_in_order_whatever_its_operand_does(
+    devices: Devices,
+) -> None:
     places = torch.arange(12).reshape(3, 4).t()
 
-    def run(x: torch.Tensor) -> torch.Tensor:
-        return x.take(places) * 2
+    def run(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.take(places) * 2, torch.mvlgamma(x.reshape(4, 3).t(), 2)
 
-    assert differences(run, (torch.randn(12),), Compiler(devices=devices)) == []
+    assert differences(run, (torch.rand(12) + 2,), Compiler(devices=devices)) == []
 
 
 def test_a_power_of_a_number_is_laid_out_before_it_is_read(devices: Devices) -> None:
@@ -409,6 +411,18 @@ def test_of_a_difference_the_other_way_round_the_second_operand_comes_first(
 
     given = [torch.randn(3, 5), torch.randn(5, 3).t()]
     assert differences(function, given, Compiler(devices=devices)) == []
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_gradients_of_layer_norms_lie_in_order(
+    compiler: Compiler, rank: int, dynamic: bool
+) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return torch.movedim(F.layer_norm(x, x.shape[1:]), 0, -1).contiguous()
+
+    x = torch.randn((3, 4, 5)[: rank + 1]).requires_grad_()
+    assert differences(function, [x], compiler, dynamic=dynamic) == []
 
 
 def test_gradients_of_a_logarithm_of_softmax_lie_in_order(devices: Devices) -> None:
