@@ -77,10 +77,7 @@ class SelectedKernels:
         self._expected = True
         if new and self.cache is not None and self.jobs > 1:
             self._early = CompilePool(min(self.jobs, _EARLY), self.cache)
-            try:
-                self._early.start()
-            except (HarnessError, OSError) as error:  # tried again when there is something to do
-                _log.warning("no process to compile in has started yet: %s", error)
+            self._early.start()
 
     def prefetch(self, module_texts: Iterable[str], sizes: Mapping[str, int] | None = None) -> None:
         """Begin to compile in worker processes what the first launches of these modules, of

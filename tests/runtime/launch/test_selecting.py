@@ -376,19 +376,6 @@ def test_workers_start_before_it_is_known_what_to_compile(
     assert told == [4, "start", *[f"{count} kernels"] * 2 * bool(count), "close"]
 
 
-def test_processes_that_do_not_start_are_no_reason_to_compile_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(_: CompilePool) -> None:
-        raise OSError("no more processes")
-
-    monkeypatch.setattr(CompilePool, "start", refuse)
-    kernels = SelectedKernels(H100, cache=tmp_path, jobs=6)
-    kernels.expect()
-    kernels.close()
-    assert "no more processes" in caplog.text
-
-
 def test_a_pool_is_widened() -> None:
     pool = CompilePool(2)
     pool.widen(1)
