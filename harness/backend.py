@@ -133,11 +133,6 @@ class Devices:
         """Whether library calls on ``device`` are written as a GPU's libraries run them best."""
         return device.type == "cuda"
 
-    def expect(self, device: torch.device) -> None:
-        """Be ready soon to compile kernels for ``device``."""
-        if device.type == "cuda":
-            self._on_cuda(device).expect()
-
     def launches(
         self,
         device: torch.device,
@@ -311,8 +306,7 @@ class Compiler:
         tell = functools.partial(self._fall_back, "graph")
         try:
             eager_random = self.eager_random or settings.current().eager_random
-            self.devices.expect(device := device_of(gm, inputs))
-            for_gpu = self.devices.is_gpu(device)
+            for_gpu = self.devices.is_gpu(device_of(gm, inputs))
             tensors = (one for one in inputs if isinstance(one, torch.Tensor))
             if any(one.is_mkldnn or one._is_zerotensor() for one in tensors):
                 raise HarnessError("an input has no memory that kernels can read")

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-import harness.backend
 from harness.backend import Compiler, Devices, backend
 from harness.errors import DumpWarning, UsageError
 from harness.pipeline import STAGES
@@ -116,29 +115,6 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
     with pytest.warns(DumpWarning, match="nothing more is written"):
         graph = _compiled(devices).compiled[-1]
     assert graph.kernels and not graph.failures
-
-
-def test_kernels_are_expected_before_a_graph_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(SelectedKernels, "expect", lambda _: told.append("expected"))
-    monkeypatch.setattr(
-        Devices, "_on_cuda", lambda *_: SelectedKernels(TARGETS["sm_90"], cache=Path())
-    )
-    Devices().expect(torch.device("cpu"))
-    assert told == []
-    Devices().expect(torch.device("cuda", 0))
-    assert told == ["expected"]
-    monkeypatch.setattr(Devices, "expect", lambda _, device: told.append(f"for {device}"))
-    traced = harness.backend.compile_joint
-
-    def trace(*args: Any) -> Any:
-        told.append("traced")
-        return traced(*args)
-
-    monkeypatch.setattr("harness.backend.compile_joint", trace)
-    compiler = _compiled(Devices())
-    compiler.close()
-    assert told == ["expected", "for cpu", "traced"]
 
 
 def test_a_compiler_is_a_short_word() -> None:

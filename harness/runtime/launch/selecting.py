@@ -33,8 +33,6 @@ LaunchOn = Callable[..., object]
 """``launch(stream, *args)`` enqueues a kernel."""
 _FEW = 3
 """So few are compiled here if there is no worker yet: starting one takes as long."""
-_EARLY = 4
-"""So many workers start before it is known what there is to compile."""
 _log = logging.getLogger(__name__)
 
 
@@ -61,23 +59,12 @@ class SelectedKernels:
     _pool: CompilePool | None = None
     _compiling: list[threading.Thread] = field(default_factory=list)
     _closed: bool = False
-    _early: CompilePool | None = None
-    _expected: bool = False
 
     def get(self, module_text: str) -> SelectedKernel:
         """The module's kernel. Nothing is compiled before its first launch."""
         if (found := self._kernels.get(module_text)) is None:
             found = self._kernels[module_text] = SelectedKernel(module_text, self)
         return found
-
-    def expect(self) -> None:
-        """Have the first workers start, which import Triton while the first graph is traced. They
-        end if that has nothing to compile."""
-        new = self._pool is None and not self._expected
-        self._expected = True
-        if new and self.cache is not None and self.jobs > 1:
-            self._early = CompilePool(min(self.jobs, _EARLY), self.cache)
-            self._early.start()
 
     def prefetch(self, module_texts: Iterable[str], sizes: Mapping[str, int] | None = None) -> None:
         """Begin to compile in worker processes what the first launches of these modules, of
@@ -90,11 +77,6 @@ class SelectedKernels:
         if self.cache is None or self.jobs < 2:
             return
         jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text, sizes)]
-        early, self._early = self._early, None
-        if not jobs and early is not None:
-            early.close()
-        elif self._pool is None:
-            self._pool = early
         if not jobs or (self._pool is None and len(jobs) <= _FEW):
             return
         if self._pool is None:
@@ -114,9 +96,9 @@ class SelectedKernels:
         """End the worker processes."""
         self._closed = True
         self.wait()
-        for pool in filter(None, (self._pool, self._early)):
-            pool.close()
-        self._pool = self._early = None
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
     def chosen(self) -> dict[str, Config]:
         """The configuration of every kernel that has been launched, by its name."""

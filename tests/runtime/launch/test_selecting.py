@@ -338,44 +338,6 @@ def test_workers_that_have_started_compile_few_kernels_too(
     assert max(count for what, count in asked if what == "workers") == 6
 
 
-@pytest.mark.parametrize("count", [0, 1, 9])
-def test_workers_start_before_it_is_known_what_to_compile(
-    count: int, driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They end if there is nothing, and do not start again."""
-    told: list[object] = []
-
-    class Pool:
-        def __init__(self, workers: int, _cache: Path) -> None:
-            told.append(workers)
-
-        def start(self) -> None:
-            told.append("start")
-
-        def widen(self, workers: int) -> None:
-            pass
-
-        def each(self, jobs: list[Any]) -> list[Any]:
-            told.append(f"{len(jobs)} kernels")
-            return []
-
-        def close(self) -> None:
-            told.append("close")
-
-    monkeypatch.setattr("harness.runtime.launch.selecting.CompilePool", Pool)
-    kernels = SelectedKernels(H100, cache=tmp_path, jobs=6)
-    kernels.expect()
-    kernels.expect()
-    texts = [emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in range(count)]
-    kernels.prefetch(texts)
-    kernels.wait()
-    kernels.expect()
-    kernels.prefetch(texts)
-    kernels.wait()
-    kernels.close()
-    assert told == [4, "start", *[f"{count} kernels"] * 2 * bool(count), "close"]
-
-
 def test_a_pool_is_widened() -> None:
     pool = CompilePool(2)
     pool.widen(1)
