@@ -118,7 +118,7 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     lines += [_stand_in(graph, name) for name in absent]
     steps, types = jumps(nodes, apart.types()), graph.types()
     rounded = _rounded(plan)
-    kept_narrow = _narrowed(nodes, wanted, rounded)
+    kept_narrow = _narrowed(nodes, wanted, rounded, types)
     narrow = {*names, *kept_narrow}
     nudges = itertools.cycle((" * nudge", " * other"))
     for node in nodes:
@@ -138,7 +138,7 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     floating |= any(isinstance(kind, TensorType) and kind.dtype.is_float for kind in kinds)
     signatures = tuple(sorted(map(triton_signature, rounded)))
     followed = {dtype for dtype in rounded if dtype.itemsize < 4} <= set(kept_narrow.values())
-    followed &= all(_is_rounding(node) for node in nodes if node.name in kept_narrow)
+    followed &= all(_is_rounding(node, types) for node in nodes if node.name in kept_narrow)
     return Reference(tuple(lines), kept, floating, steps, (signatures, followed))
 
 
@@ -164,21 +164,27 @@ def _rounded(plan: KernelPlan) -> set[DType]:
     return {dtype for dtype in found if dtype.is_float}
 
 
-def _narrowed(nodes: Sequence[Node], outputs: Sequence[str], types: set[DType]) -> dict[str, DType]:
+def _narrowed(
+    nodes: Sequence[Node], outputs: Sequence[str], rounded: set[DType], types: Mapping[str, ValueType]
+) -> dict[str, DType]:
     """What of narrow types a kernel goes on with as it stores it (outputs), or rounds it."""
     used = {name for node in nodes for name in node.refs()}
-    kept = (n for n in nodes if n.name in used and (n.name in outputs or _is_rounding(n)))
+    kept = (n for n in nodes if n.name in used and (n.name in outputs or _is_rounding(n, types)))
     kinds = {node.name: node.type for node in kept}
     return {
         name: kind.dtype
         for name, kind in kinds.items()
-        if isinstance(kind, TensorType) and kind.dtype in types and kind.dtype.itemsize < 4
+        if isinstance(kind, TensorType) and kind.dtype in rounded and kind.dtype.itemsize < 4
     }
 
 
-def _is_rounding(node: Node) -> bool:
-    narrow = any(kind.dtype.compute is not kind.dtype for kind in tensors_of(node.type))
-    return narrow and node.packet in ("_to_copy", "copy")
+def _is_rounding(node: Node, types: Mapping[str, ValueType]) -> bool:
+    """Whether a kernel rounds here: a conversion to a narrow type, but not a copy within one."""
+    if node.packet not in ("_to_copy", "copy"):
+        return False
+    (*_, source) = node.refs()
+    kinds = [next(tensors_of(kind)).dtype for kind in (types[source], node.type)]
+    return kinds[1].compute is not kinds[1] and kinds[0] is not kinds[1]
 
 
 def _decided(
@@ -186,7 +192,7 @@ def _decided(
 ) -> dict[str, DType]:
     """What the result of ``node`` jumps on, of narrow types, but for what is ``narrow`` already: a
     kernel rounds it to its own type before it decides, or converts it to one that is not wider."""
-    read = node.refs() if _is_rounding(node) or jumps([node], types) else ()
+    read = node.refs() if _is_rounding(node, types) or jumps([node], types) else ()
     kinds = {name: types.get(name) for name in read if name not in narrow}
     return {
         name: kind.dtype

@@ -51,6 +51,21 @@ def state(
     return (lost,)
 """
 
+WRITTEN_OVER = """# harness graph 1
+def scores(
+    x: "f16[64, 128]",
+    y: "f16[128]",
+):
+    near: "f16[64, 128]" = aten.add.Tensor(x, y)
+    written: "f16[64, 128]" = aten.copy.default(x, near)
+    wide: "f32[64, 128]" = aten._to_copy.default(written, dtype=torch.float32)
+    most: "f32[64, 1]" = aten.amax.default(wide, [-1], True)
+    below: "f32[64, 128]" = aten.sub.Tensor(wide, most)
+    share: "f32[64, 128]" = aten.exp.default(below)
+    small: "f16[64, 128]" = aten._to_copy.default(share, dtype=torch.float16)
+    return (small,)
+"""
+
 COUNTED = """# harness graph 1
 def counted(
     x: "bf16[8192]",
@@ -131,6 +146,18 @@ def test_what_is_stored_into_an_input_is_used_as_it_is_stored(interpreter: Inter
     interpreter.launch(module.text, [x, lost])
     assert torch.equal(x, third.bfloat16())
     assert torch.equal(lost, x.float() - third) and lost.any()
+    assert interpreter.check(module.text).passed
+
+
+def test_a_copy_within_a_type_rounds_neither_in_the_kernel_nor_in_its_reference(
+    interpreter: InterpreterPool,
+) -> None:
+    (module,) = modules(loads(WRITTEN_OVER))
+    assert ".double() if wide else near" not in module.text
+    assert interpreter.check(module.text).passed
+    narrower = WRITTEN_OVER.replace('y: "f16', 'y: "f32').replace('near: "f16', 'near: "f32')
+    (module,) = modules(loads(narrower))
+    assert ".double() if wide else written" in module.text
     assert interpreter.check(module.text).passed
 
 
