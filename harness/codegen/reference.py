@@ -165,7 +165,10 @@ def _rounded(plan: KernelPlan) -> set[DType]:
 
 
 def _narrowed(
-    nodes: Sequence[Node], outputs: Sequence[str], rounded: set[DType], types: Mapping[str, ValueType]
+    nodes: Sequence[Node],
+    outputs: Sequence[str],
+    rounded: set[DType],
+    types: Mapping[str, ValueType],
 ) -> dict[str, DType]:
     """What of narrow types a kernel goes on with as it stores it (outputs), or rounds it."""
     used = {name for node in nodes for name in node.refs()}

@@ -242,7 +242,10 @@ def vector_norm(
 
 def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A slice of length 1 is written: the result has the type and the memory layout of ``x``."""
-    start = index + x.shape[dim] if index < 0 else index
+    size = x.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(f"{index} is out of range of dimension {dim} of {size} elements")
+    start = index + size if index < 0 else index
     return _aten.slice_scatter(x, src.to(x.dtype).unsqueeze(dim), dim, start, start + 1)
 
 

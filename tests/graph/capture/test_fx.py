@@ -39,6 +39,22 @@ def test_a_slice_at_a_number_below_zero(compiler: Compiler, name: str, first: in
     assert not any(report.failures or report.eager for report in compiler.reports)
 
 
+def test_an_element_beyond_the_end_is_written_nowhere_silently(devices: Devices) -> None:
+    """A number that varies: the slice that writes it would be clamped to none."""
+
+    def f(x: Tensor, p: int) -> Tensor:
+        return torch.select_scatter(x * 1, torch.full((3,), 3.0), 0, p)
+
+    x = torch.randn(8, 3)
+    run: Any = torch.compile(f, backend=Compiler(devices=devices), dynamic=True)
+    for place in (3, -4, 7, -8):
+        assert torch.equal(run(x, place), f(x, place)), place
+    for place in (8, -9, 20):
+        with pytest.raises(IndexError, match="out of range"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FallbackWarning)
+            run(x, place)
+
+
 @pytest.mark.parametrize("place", [3, -4])
 def test_a_slice_at_a_number_that_data_gives(devices: Devices, place: int) -> None:
     """From which end it counts is not known before: torch writes it, and that is said."""
