@@ -50,7 +50,7 @@ class _Structure:
         arguments = frozenset[str]().union(*(each.arguments for each in known))
         kernels, codes = Counter[str](), Counter[str]()
         for kernel, what in zip(graph.kernels, known, strict=True):
-            kernels[what.digest] += kernel.launches
+            kernels[what.digest or kernel.code_hash] += kernel.launches
             codes[kernel.code_hash] += kernel.launches
         return _Structure(graph.name, calls + graph.calls, arguments, kernels, codes)
 

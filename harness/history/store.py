@@ -88,7 +88,7 @@ def load_modules(path: Path, graphs: Collection[str]) -> list[GraphRecord]:
     kernels: dict[str, list[KernelRecord]] = {name: [] for name in graphs}
     for row in rows:
         made = KernelRecord(row["name"], "", 0, launches=row.get("launches") or 1)
-        kernels[row["graph"]].append(replace(made, module=row["module"] or ""))
+        kernels[row["graph"]].append(replace(made, module=row.get("module") or ""))
     return [replace(g, kernels=tuple(kernels[g.name])) for g in run.graphs if g.name in kernels]
 
 

@@ -8,7 +8,7 @@ has the rows of every run under the names that the newest run has for their grap
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -101,7 +101,8 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
 class _Walk:
     """Through the runs ``of`` a suite and target, oldest first, with their places; ``codes`` are
     their graphs. ``last`` is the newest run so far that has each graph, ``pending`` the run of each
-    new graph that no run yet shows to be another's new name, or not. ``said`` are sentences."""
+    new graph that no run yet shows to be another's new name, or not. ``said`` are sentences,
+    ``loaded`` the graphs' records, by run (None: it cannot be read), each read once."""
 
     index: Index
     of: Mapping[int, int]
@@ -109,6 +110,7 @@ class _Walk:
     last: dict[str, int] = field(default_factory=dict)
     pending: dict[str, int] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    loaded: dict[tuple[int, str], GraphRecord | None] = field(default_factory=dict)
 
     def steps(self) -> list[_Step]:
         """What each run renamed. What goes to and fro is two graphs, measured in turn."""
@@ -125,22 +127,19 @@ class _Walk:
             both = " and ".join(sorted(pair))
             self.said.append(f"{both} compute the same, in turn: each has a series of its own")
         for n, new in grouped(self.pending, self.pending.__getitem__).items():
-            ended = sorted(self.last.keys() - self.codes[n].keys())
-            alike = matched(self._loaded(ended), self._records(n, {*new}))
+            alike = matched(self._loaded(self._gone(n)), self._records(n, new))
             self._doubt(n, [*alike.alike, *(([a], [b]) for a, b in alike.called.items())])
         return [step for step in found if step.called]
 
     def _at(self, n: int) -> _Step | None:
         """What is renamed in run ``n``."""
         here = self.codes[n]
-        new = here.keys() - self.last.keys()
-        gone = self.last.keys() - here.keys()
+        new, gone = here.keys() - self.last.keys(), self._gone(n)
         ended = {g for g in gone if self._whole(n, g, new) and not self._beside(g, new, n)}
         moved = changed_hands({g: self.codes[m][g] for g, m in self.last.items()}, here, ended)
         called: dict[str, str] = {}
         if (new and ended) or moved:
-            old = self._loaded(sorted(ended | moved))
-            found = matched(old, self._records(n, new | moved))
+            found = matched(self._loaded(ended | moved), self._records(n, new | moved))
             called = found.called
             self._doubt(n, found.alike)
         over = frozenset(b for b in called.values() if b in self.last and b not in called)
@@ -151,6 +150,12 @@ class _Walk:
             self.pending |= dict.fromkeys(new, n)
         self.last |= dict.fromkeys(here.keys() - self.pending.keys(), n)
         return _Step(n, called, over) if called else None
+
+    def _gone(self, n: int) -> set[str]:
+        """The graphs that run ``n`` does not have; one without kernels (it does not compile, or all
+        of it is left to torch) is there."""
+        run = self.index.runs[n]
+        return self.last.keys() - self.codes[n].keys() - {*run.reasons, *run.codegen_seconds}
 
     def _whole(self, n: int, graph: str, new: AbstractSet[str]) -> bool:
         """Whether run ``n`` has most of what the last run with ``graph`` had, if all its ``new``
@@ -171,17 +176,21 @@ class _Walk:
     def _name(self, n: int) -> str:
         return self.index.runs[n].commit[:_DIGITS] or self.index.runs[n].id
 
-    def _loaded(self, graphs: Sequence[str]) -> list[GraphRecord]:
+    def _loaded(self, graphs: Iterable[str]) -> list[GraphRecord]:
         """``graphs`` as the last run that has each recorded them."""
         by_run = grouped(graphs, self.last.__getitem__)
-        return [one for n, names in by_run.items() for one in self._records(n, {*names})]
+        return [one for n in sorted(by_run) for one in self._records(n, by_run[n])]
 
-    def _records(self, n: int, graphs: AbstractSet[str]) -> list[GraphRecord]:
-        try:
-            return store.load_modules(self.index.folder / self.index.runs[n].file, graphs)
-        except RecordError as error:  # it went away meanwhile
-            self.said.append(str(error))
-            return []
+    def _records(self, n: int, graphs: Iterable[str]) -> list[GraphRecord]:
+        wanted = sorted(graphs)
+        if missing := [graph for graph in wanted if (n, graph) not in self.loaded]:
+            self.loaded |= {(n, graph): None for graph in missing}
+            try:
+                found = store.load_modules(self.index.folder / self.index.runs[n].file, missing)
+                self.loaded |= {(n, one.name): one for one in found}
+            except RecordError as error:  # it went away meanwhile
+                self.said.append(str(error))
+        return [one for graph in wanted if (one := self.loaded[n, graph])]
 
     def newest_names(self, steps: Sequence[_Step]) -> Iterator[tuple[int, str, str]]:
         """The graphs of runs (run, name there, newest name) that have other names than the newest

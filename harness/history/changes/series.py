@@ -84,9 +84,13 @@ class History:
     recorded: Recorded = field(default_factory=dict)
 
     def names(self, graph: str, run: int) -> set[str]:
-        """What ``graph`` is and was called, but as another one was called in a ``run``."""
+        """What ``graph`` is and was called, but as another one is called in a ``run``."""
         every = {graph} | {names[graph] for names in self.recorded.values() if graph in names}
-        return every - {old for new, old in self.recorded.get(run, {}).items() if new != graph}
+        if len(every) == 1:
+            return every
+        its = self.frame["graph"][self.frame["run"].to_numpy() == run]
+        others, called = {*its} - {graph}, self.recorded.get(run, {})
+        return every - {called.get(other, other) for other in others}
 
     def newest_names(self, run: int) -> dict[str, str]:
         """What the graphs of a ``run`` whose file calls them otherwise are called."""
