@@ -20,7 +20,7 @@ from harness.corpus.model import CORPUS
 from harness.errors import RecordError
 from harness.history import store
 from harness.history.index import Index
-from harness.history.renaming import changed_hands, inside_of, matched
+from harness.history.renaming import Alike, changed_hands, inside_of, matched
 from harness.ir.reach import grouped
 from harness.records.names import look_alike, some
 from harness.records.run import GraphRecord
@@ -37,7 +37,8 @@ _TURNS = 2
 _DIGITS = 10
 """Of a commit's name in a sentence."""
 Recorded: TypeAlias = Mapping[int, Mapping[str, str]]
-"""For a run, by number, what its file calls graphs (by newest name), where that is another name."""
+"""For a run, by number, the newest names of graphs by what its file calls them, where these are not
+the same."""
 Codes: TypeAlias = frozenset[int]
 """What the kernels of a graph execute, by number."""
 
@@ -66,7 +67,7 @@ def continued(
             continue  # patterns are called by what they compute
         walk = _Walk(index, {n: at for at, n in enumerate(mine)}, _codes(frame, mine))
         for n, old, new in walk.newest_names(walk.steps()):
-            recorded.setdefault(n, {})[new] = old
+            recorded.setdefault(n, {})[old] = new
         notes += walk.said
     return recorded, notes
 
@@ -80,7 +81,7 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
     edges = np.searchsorted(run[order], [[n, n + 1] for n in runs]).tolist()
     known = frozenset(n for n, text in enumerate(codes.categories) if text)
     found: dict[int, dict[str, Codes]] = {}
-    names, sets = [*map(str, graphs.categories)], dict[bytes, Codes]()
+    names = [*map(str, graphs.categories)]
     same: dict[bytes, dict[str, Codes]] = {b"": {}}  # for the most part runs execute what others do
     for n, (start, stop) in zip(runs, edges, strict=True):
         mine = both[:, order[start:stop]]
@@ -88,11 +89,7 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
             graph, code = mine[:, np.argsort(mine[0], kind="stable")]
             first = np.flatnonzero(np.diff(graph, prepend=-1))
             parts = zip(graph[first], np.split(code, first[1:]), strict=True)
-            same[text] = made = {}
-            for number, each in parts:
-                if (of := each.tobytes()) not in sets:
-                    sets[of] = known & {*each.tolist()}
-                made[names[number]] = sets[of]
+            same[text] = {names[number]: known & {*each.tolist()} for number, each in parts}
         found[n] = same[text]
     return found
 
@@ -127,8 +124,8 @@ class _Walk:
             both = " and ".join(sorted(pair))
             self.said.append(f"{both} compute the same, in turn: each has a series of its own")
         for n, new in grouped(self.pending, self.pending.__getitem__).items():
-            alike = matched(self._loaded(self._gone(n)), self._records(n, new))
-            self._doubt(n, [*alike.alike, *(([a], [b]) for a, b in alike.called.items())])
+            called, alike = matched(self._loaded(self._gone(n)), self._records(n, new))
+            self._doubt(n, [*alike, *(([a], [b]) for a, b in called.items())])
         return [step for step in found if step.called]
 
     def _at(self, n: int) -> _Step | None:
@@ -139,9 +136,8 @@ class _Walk:
         moved = changed_hands({g: self.codes[m][g] for g, m in self.last.items()}, here, ended)
         called: dict[str, str] = {}
         if (new and ended) or moved:
-            found = matched(self._loaded(ended | moved), self._records(n, new | moved))
-            called = found.called
-            self._doubt(n, found.alike)
+            called, alike = matched(self._loaded(ended | moved), self._records(n, new | moved))
+            self._doubt(n, alike)
         over = frozenset(b for b in called.values() if b in self.last and b not in called)
         for old_name in called.keys() - called.values():
             del self.last[old_name]
@@ -169,7 +165,7 @@ class _Walk:
         again = next(later, None)
         return again is not None and not new.isdisjoint(self.codes[again])
 
-    def _doubt(self, n: int, alike: Sequence[tuple[list[str], list[str]]]) -> None:
+    def _doubt(self, n: int, alike: Sequence[Alike]) -> None:
         at = f"at {self._name(n)}: the series begin anew"
         self.said += [f"{look_alike('graph', *each)} {at}" for each in alike]
 
@@ -212,14 +208,10 @@ def under_newest_names(frame: pd.DataFrame, recorded: Recorded) -> pd.DataFrame:
 
     if not recorded or not len(frame):
         return frame
-    run, graphs = frame["run"].to_numpy(), frame["graph"].cat
-    places = {text: n for n, text in enumerate(graphs.categories)}
     every = ((n, pair) for n, names in recorded.items() for pair in names.items())
     rows = {
-        (old, new): np.flatnonzero(
-            (graphs.codes == places.get(old, len(places))) & np.isin(run, [n for n, _ in each])
-        )
-        for (new, old), each in grouped(every, lambda one: one[1]).items()
+        (old, new): np.flatnonzero(frame["run"].isin([n for n, _ in each]) & (frame["graph"] == old))
+        for (old, new), each in grouped(every, lambda one: one[1]).items()
     }
     columns = {}
     for name in ("graph", "region", "key"):
