@@ -210,7 +210,9 @@ def under_newest_names(frame: pd.DataFrame, recorded: Recorded) -> pd.DataFrame:
         return frame
     every = ((n, pair) for n, names in recorded.items() for pair in names.items())
     rows = {
-        (old, new): np.flatnonzero(frame["run"].isin([n for n, _ in each]) & (frame["graph"] == old))
+        (old, new): np.flatnonzero(
+            frame["run"].isin([n for n, _ in each]) & (frame["graph"] == old)
+        )
         for (old, new), each in grouped(every, lambda one: one[1]).items()
     }
     columns = {}
