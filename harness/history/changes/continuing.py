@@ -81,7 +81,7 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
     edges = np.searchsorted(run[order], [[n, n + 1] for n in runs]).tolist()
     known = frozenset(n for n, text in enumerate(codes.categories) if text)
     found: dict[int, dict[str, Codes]] = {}
-    names = [*map(str, graphs.categories)]
+    names, sets = [*map(str, graphs.categories)], dict[bytes, Codes]()
     same: dict[bytes, dict[str, Codes]] = {b"": {}}  # for the most part runs execute what others do
     for n, (start, stop) in zip(runs, edges, strict=True):
         mine = both[:, order[start:stop]]
@@ -89,7 +89,11 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
             graph, code = mine[:, np.argsort(mine[0], kind="stable")]
             first = np.flatnonzero(np.diff(graph, prepend=-1))
             parts = zip(graph[first], np.split(code, first[1:]), strict=True)
-            same[text] = {names[number]: known & {*each.tolist()} for number, each in parts}
+            same[text] = made = {}
+            for number, each in parts:  # and graphs what they did, where a run as a whole does not
+                if (of := each.tobytes()) not in sets:
+                    sets[of] = known & {*each.tolist()}
+                made[names[number]] = sets[of]
         found[n] = same[text]
     return found
 
@@ -161,6 +165,8 @@ class _Walk:
 
     def _beside(self, graph: str, new: AbstractSet[str], n: int) -> bool:
         """Whether ``graph`` is there again, after run ``n``, beside one that is ``new`` in it."""
+        if not new:  # of most runs: the later ones need not be looked through
+            return False
         later = (m for m, at in self.of.items() if at > self.of[n] and graph in self.codes[m])
         again = next(later, None)
         return again is not None and not new.isdisjoint(self.codes[again])
