@@ -26,6 +26,10 @@ other on it may be. A graph whose fusions change keeps all of its operators and 
 arguments; a model of more layers has more operators, one of another size has other arguments. Of
 600,060 pairs of a corpus' graphs 469 may be one, and of 210 of the default suite's none."""
 
+WHOLE = 0.5
+"""Share of an earlier run's graphs that a run has to have: one of a few graphs that somebody asked
+for does not say that the others have ended."""
+
 Likeness: TypeAlias = tuple[float, float, int]
 """Of operators and arguments, 0 to 1; of what single kernels compute; how many kernels execute the
 same."""
@@ -112,7 +116,7 @@ def changed_hands(
 def aligned(a: Run, b: Run, declared: Collection[str] | None = ()) -> Aligned:
     """``a``, its graphs under the names that ``b`` has for them. Where B has the graphs alone that
     were asked for, ``declared`` are those of its suite: they have not ended. Where it has another
-    new one, or nobody knows them (None), nothing is certain."""
+    new one, nobody knows them (None), or B has few of A's graphs, nothing is certain."""
     ours, theirs = ({graph.name: graph for graph in run.graphs} for run in (a, b))
     suites = {a.suite, b.suite} - {""}
     # What one suite alone has is no news; patterns of a corpus are called by what they compute.
@@ -123,8 +127,9 @@ def aligned(a: Run, b: Run, declared: Collection[str] | None = ()) -> Aligned:
     moved = changed_hands(codes[0], codes[1], ended)
     lone = [g for g in a.graphs if g.name in ended | moved]
     called, alike = matched(lone, [g for g in b.graphs if g.name not in ours or g.name in moved])
-    tells = ""
-    if declared is None or {*declared} - ours.keys() - theirs.keys():
+    tells, new = "", theirs.keys() - ours.keys()
+    part = not declared and len(ours.keys() & theirs.keys()) < WHOLE * (len(ours) - len(new))
+    if part or declared is None or {*declared} - ours.keys() - theirs.keys():
         alike = [*alike, *(([one], [other]) for one, other in called.items())]
         called, tells = {}, "; a night of the whole suite tells"
     doubts = [look_alike("graph", *each) + tells for each in alike]

@@ -140,6 +140,13 @@ def test_of_named_graphs_what_the_suite_still_has_has_not_ended() -> None:
     assert aligned(run(old), run(new, suite="mine")) == Aligned(run(old), {}, [])
 
 
+def test_a_run_of_one_new_graph_does_not_say_that_the_others_ended() -> None:
+    known = run(model("one", "mul add"), model("other", "sin cos"), model("third", "tan"))
+    found = aligned(known, run(model("new", "mul add")))
+    assert (names(found.run), found.called) == (["one", "other", "third"], {})
+    assert found.doubts[0].startswith("1 ended and 1 new graph look alike: one; new")
+
+
 def test_two_graphs_that_exchange_their_names_are_found_by_what_they_execute() -> None:
     one, other, kept = model("one", "mul add"), model("other", "sin cos"), model("kept", "tan")
     b = run(replace(one, name="other"), kept, replace(other, name="one"))

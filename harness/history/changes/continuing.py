@@ -20,7 +20,7 @@ from harness.corpus.model import CORPUS
 from harness.errors import RecordError
 from harness.history import store
 from harness.history.index import Index
-from harness.history.renaming import Alike, changed_hands, inside_of, matched
+from harness.history.renaming import WHOLE, Alike, changed_hands, inside_of, matched
 from harness.ir.reach import grouped
 from harness.records.names import look_alike, some
 from harness.records.run import GraphRecord
@@ -29,9 +29,6 @@ from harness.table import plural
 if TYPE_CHECKING:
     import pandas as pd
 
-_WHOLE = 0.5
-"""Share of an earlier run's graphs that a run has to have: one of a few graphs that somebody asked
-for does not say that the others have ended."""
 _TURNS = 2
 """How often two names may follow each other: there and back."""
 _DIGITS = 10
@@ -161,7 +158,7 @@ class _Walk:
         """Whether run ``n`` has most of what the last run with ``graph`` had, if all its ``new``
         graphs are some of that."""
         known = self.codes[self.last[graph]].keys()
-        return len(known & self.codes[n].keys()) >= _WHOLE * (len(known) - len(new))
+        return len(known & self.codes[n].keys()) >= WHOLE * (len(known) - len(new))
 
     def _beside(self, graph: str, new: AbstractSet[str], n: int) -> bool:
         """Whether ``graph`` is there again, after run ``n``, beside one that is ``new`` in it."""
