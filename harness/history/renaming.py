@@ -26,6 +26,10 @@ other on it may be. A graph whose fusions change keeps all of its operators and 
 arguments; a model of more layers has more operators, one of another size has other arguments. Of
 600,060 pairs of a corpus' graphs 469 may be one, and of 210 of the default suite's none."""
 
+WHOLE = 0.5
+"""Share of an earlier run's graphs that a run has to have: one of a few graphs that somebody asked
+for does not say that the others have ended."""
+
 Likeness: TypeAlias = tuple[float, float, int]
 """Of operators and arguments, 0 to 1; of what single kernels compute; how many kernels execute the
 same."""
@@ -50,7 +54,7 @@ class _Structure:
         arguments = frozenset[str]().union(*(each.arguments for each in known))
         kernels, codes = Counter[str](), Counter[str]()
         for kernel, what in zip(graph.kernels, known, strict=True):
-            kernels[what.digest] += kernel.launches
+            kernels[what.digest or kernel.code_hash] += kernel.launches
             codes[kernel.code_hash] += kernel.launches
         return _Structure(graph.name, calls + graph.calls, arguments, kernels, codes)
 
@@ -64,13 +68,8 @@ def _share(one: Counter[str], other: Counter[str]) -> float:
     return (one & other).total() / ((one | other).total() or 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed:
-    """``called``: graphs of A and what B calls them, where that is certain. ``alike``: which of A's
-    ended and of B's are new that may be one."""
-
-    called: dict[str, str]
-    alike: list[tuple[list[str], list[str]]]
+Alike: TypeAlias = tuple[list[str], list[str]]
+"""Which of A's graphs ended and which of B's are new that may be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +87,19 @@ class Aligned:
         return [f"graph {one} is called {other} now" for one, other in self.called.items()]
 
 
-def matched(old: Sequence[GraphRecord], new: Sequence[GraphRecord]) -> Renamed:
-    """Which of the graphs ``old`` is which of the ``new`` ones. What both name may have changed
-    hands; that it is alike in part to what it was is no doubt."""
+def matched(
+    old: Sequence[GraphRecord], new: Sequence[GraphRecord]
+) -> tuple[dict[str, str], list[Alike]]:
+    """What the graphs ``old`` are called among the ``new`` ones, where that is certain, and which
+    may be one. What both name may have changed hands; that it is alike in part to what it was is no
+    doubt."""
     both = {graph.name for graph in old} & {graph.name for graph in new}
     sides = [[_Structure.of(graph) for graph in graphs] for graphs in (old, new)]
     found, doubtful = _assigned(_likenesses(*sides))
     called = {one.name: other.name for one, other in found if one.name != other.name}
     groups = joined([one for one in doubtful if not any(each.name in both for each in one)])
     named = ([[x.name for x in group if x in side] for side in map(set, sides)] for group in groups)
-    return Renamed(called, [(ended, begun) for ended, begun in named])
+    return called, [(ended, begun) for ended, begun in named]
 
 
 def changed_hands(
@@ -114,7 +116,7 @@ def changed_hands(
 def aligned(a: Run, b: Run, declared: Collection[str] | None = ()) -> Aligned:
     """``a``, its graphs under the names that ``b`` has for them. Where B has the graphs alone that
     were asked for, ``declared`` are those of its suite: they have not ended. Where it has another
-    new one, or nobody knows them (None), nothing is certain."""
+    new one, nobody knows them (None), or B has few of A's graphs, nothing is certain."""
     ours, theirs = ({graph.name: graph for graph in run.graphs} for run in (a, b))
     suites = {a.suite, b.suite} - {""}
     # What one suite alone has is no news; patterns of a corpus are called by what they compute.
@@ -124,16 +126,16 @@ def aligned(a: Run, b: Run, declared: Collection[str] | None = ()) -> Aligned:
     codes = [{n: {k.code_hash for k in g.kernels} for n, g in x.items()} for x in (ours, theirs)]
     moved = changed_hands(codes[0], codes[1], ended)
     lone = [g for g in a.graphs if g.name in ended | moved]
-    found = matched(lone, [g for g in b.graphs if g.name not in ours or g.name in moved])
-    called, alike, tells = found.called, found.alike, ""
-    if declared is None or {*declared} - ours.keys() - theirs.keys():
+    called, alike = matched(lone, [g for g in b.graphs if g.name not in ours or g.name in moved])
+    tells, new = "", theirs.keys() - ours.keys()
+    part = not declared and len(ours.keys() & theirs.keys()) < WHOLE * (len(ours) - len(new))
+    if part or declared is None or {*declared} - ours.keys() - theirs.keys():
         alike = [*alike, *(([one], [other]) for one, other in called.items())]
         called, tells = {}, "; a night of the whole suite tells"
     doubts = [look_alike("graph", *each) + tells for each in alike]
     taken = {*called.values()} - called.keys()
     names = {name: f"{name} (ended)" for name in ours if name in taken} | called
-    graphs = tuple(called_so(g, names.get(g.name, g.name)) for g in a.graphs)
-    return Aligned(replace(a, graphs=graphs), called, doubts)
+    return Aligned(under(names, a), called, doubts)
 
 
 def _likenesses(old: Sequence[_Structure], new: Sequence[_Structure]) -> dict[Pair, Likeness]:
@@ -180,10 +182,14 @@ def _assigned(likeness: Mapping[Pair, Likeness]) -> tuple[list[Pair], list[Pair]
     return found, doubtful
 
 
-def called_so(graph: GraphRecord, name: str) -> GraphRecord:
+def under(names: Mapping[str, str], run: Run) -> Run:
+    """``run``, those of its graphs that have other ``names`` under these."""
+    graphs = (_called(g, names[g.name]) if g.name in names else g for g in run.graphs)
+    return replace(run, graphs=tuple(graphs))
+
+
+def _called(graph: GraphRecord, name: str) -> GraphRecord:
     """``graph`` under another name, its regions, too."""
-    if graph.name == name:
-        return graph
     inside = partial(inside_of, graph.name, name)
     kernels = tuple(replace(one, region=inside(region_of(one))) for one in graph.kernels)
     regions = tuple(replace(one, region=inside(one.region)) for one in graph.regions)

@@ -87,8 +87,9 @@ def load_modules(path: Path, graphs: Collection[str]) -> list[GraphRecord]:
     rows = table.filter(pc.is_in(table["graph"], pa.array(graphs, pa.string()))).to_pylist()
     kernels: dict[str, list[KernelRecord]] = {name: [] for name in graphs}
     for row in rows:
-        made = KernelRecord(row["name"], "", 0, launches=row.get("launches") or 1)
-        kernels[row["graph"]].append(replace(made, module=row["module"] or ""))
+        launches, module = row.get("launches") or 1, row.get("module") or ""
+        made = KernelRecord(row["name"], "", 0, launches=launches, module=module)
+        kernels[row["graph"]].append(made)
     return [replace(g, kernels=tuple(kernels[g.name])) for g in run.graphs if g.name in kernels]
 
 

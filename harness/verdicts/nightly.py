@@ -85,10 +85,9 @@ def nightly(
 @dataclass(eq=False, slots=True)
 class _Night:
     """A night in progress. ``trouble`` says what ended a part of it early, ``left`` what was not
-    reached, or not examined, ``alike`` which graphs may be one, ``called`` which were renamed (from
-    the baseline's names); ``apart`` counts the baseline's
-    graphs that were not asked for; ``lacking``: kernels whose binary of the earlier Triton is
-    gone."""
+    reached, or not examined, ``alike`` which graphs may be one, ``before`` what renamed ones were
+    called in the baseline; ``apart`` counts the baseline's graphs that were not asked for;
+    ``lacking``: kernels whose binary of the earlier Triton is gone."""
 
     options: Options
     ask: Ask
@@ -98,7 +97,7 @@ class _Night:
     notes: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     alike: list[str] = field(default_factory=list)
-    called: dict[str, str] = field(default_factory=dict)
+    before: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
     lacking: frozenset[str] = frozenset()
@@ -194,7 +193,8 @@ class _Night:
         they have not ended."""
         request = self.ask.request
         found = aligned(base, run, self._declared() if request.names else ())
-        self.alike, self.called = found.doubts, found.called
+        called, self.alike = found.called, found.doubts
+        self.before = {new: old for old, new in called.items() if old not in called.values()}
         self.notes += found.notes
         mine = {graph.name for graph in run.graphs} if request.names else None
         asked = tuple(g for g in found.run.graphs if mine is None or g.name in mine)
@@ -417,10 +417,8 @@ class _Night:
     def _waived(self, found: Sequence[Finding], commits: Sequence[str]) -> Iterator[Finding]:
         today = dt.datetime.now(dt.UTC).date()
         places, _ = order.read_line(Path.cwd()) if self.ask.waivers else ({}, "")
-        called = self.called
-        before = {new: old for old, new in called.items() if old not in called.values()}
         for one in found:
-            earlier = replace(one, graph=before.get(one.graph, one.graph))
+            earlier = replace(one, graph=self.before.get(one.graph, one.graph))
             names = {one.waivable, earlier.waivable}
             for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
                 covers = any(waiver.covers("ms", name, commits, places) for name in names)

@@ -111,6 +111,17 @@ def test_equal_graphs_are_told_apart_by_what_they_execute() -> None:
     ) == ["t1t1", "t2t2"]
 
 
+def test_kernels_whose_modules_say_nothing_are_not_alike() -> None:
+    known = computing("k", "mul")
+    old, new = (
+        graph(known, *(replace(kernel(f"{name}{n}", f"{name}_{n}"), module="") for n in range(3)))
+        for name in ("cat", "sort")
+    )
+    found = aligned(run(replace(old, name="old")), run(replace(new, name="new")))
+    assert found.called == {}
+    assert found.doubts == ["1 ended and 1 new graph look alike: old; new"]
+
+
 def test_patterns_of_a_corpus_are_called_by_what_they_compute() -> None:
     one, other = run(model("one", "mul"), suite="corpus"), run(model("two", "mul"), suite="corpus")
     assert aligned(one, other) == Aligned(one, {}, [])
@@ -127,6 +138,13 @@ def test_of_named_graphs_what_the_suite_still_has_has_not_ended() -> None:
     assert found.doubts == [said]
     assert aligned(run(old), run(new), None).doubts == [said]
     assert aligned(run(old), run(new, suite="mine")) == Aligned(run(old), {}, [])
+
+
+def test_a_run_of_one_new_graph_does_not_say_that_the_others_ended() -> None:
+    known = run(model("one", "mul add"), model("other", "sin cos"), model("third", "tan"))
+    found = aligned(known, run(model("new", "mul add")))
+    assert (names(found.run), found.called) == (["one", "other", "third"], {})
+    assert found.doubts[0].startswith("1 ended and 1 new graph look alike: one; new")
 
 
 def test_two_graphs_that_exchange_their_names_are_found_by_what_they_execute() -> None:

@@ -199,7 +199,7 @@ class _Asked:
         from harness.history.changes.series import arrange
 
         known = arrange(index.refresh(self.options.results), self.root)
-        return {old: new for n in known.recorded for old, new in known.newest_names(n).items()}
+        return {old: new for names in known.recorded.values() for old, new in names.items()}
 
     def _recorded(self, run: Run) -> list[tuple[str, KernelRecord]]:
         """The kernels of a run that are meant, with their graphs."""

@@ -8,7 +8,7 @@ has the rows of every run under the names that the newest run has for their grap
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,7 +20,7 @@ from harness.corpus.model import CORPUS
 from harness.errors import RecordError
 from harness.history import store
 from harness.history.index import Index
-from harness.history.renaming import changed_hands, inside_of, matched
+from harness.history.renaming import WHOLE, Alike, changed_hands, inside_of, matched
 from harness.ir.reach import grouped
 from harness.records.names import look_alike, some
 from harness.records.run import GraphRecord
@@ -29,15 +29,13 @@ from harness.table import plural
 if TYPE_CHECKING:
     import pandas as pd
 
-_WHOLE = 0.5
-"""Share of an earlier run's graphs that a run has to have: one of a few graphs that somebody asked
-for does not say that the others have ended."""
 _TURNS = 2
 """How often two names may follow each other: there and back."""
 _DIGITS = 10
 """Of a commit's name in a sentence."""
 Recorded: TypeAlias = Mapping[int, Mapping[str, str]]
-"""For a run, by number, what its file calls graphs (by newest name), where that is another name."""
+"""For a run, by number, the newest names of graphs by what its file calls them, where these are not
+the same."""
 Codes: TypeAlias = frozenset[int]
 """What the kernels of a graph execute, by number."""
 
@@ -66,7 +64,7 @@ def continued(
             continue  # patterns are called by what they compute
         walk = _Walk(index, {n: at for at, n in enumerate(mine)}, _codes(frame, mine))
         for n, old, new in walk.newest_names(walk.steps()):
-            recorded.setdefault(n, {})[new] = old
+            recorded.setdefault(n, {})[old] = new
         notes += walk.said
     return recorded, notes
 
@@ -89,7 +87,7 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
             first = np.flatnonzero(np.diff(graph, prepend=-1))
             parts = zip(graph[first], np.split(code, first[1:]), strict=True)
             same[text] = made = {}
-            for number, each in parts:
+            for number, each in parts:  # and graphs what they did, where a run as a whole does not
                 if (of := each.tobytes()) not in sets:
                     sets[of] = known & {*each.tolist()}
                 made[names[number]] = sets[of]
@@ -101,7 +99,8 @@ def _codes(frame: pd.DataFrame, runs: Sequence[int]) -> dict[int, dict[str, Code
 class _Walk:
     """Through the runs ``of`` a suite and target, oldest first, with their places; ``codes`` are
     their graphs. ``last`` is the newest run so far that has each graph, ``pending`` the run of each
-    new graph that no run yet shows to be another's new name, or not. ``said`` are sentences."""
+    new graph that no run yet shows to be another's new name, or not. ``said`` are sentences,
+    ``loaded`` the graphs' records, by run (None: it cannot be read), each read once."""
 
     index: Index
     of: Mapping[int, int]
@@ -109,6 +108,7 @@ class _Walk:
     last: dict[str, int] = field(default_factory=dict)
     pending: dict[str, int] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    loaded: dict[tuple[int, str], GraphRecord | None] = field(default_factory=dict)
 
     def steps(self) -> list[_Step]:
         """What each run renamed. What goes to and fro is two graphs, measured in turn."""
@@ -125,24 +125,20 @@ class _Walk:
             both = " and ".join(sorted(pair))
             self.said.append(f"{both} compute the same, in turn: each has a series of its own")
         for n, new in grouped(self.pending, self.pending.__getitem__).items():
-            ended = sorted(self.last.keys() - self.codes[n].keys())
-            alike = matched(self._loaded(ended), self._records(n, {*new}))
-            self._doubt(n, [*alike.alike, *(([a], [b]) for a, b in alike.called.items())])
+            called, alike = matched(self._loaded(self._gone(n)), self._records(n, new))
+            self._doubt(n, [*alike, *(([a], [b]) for a, b in called.items())])
         return [step for step in found if step.called]
 
     def _at(self, n: int) -> _Step | None:
         """What is renamed in run ``n``."""
         here = self.codes[n]
-        new = here.keys() - self.last.keys()
-        gone = self.last.keys() - here.keys()
+        new, gone = here.keys() - self.last.keys(), self._gone(n)
         ended = {g for g in gone if self._whole(n, g, new) and not self._beside(g, new, n)}
         moved = changed_hands({g: self.codes[m][g] for g, m in self.last.items()}, here, ended)
         called: dict[str, str] = {}
         if (new and ended) or moved:
-            old = self._loaded(sorted(ended | moved))
-            found = matched(old, self._records(n, new | moved))
-            called = found.called
-            self._doubt(n, found.alike)
+            called, alike = matched(self._loaded(ended | moved), self._records(n, new | moved))
+            self._doubt(n, alike)
         over = frozenset(b for b in called.values() if b in self.last and b not in called)
         for old_name in called.keys() - called.values():
             del self.last[old_name]
@@ -152,36 +148,48 @@ class _Walk:
         self.last |= dict.fromkeys(here.keys() - self.pending.keys(), n)
         return _Step(n, called, over) if called else None
 
+    def _gone(self, n: int) -> set[str]:
+        """The graphs that run ``n`` does not have; one without kernels (it does not compile, or all
+        of it is left to torch) is there."""
+        run = self.index.runs[n]
+        return self.last.keys() - self.codes[n].keys() - {*run.reasons, *run.codegen_seconds}
+
     def _whole(self, n: int, graph: str, new: AbstractSet[str]) -> bool:
         """Whether run ``n`` has most of what the last run with ``graph`` had, if all its ``new``
         graphs are some of that."""
         known = self.codes[self.last[graph]].keys()
-        return len(known & self.codes[n].keys()) >= _WHOLE * (len(known) - len(new))
+        return len(known & self.codes[n].keys()) >= WHOLE * (len(known) - len(new))
 
     def _beside(self, graph: str, new: AbstractSet[str], n: int) -> bool:
         """Whether ``graph`` is there again, after run ``n``, beside one that is ``new`` in it."""
+        if not new:  # of most runs: the later ones need not be looked through
+            return False
         later = (m for m, at in self.of.items() if at > self.of[n] and graph in self.codes[m])
         again = next(later, None)
         return again is not None and not new.isdisjoint(self.codes[again])
 
-    def _doubt(self, n: int, alike: Sequence[tuple[list[str], list[str]]]) -> None:
+    def _doubt(self, n: int, alike: Sequence[Alike]) -> None:
         at = f"at {self._name(n)}: the series begin anew"
         self.said += [f"{look_alike('graph', *each)} {at}" for each in alike]
 
     def _name(self, n: int) -> str:
         return self.index.runs[n].commit[:_DIGITS] or self.index.runs[n].id
 
-    def _loaded(self, graphs: Sequence[str]) -> list[GraphRecord]:
+    def _loaded(self, graphs: Iterable[str]) -> list[GraphRecord]:
         """``graphs`` as the last run that has each recorded them."""
         by_run = grouped(graphs, self.last.__getitem__)
-        return [one for n, names in by_run.items() for one in self._records(n, {*names})]
+        return [one for n in sorted(by_run) for one in self._records(n, by_run[n])]
 
-    def _records(self, n: int, graphs: AbstractSet[str]) -> list[GraphRecord]:
-        try:
-            return store.load_modules(self.index.folder / self.index.runs[n].file, graphs)
-        except RecordError as error:  # it went away meanwhile
-            self.said.append(str(error))
-            return []
+    def _records(self, n: int, graphs: Iterable[str]) -> list[GraphRecord]:
+        wanted = sorted(graphs)
+        if missing := [graph for graph in wanted if (n, graph) not in self.loaded]:
+            self.loaded |= {(n, graph): None for graph in missing}
+            try:
+                found = store.load_modules(self.index.folder / self.index.runs[n].file, missing)
+                self.loaded |= {(n, one.name): one for one in found}
+            except RecordError as error:  # it went away meanwhile
+                self.said.append(str(error))
+        return [one for graph in wanted if (one := self.loaded[n, graph])]
 
     def newest_names(self, steps: Sequence[_Step]) -> Iterator[tuple[int, str, str]]:
         """The graphs of runs (run, name there, newest name) that have other names than the newest
@@ -203,14 +211,12 @@ def under_newest_names(frame: pd.DataFrame, recorded: Recorded) -> pd.DataFrame:
 
     if not recorded or not len(frame):
         return frame
-    run, graphs = frame["run"].to_numpy(), frame["graph"].cat
-    places = {text: n for n, text in enumerate(graphs.categories)}
     every = ((n, pair) for n, names in recorded.items() for pair in names.items())
     rows = {
         (old, new): np.flatnonzero(
-            (graphs.codes == places.get(old, len(places))) & np.isin(run, [n for n, _ in each])
+            frame["run"].isin([n for n, _ in each]) & (frame["graph"] == old)
         )
-        for (new, old), each in grouped(every, lambda one: one[1]).items()
+        for (old, new), each in grouped(every, lambda one: one[1]).items()
     }
     columns = {}
     for name in ("graph", "region", "key"):

@@ -84,13 +84,18 @@ class History:
     recorded: Recorded = field(default_factory=dict)
 
     def names(self, graph: str, run: int) -> set[str]:
-        """What ``graph`` is and was called, but as another one was called in a ``run``."""
-        every = {graph} | {names[graph] for names in self.recorded.values() if graph in names}
-        return every - {old for new, old in self.recorded.get(run, {}).items() if new != graph}
+        """What ``graph`` is and was called, but as another one is called in a ``run``."""
+        pairs = (pair for names in self.recorded.values() for pair in names.items())
+        every = {graph} | {old for old, new in pairs if new == graph}
+        if len(every) == 1:
+            return every
+        others = {*self.frame["graph"][self.frame["run"].to_numpy() == run]} - {graph}
+        return every - {self.name_in(run, other) for other in others}
 
-    def newest_names(self, run: int) -> dict[str, str]:
-        """What the graphs of a ``run`` whose file calls them otherwise are called."""
-        return {old: new for new, old in self.recorded.get(run, {}).items()}
+    def name_in(self, run: int, graph: str) -> str:
+        """What the file of a ``run`` calls ``graph``."""
+        pairs = self.recorded.get(run, {}).items()
+        return next((old for old, new in pairs if new == graph), graph)
 
 
 def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History:
@@ -108,7 +113,7 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     return History(
         under_newest_names(rows, recorded),
         under_newest_names(index.regions.to_pandas(), recorded),
-        tuple(_called(run, recorded.get(n)) for n, run in enumerate(runs)),
+        tuple(_called(run, recorded.get(n, {})) for n, run in enumerate(runs)),
         tuple(names),
         position,
         found.line,
@@ -118,11 +123,10 @@ def arrange(index: Index, repository: Path, *, by_time: bool = False) -> History
     )
 
 
-def _called(run: IndexedRun, recorded: Mapping[str, str] | None) -> IndexedRun:
-    """A run, what it says of graphs under their newest names."""
-    if not recorded:
+def _called(run: IndexedRun, names: Mapping[str, str]) -> IndexedRun:
+    """A run, what it says of graphs under their newest ``names``."""
+    if not names:
         return run
-    names = {old: new for new, old in recorded.items()}
     seconds = {names.get(graph, graph): one for graph, one in run.codegen_seconds.items()}
     reasons = {names.get(graph, graph): one for graph, one in run.reasons.items()}
     return replace(run, codegen_seconds=seconds, reasons=reasons)

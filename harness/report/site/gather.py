@@ -21,7 +21,7 @@ from harness.history.between import learnt
 from harness.history.changes.changes import Report
 from harness.history.changes.series import History, Series, region_series
 from harness.history.nights import Night, NightCommit
-from harness.history.renaming import called_so, inside_of
+from harness.history.renaming import inside_of, under
 from harness.ir.reach import grouped
 from harness.measure.noise.judge import Rules
 from harness.records import git, metrics
@@ -68,8 +68,8 @@ def gather(
     step("reading the newest runs")
     numbers = sorted({*latest.values()})  # none where no run holds a graph
     numbers = numbers or [n for n, run in enumerate(known.runs) if run.machine == machine][-1:]
-    newest_names = {n: known.newest_names(n) for n in numbers}
-    runs = {n: _loaded(results / known.runs[n].file, newest_names[n]) for n in numbers}
+    newest_names = {n: known.recorded.get(n, {}) for n in numbers}
+    runs = {n: under(newest_names[n], store.load(results / known.runs[n].file)) for n in numbers}
     number = max(runs, key=lambda n: known.runs[n].created)
     newest = runs[number]
     graphs = [(g, run) for n, run in runs.items() for g in run.graphs if latest.get(g.name) == n]
@@ -97,12 +97,6 @@ def gather(
         if found is not None:
             of_night = night_of(found, _between(repository, known, found))
     return site, first_page(site, of_night)
-
-
-def _loaded(path: Path, names: Mapping[str, str]) -> Run:
-    """The run in a file, its graphs under their newest ``names``."""
-    run = store.load(path)
-    return replace(run, graphs=tuple(called_so(g, names.get(g.name, g.name)) for g in run.graphs))
 
 
 def _night_of(
@@ -205,9 +199,8 @@ def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int
             lambda n: _texts(
                 results / known.runs[n].file,
                 {
-                    (known.recorded.get(n, {}).get(graph, graph), str(rows[row]["kernel"])): row
+                    (known.name_in(n, str(rows[row]["graph"])), str(rows[row]["kernel"])): row
                     for row in by_run[n]
-                    for graph in [str(rows[row]["graph"])]
                 },
             ),
             by_run,

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from harness.history import index, store
+from harness.history import index, lookup, store
 from harness.history.changes import waivers
 from harness.history.changes.changes import Report, find
 from harness.history.changes.fitting import Settings
@@ -224,3 +225,52 @@ def test_only_files_of_runs_that_rename_are_read(
     monkeypatch.setattr(store, "load_modules", counted)
     world.history()
     assert read == [("000005", ["old"]), ("000006", ["new"])]
+
+
+def test_each_graph_s_record_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [graphs(**{f"of_{of}": of}, **KEPT) for of in "abcdgh"]  # what ended stays in question
+    world.write(*runs)
+    read: list[tuple[str, str]] = []
+    load = store.load_modules
+
+    def counted(path: Path, graphs: Sequence[str]) -> list[GraphRecord]:
+        read.extend((path.stem, graph) for graph in graphs)
+        return load(path, graphs)
+
+    monkeypatch.setattr(store, "load_modules", counted)
+    world.history()
+    assert len(read) == len({*read}) == 6
+
+
+def test_a_graph_that_does_not_compile_has_not_ended(world: World) -> None:
+    old, new = graphs(old="a", **KEPT), graphs(new="a", **KEPT)
+    world.write(*[old] * 3)
+    world.commits = repository(world.repository, 1)
+    run = world.save(3, new, {})
+    store.run_path(world.results, run).unlink()
+    broken = GraphRecord("old", reason="no kernel can be written")
+    store.save(world.results, replace(run, graphs=(*run.graphs, broken)))
+    known = world.history()
+    assert lengths(known) == {"old": 3, "new": 1, "kept": 4, "also": 4}
+    assert known.notes == ()
+
+
+def test_a_waiver_after_an_exchange_speaks_of_what_has_the_name_then(world: World) -> None:
+    before, after = graphs(one="a", two="b", **KEPT), graphs(one="b", two="a", **KEPT)
+    world.write(*[before] * 4, *[after] * 8, slower={"a1": 8, "b1": 8})
+    report = world.report(f"{world.commits[8]} ms one/* on purpose")
+    assert {c.series.graph for c in report.regressions} == {"two"}
+
+
+def test_a_file_without_modules_or_that_is_torn_renames_nothing(world: World) -> None:
+    old, new = graphs(old="a", **KEPT), graphs(new="a", **KEPT)
+    world.write(*[old] * 3, *[new] * 3)
+    path = lookup.runs(world.results)[2]
+    pq.write_table(pq.read_table(path).drop_columns(["module"]), path)
+    assert lengths(world.history()) == {"old": 3, "new": 3, "kept": 6, "also": 6}
+    found = index.refresh(world.results)
+    path.write_bytes(path.read_bytes()[:-100])
+    known = arrange(found, world.repository)
+    assert lengths(known) == {"old": 3, "new": 3, "kept": 6, "also": 6}
+    (said,) = known.notes
+    assert path.name in said

@@ -20,7 +20,7 @@ from harness.files import slug
 from harness.history import nights as nights_of_machines
 from harness.history import store
 from harness.history.nights import Change, Finding, Night
-from harness.history.renaming import called_so
+from harness.history.renaming import under
 from harness.history.schema import identities
 from harness.records.names import short
 from harness.records.run import GraphRecord, Run
@@ -346,12 +346,7 @@ def test_the_pages_of_a_graph_that_was_renamed_are_as_if_it_had_not_been(
 ) -> None:
     """Renamed in the night that made it slower, but for a machine that was not measured since."""
     name, before = nights.SLOWER[0], "was_called_so_forward"
-    earlier = [
-        replace(
-            run, graphs=tuple(called_so(g, before) if g.name == name else g for g in run.graphs)
-        )
-        for run in world.runs[:-2]
-    ]
+    earlier = [under({name: before}, run) for run in world.runs[:-2]]
     machine = replace(earlier[0].machine, gpu="NVIDIA B200", key="nvidia-b200")
     other = replace(earlier[-1], machine=machine)
     for run in (*earlier, *world.runs[-2:], other):
