@@ -16,7 +16,7 @@ from itertools import chain, combinations, dropwhile, pairwise, takewhile
 import sympy
 
 from harness.heuristics.facts import Hint
-from harness.heuristics.limits import MAX_GRID_YZ, MOST_TILES
+from harness.heuristics.limits import MAX_GRID_YZ, MOST_TILES, VECTOR
 from harness.heuristics.mixed import SHORT_ROW
 from harness.ir import nodes as ir
 from harness.ir.affine import affine, divide, positions, same, size_hint, size_of
@@ -77,12 +77,12 @@ LEAST_SHARE = 128
 (docs/measurements/limit.md)."""
 
 
-PIECES, ALIKE, ALIKE_ALL, PIECE_ROW = 2, 2, 3 << 24, 64
-"""Pieces one behind the other, loads that are the same all along their rows for each byte that is
-stored at a point, such loads at all points and elements of a row, at least, from which on blocks
-have rows of their own: 40 of 64 kernels of the corpus take 0.25 to 0.995 of the time on an H200,
-0.74 in the mean. With a load a byte (of float32) the memory is the limit, 1.02 to 1.08; below
-48 million loads 20 kernels took 0.80 to 1.35 (docs/measurements/corpus.md)."""
+EVEN, UNEVEN, ALIKE, ALIKE_ALL = (2, 64), (4, 1024), 2, 3 << 24
+"""Pieces one behind the other and elements of their rows (of whole vectors, of others), loads that
+are the same all along those for each byte stored at a point, and such loads at all points, at
+least, from which on blocks have rows of their own: 38 of 64 kernels of the corpus take 0.26 to
+0.995 of the time on an H200, 0.69 in the mean. With one load a byte the memory is the limit, 1.02
+to 1.08; with fewer at all points 20 kernels took 0.80 to 1.35, in rows of 289 one took 1.07."""
 
 FUNCTION, SHARED_WORK, SHARED_POINTS = 12, 16, 256
 """Instructions of a function, roughly; those for a point, and such points, worth sharing."""
@@ -218,7 +218,9 @@ def _pieces(
     the lowest split, as images of a ``cat`` do, and much is loaded that does not change along it,
     for the ``stored`` bytes of a point: blocks of some rows load that once a row, and nothing of
     other pieces. Not timed with loads at computed places."""
-    if len(splits) < 2 or not splits[0].length.is_Integer or splits[0].length < PIECE_ROW:
+    row = splits[0].length if len(splits) > 1 else sympy.S.Zero
+    least, shortest = UNEVEN if row % VECTOR else EVEN
+    if not row.is_Integer or row < shortest:
         return ()
     values, variables = ir.values(stores), {split.var for split in splits}
 
@@ -233,7 +235,7 @@ def _pieces(
     alike = 0 if any(load.indirect for load in loads) else sum(map(above, loads))
     points = size_hint(sympy.Mul(*(split.length for split in splits)))
     much = alike >= ALIKE * stored and alike * points >= ALIKE_ALL
-    return (1,) * (pieces >= PIECES and much)
+    return (1,) * (pieces >= least and much)
 
 
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:
