@@ -180,15 +180,12 @@ def strip_boundary(
 
 
 def shared_boundary(
-    splits: Sequence[Split],
-    stores: Sequence[ir.Store],
-    accesses: Sequence[Access],
-    simplify: ir.Address,
+    splits: Sequence[Split], stores: Sequence[ir.Store], stored: int, simplify: ir.Address
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where nearly all arithmetic knows those
     alone and no load has both: a block of several points above them does it once. T5's bias, equal
     at 512 x 512 places for 12 heads, takes 8.0 us on an H200, in blocks of 4 heads 3.6. Or where
-    pieces have rows of their own (``_pieces``)."""
+    pieces have rows of their own, by the ``stored`` bytes of a point (``_pieces``)."""
     places = {s.var: number for number, s in enumerate(splits, start=1)}
     highest: dict[int, int] = {}
     work, loaded = [0] * (len(splits) + 1), list[list[int]]()
@@ -207,7 +204,6 @@ def shared_boundary(
         enough &= not any(found and min(found) <= cut < max(found) for found in loaded)
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
             return (cut,)
-    stored = sum(access.itemsize for access in accesses if access.write)
     return _pieces(splits, stores, stored, simplify)
 
 
@@ -215,9 +211,9 @@ def _pieces(
     splits: Sequence[Split], stores: Sequence[ir.Store], stored: int, simplify: ir.Address
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where pieces lie one behind the other above
-    the lowest split, as images of a ``cat`` do, and much is loaded that does not change along it,
-    for the ``stored`` bytes of a point: blocks of some rows load that once a row, and nothing of
-    other pieces. Not timed with loads at computed places."""
+    the lowest split, as images of a ``cat`` do, and much is loaded that does not change along it:
+    blocks of some rows load that once a row, and nothing of other pieces. Not timed with loads at
+    computed places."""
     row = splits[0].length if len(splits) > 1 else sympy.S.Zero
     least, shortest = UNEVEN if row % VECTOR else EVEN
     if not row.is_Integer or row < shortest:
