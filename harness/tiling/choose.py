@@ -16,7 +16,7 @@ from itertools import chain, combinations, dropwhile, pairwise, takewhile
 import sympy
 
 from harness.heuristics.facts import Hint
-from harness.heuristics.limits import MAX_GRID_YZ, MOST_TILES
+from harness.heuristics.limits import MAX_GRID_YZ, MOST_TILES, VECTOR
 from harness.heuristics.mixed import SHORT_ROW
 from harness.ir import nodes as ir
 from harness.ir.affine import affine, divide, positions, same, size_hint, size_of
@@ -77,11 +77,12 @@ LEAST_SHARE = 128
 (docs/measurements/limit.md)."""
 
 
-PIECES, ALIKE, PIECE_ROW, PIECE_POINTS = 4, 4, 1024, 1 << 20
-"""Pieces one behind the other and loads that are the same all along their rows, least elements of
-those and of a kernel, from which on blocks have rows of their own: a ``cat`` of six images with
-numbers of their channels takes 128 us on an H200, not 162, others 7.6 and 10.2, 41 and 65; of
-channels alone there is nothing to be gained, with rows of 289 it takes 53, not 50."""
+EVEN, UNEVEN, ALIKE, ALIKE_ALL = (2, 64), (4, 1024), 2, 3 << 24
+"""Pieces one behind the other and elements of their rows (of whole vectors, of others), loads that
+are the same all along those for each byte stored at a point, and such loads at all points, at
+least, from which on blocks have rows of their own: 38 of 64 kernels of the corpus take 0.26 to
+0.995 of the time on an H200, 0.69 in the mean. With one load a byte the memory is the limit, 1.02
+to 1.08; with fewer at all points 20 kernels took 0.80 to 1.35, in rows of 289 one took 1.07."""
 
 FUNCTION, SHARED_WORK, SHARED_POINTS = 12, 16, 256
 """Instructions of a function, roughly; those for a point, and such points, worth sharing."""
@@ -179,12 +180,12 @@ def strip_boundary(
 
 
 def shared_boundary(
-    splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
+    splits: Sequence[Split], stores: Sequence[ir.Store], stored: int, simplify: ir.Address
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where nearly all arithmetic knows those
     alone and no load has both: a block of several points above them does it once. T5's bias, equal
     at 512 x 512 places for 12 heads, takes 8.0 us on an H200, in blocks of 4 heads 3.6. Or where
-    pieces have rows of their own (``_pieces``)."""
+    pieces have rows of their own, by the ``stored`` bytes of a point (``_pieces``)."""
     places = {s.var: number for number, s in enumerate(splits, start=1)}
     highest: dict[int, int] = {}
     work, loaded = [0] * (len(splits) + 1), list[list[int]]()
@@ -203,17 +204,19 @@ def shared_boundary(
         enough &= not any(found and min(found) <= cut < max(found) for found in loaded)
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
             return (cut,)
-    return _pieces(splits, stores, simplify)
+    return _pieces(splits, stores, stored, simplify)
 
 
 def _pieces(
-    splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
+    splits: Sequence[Split], stores: Sequence[ir.Store], stored: int, simplify: ir.Address
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where pieces lie one behind the other above
     the lowest split, as images of a ``cat`` do, and much is loaded that does not change along it:
     blocks of some rows load that once a row, and nothing of other pieces. Not timed with loads at
     computed places."""
-    if len(splits) < 2 or not splits[0].length.is_Integer or splits[0].length < PIECE_ROW:
+    row = splits[0].length if len(splits) > 1 else sympy.S.Zero
+    least, shortest = UNEVEN if row % VECTOR else EVEN
+    if not row.is_Integer or row < shortest:
         return ()
     values, variables = ir.values(stores), {split.var for split in splits}
 
@@ -225,9 +228,10 @@ def _pieces(
     masks = {value.mask for value in values if isinstance(value, ir.Masked)}
     places = [[v for v in ir.walk([m]) if isinstance(v, ir.IndexValue)] for m in masks]
     pieces = sum(bool(found) and all(map(above, found)) for found in places)
-    many = size_hint(sympy.Mul(*(split.length for split in splits))) >= PIECE_POINTS
-    alike = sum(map(above, loads)) >= ALIKE and not any(load.indirect for load in loads)
-    return (1,) * (many and pieces >= PIECES and alike)
+    alike = 0 if any(load.indirect for load in loads) else sum(map(above, loads))
+    points = size_hint(sympy.Mul(*(split.length for split in splits)))
+    much = alike >= ALIKE * stored and alike * points >= ALIKE_ALL
+    return (1,) * (pieces >= least and much)
 
 
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:

@@ -81,26 +81,33 @@ def test_channels_of_odd_images_are_a_branch_each(
     assert ("< 784" in kernel.source.text) is (width == 7)  # points, of 16 channels
 
 
+Beside = tuple[int, int, int, torch.dtype, bool, list[str]]
+BESIDE: dict[str, Beside] = {  # images of which side, loads at all points of four, of what type
+    "four images": (4, 32, 4 * 2 * 16 * 1024, torch.bfloat16, False, ["y", "x"]),
+    "two": (2, 32, 4 * 2 * 8 * 1024, torch.bfloat16, False, ["y", "x"]),
+    "one": (1, 32, 1, torch.bfloat16, False, ["x"]),
+    "short rows": (4, 4, 1, torch.bfloat16, False, ["x"]),
+    "rows that end within a vector": (4, 31, 1, torch.bfloat16, False, ["x"]),
+    "few points": (4, 32, 4 * 2 * 16 * 1024 + 1, torch.bfloat16, False, ["x"]),
+    "a load a byte": (4, 32, 1, torch.float32, False, ["x"]),
+    "computed places": (4, 32, 1, torch.bfloat16, True, ["x"]),
+}
+
+
 @pytest.mark.parametrize(
-    ("count", "side", "points", "gathered", "tiles"),
-    [
-        (4, 32, 2 * 16 * 1024, False, ["y", "x"]),
-        (3, 32, 1, False, ["x"]),
-        (4, 31, 1, False, ["x"]),  # short rows
-        (4, 32, 2 * 16 * 1024 + 1, False, ["x"]),
-        (4, 32, 1, True, ["x"]),
-    ],
+    ("count", "side", "loads", "dtype", "gathered", "tiles"), BESIDE.values(), ids=BESIDE
 )
 def test_images_beside_each_other_have_rows_of_their_own(
     count: int,
     side: int,
-    points: int,
+    loads: int,
+    dtype: torch.dtype,
     gathered: bool,
     tiles: list[str],
     devices: Devices,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choose, "PIECE_POINTS", points)
+    monkeypatch.setattr(choose, "ALIKE_ALL", loads)
     order = torch.randperm(side)
 
     def joined(x: torch.Tensor, *of_channels: torch.Tensor) -> torch.Tensor:
@@ -110,8 +117,8 @@ def test_images_beside_each_other_have_rows_of_their_own(
         return torch.cat([*others, ((first - m) * r * w + c).relu()], 1)
 
     compiler = Compiler(devices=devices, fail_on_fallback=True)
-    channels = 16 // 4 * count
-    given = [torch.randn(2, channels, side, side), *torch.randn(4, channels // count)]
+    images, numbers = torch.randn(2, 4 * count, side, side), torch.randn(4, 4)
+    given = [images.to(dtype), *numbers.to(dtype)]
     assert differences(joined, given, compiler) == []
     (kernel,) = compiler.compiled[-1].kernels
     assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles
