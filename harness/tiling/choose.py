@@ -180,12 +180,15 @@ def strip_boundary(
 
 
 def shared_boundary(
-    splits: Sequence[Split], stores: Sequence[ir.Store], stored: int, simplify: ir.Address
+    splits: Sequence[Split],
+    stores: Sequence[ir.Store],
+    accesses: Sequence[Access],
+    simplify: ir.Address,
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where nearly all arithmetic knows those
     alone and no load has both: a block of several points above them does it once. T5's bias, equal
     at 512 x 512 places for 12 heads, takes 8.0 us on an H200, in blocks of 4 heads 3.6. Or where
-    pieces have rows of their own, by the ``stored`` bytes of a point (``_pieces``)."""
+    pieces have rows of their own (``_pieces``)."""
     places = {s.var: number for number, s in enumerate(splits, start=1)}
     highest: dict[int, int] = {}
     work, loaded = [0] * (len(splits) + 1), list[list[int]]()
@@ -204,6 +207,7 @@ def shared_boundary(
         enough &= not any(found and min(found) <= cut < max(found) for found in loaded)
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
             return (cut,)
+    stored = sum(a.itemsize for a in accesses if a.write)
     return _pieces(splits, stores, stored, simplify)
 
 

@@ -152,8 +152,7 @@ def iteration_space(
     shared: tuple[int, ...] = ()
     if hint is None:
         cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
-        stored = sum(a.itemsize for a in accesses if a.write)
-        cuts = cuts or (shared := choose.shared_boundary(parallel, stores, stored, simplify))
+        cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
     elif hint is Hint.OUTER and not strips:
         if _only_scans(group, stores):
             every = {s.var for s in (*parallel, *reduced)}
