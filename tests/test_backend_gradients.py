@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import fx, nn
 from torch._functorch import partitioners
+from torch.utils.checkpoint import checkpoint
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
@@ -72,7 +73,20 @@ def test_what_is_not_there_is_neither_given_nor_added(devices: Devices) -> None:
     assert not added and "aten.full.default" not in [node.op for node in graph.nodes]
 
 
-def test_what_is_made_of_missing_gradients_alone_is_not_added(compiler: Compiler) -> None:
+@torch.library.custom_op("harness_gradients::doubled_and_tripled", mutates_args=())
+def _doubled_and_tripled(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x * 2, x * 3
+
+
+@_doubled_and_tripled.register_fake
+def _like(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(x), torch.empty_like(x)
+
+
+_doubled_and_tripled.register_autograd(lambda ctx, one, other: one * 2 + (other + 1))
+
+
+def test_what_is_made_of_missing_gradients_alone_is_not_added(devices: Devices) -> None:
     """It would be NaN, of 0 / 0, or make a zero positive; users' functions get zeros."""
 
     class Both(torch.autograd.Function):
@@ -87,9 +101,12 @@ def test_what_is_made_of_missing_gradients_alone_is_not_added(compiler: Compiler
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return x.sqrt(), x * 2, (x[:2] + x.abs()[1:] * 0.5).sum(), (x / x).softmax(0), -x
 
+    def checkpointed(x: torch.Tensor) -> Any:
+        return checkpoint(lambda y: Both.apply(y * 1.5), x, use_reentrant=False)
+
     x = torch.tensor([0.0, torch.rand(()), -0.0], requires_grad=True)
-    for made in (function, lambda x: Both.apply(x)):
-        run = torch.compile(made, backend=compiler)
+    for made in (function, lambda x: Both.apply(x), checkpointed, _doubled_and_tripled):
+        run = torch.compile(made, backend=Compiler(devices=devices))
         for number in range(len(made(x))):
             asked = [(how(x)[number] * -0.0).sum() for how in (made, run)]
             wanted, found = (torch.autograd.grad(one, x)[0] for one in asked)

@@ -87,8 +87,8 @@ class Facts:
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
     work (``tiling.choose.shared_boundary``), ``longest`` the longest row that a kernel for rows of
     unknown length holds in a block, ``chunked`` whether programs share columns, ``width`` the bytes
-    of the widest number that is reduced (2 of a matrix product of 16 bits, 8 where bools are
-    counted).
+    of the widest number that is reduced (2 of a matrix product of 16 bits, 8 of sums that 32
+    bits may not hold).
     """
 
     family: Family

@@ -22,7 +22,6 @@ from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput
-from torch._functorch.autograd_function import autograd_function_apply
 from torch.autograd import forward_ad
 
 from harness.errors import HarnessError
@@ -91,7 +90,7 @@ class Called:
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
-        return note_gradients(joint, kept, autograd_function_apply in calls)
+        return note_gradients(joint, kept, any(map(_is_a_users, calls)))
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
@@ -281,6 +280,17 @@ def _versions(values: Sequence[Any]) -> list[float]:
         return [getattr(value, "_version", 0) for value in values]
     except RuntimeError:
         return [math.nan] * len(values)
+
+
+def _is_a_users(call: Any) -> bool:
+    """Whether ``call`` may have a gradient that a user wrote: a graph, in which there may be
+    anything, an operator of another library, or a function that is traced as it is."""
+    if isinstance(call, torch._ops.HigherOrderOperator):
+        return call.name() != "register_hook"  # which has no gradient of its own
+    if isinstance(call, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        return str(call).partition(".")[0] not in ("aten", "prims")
+    root = (getattr(call, "__module__", None) or "torch").partition(".")[0]
+    return root not in ("torch", "_operator", "builtins", "math")
 
 
 def note_gradients(joint: fx.GraphModule, kept: int, users: bool) -> list[bool]:
