@@ -286,7 +286,7 @@ def _is_a_users(call: Any) -> bool:
     """Whether ``call`` may have a gradient that a user wrote: a graph, in which there may be
     anything, an operator of another library, or a function that is traced as it is."""
     if isinstance(call, torch._ops.HigherOrderOperator):
-        return call.name() != "register_hook"  # which has no gradient of its own
+        return call.__name__ != "register_hook"  # which has no gradient of its own
     if isinstance(call, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
         return str(call).partition(".")[0] not in ("aten", "prims")
     root = (getattr(call, "__module__", None) or "torch").partition(".")[0]
