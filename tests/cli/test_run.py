@@ -129,7 +129,8 @@ def test_tables_fit_a_terminal(
         planned(FakeEntry("block", compiled(long), compiled(A)), device=FakeDevice())
         lines = harness("run", "--no-record").out.splitlines()
         (row,) = (line for line in lines if line.startswith("per_fused"))
-        assert len(row) <= max(80, columns)
+        # Where columns have no room, a name stands whole on a line of its own, to be copied.
+        assert len(row) <= columns if columns > 60 else row == long.name.removeprefix("triton_")
         assert "_17" in row, "the end of a name tells kernels apart"
 
 

@@ -14,6 +14,8 @@ from harness.conformance.compare import outcome
 from harness.conformance.judging import Judge
 from tests.conformance.test_judging import found
 
+_aten = torch.ops.aten
+
 
 @pytest.mark.parametrize("place", range(40))
 def test_any_of_forty_equal_elements(place: int) -> None:
@@ -30,7 +32,15 @@ def test_a_quotient_by_a_power_of_two_is_what_it_is() -> None:
 def test_a_number_of_a_cpu_beside_a_tensor_of_a_gpu() -> None:
     with FakeTensorMode():
         value = torch.empty(3, device="cuda")
-        assert rounding._found_among(value, ((value, torch.tensor(0.1)), {})).device == value.device
+        found = rounding._found_among(_aten.add.Tensor, value, ((value, torch.tensor(0.1)), {}))
+        assert found.device == value.device
+
+
+def test_a_mean_is_computed_but_for_one_number() -> None:
+    three = torch.tensor([[1.0, 3.0, 2.0]])
+    for dim, one in ((0, True), (1, False)):
+        found = rounding._found_among(_aten.mean.dim, three.mean(dim), ((three, [dim]), {}))
+        assert found.all() == one
 
 
 class _OfGpu(torch.Tensor):
