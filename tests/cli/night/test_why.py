@@ -4,8 +4,10 @@ what it writes, and how long that takes, is a line of a file at every commit."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -285,13 +287,27 @@ def test_why_of_two_runs_says_by_how_much_and_since_which_commit(
     assert "triton_poi_mul_0" in wrong.err
 
 
+@pytest.fixture
+def renamed(
+    repository: Repository, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[str]]:
+    """Records a run before and one after a slower commit, which has the graph under another name;
+    answers the commits."""
+
+    def record(**later: Any) -> list[str]:
+        monkeypatch.setenv("HARNESS_SUITES", str(GRAPH.parents[1]))
+        made = slower(repository)
+        recorded(results, made[0], 1, 0.02, "a", "was_called", computes="mul")
+        recorded(results, made[11], 2, 0.021, "c", computes="mul", **later)
+        return made
+
+    return record
+
+
 def test_a_renamed_graph_is_meant_by_either_name(
-    harness: Command, repository: Repository, results: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Command, renamed: Callable[..., list[str]]
 ) -> None:
-    monkeypatch.setenv("HARNESS_SUITES", str(GRAPH.parents[1]))
-    made = slower(repository)
-    recorded(results, made[0], 1, 0.02, "a", "was_called", computes="mul")
-    recorded(results, made[11], 2, 0.021, "c", computes="mul")
+    made = renamed()
     ends = made[0], made[11]
     for name in ("was_called", "llama_block_forward"):
         assert harness("why", name, *ends, "--quick").out.startswith("SOURCE CHANGED")
@@ -304,13 +320,10 @@ def test_a_renamed_graph_is_meant_by_either_name(
 
 
 def test_a_kernel_of_a_graph_that_no_run_has_by_its_name_of_today(
-    harness: Command, repository: Repository, results: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Command, renamed: Callable[..., list[str]]
 ) -> None:
     """The newest run has the graph under its new name, but not this kernel any more."""
-    monkeypatch.setenv("HARNESS_SUITES", str(GRAPH.parents[1]))
-    made = slower(repository)
-    recorded(results, made[0], 1, 0.02, "a", "was_called", computes="mul")
-    recorded(results, made[11], 2, 0.021, "c", computes="mul", name="triton_poi_other_0")
+    made = renamed(name="triton_poi_other_0")
     answer = harness("bisect", "triton_poi_mul_0", made[0], made[11])
     assert answer.status == 4, answer.err
     assert made[8][:10] in answer.out
