@@ -207,8 +207,7 @@ def shared_boundary(
         enough &= not any(found and min(found) <= cut < max(found) for found in loaded)
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
             return (cut,)
-    stored = sum(a.itemsize for a in accesses if a.write)
-    return _pieces(splits, stores, stored, simplify)
+    return _pieces(splits, stores, sum(a.itemsize for a in accesses if a.write), simplify)
 
 
 def _pieces(

@@ -203,5 +203,6 @@ def is_narrow(samples: Sequence[float] | Array, width: float, level: float = LEV
     if len(samples) < FIRST_LOOK:
         return False
     first, middle, last = np.quantile(samples, (0.025, 0.5, 0.975)).tolist()
-    low, high, enough = interval(samples, level)
-    return last - first <= width * abs(middle) or (enough and high - low <= width * abs(middle))
+    most = width * abs(middle)
+    low, high, enough = (first, last, True) if last - first <= most else interval(samples, level)
+    return enough and high - low <= most
