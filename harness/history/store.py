@@ -61,7 +61,7 @@ def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path |
 
     path = run_path(results, run)
     sink = pa.BufferOutputStream()
-    pq.write_table(schema.table(run), sink, compression="zstd")
+    pq.write_table(schema.table(run), sink, compression="zstd", compression_level=9)
     try:
         return publish(path, memoryview(sink.getvalue()), is_same)
     except OSError as error:
