@@ -318,7 +318,9 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
     return made
 
 
-def _make_distinct(index: torch.Tensor, dim: int | None, bound: int, chance: torch.Generator) -> None:
+def _make_distinct(
+    index: torch.Tensor, dim: int | None, bound: int, chance: torch.Generator
+) -> None:
     """Integers below ``bound``, no two equal along ``dim`` (None: at all), as emitted modules do."""
     along = index.reshape(-1) if dim is None else index.movedim(dim, -1)
     if along.numel() and 1 < along.shape[-1] <= bound:

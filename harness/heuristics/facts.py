@@ -143,7 +143,9 @@ class Facts:
         again = self.again * made.reduced // self.reduced
         aligned = self.aligned and made.reduced % 8 != 0
         scaled = replace(made, bytes=self.bytes * own // old, again=again, aligned=aligned)
-        return replace(scaled, fixed_blocks=tuple(dict((*self.fixed_blocks, *scaled.pinned)).items()))
+        return replace(
+            scaled, fixed_blocks=tuple(dict((*self.fixed_blocks, *scaled.pinned)).items())
+        )
 
     @property
     def strips(self) -> bool:
