@@ -3,6 +3,7 @@ program runs after the other, each read must see what was there before."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -285,6 +286,31 @@ def test_torch_runs_a_call_whose_inputs_overlap_otherwise(devices: Devices) -> N
     assert not any(report.eager for report in compiler.reports)
     with pytest.warns(FallbackWarning, match="inputs that overlap"):
         compiled(*overlapping(torch.ones(6)))
+
+
+def a_column_and_all(x: torch.Tensor) -> torch.Tensor:
+    column = x.unbind(-1)[-1]
+    column[:1] = column[-1:] * 2
+    return x + 1
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_part_of_what_overlaps_itself_is_another_part_too(
+    devices: Devices, dynamic: bool
+) -> None:
+    compiler = Compiler(devices=devices)
+    compiled = torch.compile(a_column_and_all, backend=compiler, dynamic=dynamic)
+
+    def called_at(step: int, other: int) -> None:
+        own, whole = (torch.linspace(-1, 1, 24).as_strided((6, 3), (step, other)) for _ in range(2))
+        torch.testing.assert_close((compiled(own), own), (a_column_and_all(whole), whole))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        called_at(3, 1)
+    assert not any(report.eager for report in compiler.reports)
+    with pytest.warns(FallbackWarning, match="inputs that overlap"):
+        called_at(2, 1)
 
 
 @pytest.mark.filterwarnings("ignore::harness.errors.FallbackWarning")

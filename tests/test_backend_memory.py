@@ -3,6 +3,7 @@ made from, and may begin before it."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -252,3 +253,28 @@ def test_memory_that_nobody_writes_is_filled_among_deterministic_algorithms(
 
     x = torch.randn(4, 3).t().requires_grad_()
     assert differences(function, (x,), compiler) == []
+
+
+def bits_of(x: Tensor) -> Tensor:
+    return x.view(torch.float16).flatten()[:3].expand(4, 3)
+
+
+def bits_of_a_sum(x: Tensor) -> Tensor:
+    return bits_of(x + x)
+
+
+@pytest.mark.parametrize("function", [bits_of, bits_of_a_sum])
+def test_views_of_bits_are_in_elements_of_their_own(
+    devices: Devices, function: Callable[..., Tensor]
+) -> None:
+    """AOTAutograd makes results that are views of inputs again: where sizes are unknown by strides,
+    and then it looks at the bits (4691387; ``aot_eager`` raises)."""
+    compiler = Compiler(devices=devices)
+    compiled = torch.compile(function, backend=compiler, dynamic=True)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", FallbackWarning)
+        for sizes in ((4, 2, 33), (3, 2, 17)):
+            x = torch.randint(100, 200, sizes).float()
+            torch.testing.assert_close(compiled(x), function(x), rtol=0, atol=0, equal_nan=True)
+    one_by_one = [w for w in told if "compiled one by one" in str(w.message)]
+    assert bool(one_by_one) == (function is bits_of)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.codegen.reference import read_value, sizes_text
+from harness.graph.bounds import distinct_indices
 from harness.graph.model import Graph, Node, Ref
 from harness.ir import nodes as ir
 from harness.ir.affine import size_hint
@@ -39,7 +40,8 @@ _STEEP = 8
 def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
     """One row of ``ARGS`` per kernel argument: shape, stride, dtype, kind, bound."""
     buffers = {b.name: b for b in plan.buffers}
-    positive, distinct = positive_values(graph), distinct_indices(graph)
+    positive = positive_values(graph)
+    distinct = {n: f"distinct:{'' if d is None else d}" for n, d in distinct_indices(graph).items()}
     ascending, steep = _searched(graph), _steep(plan)
     statistics = {i.name for i in graph.inputs if i.role == "buffer"}  # running variances, counts
     rows: list[str] = []
@@ -102,29 +104,6 @@ def _row(buffer: Buffer, kind: str) -> str:
     shape, stride = sizes_text(buffer.shape), sizes_text(buffer.stride)
     bound = 0 if buffer.bound is None else size_text(buffer.bound)
     return f'({shape}, {stride}, "{buffer.dtype.torch_name}", "{kind}", {bound})'
-
-
-def distinct_indices(graph: Graph) -> dict[str, str]:
-    """Kinds of values that say where a scatter writes, by name: ``distinct:<dim>`` along one
-    dimension, ``distinct:`` over all elements. Which of two values written to one place
-    stays is undefined, so that neither a kernel nor its reference may be asked."""
-    kinds = {i.name: i.type for i in graph.inputs}
-    found: dict[str, str] = {}
-    for node in graph.nodes:
-        if node.op == "aten.scatter.src":
-            index, dim = node.args[2], node.args[1]
-            if isinstance(index, Ref) and isinstance(dim, int) and index.name in kinds:
-                found[index.name] = f"distinct:{dim % max(1, kinds[index.name].rank)}"
-        elif node.op in _WRITES and not node.argument(3, "accumulate"):
-            indices = node.args[1]
-            refs = indices if isinstance(indices, tuple) else ()
-            first = next((r.name for r in refs if isinstance(r, Ref)), "")
-            if first in kinds and kinds[first].dtype.is_integer:
-                found[first] = "distinct:"
-    return found
-
-
-_WRITES = ("aten.index_put.default", "aten._unsafe_index_put.default")
 
 
 def positive_values(graph: Graph) -> frozenset[str]:

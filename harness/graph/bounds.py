@@ -109,3 +109,26 @@ def _limits(node: Node, types: Mapping[str, object]) -> Iterator[tuple[str, symp
             node.packet == "embedding_dense_backward"
         ):
             yield index, sympy.sympify(rows)
+
+
+def distinct_indices(graph: Graph) -> dict[str, int | None]:
+    """The inputs that say where a scatter writes, and the dimension along which no two of them may
+    be equal (None: all elements). Which of two values written to one place stays is undefined, so
+    that neither a kernel nor its reference may be asked."""
+    kinds = {i.name: i.type for i in graph.inputs}
+    found: dict[str, int | None] = {}
+    for node in graph.nodes:
+        if node.op == "aten.scatter.src":
+            index, dim = node.args[2], node.args[1]
+            if isinstance(index, Ref) and isinstance(dim, int) and index.name in kinds:
+                found[index.name] = dim % max(1, kinds[index.name].rank)
+        elif node.op in _WRITES and not node.argument(3, "accumulate"):
+            indices = node.args[1]
+            refs = indices if isinstance(indices, tuple) else ()
+            first = next((r.name for r in refs if isinstance(r, Ref)), "")
+            if first in kinds and kinds[first].dtype.is_integer:
+                found[first] = None
+    return found
+
+
+_WRITES = ("aten.index_put.default", "aten._unsafe_index_put.default")

@@ -16,6 +16,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 import harness.graph.products  # noqa: F401 - registers its operator
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
+from harness.graph.bounds import distinct_indices
 from harness.graph.calltext import call_kwargs, combine_graph, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
 from harness.graph.random import register  # which has the operators of random numbers
@@ -302,16 +303,30 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
     Floats are normal for data and gradients; around 1 for one-dimensional parameters
     (scales), small for the others; positive for buffers (variances, step counts) and for
     saved statistics (a saved value whose last size is 1, or of rank below 2). Integers are
-    below the input's bound, or below 8 if it has none. Gaps between elements are random too.
+    below the input's bound, or below 8 if it has none; no two are equal where they say to which
+    places a scatter writes, if there are so many. Gaps between elements are random too.
     """
     generator = torch.Generator(device=device).manual_seed(seed)
-    made = []
+    made, distinct = [], distinct_indices(graph)
     for item in graph.inputs:
         shape, stride = (list(map(int, sizes)) for sizes in (item.type.shape, item.type.stride))
         steps = ((n - 1) * s for n, s in zip(shape, stride, strict=True))
         storage = _random_storage(item, 0 if 0 in shape else 1 + sum(steps), device, generator)
         made.append(storage.as_strided(shape, stride))
+        if shape and item.name in distinct and item.bound is not None:
+            _make_distinct(made[-1], distinct[item.name], int(item.bound), generator)
     return made
+
+
+def _make_distinct(
+    index: torch.Tensor, dim: int | None, bound: int, chance: torch.Generator
+) -> None:
+    """Integers below ``bound``, no two equal along ``dim`` (None: at all), as emitted modules do."""
+    along = index.reshape(-1) if dim is None else index.movedim(dim, -1)
+    if along.numel() and 1 < along.shape[-1] <= bound:
+        drawn = torch.rand((*along.shape[:-1], bound), generator=chance, device=index.device)
+        places = drawn.argsort(-1)[..., : along.shape[-1]]
+        index.copy_(places.view(index.shape) if dim is None else places.movedim(-1, dim))
 
 
 def _random_storage(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import sympy
 
@@ -30,6 +30,16 @@ def contiguous_strides(shape: Sequence[sympy.Expr]) -> tuple[sympy.Expr, ...]:
         if size is not sympy.S.Zero:
             step = step * size
     return tuple(reversed(strides))
+
+
+def overlap(dimensions: Iterable[tuple[int, int]]) -> bool:
+    """Whether elements may share memory, by the stride and size of each dimension longer than 1."""
+    reach = 0
+    for stride, size in sorted(dimensions):
+        if stride <= reach:
+            return True
+        reach += (size - 1) * stride
+    return False
 
 
 def broadcast(shapes: Sequence[Sequence[sympy.Expr]]) -> tuple[sympy.Expr, ...]:

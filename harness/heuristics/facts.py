@@ -136,13 +136,16 @@ class Facts:
         return tuple(pins if looped else [*pins, ("R0_BLOCK", 1 << (size - 1).bit_length())])
 
     def at(self, points: Mapping[str, int]) -> Facts:
-        """What holds where the tiles have ``points``, by prefix. Bytes are scaled."""
+        """What holds where the tiles have ``points``, by prefix. Bytes are scaled. What the text
+        of the kernel fixes stays so: for the same sizes, known earlier, it may be another one."""
         made = replace(self, sizes=tuple((p, points[p]) for p, _ in self.sizes), unknown=())
         own, old = made.parallel * made.reduced, self.parallel * self.reduced
         again = self.again * made.reduced // self.reduced
         aligned = self.aligned and made.reduced % 8 != 0
         scaled = replace(made, bytes=self.bytes * own // old, again=again, aligned=aligned)
-        return replace(scaled, fixed_blocks=scaled.pinned)
+        return replace(
+            scaled, fixed_blocks=tuple(dict((*self.fixed_blocks, *scaled.pinned)).items())
+        )
 
     @property
     def strips(self) -> bool:

@@ -213,6 +213,31 @@ def test_sizes_of_a_launch_have_the_candidates_of_a_kernel_for_them_alone(
     assert got.points == known.points and got.fixed_blocks == known.fixed_blocks
 
 
+COUNTED = graph("""def counted(
+    x: "f32[s0, 300]",
+    y: "f32[257]",
+):
+    left: "f32[s0, 1, 300]" = aten.unsqueeze.default(x, 1)
+    right: "f32[257, 1]" = aten.unsqueeze.default(y, 1)
+    lt: "b8[s0, 257, 300]" = aten.lt.Tensor(left, right)
+    count: "i64[s0, 257]" = aten.sum.dim_IntList(lt, [2])
+    return (count,)
+""")
+
+
+def test_rows_that_the_text_gives_a_program_each_stay_apart_however_many_there_are(
+    tmp_path: Path, interpreter: InterpreterPool
+) -> None:
+    """Were so many known when it was written, several would share a program."""
+    (module,) = modules(COUNTED)
+    loaded = runtime.load(module.text, tmp_path)
+    assert {c.block("XBLOCK") for c in loaded.configs} == {loaded.fixed_blocks["XBLOCK"]} == {1}
+    for rows in (1, 20, 5000):
+        there = loaded.at(loaded.only_sizes({"s0": rows}), H100)
+        assert {c.block("XBLOCK") for c in there.configs} == {there.fixed_blocks["XBLOCK"]} == {1}
+    assert run_at(COUNTED, [{"s0": 3}], interpreter) == []
+
+
 def test_what_is_compiled_follows_from_the_sizes(tmp_path: Path) -> None:
     loaded, _ = sized_rows(tmp_path, 1, 1)
     config = Config((("XBLOCK", 2), ("R0_BLOCK", 1024)), 4)

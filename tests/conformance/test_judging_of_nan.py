@@ -31,3 +31,18 @@ def test_a_nan_beside_one_that_is_read() -> None:
     assert whole(x).tolist() == [0, 0, 0, 1]
     assert found(whole, lambda x: whole(x) ^ torch.tensor([0, 0, 1, 0]), x) == []
     assert found(whole, lambda x: whole(x) ^ torch.tensor([0, 1, 1, 0]), x) != []
+
+
+def test_an_extreme_that_is_nan_has_either_sign_and_what_is_picked_keeps_its_own() -> None:
+    """Eager mode's smallest of several NaN is none of them (4690358)."""
+    x = torch.full((5, 128), -NAN)
+
+    def least(x: torch.Tensor) -> torch.Tensor:
+        return x.amin(1).signbit().long()
+
+    def picked(x: torch.Tensor) -> torch.Tensor:
+        return x.select(1, 7).signbit().long()
+
+    assert found(least, lambda x: 1 - least(x), x) == []
+    assert found(least, lambda x: least(x) + 2, x) != []
+    assert found(picked, lambda x: 1 - picked(x), x) != []

@@ -115,6 +115,25 @@ def test_random_inputs_respect_bounds_layouts_and_roles() -> None:
     assert not torch.equal(random_inputs(graph, "cpu", 8)[1], strided)
 
 
+def test_no_two_places_of_a_scatter_are_equal() -> None:
+    """Which of two values stays is undefined: neither a kernel nor another compiler may be asked."""
+    b = GraphBuilder()
+    zeros, values = b.input("zeros", (7, 6)), b.input("values", (5, 6))
+    table, updates = b.input("table", (40, 2)), b.input("updates", (4, 3, 2))
+    across = b.input("across", (5, 6), DType.I64, stride=(1, 5), bound=7)
+    rows = b.input("rows", (4, 3), DType.I64, bound=40)
+    many = b.input("many", (9,), DType.I64, bound=7)  # more than there are places
+    out = b.call("aten.scatter.src", zeros, 0, across, values)
+    put = b.call("aten.index_put.default", table, (rows,), updates)
+    again = b.call("aten.index_put.default", zeros, (many,), b.input("wide", (9, 6)))
+    graph = b.graph(out, put, again)
+    made = dict(zip([i.name for i in graph.inputs], random_inputs(graph, "cpu", 5), strict=True))
+    assert all(len(set(line)) == 5 for line in made["across"].T.tolist())
+    assert made["across"].stride() == (1, 5) and 0 <= made["across"].min()
+    assert len(set(made["rows"].flatten().tolist())) == 12
+    assert set(made["many"].tolist()) <= set(range(7))
+
+
 def test_bad_input_is_named() -> None:
     graph = norm_graph()
     with pytest.raises(GraphError, match="number of tensors"):

@@ -12,6 +12,7 @@ from torch import Tensor, fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils.weak import WeakIdKeyDictionary
 
+from harness.errors import HarnessError
 from harness.graph.capture.libraries.calls import MARKED, called, is_view, value
 from harness.graph.capture.rules import widened
 
@@ -290,6 +291,21 @@ def views_of_inputs(gm: fx.GraphModule) -> Callable[..., Sequence[Any]] | None:
     graph.output(tuple(views))
     graph.eliminate_dead_code()
     return fx.GraphModule(gm, graph) if any(views) else None
+
+
+def require_own_types(gm: fx.GraphModule) -> None:
+    """Raises ``HarnessError`` if an output is a view of an input, in elements of another size, that
+    unknown sizes cut: AOTAutograd makes it again by strides, which it takes for the input's."""
+    for output in gm.graph.output_node().all_input_nodes:
+        chain = [output]
+        while is_view(chain[-1]):
+            chain.append(chain[-1].all_input_nodes[0])
+        *views, root = chain
+        bits = any(view.target is _aten.view.dtype for view in views)
+        cut = any(len(view.all_input_nodes) > 1 for view in views)  # sizes are nodes
+        if bits and cut and root.op == "placeholder":
+            if value(root).itemsize != value(output).itemsize:
+                raise HarnessError("a result is a view of an input in elements of another size")
 
 
 def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:

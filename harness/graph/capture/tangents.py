@@ -26,7 +26,9 @@ from torch.autograd import forward_ad
 
 from harness.errors import HarnessError
 from harness.graph.capture.fx import source_of
+from harness.graph.capture.scattering import require_own_types
 from harness.graph.model import DIFFERENTIABLE
+from harness.graph.sizes import overlap
 
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
@@ -37,7 +39,7 @@ _GRADIENTS = "gradients"
 _USERS = "users"
 """In the same: whether there are gradients that a user wrote, which need not be 0 of zeros."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
-OVERLAPPING = "inputs that overlap, one of which changes, otherwise than when it was compiled"
+OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
 _MOST = 8
 """Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
 _hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
@@ -57,7 +59,7 @@ class Called:
     The backward graph gets None for gradients that do not exist, if all sizes are known. What it
     cannot give torch computes from ``gm``, and ``tell`` is told once: derivatives in forward mode,
     gradients that are to be differentiated, for which ``gm`` runs again, and calls whose inputs
-    overlap otherwise than those it was compiled for, if it changes them.
+    overlap otherwise than those it was compiled for, or themselves, if it changes them.
     """
 
     gm: fx.GraphModule
@@ -93,7 +95,9 @@ class Called:
         return note_gradients(joint, kept, any(map(_is_a_users, calls)))
 
     def note_changed(self, graph: fx.GraphModule) -> None:
-        """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
+        """Note which inputs ``graph`` changes; of those that it takes as one, one of them. Raises
+        ``HarnessError`` for results that are views as calls of it do not make them."""
+        require_own_types(graph)
         copies = graph.graph.find_nodes(op="call_function", target=_aten.copy_.default)
         written: list[Any] = [getattr(node.args[0], "meta", {}).get("desc") for node in copies]
         described = graph.graph.output_node().meta["desc"]
@@ -109,10 +113,15 @@ class Called:
             run = functorch_config.patch({_CHECK: False})(run)  # it takes no types of a user's own
         changed = frozenset(self._changed)
         seen = overlaps(inputs, changed) if changed else []
+        # What is written to a part of one that overlaps itself is in another part, too.
+        written = changed.union(*(numbers for numbers, *_ in seen))
+        doubtful = [n for n in written if _covers_itself(inputs[n]) is not False]
         apart: list[Any] = []  # where the inputs of the latest call lay that did not overlap
 
         def lie_as_seen(args: Sequence[Any]) -> bool:
             nonlocal apart
+            if any(_covers_itself(args[n]) for n in doubtful):
+                return False
             if (places := _addresses(args)) and places == apart:
                 return True
             found = overlaps(args, changed)
@@ -248,6 +257,14 @@ def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ..
             if known and len(_overlapping(tensors, symbolic=False)) > 1:
                 found.append((numbers, places, tensors[0].untyped_storage().nbytes()))
     return found
+
+
+def _covers_itself(x: Any) -> bool | None:
+    """Whether elements of ``x`` may share memory; None where sizes are symbols."""
+    if not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
+        return False
+    dims = [(stride, n) for stride, n in zip(x.stride(), x.shape, strict=True) if n != 1]
+    return overlap(dims) if all(type(n) is int for dim in dims for n in dim) else None
 
 
 def _addresses(args: Sequence[Any]) -> list[Any]:

@@ -22,7 +22,7 @@ from harness.graph.lowering.tensor import (
     outer_variable,
 )
 from harness.graph.model import TensorType
-from harness.graph.sizes import contiguous_strides
+from harness.graph.sizes import contiguous_strides, overlap
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Axis, Nest, Store, Value, buffers_read, buffers_written
@@ -37,17 +37,8 @@ def layout_of(kind: TensorType) -> Shape:
 
 
 def _overlaps(kind: TensorType) -> bool:
-    dims = [
-        (size_hint(s), size_hint(n))
-        for n, s in zip(kind.shape, kind.stride, strict=True)
-        if not is_one(n)
-    ]
-    reach = 0
-    for stride, size in sorted(dims):
-        if stride <= reach:
-            return True
-        reach += (size - 1) * stride
-    return False
+    dims = zip(kind.stride, kind.shape, strict=True)
+    return overlap((size_hint(s), size_hint(n)) for s, n in dims if not is_one(n))
 
 
 def axes_in_order(shape: Shape, stride: Shape) -> tuple[Axis, ...]:
