@@ -1,14 +1,15 @@
 """A ``harness`` command with the seconds of its stages: what its processes did on GPUs, and when.
 
     python scripts/gpu_stages.py FILE run --suite corpus --sample 20 --against inductor,eager
+    STAGES_STACKS=no python scripts/gpu_stages.py FILE run --suite corpus --sample 20
     python scripts/gpu_stages.py FILE
 
 The first appends to FILE a line of JSON for each job of a process, and for each list of jobs of
 several processes: what, where, when it began (seconds from the start of the command), what it took.
-Steps of a comparison have lines of their own, and so has what is tuning of a timing. Both end with
-(the second one only prints) seconds by stage, and what each process that times was idle for. Beside
-FILE, ``FILE.stacks`` has where the processes that time were, looked at every few milliseconds: what
-they wait for on the host is not the device.
+Steps of a comparison have lines of their own, and so have what is tuning of a timing and the command
+itself. All end with (the last one only prints) seconds by stage, and what each process that times
+was idle for. Beside FILE, ``FILE.stacks`` has where the processes that time were, looked at every
+few milliseconds: what they wait for on the host is not the device. The second one does not look.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-FILE, BEGAN = "STAGES_FILE", "STAGES_BEGAN"
+FILE, BEGAN, STACKS = "STAGES_FILE", "STAGES_BEGAN", "STAGES_STACKS"
 """Variables that worker processes are told by."""
 _LOOK_SECONDS = 0.004
 _FRAMES, _PLACES = 30, 40
@@ -44,6 +45,9 @@ def keep(what: str, began: float, **more: object) -> None:
 def looked_at(what: str) -> Iterator[None]:
     """Look where this thread is every few milliseconds; add a line for each place, the innermost
     frame last, with how often that was."""
+    if os.environ.get(STACKS) == "no":
+        yield
+        return
     found, over, me = Counter[str](), threading.Event(), threading.get_ident()
 
     def look() -> None:
@@ -194,16 +198,18 @@ def main() -> None:
         sys.exit(__doc__)
     file = Path(sys.argv[1]).resolve()
     file.touch()
-    root = str(Path(__file__).resolve().parent.parent)
+    root, began = str(Path(__file__).resolve().parent.parent), time.monotonic()
     try:
         if command := sys.argv[2:]:
             sys.path.insert(0, root)
-            os.environ.update({FILE: str(file), BEGAN: str(time.monotonic())})
+            os.environ.update({FILE: str(file), BEGAN: str(began)})
             watch()
             from harness.cli.app import app
 
             app(command, prog_name="harness")
     finally:
+        if BEGAN in os.environ:
+            keep("the command", began)
         print(summary(file))
         print(places(Path(f"{file}.stacks")))
 

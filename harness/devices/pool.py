@@ -106,9 +106,11 @@ class Pool(Closing):
         self._places = [_Place(device) for device in devices]
         for place, process in zip(self._places, started, strict=False):
             place.worker = process
-        self._lock = threading.RLock()
+        # Held from one answer to the next alone: whichever thread collects an iteration that was
+        # left may end its list.
+        self._lock = threading.Condition()
         self._closed = False
-        self._serving = False
+        self._serving: int | None = None
         self._owner = os.getpid()
 
     @property
@@ -118,14 +120,13 @@ class Pool(Closing):
 
     def start(self) -> None:
         """Start the workers without waiting for them; the first job would do it as well."""
-        self._require_own()
-        with self._lock:
+        with self._claimed():
             for place in self._places:
                 self._require_worker(place)
 
     def widen(self, workers: int) -> None:
         """Have as many workers at least, all like the first, from the next list of jobs on."""
-        with self._lock:
+        with self._claimed():
             first = self._places[0].device
             more = range(len(self._places), workers)
             named = (replace(first, name=f"{first.kind} {number}") for number in more)
@@ -142,6 +143,7 @@ class Pool(Closing):
                 for process in place.processes:
                     process.end()
                 place.worker, place.spares = None, []
+            self._lock.notify_all()
 
     def open(self) -> list[Any]:
         """What the devices' opening jobs answered first, in the order of the devices; those that
@@ -166,8 +168,7 @@ class Pool(Closing):
     def spare(self, restarts: int = 1) -> None:
         """Start the processes that so many times ``restart`` goes on in, without waiting for them.
         They do their imports meanwhile and leave the devices alone."""
-        self._require_own()
-        with self._lock:
+        with self._claimed():
             for place in self._places:
                 with contextlib.suppress(NoDevice):  # said when it is needed
                     while len(place.spares) < restarts:
@@ -175,8 +176,7 @@ class Pool(Closing):
 
     def restart(self) -> None:
         """Go on in fresh processes."""
-        self._require_own()
-        with self._lock:
+        with self._claimed():
             for place in self._places:
                 place.drop()
                 place.worker = place.spares.pop(0) if place.spares else None
@@ -195,29 +195,39 @@ class Pool(Closing):
     def each(self, jobs: Sequence[Job]) -> Iterator[Answer]:
         """(index, answer) of every job as they finish; a failed job's answer is its
         ``HarnessError``. Jobs still running when the iteration is left are abandoned."""
-        self._require_own()
-        with self._lock:
-            self._require_open()
-            if self._serving:
-                raise HarnessError("the worker pool is in the middle of a list of jobs")
+        with self._claimed():
             for place in self._places:
                 place.gone, place.tries = None, 0
             batch = _Batch(jobs, list(range(len(jobs))))
             left = len(jobs)
-            self._serving = True
-            try:
-                while left:
+            while left:
+                with self._lock:
                     self._require_open()
                     found = self._impossible(batch) or self._hand_out(batch) or self._collect(batch)
-                    for answer in found:
-                        left -= 1
-                        yield answer
-            finally:
-                self._serving = False
+                for answer in found:
+                    left -= 1
+                    yield answer
+
+    @contextlib.contextmanager
+    def _claimed(self) -> Iterator[None]:
+        """Have no other thread begin anything meanwhile, except to close."""
+        self._require_own()
+        with self._lock:
+            if self._serving == threading.get_ident():
+                raise HarnessError("the worker pool is in the middle of a list of jobs")
+            self._lock.wait_for(lambda: self._closed or self._serving is None)
+            self._require_open()
+            self._serving = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._serving = None
                 # The answers of workers that still have a job belong to nobody.
                 for place in self._places:
                     if place.worker is not None and place.worker.busy:
                         place.drop()
+                self._lock.notify()
 
     def _require_open(self) -> None:
         if self._closed:
@@ -231,8 +241,8 @@ class Pool(Closing):
             for process in place.processes:
                 process.forget()
             place.worker, place.spares = None, []
-        self._lock = threading.RLock()
-        self._serving = False
+        self._lock = threading.Condition()
+        self._serving = None
         self._owner = os.getpid()
 
     def _require_worker(self, place: _Place) -> Process:

@@ -209,7 +209,8 @@ def is_lost() -> bool:
 
 def surviving(work: Callable[[], T]) -> T:
     """``work``'s result; gives its memory back. Raises ``HarnessError``, or ``Unusable`` with it
-    where the device's context did not survive, so that the pool replaces the process."""
+    where the device's context did not survive, so that the pool replaces the process; whether there
+    is still a device is for the next one to say."""
     try:
         found = work()
     except HarnessError as error:
@@ -223,7 +224,8 @@ def surviving(work: Callable[[], T]) -> T:
     # Tracebacks hold tensors, of causes too: the next kernel may need their memory.
     failed.__traceback__ = failed.__cause__ = failed.__context__ = None
     if is_lost():
-        raise Unusable(failed)
+        lost = HarnessError("the device's context was lost", where=failed.where, got=failed.got)
+        raise Unusable(lost if isinstance(failed, NoDevice) else failed)
     torch.cuda.empty_cache()
     raise failed
 

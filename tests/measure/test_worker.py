@@ -13,8 +13,8 @@ import pytest
 import torch
 from triton.runtime.cache import triton_key
 
-from harness.devices.job import Context
-from harness.errors import CheckFailed, HarnessError, OutOfMemory
+from harness.devices.job import Context, Unusable
+from harness.errors import CheckFailed, HarnessError, NoDevice, OutOfMemory
 from harness.measure import roofline, worker
 from harness.measure.jobs import DeviceFacts, OpenDevice, gpu
 from harness.measure.roofline import Roofline
@@ -66,6 +66,22 @@ def test_a_kernel_for_whose_timing_memory_lacks_is_told_from_others(
     monkeypatch.setattr(worker, "is_lost", lambda: False)
     assert type(failing(torch.OutOfMemoryError("CUDA out of memory."))) is OutOfMemory
     assert type(failing(RuntimeError("CUDA error: an illegal instruction"))) is HarnessError
+
+
+def test_a_ruined_context_ends_its_process_not_the_use_of_its_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A driver cannot tell the two apart: a device that is gone cannot be taken again."""
+
+    def work() -> None:
+        raise NoDevice("the GPU did not carry out what it was asked", where="k", got="an assertion")
+
+    monkeypatch.setattr(worker, "is_lost", lambda: True)
+    with pytest.raises(Unusable) as ended:
+        worker.surviving(work)
+    (lost,) = ended.value.args
+    assert type(lost) is HarnessError
+    assert (lost.where, lost.got) == ("k", "an assertion")
 
 
 def test_a_process_reads_all_of_triton_before_it_takes_its_device(

@@ -320,8 +320,9 @@ def compared(
         _require_device(error)
         raise
     finally:
-        torch.compiler.reset()
-        torch.cuda.empty_cache()
+        if not is_lost():  # else these fail, too, in place of what says that the process ends
+            torch.compiler.reset()
+            torch.cuda.empty_cache()
 
 
 def _of_region(

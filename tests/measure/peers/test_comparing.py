@@ -18,7 +18,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from harness.codegen.source import EmittedModule
-from harness.devices.job import Context
+from harness.devices.job import Context, Unusable
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
@@ -415,3 +415,22 @@ def test_distance() -> None:
     assert distance(holed, a) == math.inf
     assert distance(holed, holed) == 0.0
     assert distance(torch.tensor([1, 2, 3, 4]), torch.tensor([1, 2, 3, 5])) == 0.25
+
+
+def test_a_comparison_that_loses_the_device_ends_its_process(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever asks such a device for something else fails, and must not be what is said."""
+
+    def asserted(*_: Any) -> Any:
+        raise torch.AcceleratorError("CUDA error: device-side assert triggered")
+
+    for name in ("empty_cache", "synchronize"):
+        monkeypatch.setattr(torch.cuda, name, asserted)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.compiler, "reset", asserted)
+    monkeypatch.setattr(worker, "region_task", lambda *_: Task(asserted, asserted, asserted))
+    (region, *_) = compile_graph(graph, H100).regions
+    job = CompareJob(region, ("eager",), {})
+    with pytest.raises(Unusable, match="the device's context was lost"):
+        worker.compared(job, Context(tmp_path), FakeTimer(), CPU)
