@@ -100,6 +100,12 @@ class Access:
     write: bool
 
 
+def of_every_point(accesses: Sequence[Access], splits: Sequence[Split]) -> list[Access]:
+    """Those of ``accesses`` that are different elements at all points of the loops."""
+    every = {split.var for split in splits}
+    return [access for access in accesses if every <= access.index.free_symbols]
+
+
 def unit_stride(access: Access, splits: Sequence[Split]) -> sympy.Symbol | None:
     """The first variable in which the access has stride 1, or else runs of it."""
     found = affine(access.index, positions(s.var for s in splits))
@@ -218,9 +224,9 @@ def _found(
     splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
 ) -> tuple[int, ...]:
     """The number of splits in the lower of two tiles, where whole rows of the lowest split are
-    loaded from places that are computed above it, as pixels of an image in channels-last order are
-    by an interpolation. Of what is computed Triton does not know that neighbours have it in common,
-    and loads element by element; a block of rows computes it once a row."""
+    loaded from places that floats above it give, as pixels of an image in channels-last order are
+    by an interpolation. Of floats Triton does not know that neighbours have them in common, and
+    loads element by element; a block of rows computes them once a row."""
     row = splits[0].length if len(splits) > 1 else sympy.S.Zero
     if not row.is_Integer or row < FOUND_ROW or row % VECTOR:
         return ()
@@ -231,9 +237,10 @@ def _found(
         return any(inner in simplify(index).free_symbols for index in indices)
 
     loads = [v for v in ir.values(stores) if isinstance(v, ir.Load) and v.indirect]
-    whole = [v for v in loads if simplify(v.index).coeff(inner) == 1]
-    alone = all(not moves(place) for load in loads for _, place in load.indirect)
-    return (1,) * (bool(loads) and len(whole) == len(loads) and alone)
+    places = [place for load in loads for _, place in load.indirect]
+    floats = any(v.dtype.is_float for v in ir.walk(places))
+    whole = all(simplify(load.index).coeff(inner) == 1 for load in loads)
+    return (1,) * (floats and whole and not any(map(moves, places)))
 
 
 def _pieces(

@@ -163,15 +163,13 @@ def iteration_space(
     accesses = _accesses(program, group, simplify)
     hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
     cuts: tuple[int, ...] = (len(lowest),) if strips else ()
-    shared: tuple[int, ...] = ()
-    crossing: tuple[int, ...] = ()
+    shared = crossing = cuts[:0]
     if hint is None:
         cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
         cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
     elif hint is Hint.OUTER and not strips:
         if _is_apart(group, stores):
-            every = {s.var for s in (*parallel, *reduced)}
-            crossed = [a for a in accesses if every <= a.index.free_symbols]
+            crossed = choose.of_every_point(accesses, (*parallel, *reduced))
             cuts = crossing = choose.tile_boundaries(parallel, crossed, most=2)
         cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
     products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
