@@ -71,7 +71,7 @@ class Reducer:
         """A reduced value with the reduced dimension put back as 1."""
         if len(self.body.frame.vector) < 2:
             return text
-        return f"{text}[None, :]" if self._axis == 0 else f"{text}[:, None]"
+        return f"{text}[{':, ' * self._axis}None]" if self._axis else f"{text}[None, :]"
 
     def _guarded(self, text: str, neutral: str) -> str:
         return f"tl.where({self._mask}, {text}, {neutral})" if self._mask else text

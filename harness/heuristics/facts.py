@@ -80,7 +80,8 @@ class Facts:
     by the kernel's text (``("XBLOCK", 1)``). ``loops`` counts the loops of a looped kernel,
     ``again`` are the bytes that one result's loops read more than once, ``side`` the elements that
     an online softmax folds at once (``tiling.softmax.side_by_side``), ``strided`` the loads of a
-    pointwise kernel or a scan that skip elements from one point to the next, ``aligned`` whether
+    pointwise kernel, a scan or sums of columns in two directions that skip elements from one point
+    to the next, ``aligned`` whether
     loops get at whole vectors of rows that do not begin or end there, ``ahead`` the bytes that a
     kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
     much that only programs with points of some piece compute (``tiling.passes.pieces``),
@@ -124,7 +125,7 @@ class Facts:
         if self.family is Family.SPLIT_SCAN or not reduced:
             return (("XBLOCK", 1),) * (reduced or (long and self.family is Family.REDUCTION))
         size = self.sizes[-1][1]
-        crossed = self.family is Family.SCAN and self.strided
+        crossed = self.family in (Family.SCAN, Family.REDUCTION) and self.strided
         pins = [("YBLOCK", 1)] if self.sizes[0][0] == "y" and not crossed else []
         many = not self.unknown and self.parallel >= MANY_ROWS
         if self.family is Family.SPREAD:

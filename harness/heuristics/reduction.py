@@ -41,6 +41,8 @@ bytes of a row of them from which on 8 warps of a program have enough under way:
 30528 to 131072 columns (docs/measurements/limit.md)."""
 _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
+_CROSSED = ((32, 4, 8, 32), (32, 8, 8, 32), (32, 8, 4, 16), (16, 8, 4, 32), (32, 4, 4, 32))
+"""Columns in x, rows, warps and columns in y of sums whose columns lie in both directions."""
 
 
 CHUNK_WARPS, CHUNK_PROGRAMS, LEAST_ROWS, GATHERED = 32, 4, 128, 4096
@@ -188,6 +190,7 @@ def has_rules(facts: Facts, target: Target) -> bool:
     strips = facts.sizes[0][0] == "y" and facts.loads <= _STRIP_LOADS and facts.reduced >= 512
     stored = facts.hint is Hint.OUTER and (facts.full or strips) and facts.loops == 1
     own = is_long(facts, target) or in_chunks(facts, target) or _is_moved(facts)
+    own |= facts.strided > 0  # columns that lie in two directions
     return own or (stored and many) or _is_wide(facts, target)
 
 
@@ -209,6 +212,8 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
     """As they were fastest on an H200 where every element is stored (docs/measurements/limit.md);
     else beside what was learnt."""
     r, points = facts.reduced, facts.parallel * facts.reduced
+    if facts.strided:
+        return [_scan(*block) for block in _CROSSED]
     if _is_wide(facts, target):
         enough = facts.bytes >= _WIDE_BYTES * r * target.multiprocessors
         first = [(64, 64, 8), (64, 64, 16)] if enough else [(64, 64, 16), (64, 64, 8)]

@@ -340,6 +340,7 @@ def _facts(
     dtypes = {b.name: b.dtype for b in buffers}
     looped, read = category is Category.REDUCTION, {(v.buffer, v.index) for v in loads(stores)}
     family = Family.SCAN if looped and _combined(stores) else Family[category.name]
+    skips = space.crossed or family in (Family.POINTWISE, Family.SCAN)
     kinds = [key[0] for key in components(stores)]
     softmaxes = kinds.count(ReduceKind.SOFTMAX)
     made = Facts(
@@ -356,7 +357,7 @@ def _facts(
         loops=sum(s.kind is SegmentKind.LOOP for s in segments) if looped else 0,
         again=_read_again(segments, dtypes, space.tiles()) if looped else 0,
         pieces=category is Category.POINTWISE and next(apart, None) is not None,
-        strided=_strided(read, space.tiles()) if family in (Family.POINTWISE, Family.SCAN) else 0,
+        strided=_strided(read, space.tiles()) if skips else 0,
         shared=space.shared,
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,

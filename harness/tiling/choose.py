@@ -84,6 +84,9 @@ least, from which on blocks have rows of their own: 38 of 64 kernels of the corp
 0.995 of the time on an H200, 0.69 in the mean. With one load a byte the memory is the limit, 1.02
 to 1.08; with fewer at all points 20 kernels took 0.80 to 1.35, in rows of 289 one took 1.07."""
 
+FOUND_ROW = 64
+"""Elements of a row that is loaded from a computed place, at least, for blocks to have rows."""
+
 FUNCTION, SHARED_WORK, SHARED_POINTS = 12, 16, 256
 """Instructions of a function, roughly; those for a point, and such points, worth sharing."""
 
@@ -95,6 +98,12 @@ class Access:
     index: sympy.Expr
     itemsize: int
     write: bool
+
+
+def of_every_point(accesses: Sequence[Access], splits: Sequence[Split]) -> list[Access]:
+    """Those of ``accesses`` that are different elements at all points of the loops."""
+    every = {split.var for split in splits}
+    return [access for access in accesses if every <= access.index.free_symbols]
 
 
 def unit_stride(access: Access, splits: Sequence[Split]) -> sympy.Symbol | None:
@@ -207,7 +216,31 @@ def shared_boundary(
         enough &= not any(found and min(found) <= cut < max(found) for found in loaded)
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
             return (cut,)
-    return _pieces(splits, stores, sum(a.itemsize for a in accesses if a.write), simplify)
+    stored = sum(a.itemsize for a in accesses if a.write)
+    return _pieces(splits, stores, stored, simplify) or _found(splits, stores, simplify)
+
+
+def _found(
+    splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
+) -> tuple[int, ...]:
+    """The number of splits in the lower of two tiles, where whole rows of the lowest split are
+    loaded from places that floats above it give, as pixels of an image in channels-last order are
+    by an interpolation. Of floats Triton does not know that neighbours have them in common, and
+    loads element by element; a block of rows computes them once a row."""
+    row = splits[0].length if len(splits) > 1 else sympy.S.Zero
+    if not row.is_Integer or row < FOUND_ROW or row % VECTOR:
+        return ()
+    inner = splits[0].var
+
+    def moves(value: ir.Value) -> bool:
+        indices = (v.index for v in ir.walk([value]) if isinstance(v, ir.Load | ir.IndexValue))
+        return any(inner in simplify(index).free_symbols for index in indices)
+
+    loads = [v for v in ir.values(stores) if isinstance(v, ir.Load) and v.indirect]
+    places = [place for load in loads for _, place in load.indirect]
+    floats = any(v.dtype.is_float for v in ir.walk(places))
+    whole = all(simplify(load.index).coeff(inner) == 1 for load in loads)
+    return (1,) * (floats and whole and not any(map(moves, places)))
 
 
 def _pieces(

@@ -13,7 +13,17 @@ from harness.heuristics.facts import Hint
 from harness.heuristics.limits import VECTOR
 from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import Address, Axis, Scan, Store, index_exprs, loads, reductions, scans
+from harness.ir.nodes import (
+    Address,
+    Axis,
+    ReduceKind,
+    Scan,
+    Store,
+    index_exprs,
+    loads,
+    reductions,
+    scans,
+)
 from harness.ir.ops import Op
 from harness.ir.program import Program
 from harness.ir.simplify import Simplifier
@@ -25,6 +35,9 @@ from harness.tiling.choose import Access
 from harness.tiling.plan import Tile
 from harness.tiling.products import product_tiles
 from harness.tiling.ranges import Split, merge, splits
+
+_ALONG_COLUMNS = {ReduceKind.SUM, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY}
+"""Reductions whose columns may lie in two directions of memory."""
 
 
 @dataclass(eq=False, slots=True)
@@ -68,7 +81,7 @@ class Space:
     them that differ between results, ``widths`` is the ratio of the widest to the narrowest element
     accessed along it, ``stored`` whether a store is, ``narrow`` that all is 16 bits, ``shared``
     that the points of y share work, ``product`` that its tiles are those of a matrix product.
-    ``index`` adds the entries that it needs."""
+    ``crossed`` that columns lie in two directions. ``index`` adds the entries that it needs."""
 
     hint: Hint | None
     full_loads: int
@@ -78,6 +91,7 @@ class Space:
     narrow: bool
     shared: bool
     product: bool
+    crossed: bool
     _tiles: list[_TileSpace]
     _simplify: Address
     _rename: dict[sympy.Symbol, sympy.Expr]
@@ -149,15 +163,14 @@ def iteration_space(
     accesses = _accesses(program, group, simplify)
     hint = choose.reduction_hint(parallel, reduced, accesses) if group.raxes else None
     cuts: tuple[int, ...] = (len(lowest),) if strips else ()
-    shared: tuple[int, ...] = ()
+    shared = crossing = cuts[:0]
     if hint is None:
         cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
         cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
     elif hint is Hint.OUTER and not strips:
-        if _only_scans(group, stores):
-            every = {s.var for s in (*parallel, *reduced)}
-            crossed = [a for a in accesses if every <= a.index.free_symbols]
-            cuts = choose.tile_boundaries(parallel, crossed, most=2)
+        if _is_apart(group, stores):
+            crossed = choose.of_every_point(accesses, (*parallel, *reduced))
+            cuts = crossing = choose.tile_boundaries(parallel, crossed, most=2)
         cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
     products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)
     ends = zip("xyz", pairwise((0, *cuts, len(parallel))), strict=False)
@@ -178,6 +191,7 @@ def iteration_space(
         narrow=set(sizes) == {2},
         shared=bool(shared),
         product=bool(products),
+        crossed=bool(crossing),
         _tiles=tiles,
         _simplify=simplify,
         _rename={
@@ -188,12 +202,14 @@ def iteration_space(
     )
 
 
-def _only_scans(group: FusedGroup, stores: Sequence[Store]) -> bool:
-    """Whether the kernel is a loop that scans whole columns and reduces nothing: its programs may
-    have columns in two directions of memory."""
+def _is_apart(group: FusedGroup, stores: Sequence[Store]) -> bool:
+    """Whether the kernel is a loop that scans whole columns and reduces nothing, or only adds them
+    up or finds extremes: its programs may have columns in two directions of memory."""
     known = group.numel.is_Integer and group.rnumel.is_Integer
     looped = known and int(group.rnumel) > choose.PERSISTENT_OUTER
-    alone = all(isinstance(v, Scan) for v in scans(stores)) and not reductions(stores)
+    found = {r.kind for r in reductions(stores)}
+    scanned = all(isinstance(v, Scan) for v in scans(stores)) and not found
+    alone = scanned or (found <= _ALONG_COLUMNS and not list(scans(stores)))
     return looped and alone and not shares_rows(group.numel, group.rnumel)
 
 

@@ -13,6 +13,7 @@ from harness.decisions import Decisions
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.runtime.module import load
 from harness.target import H200
 from tests.running import run_graph
 
@@ -60,3 +61,53 @@ def test_short_rows_and_more_strips_than_a_grid_takes_share_programs(
     rows: int, columns: int, strips: int
 ) -> None:
     assert "yindex" not in compiled(rows, columns, strips, True).kernels[0].module.text
+
+
+APART = loads("""# harness graph 1
+def sums_of_columns_apart(
+    x: "f32[24, 90, 40]",
+    y: "f32[90, 40, 24]",
+):
+    turned: "f32[24, 90, 40]{1, 960, 24}" = aten.permute.default(y, [2, 0, 1])
+    added: "f32[24, 90, 40]" = aten.add.Tensor(x, turned)
+    total: "f32[24, 40]" = aten.sum.dim_IntList(added, [1])
+    most: "f32[24, 40]" = aten.amax.default(added, [1])
+    return (total, most)
+""")
+
+
+def test_sums_of_columns_in_two_directions_have_a_tile_for_each(
+    interpreter: InterpreterPool,
+) -> None:
+    (kernel,) = compile_graph(APART, H200).kernels
+    plan = kernel.source.plan
+    assert [tile.prefix for tile in plan.tiles] == ["y", "x", "r0_"]
+    assert "YBLOCK" not in dict(plan.facts.fixed_blocks)
+    configs = [config for config in load(kernel.module.text).configs if config.block("YBLOCK") > 1]
+    assert configs
+    for config in configs:
+        assert interpreter.check(kernel.module.text, config).passed, config
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_rows_that_a_tensor_crosses_are_not_walked(across: bool) -> None:
+    """In mixed order each element of such a tensor would take a sector."""
+    kind = '{1, 8192, 128}" = aten.permute.default(c, [2, 0, 1])'
+    turned = kind if across else '" = aten.view.default(c, [128, 16, 64])'
+    graph = loads(
+        f"""# harness graph 1
+def rows_and_columns(
+    a: "f32[128, 16, 64]",
+    b: "f32[128, 16, 64]",
+    c: "f32[16, 64, 128]",
+):
+    product: "f32[128, 16, 64]" = aten.mul.Tensor(a, b)
+    rows: "f32[128, 16]" = aten.sum.dim_IntList(product, [2])
+    turned: "f32[128, 16, 64]{turned}
+    added: "f32[128, 16, 64]" = aten.add.Tensor(a, turned)
+    columns: "f32[128, 64]" = aten.sum.dim_IntList(added, [1])
+    return (rows, columns)
+"""
+    )
+    names = [kernel.name for kernel in compile_graph(graph, H200).kernels]
+    assert any(name.startswith("triton_mix") for name in names) != across

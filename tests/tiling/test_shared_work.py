@@ -46,3 +46,19 @@ def test_work_that_blocks_share_is_done_once(
     assert differences(function, [torch.randn(shape) for shape in shapes], compiler) == []
     (kernel,) = compiler.compiled[-1].kernels
     assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles
+
+
+@pytest.mark.parametrize(("channels", "tiles"), [(64, ["y", "x"]), (60, ["x"])])
+def test_pixels_found_at_computed_places_are_rows(
+    channels: int, tiles: list[str], devices: Devices
+) -> None:
+    """Their channels are loaded as vectors; of places that floats give Triton knows nothing."""
+
+    def larger(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.interpolate(x, size=(9, 7), mode="bilinear", align_corners=True)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    image = torch.randn(2, channels, 4, 5).to(memory_format=torch.channels_last)
+    assert differences(larger, [image], compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles

@@ -99,7 +99,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
             else:
                 users[name] += 1
                 evaluated[name] += own
-                passes[name] += own * len(found)
+                passes[name] += (points[name] if node.packet == "cat" else own) * len(found)
                 reread[name] += read
             ends.setdefault(name, {}).update(found)
             inner = node.packet == "constant_pad_nd" and node.name not in kept

@@ -38,7 +38,7 @@ CLEARLY = 4
 class Reduction:
     """A reduction of ``source`` (sizes ``shape``) over ``dims``.
 
-    ``op`` is the overload over dimensions; ``by_stride`` are the reduced dimensions from
+    ``op`` is the overload over dimensions, ``stride`` its source's; ``by_stride`` are the reduced dimensions from
     outermost to innermost in memory; ``kept`` and ``reduced`` count results and elements
     per result; ``inner`` says that the reduction runs along memory. ``widen`` is the type
     that intermediate values need where the result's own would round them.
@@ -49,6 +49,7 @@ class Reduction:
     source: Ref
     result: TensorType
     shape: tuple[int, ...]
+    stride: tuple[int, ...]
     dims: tuple[int, ...]
     by_stride: tuple[int, ...]
     keepdim: bool
@@ -95,6 +96,7 @@ def parse_reduction(
         source=source,
         result=result,
         shape=shape,
+        stride=stride,
         dims=dims,
         by_stride=tuple(sorted(dims, key=lambda d: (-stride[d], d))),
         keepdim=len(result.shape) == len(shape),
@@ -147,6 +149,8 @@ def _operands(
         return None
     if node.op in ("aten.expand.default", "aten.full.default"):
         return []
+    if node.op == "aten.cat.default":  # not in memory either: each piece is read as it lies
+        return [(name, order) for name in dict.fromkeys(node.refs())]
     moved = node.args[1] if node.op == "aten.permute.default" else None
     if isinstance(moved, tuple) and isinstance(node.args[0], Ref):
         outer = [0] * len(order)

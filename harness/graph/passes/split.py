@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy
 
@@ -23,6 +23,7 @@ from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import STATISTICS, Reduction, parse_reduction
 from harness.graph.passes.rewriting import Choose, Emitter, contiguous, reduced_type, rewritten
 from harness.graph.sizes import contiguous_strides
+from harness.heuristics.limits import VECTOR
 from harness.heuristics.mixed import sharers, strips
 from harness.ir.reach import reached
 from harness.target import Target
@@ -123,14 +124,29 @@ def _decide(
     cuts: tuple[Chunks | None, Sequence[Chunks]],
     stored: Collection[str | None],
 ) -> Chunks | None:
-    ideal, least_chunk = _ideal(reduction, target, reduction.source.name in stored)
+    left = _short_run(reduction)
+    run = math.prod(reduction.shape[dim] for dim in left)
+    across = replace(reduction, kept=reduction.kept * run, inner=False) if left else reduction
+    ideal, least_chunk = _ideal(across, target, reduction.source.name in stored)
     found, alike = cuts
     if found is None and ideal > 1:
-        found = _nearest(_possible(reduction, LEAST_SPLIT, least_chunk), ideal)
+        found = _nearest(_possible(reduction, LEAST_SPLIT, least_chunk, left), ideal * run)
     wanted = choose(reduction.node.name, 1 if found is None else found.count)
     if found is not None and wanted == found.count:
         return found
-    return _nearest(alike or _possible(reduction, 2), wanted) if wanted > 1 else None
+    cut = alike or _possible(reduction, 2, left=left)
+    return _nearest(cut, wanted) if wanted > 1 else None
+
+
+def _short_run(reduction: Reduction) -> tuple[int, ...]:
+    """The innermost dimension, if it is reduced, does not fill a vector, and the next one in memory
+    is kept (channels of a group in an image of pixels): left to the second step, whole pixels are
+    read by one program, of which each group's reads a part of every sector."""
+    *outer, last = reduction.by_stride
+    others = set(range(len(reduction.shape))) - set(reduction.dims)
+    size, step = reduction.shape[last], reduction.stride[last]
+    beside = any(reduction.stride[d] == size and reduction.shape[d] > 1 for d in others)
+    return (last,) if outer and step == 1 < size <= VECTOR and beside else ()
 
 
 def _stored(graph: Graph, nodes: Mapping[str, Node]) -> Collection[str | None]:
@@ -161,12 +177,14 @@ def _nearest(cuts: Iterable[Chunks], ideal: float) -> Chunks | None:
     return min(cuts, key=lambda c: (abs(math.log(c.count / ideal)), c.count), default=None)
 
 
-def _possible(reduction: Reduction, least: int, least_chunk: int = 1) -> Iterator[Chunks]:
+def _possible(
+    reduction: Reduction, least: int, least_chunk: int = 1, left: tuple[int, ...] = ()
+) -> Iterator[Chunks]:
     """Every cut into ``least`` equal chunks or more that needs no copy, each of ``least_chunk``
-    elements or more: dimensions outermost in memory first."""
-    whole: tuple[int, ...] = ()
-    count, most = 1, reduction.reduced // least_chunk
-    for dim in reduction.by_stride:
+    elements or more: dimensions outermost in memory first, after those ``left`` for certain."""
+    whole, most = left, reduction.reduced // least_chunk
+    count = math.prod(reduction.shape[dim] for dim in left)
+    for dim in (d for d in reduction.by_stride if d not in left):
         size = reduction.shape[dim]
         for factor in sympy.divisors(size):
             if 1 < factor < size and least <= count * factor <= most:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.graph.model import Ref
-from harness.ir.nodes import Load, Masked, store_roots, walk
+from harness.ir.nodes import Compute, Load, Masked, store_roots, walk
+from harness.ir.ops import Op
 from tests.graph.building import GraphBuilder
-from tests.graph.lowering.comparing import check
+from tests.graph.lowering.comparing import check, stored
 
 FIRST, SECOND = (4, 8), (0, 4)
 HALVES = [  # slices, which halves are negated; how often the tensor is read, with masks or without
@@ -73,3 +74,38 @@ def test_halves_that_differ_stay_two(made: object) -> None:
     parts = made(b, b.input("x", (4, 4)), b.input("y", (4, 4)))
     program = check(b.graph(b.call("aten.cat.default", parts, 1)))
     assert any(isinstance(v, Masked) for n in program.nests for v in walk(store_roots(n.stores)))
+
+
+def test_slices_that_are_put_together_are_computed_there() -> None:
+    """Four quarters of an image, each of which is read once, as all of it would be to store it."""
+    b = GraphBuilder()
+    total = b.call("aten.add.Tensor", b.input("x", (4, 8, 8, 16)), b.input("y", (4, 8, 8, 16)))
+    parts = []
+    for row, column in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        rows = b.call("aten.slice.Tensor", total, 1, row, 8, 2)
+        parts.append(b.call("aten.slice.Tensor", rows, 2, column, 8, 2))
+    program = check(b.graph(b.call("aten.cat.default", tuple(parts), -1, name="whole")))
+    assert stored(program) == [("whole",)]
+
+
+@pytest.mark.parametrize(("dim", "masked"), [(1, True), (2, False)])
+def test_what_is_put_into_one_place_is_read_for_it_alone(dim: int, masked: bool) -> None:
+    """Not in the last dimension, whose lanes load vectors."""
+    b = GraphBuilder()
+    sizes = [1, 1, 1]
+    sizes[dim] = 6
+    whole, x = b.input("whole", (4, 6, 6)), b.input("x", (4, 6))
+    places = b.call("aten.view.default", b.call("aten.arange.start_step", 0, 6), tuple(sizes))
+    put = b.call("aten.unsqueeze.default", b.call("aten.neg.default", x), dim)
+    here = b.call("aten.eq.Scalar", places, 3)
+    program = check(b.graph(b.call("aten.where.self", here, put, whole)))
+    (nest,) = program.nests
+    assert any(isinstance(v, Masked) for v in walk(store_roots(nest.stores))) == masked
+
+
+@pytest.mark.parametrize(("power", "product"), [(9, True), (-9, True), (10, False)])
+def test_powers_are_products_of_up_to_nine_factors(power: int, product: bool) -> None:
+    b = GraphBuilder()
+    program = check(b.graph(b.call("aten.pow.Tensor_Scalar", b.input("x", (4, 8)), power)))
+    found = [v for n in program.nests for v in walk(store_roots(n.stores))]
+    assert any(isinstance(v, Compute) and v.op is Op.POW for v in found) != product

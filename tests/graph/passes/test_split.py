@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.dtypes import DType
-from harness.graph.model import Arg, Graph
+from harness.graph.model import Arg, Graph, TensorType
 from harness.graph.passes.reductions import parse_reduction
 from harness.graph.passes.split import split_reductions
 from harness.graph.replay import random_inputs, replay
@@ -242,3 +242,31 @@ def test_what_others_reduce_both_ways_is_cut_like_them() -> None:
     graph = b.graph(added, plain, both)
     split_reductions(graph, H100, lambda name, default: seen.setdefault(name, default))
     assert seen["plain"] == seen["both"] > 1
+
+
+def test_a_concatenation_is_read_as_its_pieces_lie() -> None:
+    """Its own layout is that of its first piece, which may be the only one to lie so."""
+    counts: list[int] = []
+    for stride in ((784, 49, 7, 1), (784, 1, 112, 16)):
+        b = GraphBuilder()
+        kinds = [(784, 49, 7, 1), stride]
+        parts = [b.input(f"x{n}", (256, 16, 7, 7), stride=kind) for n, kind in enumerate(kinds)]
+        whole = b.call("aten.cat.default", tuple(parts), 1)
+        graph = b.graph(b.call("aten.sum.dim_IntList", whole, (0, 2, 3), name="red"))
+        split_reductions(graph, H100, lambda _, default: counts.append(default) or default)
+    assert counts[0] == 1 < counts[1]
+
+
+@pytest.mark.parametrize(("channels", "left"), [(4, True), (16, False)])
+def test_groups_of_few_channels_are_reduced_by_pixel_first(channels: int, left: bool) -> None:
+    """In an image whose pixels lie one behind the other, a group has a part of each sector."""
+    shape, pixel = (1, 8, channels, 65536), 8 * channels
+    b = GraphBuilder()
+    x = b.input("x", shape, DType.F64, stride=(65536 * pixel, channels, 1, pixel))
+    both = b.call("aten.var_mean.correction", x, (2, 3), name="red", correction=0, keepdim=True)
+    graph = b.graph(b.call("getitem", both, 0), b.call("getitem", both, 1))
+    split = split_reductions(graph, H100)
+    partial = split.types()["red_partial"]
+    assert isinstance(partial, tuple) and isinstance(partial[0], TensorType)
+    assert (channels in map(int, partial[0].shape)) == left
+    check_same(graph, split)
