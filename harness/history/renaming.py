@@ -46,6 +46,11 @@ class _Structure:
     kernels: Counter[str]
     codes: Counter[str]
 
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """All but what is executed."""
+        return self.calls, self.arguments, self.kernels
+
     @staticmethod
     def of(graph: GraphRecord) -> _Structure:
         """Of a graph's record: a node that several kernels compute counts once."""
@@ -95,6 +100,10 @@ def matched(
     doubt."""
     both = {graph.name for graph in old} & {graph.name for graph in new}
     sides = [[_Structure.of(graph) for graph in graphs] for graphs in (old, new)]
+    known = {one.name: one.computes for one in sides[0]}
+    # Of several that compute the same each keeps its name, though it executes what another did.
+    stay = {one.name for one in sides[1] if known.get(one.name) == one.computes}
+    sides = [[one for one in side if one.name not in stay] for side in sides]
     found, doubtful = _assigned(_likenesses(*sides))
     called = {one.name: other.name for one, other in found if one.name != other.name}
     groups = joined([one for one in doubtful if not any(each.name in both for each in one)])
