@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,19 +64,19 @@ def write_history(results: Path, commits: Sequence[str], kernels: int) -> None:
     changes = np.where(rng.random(kernels) < 0.05, rng.integers(1, len(commits), kernels), -1)
     folder = results / run.machine.key
     folder.mkdir(parents=True, exist_ok=True)
-    for number, commit in enumerate(commits):
+    hashes, modules = (table[name].to_pylist() for name in ("code_hash", "module"))
+
+    def write(number: int, commit: str, ms: Any) -> None:
         when = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=number)
         name = f"{when:%Y%m%d-%H%M%S}-{commit[:12]}"
-        ms = known * np.exp(0.004 * rng.normal(size=kernels) + 0.002 * rng.normal())
-        ms[7] *= 1.1 if number > len(commits) - 6 else 1.0
         old = changes > number
         made = {
             "ms": pa.array(ms),
             "run": pa.array([name] * kernels),
             "commit": pa.array([commit] * kernels),
             "created": pa.array([when.isoformat()] * kernels),
-            "code_hash": _marked(table["code_hash"].to_pylist(), old, "0"),
-            "module": _marked(table["module"].to_pylist(), old, "# as it was\n"),
+            "code_hash": _marked(hashes, old, "0"),
+            "module": _marked(modules, old, "# as it was\n"),
         }
         columns = [made.get(field.name, table[field.name]) for field in table.schema]
         whole = json.loads(metadata[schema.RUN_KEY])
@@ -83,6 +84,15 @@ def write_history(results: Path, commits: Sequence[str], kernels: int) -> None:
         now = metadata | {schema.RUN_KEY: json.dumps(whole).encode()}
         rows = pa.table(columns, schema=table.schema.with_metadata(now))
         pq.write_table(rows, folder / f"{name}.parquet", compression="zstd")
+
+    with ThreadPoolExecutor() as pool:
+        writing = []
+        for number, commit in enumerate(commits):
+            ms = known * np.exp(0.004 * rng.normal(size=kernels) + 0.002 * rng.normal())
+            ms[7] *= 1.1 if number > len(commits) - 6 else 1.0
+            writing.append(pool.submit(write, number, commit, ms))
+        for one in writing:
+            one.result()
 
 
 def _marked(texts: Sequence[str], old: Any, mark: str) -> pa.Array:

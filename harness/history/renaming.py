@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TypeAlias, TypeVar
 
 from harness.corpus.model import CORPUS
@@ -95,6 +95,11 @@ def matched(
     doubt."""
     both = {graph.name for graph in old} & {graph.name for graph in new}
     sides = [[_Structure.of(graph) for graph in graphs] for graphs in (old, new)]
+    work = attrgetter("calls", "arguments", "kernels")
+    known = {one.name: work(one) for one in sides[0]}
+    # Of several that compute the same each keeps its name, though it executes what another did.
+    stay = {one.name for one in sides[1] if known.get(one.name) == work(one)}
+    sides = [[one for one in side if one.name not in stay] for side in sides]
     found, doubtful = _assigned(_likenesses(*sides))
     called = {one.name: other.name for one, other in found if one.name != other.name}
     groups = joined([one for one in doubtful if not any(each.name in both for each in one)])

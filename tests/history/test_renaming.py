@@ -156,6 +156,15 @@ def test_two_graphs_that_exchange_their_names_are_found_by_what_they_execute() -
     assert not found.doubts
 
 
+def test_twins_that_exchange_what_they_execute_keep_their_names() -> None:
+    one, kept = model("one", "mul add"), model("kept", "tan")
+    other = model("other", "mul add", changed="mul add")
+    b = run(replace(other, name="one"), kept, replace(one, name="other"))
+    found = aligned(run(one, other, kept), b)
+    assert (found.called, found.doubts) == ({}, [])
+    assert names(found.run) == ["one", "other", "kept"]
+
+
 def test_the_name_of_a_graph_that_ended_may_be_another_one_s() -> None:
     one, other = model("one", "mul add"), model("other", "sin cos")
     found = aligned(run(one, other), run(replace(other, name="one")))

@@ -120,6 +120,9 @@ class _Walk:
             if step.called:
                 which = some([f"{old} → {new}" for old, new in step.called.items()])
                 many = plural(len(step.called), "graph")
+                left = {*step.called} - {*step.called.values()}
+                again = some(sorted(left & self.codes[step.run].keys()))
+                which += f"; {again}: another graph since, with its own series" * bool(again)
                 self.said.append(f"{many} renamed at {self._name(step.run)}: {which}")
         for pair in turns:
             both = " and ".join(sorted(pair))

@@ -152,6 +152,25 @@ def test_a_name_that_another_graph_takes(world: World) -> None:
     assert lengths(world.history()) == {until: 3, "one": 6, "kept": 6, "also": 6}
 
 
+def test_twins_that_exchange_what_they_execute_go_on_under_their_names(world: World) -> None:
+    before, after = graphs(one="a!", two="a?", **KEPT), graphs(one="a?", two="a!", **KEPT)
+    world.write(*[before] * 3, *[after] * 3)
+    known = world.history()
+    assert lengths(known) == {"one": 6, "two": 6, "kept": 6, "also": 6}
+    assert known.notes == ()
+
+
+def test_a_name_given_to_another_graph_beside_the_renamed_one_is_said(world: World) -> None:
+    before, after = graphs(one="a", two="b", **KEPT), graphs(two="a", one="c", **KEPT)
+    world.write(*[before] * 3, *[after] * 3)
+    known = world.history()
+    at = world.commits[3][:10]
+    until = f"two (until {at})"
+    assert lengths(known) == {until: 3, "two": 6, "one": 3, "kept": 6, "also": 6}
+    said = "one: another graph since, with its own series"
+    assert known.notes == (f"1 graph renamed at {at}: one → two; {said}",)
+
+
 def test_graphs_that_may_be_one_begin_anew_and_are_named(world: World) -> None:
     old, new = graphs(old="a", **KEPT), graphs(new="a!", copy="a?", **KEPT)
     world.write(*[old] * 3, *[new] * 3)
