@@ -17,6 +17,7 @@ import jinja2
 
 from harness.heuristics.limits import next_power_of_two
 from harness.ir.op_triton import TEMME_FROM, ZETA_TERMS, temme_terms
+from harness.ir.ops import Op
 
 _ERRORS = {
     "fp64": 1e-10,
@@ -77,16 +78,11 @@ def allowed_line(pairs: Sequence[str]) -> str:
 
 
 _OTHER_NAMES = {
-    "cyl_bessel_i0": "i0",
-    "cyl_bessel_i1": "i1",
-    "erfcx": "erfcx",
-    "j0": "bessel_j0",
-    "j1": "bessel_j1",
-    "normcdfinv": "ndtri",
-    "y0": "bessel_y0",
-    "y1": "bessel_y1",
+    called[1]: op.value.removeprefix("special_")
+    for op in Op
+    if (called := re.match(r"libdevice\.(\w+)", str(op.text))) and called[1] != op.value
 }
-"""Functions of the device library that are in ``torch.special``."""
+"""Functions of the device library that are in ``torch.special``, under another name."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

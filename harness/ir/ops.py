@@ -18,41 +18,32 @@ COMPUTE_TYPES = (DType.BOOL, *NUMBERS)
 
 
 class Rule(enum.Enum):
-    """How the result type follows from the operand types. Operands of one operation have one type,
-    except the condition of WHERE and the operand of a conversion: lowering writes promotion as
-    CAST."""
+    """How the result type follows from the operand types: the rule in words, which is the value,
+    and which types operands (the selected ones, for SELECT) may have. Operands of one operation
+    have one type, except the condition of WHERE and the operand of a conversion: lowering writes
+    promotion as CAST."""
 
-    FLOAT = "floats of one type give that type"
-    NUMBER = "numbers of one type give that type"
-    ANY = "operands of one type give that type"
-    BITS = "integers or bools of one type give that type"
-    INTEGER = "integers of one type give that type"
-    LOGIC = "bools give bool"
-    COMPARE = "operands of one type give bool"
-    TEST = "a number gives bool"
-    FLOAT_TEST = "a float gives bool"
-    SELECT = "bool and two operands of one type give that type"
-    CONVERT = "any type gives the type asked for"
-    RANDOM = "an int64 seed and an int32 or int64 position give int32"
+    _value_: str
+    accepts: tuple[DType, ...]
 
-    @property
-    def accepts(self) -> tuple[DType, ...]:
-        """Operand types (of the selected operands for SELECT)."""
-        match self:
-            case Rule.FLOAT | Rule.FLOAT_TEST:
-                return FLOATS
-            case Rule.NUMBER | Rule.TEST:
-                return NUMBERS
-            case Rule.INTEGER:
-                return INTEGERS
-            case Rule.BITS:
-                return (DType.BOOL, *INTEGERS)
-            case Rule.LOGIC:
-                return (DType.BOOL,)
-            case Rule.RANDOM:
-                return (DType.I64,)
-            case Rule.ANY | Rule.COMPARE | Rule.SELECT | Rule.CONVERT:
-                return COMPUTE_TYPES
+    def __new__(cls, words: str, accepts: tuple[DType, ...]) -> Rule:
+        """One line of the table."""
+        made = object.__new__(cls)
+        made._value_, made.accepts = words, accepts
+        return made
+
+    FLOAT = "floats of one type give that type", FLOATS
+    NUMBER = "numbers of one type give that type", NUMBERS
+    ANY = "operands of one type give that type", COMPUTE_TYPES
+    BITS = "integers or bools of one type give that type", (DType.BOOL, *INTEGERS)
+    INTEGER = "integers of one type give that type", INTEGERS
+    LOGIC = "bools give bool", (DType.BOOL,)
+    COMPARE = "operands of one type give bool", COMPUTE_TYPES
+    TEST = "a number gives bool", NUMBERS
+    FLOAT_TEST = "a float gives bool", FLOATS
+    SELECT = "bool and two operands of one type give that type", COMPUTE_TYPES
+    CONVERT = "any type gives the type asked for", COMPUTE_TYPES
+    RANDOM = "an int64 seed and an int32 or int64 position give int32", (DType.I64,)
 
 
 class Cost(enum.IntEnum):

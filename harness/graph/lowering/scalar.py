@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,17 +38,8 @@ _OF_POSITIONS = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 # Operations on constants, done when compiling: of numbers of the operands' own type, in float64,
 # whose result is rounded to that type by what reads it.
 _FOLDED: dict[Op, Callable[..., Any]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.NEG: lambda a: -a,
-    Op.ABS: abs,
-    Op.EQ: lambda a, b: a == b,
-    Op.NE: lambda a, b: a != b,
-    Op.LT: lambda a, b: a < b,
-    Op.LE: lambda a, b: a <= b,
-    Op.GT: lambda a, b: a > b,
-    Op.GE: lambda a, b: a >= b,
+    **{op: getattr(operator, op.value) for op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.ABS)},
+    **{op: getattr(operator, op.value) for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)},
     Op.LOGICAL_NOT: lambda a: not a,
     Op.LOGICAL_AND: lambda a, b: bool(a) and bool(b),
     Op.LOGICAL_OR: lambda a, b: bool(a) or bool(b),

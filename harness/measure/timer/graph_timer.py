@@ -34,6 +34,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from harness.heuristics.limits import next_power_of_two
 from harness.measure.noise import median
 from harness.measure.timer.engine import Copies, CudaEngine, NotRecordable, copy, set_bytes
 from harness.measure.timer.state import LaunchIntervals, Monitor, monitor
@@ -264,10 +265,7 @@ class GraphTimer:
         floor to be the share ``floor`` of it: a power of two, so that nearly equal kernels get the
         same."""
         wanted = self.engine.floor_ms / floor / self._net(ms)
-        count = 1
-        while count < min(wanted, _MOST_LAUNCHES):
-            count *= 2
-        return count
+        return next_power_of_two(math.ceil(min(wanted, _MOST_LAUNCHES)))
 
     def _fitting(self, count: int, ms: float, nbytes: int, wide: bool) -> int:
         """``count``, halved until as many copies of ``nbytes`` fit the device. ``wide``: they may

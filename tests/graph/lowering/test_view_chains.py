@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.graph.lowering.operators.views import matched
 from harness.graph.model import Graph, Ref
 from tests.graph.building import GraphBuilder
 from tests.graph.lowering.comparing import check
@@ -61,3 +63,19 @@ def step(draw: st.DrawFn, b: GraphBuilder, value: Ref) -> Ref:
 @given(chains())
 def test_a_chain_of_views_reads_the_right_elements(graph: Graph) -> None:
     check(graph)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from([1, 2, 12, 24, 60, 64]))
+def test_reshaped_dimensions_are_matched_in_shortest_lists(data: st.DataObject, size: int) -> None:
+    source, target = (data.draw(st.sampled_from(factorisations(size))) for _ in range(2))
+    shapes = [tuple(map(sympy.Integer, shape)) for shape in (source, target)]
+    pairs = matched(*shapes)
+    assert [d for ins, _ in pairs for d in ins] == [d for d, n in enumerate(source) if n > 1]
+    assert [d for _, outs in pairs for d in outs] == [d for d, n in enumerate(target) if n > 1]
+    for ins, outs in pairs:
+        first, second = (
+            {math.prod(shape[d] for d in dims[:n]) for n in range(1, len(dims) + 1)}
+            for shape, dims in ((source, ins), (target, outs))
+        )
+        assert first & second == {max(first)} == {max(second)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import sympy
 
@@ -44,32 +45,17 @@ def matched(source: Shape, target: Shape) -> list[tuple[list[int], list[int]]]:
     are left out."""
     inner = [d for d, n in enumerate(source) if not is_one(n)]
     outer = [d for d, n in enumerate(target) if not is_one(n)]
-    groups: list[tuple[list[int], list[int]]] = []
-    i = j = 0
-    while i < len(inner) and j < len(outer):
-        left, right = source[inner[i]], target[outer[j]]
-        ins, outs = [inner[i]], [outer[j]]
-        i, j = i + 1, j + 1
-        while left != right:
-            if j < len(outer) and (i == len(inner) or not _smaller(left, right)):
-                right = sympy.expand(right * target[outer[j]])
-                outs.append(outer[j])
-                j += 1
-            elif i < len(inner):
-                left = sympy.expand(left * source[inner[i]])
-                ins.append(inner[i])
-                i += 1
-            else:
-                break
-        groups.append((ins, outs))
-    return groups
+    left, right = _products(source, inner), _products(target, outer)
+    ends = {i: right.index(n) + 1 for i, n in enumerate(left, start=1) if n in right}
+    if inner and outer:  # of sizes that are not known to be equal, too
+        ends[len(inner)] = len(outer)
+    pairs = itertools.pairwise([(0, 0), *ends.items()])
+    return [(inner[i:k], outer[j:m]) for (i, j), (k, m) in pairs]
 
 
-def _smaller(left: sympy.Expr, right: sympy.Expr) -> bool:
-    """Whether ``left`` is to grow next. For unknown sizes: unless ``right`` divides it."""
-    if left.is_Integer and right.is_Integer:
-        return bool(left < right)
-    return not sympy.cancel(left / right).is_integer
+def _products(shape: Shape, dims: list[int]) -> list[sympy.Expr]:
+    """Of the first of ``dims``, of the first two and so on."""
+    return list(itertools.accumulate((shape[d] for d in dims), lambda a, b: sympy.expand(a * b)))
 
 
 def reshape(call: Call, tensor: Tensor) -> Index:
