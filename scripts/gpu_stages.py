@@ -6,8 +6,8 @@
 
 The first appends to FILE a line of JSON for each job of a process, and for each list of jobs of
 several processes: what, where, when it began (seconds from the start of the command), what it took.
-Steps of a comparison have lines of their own, and so have what is tuning of a timing and the command
-itself. All end with (the last one only prints) seconds by stage, and what each process that times
+Steps of a comparison have lines of their own, and so have what is tuning of a timing and the whole
+command. All end with (the last one only prints) seconds by stage, and what each process that times
 was idle for. Beside FILE, ``FILE.stacks`` has where the processes that time were, looked at every
 few milliseconds: what they wait for on the host is not the device. The second one does not look.
 """

@@ -35,7 +35,7 @@ def summed_products(one: Any, other: Any, dims: Sequence[int], keep: bool = Fals
     import torch
 
     shapes = [getattr(factor, "shape", ()) for factor in (one, other)]
-    shape = torch.broadcast_shapes(*shapes)
+    shape = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
     summed = {dim % len(shape) for dim in dims or range(len(shape))}  # no dimension means all
     along = next((n for n, size in enumerate(shape) if size > 1 and n not in summed), None)
     if along is None or math.prod(shape) <= _AT_ONCE or not all(shapes):

@@ -92,22 +92,18 @@ def size(entry: Entry) -> float:
 
 def shared(entries: Sequence[Entry], made: Iterator[Made]) -> dict[str, MadeEntry]:
     """Entries by name, for threads that each compile some: who asks for one goes on with ``made``,
-    in which they come in any order, until it is there; raises what ``made`` does. All of ``made``
-    runs in one thread: the lock of a pool in it belongs to the thread that began."""
+    in which they come in any order, until it is there; raises what ``made`` does."""
     lock, found = threading.Lock(), dict[str, Compiled | HarnessError]()
-    thread = ThreadPoolExecutor(1)
     count = len({entry.name for entry in entries})
 
     def ask(name: str) -> Compiled | HarnessError:
         while name not in found:
             with lock:
                 if name not in found:
-                    entry, one = thread.submit(next, made).result()
+                    entry, one = next(made)
                     found[entry.name] = one
                     if len(found) == count:
-                        # Its end, where what generated ends too.
-                        thread.submit(next, made, None).result()
-                        thread.shutdown()
+                        next(made, None)  # its end, where what generated ends too
         return found[name]
 
     return {e.name: MadeEntry(e.name, functools.partial(ask, e.name), e) for e in entries}
