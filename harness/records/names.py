@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 
 _PREFIX = "triton_"
 MOST_NAMED = 3
+DIGITS = 10
+"""Of a commit's name in a sentence."""
 
 
 def short(name: str) -> str:

@@ -10,13 +10,11 @@ from typing import Any
 from harness.history.changes.changes import Break, Change, Report
 from harness.history.changes.series import History
 from harness.records.metrics import Metric
-from harness.records.names import is_chosen, short
+from harness.records.names import DIGITS, is_chosen, short
 from harness.records.run import fields
 from harness.report import output
 from harness.table import MOST, Block, Column, Fit, Row, Table, Text, paragraphs, plural
 
-_SHORT = 10
-"""Digits of a commit that are shown."""
 _PAIRS = 3
 """Commits with suspected regressions for which the next command is shown."""
 LEGEND = (
@@ -110,11 +108,11 @@ def _confidence(row: Row) -> str:
 
 
 def _commits(row: Row) -> str:
-    text = f"{row['before'][:_SHORT]} → {row['commit'][:_SHORT]}"
+    text = f"{row['before'][:DIGITS]} → {row['commit'][:DIGITS]}"
     if (row["lowest"], row["highest"]) != (row["before"], row["commit"]):
-        text += f"\n({row['lowest'][:_SHORT]} → {row['highest'][:_SHORT]})"
+        text += f"\n({row['lowest'][:DIGITS]} → {row['highest'][:DIGITS]})"
     if row["undone"]:
-        text += f"\nrecovered at {row['undone'][:_SHORT]}"
+        text += f"\nrecovered at {row['undone'][:DIGITS]}"
     return text
 
 
@@ -138,7 +136,7 @@ _COLUMNS = (
 def _break_line(each: Break) -> str:
     what = "; ".join(each.earlier.differences(each.later))
     return (
-        f"series break at {each.commit[:_SHORT]} ({each.metric.name}, "
+        f"series break at {each.commit[:DIGITS]} ({each.metric.name}, "
         f"{plural(each.series, 'series', 'series')}): {what}; levels before and after are "
         "not compared"
     )
@@ -167,7 +165,7 @@ def _summary(report: Report, known: History) -> list[str]:
     lines.extend(report.notes)
     lines.extend(
         f"waived changes, line {each.line}: nothing changed there, so it can go "
-        f"({each.last[:_SHORT]} {each.metric} {each.series})"
+        f"({each.last[:DIGITS]} {each.metric} {each.series})"
         for each in report.stale
     )
     return lines
@@ -187,7 +185,7 @@ def _suspects(report: Report, known: History) -> list[str]:
     for pair, number in pairs.most_common(_PAIRS):
         # As commands take them: the name of a run is left as it is.
         commits = {name for name in pair if any(r.commit.startswith(name) for r in known.runs)}
-        before, commit = (name[:_SHORT] if name in commits else name for name in pair)
+        before, commit = (name[:DIGITS] if name in commits else name for name in pair)
         lines.append(
             f"to be sure of the {number} at {commit}: harness confirm {before} {commit} (the "
             "kernels of both, interleaved), or measure one more commit"

@@ -223,14 +223,6 @@ class _Asked:
             return dataclasses.replace(found, evidence=(*found.evidence, line))
         return dataclasses.replace(found, commit=str(what[0]), stage=what[1])
 
-    def subjects(self, good: str, bad: str, environments: Sequence[str]) -> list[Subject]:
-        """What is searched: interpreters, or the commits from ``good`` to ``bad``."""
-        from harness.verdicts import generating
-
-        if environments:
-            return generating.environments(environments, good, bad)
-        return generating.commits(self.root, self.commit(good), self.commit(bad))
-
     def recorded(self, run: str | None) -> GraphRecord | None:
         """The graph as a run recorded it, with configurations. Raises ``UnknownName``."""
         if run is None:
@@ -283,15 +275,18 @@ def bisect(
     harness bisect poi_fused_mul_4 old new --environment old=a/python --environment new=b/python
     """
     from harness.report.why import bisect_report
-    from harness.verdicts import bisecting
-    from harness.verdicts.generating import Kernel, nodes_named
+    from harness.verdicts import bisecting, generating
 
     with answer.cache() as cache, answer.progress("generating") as bar:
         asked = _Asked(answer.options, kernel, graph, target, cache)
         generator = asked.generator()
-        subjects = asked.subjects(good, bad, environment or ())
+        if environment:
+            subjects = generating.environments(environment, good, bad)
+        else:
+            subjects = generating.commits(asked.root, asked.commit(good), asked.commit(bad))
         ends = [generator.at(subjects[end]) for end in (0, -1)]
-        whole = Kernel(subjects, generator.at, nodes_named(kernel, *ends), follow=bar.update)
+        nodes = generating.nodes_named(kernel, *ends)
+        whole = generating.Kernel(subjects, generator.at, nodes, follow=bar.update)
         where = generator.repository, generator.target
         others = bisecting.Environments(*where) if environment else None
         bench = _Bench(answer, generator, others, cache)

@@ -22,14 +22,13 @@ from harness.history.changes.waivers import Waiver
 from harness.records import causes as wording
 from harness.records.causes import clock_change, differ
 from harness.records.metrics import Metric, Scope
+from harness.records.names import DIGITS
 from harness.records.run import fields
 
 _RATES = ("gbps", "fraction")
 _SAME_WORK = 0.002
 """Rates say something of the same work only: bytes that agree to 0.2 %, as far as a recorded rate
 has digits."""
-_DIGITS = 10
-"""Of a commit's name in a sentence."""
 _DATE = len("2026-01-31")
 """What of a time in ISO form is its date."""
 
@@ -256,12 +255,12 @@ def _of_step(known: History, series: Series, event: Event, settings: Settings) -
         again, back = back, replace(event, later=tuple(ours)).recovered(settings)
         if back is None:
             confirmed = False
-            causes = (*causes, f"back at {names[again][:_DIGITS]} with the code unchanged")
+            causes = (*causes, f"back at {names[again][:DIGITS]} with the code unchanged")
     perhaps = event.recovered(settings, sure=False)
     if confirmed and back is None and perhaps is not None and not same:
-        confirmed, causes = False, (*causes, f"perhaps back at {names[perhaps][:_DIGITS]}")
+        confirmed, causes = False, (*causes, f"perhaps back at {names[perhaps][:DIGITS]}")
     if confirmed and event.seen is not None and not same:
-        causes = (*causes, f"at this level before, last at {names[event.seen][:_DIGITS]}")
+        causes = (*causes, f"at this level before, last at {names[event.seen][:DIGITS]}")
         if same is None or event.again:
             # Unless the code that it had then came back with it, a mode may have.
             confirmed = bool(_causes(known, series, event.seen, ends[1])[1])

@@ -22,7 +22,7 @@ from harness.history import store
 from harness.history.index import Index
 from harness.history.renaming import WHOLE, Alike, changed_hands, inside_of, matched
 from harness.ir.reach import grouped
-from harness.records.names import look_alike, some
+from harness.records.names import DIGITS, look_alike, some
 from harness.records.run import GraphRecord
 from harness.table import plural
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _TURNS = 2
 """How often two names may follow each other: there and back."""
-_DIGITS = 10
-"""Of a commit's name in a sentence."""
 Recorded: TypeAlias = Mapping[int, Mapping[str, str]]
 """For a run, by number, the newest names of graphs by what its file calls them, where these are not
 the same."""
@@ -176,7 +174,7 @@ class _Walk:
         self.said += [f"{look_alike('graph', *each)} {at}" for each in alike]
 
     def _name(self, n: int) -> str:
-        return self.index.runs[n].commit[:_DIGITS] or self.index.runs[n].id
+        return self.index.runs[n].commit[:DIGITS] or self.index.runs[n].id
 
     def _loaded(self, graphs: Iterable[str]) -> list[GraphRecord]:
         """``graphs`` as the last run that has each recorded them."""

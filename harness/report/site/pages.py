@@ -66,11 +66,11 @@ def write(
         write_atomically(folder / MANIFEST, b"[]", mode=0o644)
     made: dict[str, bool] = {}
     for below, site, tonight in sites:
+        place, before = folder / below, "" if below == "." else f"{below}/"
         for name, content in _files(environment, site, tonight, step):
-            path = Path(below, name)
-            made[path.as_posix()] = new = not holds(folder / path, content)
+            made[before + name] = new = not holds(place / name, content)
             if new:
-                _put(folder / path, content)
+                _put(place / name, content)
     removed = _remove(folder, [name for name in known if name not in made])
     if sorted(made) != known:
         write_atomically(folder / MANIFEST, json.dumps(sorted(made), indent=0).encode(), mode=0o644)
