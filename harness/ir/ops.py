@@ -19,17 +19,18 @@ COMPUTE_TYPES = (DType.BOOL, *NUMBERS)
 
 class Rule(enum.Enum):
     """How the result type follows from the operand types: the rule in words, which is the value,
-    and which types operands (the selected ones, for SELECT) may have. Operands of one operation
-    have one type, except the condition of WHERE and the operand of a conversion: lowering writes
-    promotion as CAST."""
+    which types operands (the selected ones, for SELECT) may have, and the result's where it is not
+    theirs. Operands of one operation have one type, except the condition of WHERE and the operand
+    of a conversion: lowering writes promotion as CAST."""
 
     _value_: str
     accepts: tuple[DType, ...]
+    gives: DType | None
 
-    def __new__(cls, words: str, accepts: tuple[DType, ...]) -> Rule:
+    def __new__(cls, words: str, accepts: tuple[DType, ...], gives: DType | None = None) -> Rule:
         """One line of the table."""
         made = object.__new__(cls)
-        made._value_, made.accepts = words, accepts
+        made._value_, made.accepts, made.gives = words, accepts, gives
         return made
 
     FLOAT = "floats of one type give that type", FLOATS
@@ -37,13 +38,13 @@ class Rule(enum.Enum):
     ANY = "operands of one type give that type", COMPUTE_TYPES
     BITS = "integers or bools of one type give that type", (DType.BOOL, *INTEGERS)
     INTEGER = "integers of one type give that type", INTEGERS
-    LOGIC = "bools give bool", (DType.BOOL,)
-    COMPARE = "operands of one type give bool", COMPUTE_TYPES
-    TEST = "a number gives bool", NUMBERS
-    FLOAT_TEST = "a float gives bool", FLOATS
+    LOGIC = "bools give bool", (DType.BOOL,), DType.BOOL
+    COMPARE = "operands of one type give bool", COMPUTE_TYPES, DType.BOOL
+    TEST = "a number gives bool", NUMBERS, DType.BOOL
+    FLOAT_TEST = "a float gives bool", FLOATS, DType.BOOL
     SELECT = "bool and two operands of one type give that type", COMPUTE_TYPES
     CONVERT = "any type gives the type asked for", COMPUTE_TYPES
-    RANDOM = "an int64 seed and an int32 or int64 position give int32", (DType.I64,)
+    RANDOM = "an int64 seed and an int32 or int64 position give int32", (DType.I64,), DType.I32
 
 
 class Cost(enum.IntEnum):
@@ -209,10 +210,7 @@ def result_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
         remedy = "cast the operands to one compute type first"
         what = "an operation has operands of the wrong type"
         raise InvalidProgram(what, op.value, got, wanted, remedy)
-    if op.rule is Rule.RANDOM:
-        return DType.I32
-    yes_or_no = op.rule in (Rule.LOGIC, Rule.COMPARE, Rule.TEST, Rule.FLOAT_TEST)
-    return DType.BOOL if yes_or_no else chosen[0]
+    return op.rule.gives or chosen[0]
 
 
 def triton_text(

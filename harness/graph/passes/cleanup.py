@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import sympy
 
-from harness.dtypes import DType
-from harness.graph.model import Arg, Graph, Node, Ref, TensorType, Token
+from harness.graph.model import Arg, Graph, Node, Ref, TensorType
 from harness.graph.views import VIEW_OPS, root_name
 
 RANDOM_NAMES = frozenset(
@@ -210,12 +209,8 @@ def argument_key(arg: Arg | Iterable[object], place: Mapping[str, int]) -> objec
         case tuple():
             return tuple(argument_key(item, place) for item in arg)
         case Ref(name=name):
-            return ("value", place[name])
+            return (Ref, place[name])
         case bool() | float() | complex():
             return (type(arg).__name__, repr(arg))
-        case int() | sympy.Integer():
-            return ("int", int(arg))
-        case Token() | DType() | str() | None:
-            return arg
         case _:
-            return ("expression", arg)
+            return arg
