@@ -14,6 +14,7 @@ from harness.errors import HarnessError
 from harness.records.metrics import StaticMetrics
 from harness.runtime import module as modules
 from harness.runtime.compile import static
+from harness.runtime.compile.binary import KernelBinary
 from harness.runtime.compile.disassembly import resources
 from harness.runtime.compile.static import CompileJob, compiled_binary, known, spills_much
 
@@ -103,11 +104,11 @@ def warm(context: Context, job: CompileJob) -> None:
     """The handler of ``CompileJob``."""
     loaded = modules.load(job.module_text, context.cache)
     compiled = functools.partial(compiled_binary, loaded, job.target, cache=context.cache)
-    *tried_first, last = (job.config or loaded.configs[0], *job.others)
-    for config in tried_first:
+    *first, last = (job.config or loaded.configs[0], *job.others)
+    for config in first:
         made = tried(compiled, config)
-        if isinstance(made, HarnessError):
-            continue
-        if not spills_much(resources(made.cubin, made.name)[1], job.target):
-            return
+        if isinstance(made, KernelBinary):
+            _, stack = resources(made.cubin, made.name)
+            if not spills_much(stack, job.target):
+                return
     compiled(last)

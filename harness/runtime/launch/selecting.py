@@ -109,17 +109,12 @@ class SelectedKernels:
         if kernel.config is not None or not loaded.unknown_sizes.keys() <= known.keys():
             return []
         loaded = loaded.at(loaded.only_sizes(known), self.target)
-        configs = self.candidates(loaded)
-        others = () if self.timer is not None else tuple(configs[1:])
-        names = [
-            (config, binaries.artifact(module_text, config, self.target))
-            for config in configs[: None if self.timer is not None else 1]
-        ]
-        return [
-            CompileJob(module_text, self.target, config, others)
-            for config, name in names
-            if not binaries.path(cache, name).is_file()
-        ]
+        first, *others = self.candidates(loaded)
+        jobs = {first: CompileJob(module_text, self.target, first, tuple(others))}
+        if self.timer is not None:
+            jobs = {c: CompileJob(module_text, self.target, c) for c in (first, *others)}
+        names = {binaries.artifact(module_text, c, self.target): job for c, job in jobs.items()}
+        return [job for name, job in names.items() if not binaries.path(cache, name).is_file()]
 
 
 def _elements_a_warp(job: CompileJob) -> int:
