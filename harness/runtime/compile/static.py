@@ -236,6 +236,13 @@ def compiled_binary(
     return found
 
 
+def read_triton() -> None:
+    """Have Triton read itself (400 MB), by which it names binaries: a first compilation would."""
+    from triton.runtime import cache
+
+    getattr(cache, "triton_key", int)()
+
+
 @contextlib.contextmanager
 def triton_cache(cache: Path | None) -> Iterator[None]:
     """Have Triton keep its binaries below ``cache`` for a while; None changes nothing."""

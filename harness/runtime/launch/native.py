@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.errors import CompileFailed, reason
-from harness.runtime.compile.static import triton_cache
+from harness.runtime.compile.static import read_triton, triton_cache
 
 _SOURCE = Path(__file__).with_name("launch.c")
 _NAME = "harness_launch"
@@ -47,11 +47,9 @@ needs it; ``failed`` with the driver's code and the number of tries so far."""
 @functools.cache
 def expect(cache: Path | None) -> None:
     """Get ready to compile and to launch, in threads, while this process does other things: what
-    ``launching`` needs is built, and Triton reads itself (400 MB), by which it names binaries."""
-    from triton.runtime import cache as keys
-
+    ``launching`` needs is built, and Triton reads itself."""
     _building(cache, os.getpid())
-    threading.Thread(target=getattr(keys, "triton_key", int), daemon=True).start()
+    threading.Thread(target=read_triton, daemon=True).start()
 
 
 def launching(cache: Path | None = None) -> Make:
