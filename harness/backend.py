@@ -59,6 +59,7 @@ from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import collector_paused, on_device, raw_stream
+from harness.runtime.launch.native import expect
 from harness.runtime.launch.observing import Asserted, Bandwidth, Guarded, Traced, unguarded
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings, Tuning, parsed
@@ -132,6 +133,11 @@ class Devices:
     def is_gpu(self, device: torch.device) -> bool:
         """Whether library calls on ``device`` are written as a GPU's libraries run them best."""
         return device.type == "cuda"
+
+    def expect(self, device: torch.device) -> None:
+        """Get ready to launch on ``device`` while a graph is traced."""
+        if device.type == "cuda":
+            expect(self._usable())
 
     def launches(
         self,
@@ -306,7 +312,8 @@ class Compiler:
         tell = functools.partial(self._fall_back, "graph")
         try:
             eager_random = self.eager_random or settings.current().eager_random
-            for_gpu = self.devices.is_gpu(device_of(gm, inputs))
+            self.devices.expect(device := device_of(gm, inputs))
+            for_gpu = self.devices.is_gpu(device)
             tensors = (one for one in inputs if isinstance(one, torch.Tensor))
             if any(one.is_mkldnn or one._is_zerotensor() for one in tensors):
                 raise HarnessError("an input has no memory that kernels can read")

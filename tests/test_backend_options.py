@@ -126,3 +126,19 @@ def test_importing_the_backend_loads_no_statistics() -> None:
     """They take a tenth of a second, of every first call."""
     code = "import sys, harness.backend; sys.exit('scipy.special' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_launching_needs_is_built_while_a_graph_is_traced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr("harness.backend.expect", seen.append)
+    monkeypatch.setattr("harness.backend.compile_joint", lambda *_: seen.append("traced") or print)
+    monkeypatch.setattr("harness.backend.device_of", lambda *_: torch.device("cuda", 0))
+    graph = torch.fx.symbolic_trace(torch.nn.ReLU())
+    Compiler(devices=Devices(cache=tmp_path))(graph, [])
+    assert seen == [tmp_path, "traced"]
+    monkeypatch.undo()
+    monkeypatch.setattr("harness.backend.expect", seen.append)
+    Devices(cache=tmp_path).expect(torch.device("cpu"))
+    assert seen == [tmp_path, "traced"]

@@ -13,7 +13,7 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait as ready
 from pathlib import Path
@@ -67,10 +67,12 @@ class _Place:
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Jobs in hand. ``resent`` are those whose worker had ended before it could read them."""
+    """Jobs in hand. ``begin`` is what ``each`` is given; ``resent`` those whose worker had ended
+    before it could read them."""
 
     jobs: Sequence[Job]
     waiting: list[int]
+    begin: Callable[[int], bool]
     resent: set[int] = field(default_factory=set)
     unchecked: bool = True
 
@@ -192,13 +194,17 @@ class Pool(Closing):
         """Every job's answer in order; a failed job's answer is its ``HarnessError``."""
         return [answer for _, answer in sorted(self.each(jobs), key=lambda found: found[0])]
 
-    def each(self, jobs: Sequence[Job]) -> Iterator[Answer]:
+    def each(
+        self, jobs: Sequence[Job], begin: Callable[[int], bool] = lambda _: True
+    ) -> Iterator[Answer]:
         """(index, answer) of every job as they finish; a failed job's answer is its
-        ``HarnessError``. Jobs still running when the iteration is left are abandoned."""
+        ``HarnessError``. ``begin`` is asked right before a worker gets a job, which is not done
+        (answer None) if it is wanted no more. Jobs still running when the iteration is left are
+        abandoned."""
         with self._claimed():
             for place in self._places:
                 place.gone, place.tries = None, 0
-            batch = _Batch(jobs, list(range(len(jobs))))
+            batch = _Batch(jobs, list(range(len(jobs))), begin)
             left = len(jobs)
             while left:
                 with self._lock:
@@ -305,6 +311,9 @@ class Pool(Closing):
                 failures += self._sent(batch, place, replace(opening, known=place.facts), None)
                 continue
             batch.waiting.remove(index)
+            if not batch.begin(index):
+                failures.append((index, None))
+                continue
             worker.job = index
             failures.extend(self._sent(batch, place, batch.jobs[index], index))
         return failures

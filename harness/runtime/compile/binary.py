@@ -24,6 +24,7 @@ import msgspec
 from harness.errors import CompileFailed, DamagedBinary
 from harness.files import read_error
 from harness.heuristics.facts import Config
+from harness.records import modules as stated
 from harness.runtime import module as modules
 from harness.target import Target
 
@@ -192,8 +193,12 @@ def artifact(
     unaligned: Collection[str] = (),
     triton: str = "",
 ) -> str:
-    """The name of a binary, from everything that decides its contents: 40 hexadecimal digits.
-    ``triton`` is the version that compiled it (empty: the one installed)."""
+    """The name of a binary, from everything that decides what it does: 40 hexadecimal digits.
+    ``triton`` is the version that compiled it (empty: the one installed). Generated kernels that
+    execute the same share it, whatever graphs they are of."""
+    facts = stated.facts(module_text)
+    if facts.nodes and facts.code_hash == stated.code_hash(module_text):
+        module_text = stated.code(module_text)  # beside it are names and what checks it
     parts = (
         FORMAT,
         triton or _triton_version(),

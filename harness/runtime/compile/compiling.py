@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from harness.devices.job import Context, Host, Job, cores
+from harness.devices.job import Context, Host, Job, cores, tried
 from harness.devices.pool import Pool
 from harness.errors import HarnessError
 from harness.records.metrics import StaticMetrics
 from harness.runtime import module as modules
 from harness.runtime.compile import static
-from harness.runtime.compile.static import CompileJob, compiled_binary, known
+from harness.runtime.compile.binary import KernelBinary
+from harness.runtime.compile.disassembly import resources
+from harness.runtime.compile.static import CompileJob, compiled_binary, known, spills_much
 
 __all__ = ["CompileJob", "CompilePool"]
 
@@ -100,4 +103,12 @@ def measure(context: Context, job: MetricsJob) -> list[StaticMetrics | HarnessEr
 def warm(context: Context, job: CompileJob) -> None:
     """The handler of ``CompileJob``."""
     loaded = modules.load(job.module_text, context.cache)
-    compiled_binary(loaded, job.target, job.config or loaded.configs[0], cache=context.cache)
+    compiled = functools.partial(compiled_binary, loaded, job.target, cache=context.cache)
+    *first, last = (job.config or loaded.configs[0], *job.others)
+    for config in first:
+        made = tried(compiled, config)
+        if isinstance(made, KernelBinary):
+            _, stack = resources(made.cubin, made.name)
+            if not spills_much(stack, job.target):
+                return
+    compiled(last)

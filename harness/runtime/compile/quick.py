@@ -25,3 +25,5 @@ if "torch" not in sys.modules:
     _torch = _WhenAsked("torch")
     _torch.__spec__ = importlib.util.find_spec("torch")
     sys.modules["torch"] = _torch
+
+static.read_triton()  # which a job, and a launch that waits for it, would wait for else

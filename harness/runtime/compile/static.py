@@ -37,12 +37,14 @@ _BYTES_A_REGISTER = 4
 class CompileJob(Job):
     """One kernel under one configuration for one target. None: the module's first candidate that
     compiles and does not spill much (a hand-written kernel's first, whatever it does). As a job of
-    a pool it is compiled into the cache (the first candidate for None)."""
+    a pool it is compiled into the cache (the first candidate for None), and where that spills
+    much, or does not compile, ``others`` one by one, as launches do that are not tuned."""
 
     handler: ClassVar[str] = "harness.runtime.compile.compiling:warm"
     module_text: str
     target: Target
     config: Config | None = None
+    others: tuple[Config, ...] = ()
 
 
 def known(job: CompileJob, cache: Path | None) -> StaticMetrics | None:
@@ -129,9 +131,13 @@ class _Choice:
             found = replace(found, chosen=tuple(modules.config_dict(config).items()))
         if not isinstance(self.found, StaticMetrics) or found.spills < self.found.spills:
             self.found = found
-        spilled = found.stack // _BYTES_A_REGISTER if found.spills else 0
-        if spilled <= spill_limit(self.job.target):
+        if not spills_much(found.stack if found.spills else 0, self.job.target):
             self.found, self.left = found, []
+
+
+def spills_much(stack: int, target: Target) -> bool:
+    """Whether a candidate with so many bytes of stack is passed over if another does better."""
+    return stack // _BYTES_A_REGISTER > spill_limit(target)
 
 
 def _metrics(binary: Binary, facts: StaticMetrics | CompileFailed, shared: int) -> StaticMetrics:
@@ -228,6 +234,13 @@ def compiled_binary(
             with contextlib.suppress(RecordError):  # which costs only the next compilation
                 write_atomically(binaries.path(cache, name), found.to_bytes())
     return found
+
+
+def read_triton() -> None:
+    """Have Triton read itself (400 MB), by which it names binaries: a first compilation would."""
+    from triton.runtime import cache
+
+    getattr(cache, "triton_key", int)()
 
 
 @contextlib.contextmanager

@@ -4,12 +4,15 @@ does its own parts."""
 from __future__ import annotations
 
 import functools
+import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
 from harness.errors import CompileFailed, reason
-from harness.runtime.compile.static import triton_cache
+from harness.runtime.compile.static import read_triton, triton_cache
 
 _SOURCE = Path(__file__).with_name("launch.c")
 _NAME = "harness_launch"
@@ -42,9 +45,30 @@ needs it; ``failed`` with the driver's code and the number of tries so far."""
 
 
 @functools.cache
+def expect(cache: Path | None) -> None:
+    """Get ready to compile and to launch, in threads, while this process does other things: what
+    ``launching`` needs is built, and Triton reads itself."""
+    _building(cache, os.getpid())
+    threading.Thread(target=read_triton, daemon=True).start()
+
+
 def launching(cache: Path | None = None) -> Make:
     """What makes kernels; its compiled code is kept below ``cache``. Raises ``CompileFailed`` where
     it can be neither loaded nor built."""
+    return _building(cache, os.getpid()).result()
+
+
+@functools.cache
+def _building(cache: Path | None, process: int) -> Future[Make]:
+    """What ``launching`` gives, to be built; a fork has none of the threads of its parent."""
+    del process
+    thread = ThreadPoolExecutor(1)
+    made = thread.submit(_built, cache)
+    thread.shutdown(wait=False)
+    return made
+
+
+def _built(cache: Path | None) -> Make:
     from triton.runtime.build import compile_module_from_src
 
     try:

@@ -5,7 +5,6 @@ on the arguments of the kernel's first call."""
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,14 +12,15 @@ from typing import Any
 
 import torch
 
-from harness.errors import CompileFailed, HarnessError, NoDevice, reason
+from harness.errors import CompileFailed, NoDevice, reason
 from harness.heuristics.facts import Config
 from harness.heuristics.limits import spill_limit
 from harness.records.timing import Timer
 from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
-from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.compiling import CompileJob
 from harness.runtime.compile.static import untuned
+from harness.runtime.launch.ahead import Ahead
 from harness.runtime.launch.driver import cuda
 from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
 from harness.runtime.launch.native import Kernel, launching
@@ -31,8 +31,6 @@ from harness.target import Target
 
 LaunchOn = Callable[..., object]
 """``launch(stream, *args)`` enqueues a kernel."""
-_FEW = 3
-"""So few are compiled here if there is no worker yet: starting one takes as long."""
 _log = logging.getLogger(__name__)
 
 
@@ -56,9 +54,10 @@ class SelectedKernels:
     table: LookupTable | None = None
     _kernels: dict[str, SelectedKernel] = field(default_factory=dict)
     _launchers: dict[tuple[str, Config], Launcher] = field(default_factory=dict)
-    _pool: CompilePool | None = None
-    _compiling: list[threading.Thread] = field(default_factory=list)
-    _closed: bool = False
+    ahead: Ahead = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ahead = Ahead(self.cache, self.jobs)
 
     def get(self, module_text: str) -> SelectedKernel:
         """The module's kernel. Nothing is compiled before its first launch."""
@@ -71,34 +70,17 @@ class SelectedKernels:
         ``sizes``, will need and the cache does not have: all candidates with a timer, else the
         default.
 
-        No launch waits for it: what is not there yet is compiled by the launch. Launches come
-        in the order of the modules, so the workers begin at the other end.
+        Launches come in the order of the modules, so the workers begin with what takes longest and,
+        of what is alike, at the other end.
         """
-        if self.cache is None or self.jobs < 2:
-            return
-        jobs = [job for text in dict.fromkeys(module_texts) for job in self._missing(text, sizes)]
-        if not jobs or (self._pool is None and len(jobs) <= _FEW):
-            return
-        if self._pool is None:
-            self._pool = CompilePool(min(self.jobs, len(jobs) // 2), self.cache)
-        # A daemon, so that the end of the program waits for nothing that is compiled ahead.
-        thread = threading.Thread(target=self._compile, args=(self._pool, jobs[::-1]), daemon=True)
-        self._compiling.append(thread)
-        thread.start()
-
-    def wait(self) -> None:
-        """Wait until everything that ``prefetch`` began is compiled. What could not be is
-        compiled again by its launch, which says why it fails."""
-        while self._compiling:
-            self._compiling.pop().join()
+        if self.cache is not None and self.jobs > 1:
+            texts = [*dict.fromkeys(module_texts)][::-1]
+            jobs = [job for text in texts for job in self._missing(text, self.cache, sizes)]
+            self.ahead.begin(sorted(jobs, key=_elements_a_warp, reverse=True))
 
     def close(self) -> None:
         """End the worker processes."""
-        self._closed = True
-        self.wait()
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        self.ahead.close()
 
     def chosen(self) -> dict[str, Config]:
         """The configuration of every kernel that has been launched, by its name."""
@@ -120,32 +102,24 @@ class SelectedKernels:
         return self._launchers[key]
 
     def _missing(
-        self, module_text: str, sizes: Mapping[str, int] | None = None
+        self, module_text: str, cache: Path, sizes: Mapping[str, int] | None
     ) -> list[CompileJob]:
         kernel = self.get(module_text)
         loaded, known = kernel.loaded, sizes or {}
         if kernel.config is not None or not loaded.unknown_sizes.keys() <= known.keys():
             return []
         loaded = loaded.at(loaded.only_sizes(known), self.target)
-        configs = self.candidates(loaded)[: None if self.timer is not None else 1]
-        names = [(c, binaries.artifact(module_text, c, self.target)) for c in configs]
-        assert self.cache is not None
-        return [
-            CompileJob(module_text, self.target, config)
-            for config, name in names
-            if not binaries.path(self.cache, name).is_file()
-        ]
+        first, *others = self.candidates(loaded)
+        jobs = {first: CompileJob(module_text, self.target, first, tuple(others))}
+        if self.timer is not None:
+            jobs = {c: CompileJob(module_text, self.target, c) for c in (first, *others)}
+        names = {binaries.artifact(module_text, c, self.target): job for c, job in jobs.items()}
+        return [job for name, job in names.items() if not binaries.path(cache, name).is_file()]
 
-    def _compile(self, pool: CompilePool, jobs: Sequence[CompileJob]) -> None:
-        try:
-            pool.widen(min(self.jobs, len(jobs) // 2))
-            for index, error in pool.each(jobs):
-                if error is not None:
-                    _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
-                if self._closed:
-                    return
-        except HarnessError as error:  # no workers: every launch compiles for itself
-            _log.warning("kernels are not compiled ahead: %s", error)
+
+def _elements_a_warp(job: CompileJob) -> int:
+    """What compiling takes follows that more than anything else."""
+    return 0 if job.config is None else job.config.elements // job.config.num_warps
 
 
 @dataclass(eq=False, slots=True)
@@ -238,6 +212,7 @@ class SelectedKernel:
     def _first(self, loaded: modules.LoadedModule) -> Config:
         """The first candidate that compiles and does not spill much; else the one that spills
         least."""
+        self.owner.ahead.take(self.text)
         spilling: dict[Config, int] = {}
         causes: dict[Config, str] = {}
         for config in self.owner.candidates(loaded):

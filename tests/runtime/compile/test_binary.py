@@ -15,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import CompileFailed, DamagedBinary, RecordError
+from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.binary import KernelBinary
 from harness.runtime.compile.static import compiled_binary
 from harness.runtime.module import config_from_dict, load
 from harness.target import A100, H100, H200
+from tests.codegen.kernels import modules
 from tests.runtime import emitted
 
 SMALL = KernelBinary(
@@ -210,6 +212,30 @@ def test_what_decides_a_binary_is_in_its_name() -> None:
         binaries.artifact("text", config, H100, ["in_ptr0"]),
     ]
     assert len({name, *others}) == 6
+
+
+def test_generated_kernels_that_execute_the_same_share_a_binary() -> None:
+    graph = (
+        '# harness graph 1\ndef {name}(\n    x: "f32[{size}]",\n):\n    y: "f32[{size}]" = '
+        "aten.{op}.default(x)\n    return (y,)\n"
+    )
+
+    def name(of: str, op: str = "tanh", size: int = 2000, edit: str = "") -> str:
+        text = loads(graph.format(name=of, op=op, size=size), "test graph")
+        (module,) = modules(text)
+        where = module.text.replace("tl.store(", edit + "tl.store(", 1) if edit else module.text
+        return binaries.artifact(where, Config((("XBLOCK", 64),), 4, 1), H100)
+
+    assert name("one") == name("other")
+    others = [name("one", "sin"), name("one", size=2016)]
+    # By hand: what it says of itself holds no more.
+    others += [name("one", edit="tl.debug_barrier(); ")]
+    assert len({name("one"), *others}) == 4
+    config = Config((("XBLOCK", 64),), 4, 1)
+    by_hand = [
+        binaries.artifact(f"{one}{emitted.POINTWISE}", config, H100) for one in ("", "A = 1\n")
+    ]
+    assert len(set(by_hand)) == 2
 
 
 def test_a_binary_for_another_device_is_refused() -> None:

@@ -11,6 +11,9 @@ from tests.runtime import emitted
 SCRIPT = """
 import sys
 import harness.runtime.compile.quick
+from triton.runtime.cache import triton_key
+
+assert triton_key.cache_info().currsize == 1, "the first job has to read Triton"
 from harness.runtime.compile.static import compiled_binary
 from harness.runtime.module import load
 from harness.target import H100

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import struct
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -176,10 +178,31 @@ def test_no_compiler_is_an_error_with_its_reason(
         native.launching(tmp_path)
 
 
+def test_what_is_expected_is_built_once_beside_what_this_process_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, asked = threading.Event(), []
+
+    def build(**given: Any) -> Any:
+        asked.append(given["name"])
+        assert go.wait(60)
+        return SimpleNamespace(Kernel="made")
+
+    read = threading.Event()
+    monkeypatch.setattr("triton.runtime.build.compile_module_from_src", build)
+    monkeypatch.setattr("triton.runtime.cache.triton_key", read.set)
+    native.expect(tmp_path)
+    assert read.wait(60)
+    native.expect(tmp_path)
+    go.set()
+    assert native.launching(tmp_path) == "made" == native.launching(tmp_path)
+    assert asked == ["harness_launch"]
+
+
 def test_the_extension_is_kept_and_a_torn_one_is_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build: Any = native.launching.__wrapped__
+    build = native._built
     whole, other = tmp_path / "whole", tmp_path / "other"
     build(whole)
     (kept,) = whole.rglob("harness_launch*.so")

@@ -119,7 +119,7 @@ def test_a_candidate_that_is_known_to_spill_is_not_even_compiled(
     chosen = dict(metrics(emitted.SPILLING, H100, cache=cache).chosen)
     kernels = SelectedKernels(H100, cache=cache)
     kernel = kernels.get(emitted.SPILLING)
-    (ahead,) = kernels._missing(emitted.SPILLING)
+    (ahead,) = kernels._missing(emitted.SPILLING, cache, None)
     assert config_dict(ahead.config) == chosen != config_dict(kernel.loaded.configs[0])
     kernel.kernel(0, torch.empty(40, 304, dtype=torch.bfloat16)[:, :300], torch.empty(40))
     assert config_dict(kernel.config) == chosen
@@ -274,7 +274,7 @@ def test_kernels_are_compiled_ahead_for_the_sizes_of_the_first_call(
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch(texts)
     kernels.prefetch(texts, {"xnumel": 100})
-    kernels.wait()
+    kernels.ahead.wait()
     for text in texts:
         (config, *_) = kernels.get(text).loaded.at([None, None, None, 100], H100).configs
         assert config.blocks == (("XBLOCK", 1024), ("xnumel", 4))
@@ -288,8 +288,8 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
     texts = [emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in range(6)]
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([*texts, emitted.BROKEN])
-    kernels.wait()
-    for text in texts:
+    kernels.ahead.wait()
+    for text in texts:  # the second only where the first spills
         first, second = kernels.get(text).loaded.configs
         assert binaries.find(tmp_path, binaries.artifact(text, first, H100))
         assert binaries.find(tmp_path, binaries.artifact(text, second, H100)) is None
@@ -306,6 +306,27 @@ def test_many_kernels_are_compiled_ahead_in_worker_processes(
         kernels.get(emitted.BROKEN).kernel(0, *arguments())
 
 
+def test_what_a_launch_will_try_after_a_candidate_that_spills_is_compiled_ahead(
+    driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, driver.arguments = emitted.SPILLING, 2
+    kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
+    kernels.prefetch([text, *(emitted.POINTWISE.replace("= 3", f"= {n}") for n in range(3))])
+    kernels.ahead.wait()
+    kernels.close()
+    spills = iter((100, 0))
+    plain = driver.load
+
+    def load(*args: Any) -> Any:
+        return replace(plain(*args), spills=next(spills))
+
+    monkeypatch.setattr(driver, "load", load)
+    monkeypatch.setattr("harness.runtime.compile.static.compile_for", None)
+    kernel = kernels.get(text)
+    kernel.kernel(0, torch.empty(40, 304, dtype=torch.bfloat16)[:, :300], torch.empty(40))
+    assert kernel.config == kernel.loaded.configs[1]
+
+
 def test_workers_that_have_started_compile_few_kernels_too(
     driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,19 +340,19 @@ def test_workers_that_have_started_compile_few_kernels_too(
         def widen(self, workers: int) -> None:
             asked.append(("workers", workers))
 
-        def each(self, jobs: list[Any]) -> list[Any]:
+        def each(self, jobs: list[Any], begin: Any) -> list[Any]:
             asked.append(("kernels", len(jobs)))
             return []
 
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("harness.runtime.launch.selecting.CompilePool", Pool)
+    monkeypatch.setattr("harness.runtime.launch.ahead.CompilePool", Pool)
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=6)
     for first, count in ((0, 1), (1, 8), (9, 2), (11, 30)):
         numbers = range(first, first + count)
         kernels.prefetch(emitted.POINTWISE.replace("BYTES = 3", f"BYTES = {n}") for n in numbers)
-        kernels.wait()
+        kernels.ahead.wait()
     kernels.close()
     sizes = [count for what, count in asked if what == "kernels"]
     assert sizes == [8, 2, 30] and asked[0] == ("workers", 4)
@@ -352,4 +373,4 @@ def test_a_pool_is_widened() -> None:
 def test_few_kernels_start_no_process(driver: FakeDriver, tmp_path: Path) -> None:
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=2)
     kernels.prefetch([emitted.POINTWISE])
-    assert kernels._pool is None
+    assert kernels.ahead._pool is None
