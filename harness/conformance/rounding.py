@@ -258,8 +258,8 @@ class _Moved(_Repeat):
 
         def moved(leaf: Any) -> Any:
             kind = getattr(leaf, "dtype", torch.bool)
-            if not (kind.is_floating_point or kind.is_complex):
-                return leaf
+            if kind.itemsize == 1 or not (kind.is_floating_point or kind.is_complex):
+                return leaf  # torch promotes no floats of 8 bits
             eps = torch.finfo(torch.promote_types(kind, torch.float32)).eps
             return leaf * (1 + size * eps * self._steps(leaf).double())
 

@@ -321,7 +321,7 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
 def _make_distinct(
     index: torch.Tensor, dim: int | None, bound: int, chance: torch.Generator
 ) -> None:
-    """Integers below ``bound``, no two equal along ``dim`` (None: at all), as emitted modules do."""
+    """Integers below ``bound``, no two equal along ``dim`` (None: of all), as modules make them."""
     along = index.reshape(-1) if dim is None else index.movedim(dim, -1)
     if along.numel() and 1 < along.shape[-1] <= bound:
         drawn = torch.rand((*along.shape[:-1], bound), generator=chance, device=index.device)

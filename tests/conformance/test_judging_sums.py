@@ -103,3 +103,18 @@ def test_a_mean_that_is_the_middle_number_is_rounded_as_any_other() -> None:
     assert found(function, lambda x: function(x, -1), x) == []
     assert found(function, lambda x: function(x, least=0.5), x) != []
     assert found(function, lambda x: function(x) + 1e-3, x) != []
+
+
+def test_programs_with_floats_of_8_bits_are_repeated() -> None:
+    """Each repeat raised where one is converted: what rounding decides was unknown (4670365)."""
+    x = torch.linspace(0.1, 3, 60)
+
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.to(torch.float8_e4m3fn).float().sum(-1), x.logcumsumexp(-1).double().square()
+
+    def moved(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first, second = f(x)
+        return first, second * (1 + 1.5e-7)
+
+    assert found(f, moved, x) == []
+    assert found(f, lambda x: (f(x)[0], f(x)[1] * (1 + 1e-5)), x) != []
