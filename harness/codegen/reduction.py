@@ -159,7 +159,8 @@ class Reducer:
         dtype = self._working_dtype(reduce, arg)
         start = neutral(reduce.kind, dtype)
         value = self._argument(reduce, arg, dtype)
-        if self.along != R and reduce.kind is ReduceKind.SUM:  # as few registers as columns
+        walked = self.along != R and not self.body.frame.plan.facts.apart
+        if walked and reduce.kind is ReduceKind.SUM:  # as few registers as columns
             value = self._each(self._guarded(value, "0"))
             zeros = f"tl.full({self.body.frame.shape([R])}, {start}, {triton_type(dtype)})"
             acc = self._once(zeros, "sum_")

@@ -65,6 +65,13 @@ MANY_ROWS, NO_X_MANY = 4096, 1024
 """The same from ``MANY_ROWS`` rows on: a program more costs 0.6 ns on an H200, whatever it does
 (524,288 rows of 256 elements of bfloat16: 321 us, 131 us with four of them a program)."""
 
+CROWDED = 4
+"""Loads beyond which a thread of a short row holds 32 elements of each: 128 spill (limit.md)."""
+
+MOST_APART, LEAST_APART, WIDE_APART = 528, 64, 16
+"""Strips (four for each of an H200's multiprocessors), rows of one and bytes that are loaded ahead
+at a point, for which ``Facts.apart`` was faster: 3,137 strips took twice as long, 20 bytes 1.25."""
+
 NO_X_LOOPED = 2048
 """Contiguous looped reductions of at least this size take one row per program."""
 
@@ -154,6 +161,16 @@ class Facts:
         stored = self.full and self.hint is Hint.OUTER and self.loops == 1 and not self.unknown
         looped = self.family is Family.REDUCTION and (stored or self.sizes[0][0] == "y")
         return looped or self.family in (Family.MIXED, Family.SPREAD)
+
+    @property
+    def apart(self) -> bool:
+        """Whether a program of mixed order adds columns up in each row of its blocks, and these
+        rows when it is done, so that its warps need not tell each other after every block: short
+        rows of 16 bits take 0.4 to 0.98 of the time on an H200 (docs/measurements/corpus.md)."""
+        strips, rows, row = self.size("y"), self.size("x"), self.reduced
+        several = strips <= MOST_APART and rows >= LEAST_APART and self.loads > CROWDED
+        short = 32 < row <= 256 and row % 8 == 0 and 0 < self.ahead <= WIDE_APART
+        return self.family is Family.MIXED and not self.unknown and several and short
 
     def size(self, prefix: str) -> int:
         """Numel of the tile ``prefix``; 1 if the kernel has no such tile."""

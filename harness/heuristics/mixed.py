@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.heuristics.cooperative import RSPLIT
-from harness.heuristics.facts import Config, Facts, Family
+from harness.heuristics.facts import CROWDED, Config, Facts, Family
 from harness.heuristics.limits import MAX_RSPLIT, VECTOR, Proposal, cdiv, next_power_of_two
 from harness.target import Target
 
@@ -31,8 +31,8 @@ _BESIDE = 8192
 """Bytes of shared memory that sums along and down the rows go through."""
 _SHORT = 1024
 """Columns below which what spills likely does not with one block at a time."""
-_CROWDED = 4
-"""Loads beyond which a thread of a short row holds 32 elements of each: 128 spill (limit.md)."""
+_APART = ((2048, 8, 3), (1024, 4, 1), (1024, 4, 3), (2048, 4, 3))
+"""Elements of blocks whose rows are added up apart, warps, and blocks under way."""
 SHORT_ROW = 512
 """The longest row of tensors that are contiguous in different directions that a block holds if it
 would be loaded twice: it also needs 16 rows or more, so that both directions fill sectors."""
@@ -91,14 +91,19 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     if row == _SHORT:  # two rows in 4 warps took 1.04 times the fastest's time, in 2 1.00
         w = min(w, x)
     wanted = [(x, w, 3), (x, 2 * w, 3)]
-    if row < _SHORT and facts.loads > _CROWDED:
+    if facts.apart:
+        first = {64: _APART[2], 128: _APART[0]}.get(row, _APART[3])
+        wanted = [(n // row, warps, ahead) for n, warps, ahead in dict.fromkeys((first, *_APART))]
+    elif row < _SHORT and facts.loads > CROWDED:
         x = min(next_power_of_two(facts.size("x")), _A_WARP // 2 // row)
         wanted = [(x, max(1, 256 // row), 3), (max(1, x // 2), 1, 3), (x, 1, 2), (x, 2, 3)]
     elif row < _SHORT:
         wanted += [(x, w, 1), (x, 2 * w, 1), (x, w, 4), (2 * x, 2 * w, 3)]
+        wanted += [(2 * x, 4 * w, 3)] if row <= 16 else []  # 28.8 us, not 34.0 (H200)
     else:
         wanted += [(2 * x, w, 3), (x, w, 4), (x, 2 * w, 4), (x, w // 2, 3), (4 * x, w, 3)]
         wanted += [(x, w, 1), (x, 2 * w, 1)]
+        wanted += [(x // 4, w, 3)] if x >= 8 else []  # few strips: 26.5 us, not 36.8, which spilled
     if row < _SHORT and facts.reduced % VECTOR:  # rows that begin anywhere are not loaded ahead
         wanted.sort(key=lambda one: one != (x, 1, 1) and one != (max(1, x // 2), 1, 3))
     found: list[Proposal] = []

@@ -13,17 +13,7 @@ from harness.heuristics.facts import Hint
 from harness.heuristics.limits import VECTOR
 from harness.ir import nodes as ir
 from harness.ir.index import axis_symbol
-from harness.ir.nodes import (
-    Address,
-    Axis,
-    ReduceKind,
-    Scan,
-    Store,
-    index_exprs,
-    loads,
-    reductions,
-    scans,
-)
+from harness.ir.nodes import Address, Axis, Scan, Store, index_exprs, loads, reductions, scans
 from harness.ir.ops import Op
 from harness.ir.program import Program
 from harness.ir.simplify import Simplifier
@@ -36,7 +26,7 @@ from harness.tiling.plan import Tile
 from harness.tiling.products import product_tiles
 from harness.tiling.ranges import Split, merge, splits
 
-_ALONG_COLUMNS = {ReduceKind.SUM, ReduceKind.MAX, ReduceKind.MIN, ReduceKind.ANY}
+_KINDS = {ir.ReduceKind.SUM, ir.ReduceKind.MAX, ir.ReduceKind.MIN, ir.ReduceKind.ANY}
 """Reductions whose columns may lie in two directions of memory."""
 
 
@@ -207,9 +197,8 @@ def _is_apart(group: FusedGroup, stores: Sequence[Store]) -> bool:
     up or finds extremes: its programs may have columns in two directions of memory."""
     known = group.numel.is_Integer and group.rnumel.is_Integer
     looped = known and int(group.rnumel) > choose.PERSISTENT_OUTER
-    found = {r.kind for r in reductions(stores)}
-    scanned = all(isinstance(v, Scan) for v in scans(stores)) and not found
-    alone = scanned or (found <= _ALONG_COLUMNS and not list(scans(stores)))
+    found, scanned = {r.kind for r in reductions(stores)}, list(scans(stores))
+    alone = found <= _KINDS if not scanned else not found and all(type(v) is Scan for v in scanned)
     return looped and alone and not shares_rows(group.numel, group.rnumel)
 
 

@@ -9,7 +9,11 @@ import pytest
 import torch
 
 from harness.codegen.source import EmittedModule
+from harness.graph.text import loads
+from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
+from harness.runtime.module import load
+from harness.target import H200
 from tests.codegen.test_mixed import TWENTY, categories, compiled
 from tests.running import run_graph
 
@@ -74,3 +78,42 @@ def test_sums_over_images_and_positions_walk_the_same_strips(
     right = (out, prod.sum((0, 1)), found[0].sum((0, 1))[None], found[0].sum(0, keepdim=True))
     for one, wanted, rounding in zip(found, right, (4e-3, 2e-5, 2e-5, 4e-3), strict=False):
         torch.testing.assert_close(one, wanted, rtol=rounding, atol=2e-3)
+
+
+@pytest.mark.parametrize(("row", "apart"), [(96, True), (152, True), (320, False)])
+def test_sums_of_short_rows_are_put_together_at_the_end(
+    interpreter: InterpreterPool, row: int, apart: bool
+) -> None:
+    """A gradient of a layer norm beside another one, of 16 bits: five tensors or numbers a row."""
+    graph = loads(
+        f"""# harness graph 1
+def norm_backward(
+    dy: "bf16[128, 70, {row}]",
+    x: "bf16[128, 70, {row}]",
+    z: "bf16[128, 70, {row}]",
+    mean: "f32[128, 70, 1]",
+    scale: "f32[128, 70, 1]",
+):
+    wide: "f32[128, 70, {row}]" = aten._to_copy.default(dy, dtype=torch.float32)
+    own: "f32[128, 70, {row}]" = aten._to_copy.default(x, dtype=torch.float32)
+    less: "f32[128, 70, {row}]" = aten.sub.Tensor(own, mean)
+    normed: "f32[128, 70, {row}]" = aten.mul.Tensor(less, scale)
+    product: "f32[128, 70, {row}]" = aten.mul.Tensor(wide, normed)
+    along: "f32[128, 70, 1]" = aten.sum.dim_IntList(product, [2], True)
+    moved: "f32[128, 70, {row}]" = aten.mul.Tensor(normed, along)
+    back: "f32[128, 70, {row}]" = aten.sub.Tensor(wide, moved)
+    both: "f32[128, 70, {row}]" = aten.add.Tensor(back, z)
+    narrow: "bf16[128, 70, {row}]" = aten._to_copy.default(both, dtype=torch.bfloat16)
+    weight: "f32[128, {row}]" = aten.sum.dim_IntList(product, [1])
+    return (narrow, weight)
+"""
+    )
+    (kernel,) = compile_graph(graph, H200).kernels
+    text = kernel.module.text
+    assert kernel.name.startswith("triton_mix")
+    assert ("tl.full([XBLOCK, R0_BLOCK], 0.0, tl.float32)" in text) == apart
+    configs = load(text).configs
+    assert (max(config.num_warps for config in configs) == 8) == apart
+    for config in configs[:2] if apart else ():
+        found = interpreter.check(text, config)
+        assert found.passed, (config, found)

@@ -90,3 +90,27 @@ def test_strips_of_many_bytes_have_half_the_rows(each: float, rows: int) -> None
     facts = Facts(Family.REDUCTION, sizes, Hint.OUTER, 9, 3, 2, moved, loops=1, full=True)
     best = candidates(facts, H200)[0]
     assert (best.block("XBLOCK"), best.block("R0_BLOCK"), best.num_warps) == (64, rows, 4)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "block", "warps"),
+    [((128, 32, 768), 2, 4), ((3456, 196, 9), 256, 4)],  # few strips; rows of 16 elements or less
+)
+def test_rows_beside_columns_are_tried_in_smaller_and_larger_blocks(
+    sizes: tuple[int, int, int], block: int, warps: int
+) -> None:
+    named = tuple(zip(("y", "x", "r0_"), sizes, strict=True))
+    found = candidates(Facts(Family.MIXED, named, Hint.INNER, loads=4), H200)
+    assert (block, warps) in [(config.block("XBLOCK"), config.num_warps) for config in found]
+
+
+@pytest.mark.parametrize(
+    ("row", "ahead", "apart"), [(64, 8, True), (96, 8, True), (256, 8, True), (96, 20, False)]
+)
+def test_blocks_of_rows_added_up_apart_have_several_warps(
+    row: int, ahead: int, apart: bool
+) -> None:
+    sizes = ("y", 256), ("x", 784), ("r0_", row)
+    facts = Facts(Family.MIXED, sizes, Hint.INNER, loads=6, ahead=ahead)
+    first = candidates(facts, H200)[0]
+    assert facts.apart == apart == (first.num_warps >= 4)

@@ -12,7 +12,15 @@ import sympy
 
 from harness.graph.bounds import index_bounds
 from harness.graph.lowering.context import Context
-from harness.graph.lowering.cost import MOST_LOADS, MOST_OPS, Demand, few, profile, worth_storing
+from harness.graph.lowering.cost import (
+    MOST_LOADS,
+    MOST_OPS,
+    Demand,
+    few,
+    is_little,
+    profile,
+    worth_storing,
+)
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators import pointwise
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
@@ -264,7 +272,11 @@ class Lowering:
             if self._is_same(node, result, kind, rule):
                 self._become(name, next(node.refs()))
             elif self._needs_buffer(name, kind, result, rule):
+                origins = self.origins[name]
                 self._realise(name, result)
+                if name in self.context.outputs and self._is_turned(kind, result):
+                    self.tensors[name], self.types[name] = result, kind
+                    self.origins[name] = origins
             else:
                 self.tensors[name] = result
             return
@@ -360,6 +372,15 @@ class Lowering:
         if (demand.copied or demand.wholes < demand.ends) and not self.maker.reduces(reads):
             demand = replace(demand, copied=0, ends=min(demand.ends, demand.wholes))
         return worth_storing(found, demand, own, read, own * kind.dtype.itemsize, given)
+
+    def _is_turned(self, kind: TensorType, tensor: Tensor) -> bool:
+        """Whether those who read a result would do so across memory, and rather compute it again.
+        What is rounded when it is stored is not computed again."""
+        found, own = profile(tensor.value), size_hint(kind.numel) * kind.dtype.itemsize
+        reads = dict.fromkeys(load.buffer for load in found.loads)
+        read = sum(self._extent(b) * self.buffers[b].dtype.itemsize for b in reads)
+        apart = kind.dtype.compute is kind.dtype and bool(kind.stride) and kind.stride[-1] != 1
+        return apart and is_little(found, read, own)
 
     def _extent(self, buffer: str) -> int:
         if buffer not in self.extents:

@@ -38,10 +38,10 @@ CLEARLY = 4
 class Reduction:
     """A reduction of ``source`` (sizes ``shape``) over ``dims``.
 
-    ``op`` is the overload over dimensions, ``stride`` its source's; ``by_stride`` are the reduced dimensions from
-    outermost to innermost in memory; ``kept`` and ``reduced`` count results and elements
-    per result; ``inner`` says that the reduction runs along memory. ``widen`` is the type
-    that intermediate values need where the result's own would round them.
+    ``op`` is the overload over dimensions, ``stride`` is the source's; ``by_stride`` are the
+    reduced dimensions from outermost to innermost in memory; ``kept`` and ``reduced`` count results
+    and elements per result; ``inner`` says that the reduction runs along memory. ``widen`` is the
+    type that intermediate values need where the result's own would round them.
     """
 
     node: Node
