@@ -290,14 +290,14 @@ def test_threads_wait_for_each_other(two: Pool) -> None:
     assert sorted(found) == list(range(8))  # type: ignore[type-var]
 
 
-def test_a_list_that_one_thread_began_ends_where_it_is_collected(two: Pool) -> None:
-    lists = [two.each([Do(n) for n in range(4)])]
-    first = threading.Thread(target=lambda: next(lists[0]))
-    first.start()
-    first.join()
-    lists.clear()
-    assert two.run(Do("next")) == "next"
-    two.close()
+def test_a_list_that_one_thread_began_ends_where_it_is_collected() -> None:
+    with Pool(cores(2), 600.0) as pool:
+        lists = [pool.each([Do(n) for n in range(4)])]
+        first = threading.Thread(target=lambda: next(lists[0]))
+        first.start()
+        first.join()
+        lists.clear()
+        assert pool.run(Do("next")) == "next"
 
 
 def test_a_fork_has_workers_of_its_own(two: Pool) -> None:
