@@ -27,7 +27,6 @@ from harness.heuristics.registry import candidates
 from harness.records import modules as stated
 from harness.runtime.compile.cache import process_folder
 from harness.runtime.grid import checked
-from harness.runtime.products import in_slices, summed_products
 from harness.target import Target
 
 USER, COMBO = "user", "for"
@@ -214,10 +213,9 @@ class LoadedModule:
 
 def frugal(module: LoadedModule) -> Callable[..., list[Any]]:
     """The module's ``reference``, which gives every value back after its last use, and its list of
-    arguments once they are converted: of one with inputs of 4 GB it holds 53 GiB and not 193. It
-    sums products in slices."""
+    arguments once they are converted: of one with inputs of 4 GB it holds 53 GiB and not 193."""
     text = module.text[module.text.rindex("\ndef reference(") :].partition("\n\n\n")[0]
-    tree: Any = ast.parse(in_slices(text))
+    tree: Any = ast.parse(text)
     function = tree.body[0]
     made = names_in(ast.List([t for step in function.body for t in getattr(step, "targets", ())]))
     steps, function.body, needed = function.body, [], set[str]()
@@ -228,7 +226,7 @@ def frugal(module: LoadedModule) -> Callable[..., list[Any]]:
         # What the last step reads, it returns.
         function.body[:0] = [step, *(ast.parse("\n".join(over)).body if needed else ())]
         needed |= names
-    namespace = {**vars(module.raw), "summed_products": summed_products}
+    namespace = dict(vars(module.raw))
     exec(compile(tree, str(module.path), "exec"), namespace)  # noqa: S102 - as ``_execute``
     found: Callable[..., list[Any]] = namespace["reference"]
     return found
