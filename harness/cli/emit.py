@@ -137,7 +137,7 @@ def _write_binaries(
     from harness.runtime import module
     from harness.runtime.compile import binary as binaries
     from harness.runtime.compile.compiling import CompileJob, CompilePool
-    from harness.runtime.compile.static import compiled_binary, untuned
+    from harness.runtime.compile.static import compile_for, untuned
 
     failed = []
     names = list(texts)
@@ -154,7 +154,8 @@ def _write_binaries(
                 continue
             loaded = module.load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
-            found = compiled_binary(loaded, target, config, cache=place)
+            compiled = compile_for(loaded, target, config, cache=place)
+            found = binaries.of_compiled(compiled, loaded, config, ())
             write_atomically(folder / f"{names[index]}{binaries.SUFFIX}", found.to_bytes())
     return failed
 

@@ -64,12 +64,13 @@ def _same(before: GraphRecord, now: GraphRecord) -> bool:
     still choose what it chose: other configurations may have come or gone."""
     alike = before.calls == now.calls and len(before.kernels) == len(now.kernels)
     return alike and all(
-        a.launches == b.launches and (bool(a.module) and a.module == b.module or _as_fast(a, b))
+        a.launches == b.launches and _as_fast(a, b)
         for a, b in zip(before.kernels, now.kernels, strict=True)
     )
 
 
 def _as_fast(a: KernelRecord, b: KernelRecord) -> bool:
-    # Most texts are the same and need not be read: that takes milliseconds each.
+    if a.module == b.module:  # most are, and need not be read: that takes milliseconds each
+        return bool(a.module)
     offered = a.config not in modules.offered(a.module) or a.config in modules.offered(b.module)
     return a.executes_as(b) and offered

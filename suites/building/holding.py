@@ -56,11 +56,12 @@ def summed_products(
     the first dimension that is not summed."""
     factors = torch.broadcast_tensors(one, other)  # type: ignore[no-untyped-call]
     shape = factors[0].shape
-    summed = {dim % len(shape) for dim in dims}
+    summed = {dim % (len(shape) or 1) for dim in dims}
     along = next((n for n, size in enumerate(shape) if size > 1 and n not in summed), None)
     if along is None or math.prod(shape) <= _AT_ONCE:
         return (one * other).sum(dims, keep)
-    slices = ([t.narrow(along, n, 1) for t in factors] for n in range(shape[along]))
+    at_once = max(1, _AT_ONCE * shape[along] // math.prod(shape))
+    slices = zip(*(factor.split(at_once, along) for factor in factors), strict=True)
     found = torch.cat([(a * b).sum(dims, True) for a, b in slices], along)
     return found if keep else found.squeeze(tuple(summed))
 

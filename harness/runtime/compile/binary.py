@@ -50,7 +50,7 @@ class KernelBinary:
 
     ``signature`` are argument names and Triton's types, constants left out; ``aligned`` the
     pointers whose addresses must be multiples of 16; ``shared`` bytes per block; ``source`` the
-    module text's hash and ``triton`` the compiler's version.
+    hash of the module text that was compiled and ``triton`` the compiler's version.
     """
 
     name: str

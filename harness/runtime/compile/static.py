@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,8 @@ from harness.target import Target
 _FORMAT = 3
 """Raise when the meaning of a cached entry changes."""
 _BYTES_A_REGISTER = 4
+_SCOPED = threading.RLock()
+"""Held while Triton's settings are ours: two threads' scopes that overlap would not end them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +254,7 @@ def triton_cache(cache: Path | None) -> Iterator[None]:
     if cache is None:
         yield
         return
-    with knobs.cache.scope():
+    with _SCOPED, knobs.cache.scope():
         knobs.cache.dir = str(cache / "triton")
         yield
 

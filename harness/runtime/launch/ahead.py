@@ -66,27 +66,24 @@ class Ahead:
             self._pool = None
 
     def _compile(self, pool: CompilePool, jobs: Sequence[CompileJob]) -> None:
-        begun: dict[int, threading.Event] = {}
+        texts = [job.module_text for job in jobs]
+        ends = {text: threading.Event() for text in texts}
 
         def begin(index: int) -> bool:
-            text = jobs[index].module_text
             # In this order: ``take`` says that it takes a kernel before it looks here.
-            event = self._begun[text] = begun.setdefault(index, threading.Event())
-            if text in self._taken:
-                event.set()
-            return not event.is_set()
+            self._begun[texts[index]] = ends[texts[index]]
+            return texts[index] not in self._taken
 
         try:
             pool.widen(min(self.jobs, len(jobs) // 2))
             for index, error in pool.each(jobs, begin):
-                if index in begun:
-                    begun[index].set()
+                ends[texts[index]].set()
                 if error is not None:
-                    _log.info("%s: %s", modules.text_hash(jobs[index].module_text), error)
+                    _log.info("%s: %s", modules.text_hash(texts[index]), error)
                 if self._closed:
                     return
         except HarnessError as error:  # no workers: every launch compiles for itself
             _log.warning("kernels are not compiled ahead: %s", error)
         finally:
-            for event in begun.values():
-                event.set()
+            for end in ends.values():
+                end.set()

@@ -55,7 +55,11 @@ def expect(cache: Path | None) -> None:
 def launching(cache: Path | None = None) -> Make:
     """What makes kernels; its compiled code is kept below ``cache``. Raises ``CompileFailed`` where
     it can be neither loaded nor built."""
-    return _building(cache, os.getpid()).result()
+    try:
+        return _building(cache, os.getpid()).result()
+    except CompileFailed:
+        _building.cache_clear()  # the next launch tries again
+        raise
 
 
 @functools.cache
