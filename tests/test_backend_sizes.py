@@ -49,6 +49,11 @@ def every_second(x: torch.Tensor) -> torch.Tensor:
     return sums
 
 
+def at_five(x: torch.Tensor) -> torch.Tensor:
+    five = torch.full((), x.shape[0], dtype=torch.int64) == 5
+    return torch.where(five, x[0] * 2, x[1] * 3)
+
+
 def append(cache: torch.Tensor, new: torch.Tensor, position: int) -> torch.Tensor:
     end = position + new.shape[1]
     cache[:, position:end] = new
@@ -57,6 +62,7 @@ def append(cache: torch.Tensor, new: torch.Tensor, position: int) -> torch.Tenso
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
     "positions": (lambda x: x + torch.arange(x.shape[1]) * 2.0, lambda n: (torch.randn(3, n),)),
+    "a number": (at_five, lambda n: (torch.randn(n),)),
     "attention": (tril_softmax, lambda n: (torch.randn(n, 8),)),
     "every second": (every_second, lambda n: (torch.randn(3, n),)),
     "halves": (halves, lambda n: (torch.randn(4, n),)),

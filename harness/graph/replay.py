@@ -322,8 +322,10 @@ def _make_distinct(
     index: torch.Tensor, dim: int | None, bound: int, chance: torch.Generator
 ) -> None:
     """Integers below ``bound``, no two equal along ``dim`` (None: of all), as modules make them."""
+    for at, step in enumerate(index.stride()):  # of what is repeated, one copy
+        index = index if step else index.narrow(at, 0, min(1, index.shape[at]))
     along = index.reshape(-1) if dim is None else index.movedim(dim, -1)
-    if along.numel() and 1 < along.shape[-1] <= bound:
+    if 1 < along.shape[-1] <= bound:
         drawn = torch.rand((*along.shape[:-1], bound), generator=chance, device=index.device)
         places = drawn.argsort(-1)[..., : along.shape[-1]]
         index.copy_(places.view(index.shape) if dim is None else places.movedim(-1, dim))

@@ -151,9 +151,8 @@ class Facts:
         again = self.again * made.reduced // self.reduced
         aligned = self.aligned and made.reduced % 8 != 0
         scaled = replace(made, bytes=self.bytes * own // old, again=again, aligned=aligned)
-        return replace(
-            scaled, fixed_blocks=tuple(dict((*self.fixed_blocks, *scaled.pinned)).items())
-        )
+        fixed = dict((*self.fixed_blocks, *scaled.pinned))
+        return replace(scaled, fixed_blocks=tuple(fixed.items()))
 
     @property
     def strips(self) -> bool:

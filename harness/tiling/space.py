@@ -158,7 +158,7 @@ def iteration_space(
         cuts = choose.tile_boundaries(parallel, accesses, many=program.many_tiles)
         cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
     elif hint is Hint.OUTER and not strips:
-        if _is_apart(group, stores):
+        if _may_cross(group, stores):
             crossed = choose.of_every_point(accesses, (*parallel, *reduced))
             cuts = crossing = choose.tile_boundaries(parallel, crossed, most=2)
         cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
@@ -192,7 +192,7 @@ def iteration_space(
     )
 
 
-def _is_apart(group: FusedGroup, stores: Sequence[Store]) -> bool:
+def _may_cross(group: FusedGroup, stores: Sequence[Store]) -> bool:
     """Whether the kernel is a loop that scans whole columns and reduces nothing, or only adds them
     up or finds extremes: its programs may have columns in two directions of memory."""
     known = group.numel.is_Integer and group.rnumel.is_Integer

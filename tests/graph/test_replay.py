@@ -123,15 +123,18 @@ def test_no_two_places_of_a_scatter_are_equal() -> None:
     across = b.input("across", (5, 6), DType.I64, stride=(1, 5), bound=7)
     rows = b.input("rows", (4, 3), DType.I64, bound=40)
     many = b.input("many", (9,), DType.I64, bound=7)  # more than there are places
+    spread = b.input("spread", (5, 6), DType.I64, stride=(1, 0), bound=7)
     out = b.call("aten.scatter.src", zeros, 0, across, values)
     put = b.call("aten.index_put.default", table, (rows,), updates)
     again = b.call("aten.index_put.default", zeros, (many,), b.input("wide", (9, 6)))
-    graph = b.graph(out, put, again)
+    wide = b.call("aten.scatter.src", zeros, 0, spread, values)
+    graph = b.graph(out, put, again, wide)
     made = dict(zip([i.name for i in graph.inputs], random_inputs(graph, "cpu", 5), strict=True))
     assert all(len(set(line)) == 5 for line in made["across"].T.tolist())
     assert made["across"].stride() == (1, 5) and made["across"].min() >= 0
     assert len(set(made["rows"].flatten().tolist())) == 12
     assert set(made["many"].tolist()) <= set(range(7))
+    assert all(len(set(line)) == 5 for line in made["spread"].T.tolist())
 
 
 def test_bad_input_is_named() -> None:

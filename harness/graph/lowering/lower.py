@@ -272,11 +272,10 @@ class Lowering:
             if self._is_same(node, result, kind, rule):
                 self._become(name, next(node.refs()))
             elif self._needs_buffer(name, kind, result, rule):
-                origins = self.origins[name]
+                before = result, kind, self.origins[name]
                 self._realise(name, result)
                 if name in self.context.outputs and self._is_turned(kind, result):
-                    self.tensors[name], self.types[name] = result, kind
-                    self.origins[name] = origins
+                    self.tensors[name], self.types[name], self.origins[name] = before
             else:
                 self.tensors[name] = result
             return

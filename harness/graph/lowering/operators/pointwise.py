@@ -163,7 +163,8 @@ def _is_one_place(mask: Value, shape: Shape) -> bool:
     H200, not 200)."""
     at, number = mask.args if _is(mask, Op.EQ) else (mask, mask)
     found = at.index.free_symbols if isinstance(at, IndexValue) else ()
-    return isinstance(number, Constant) and bool(found) and canonical(shape)[-1] not in found
+    *outer, last = canonical(shape) or (None,)
+    return isinstance(number, Constant) and not {*outer}.isdisjoint(found) and last not in found
 
 
 def _is_read(value: Value) -> bool:
