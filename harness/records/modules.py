@@ -168,6 +168,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+@functools.lru_cache(maxsize=256)
 def code(text: str) -> str:
     """What the module ``text`` executes: the types of its arguments, its kernel and grid. Without
     comments, documentation, empty lines and the kernel's name. The text itself where that is no
