@@ -42,6 +42,7 @@ from harness.graph.capture.libraries.resampling import resampled
 from harness.graph.capture.random import gather_seeds
 from harness.graph.capture.scattering import (
     counted_masks,
+    require_own_types,
     share_conjugates,
     views_of_inputs,
     writes,
@@ -223,6 +224,7 @@ def compile_joint(
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        require_own_types(joint)
         differentiable = called.look_at(joint, options["num_fwd_outputs"])
         relaid(joint)
         recompute_random(joint)
@@ -245,7 +247,7 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward)),
-        inference_compiler=part(inference, called.note_changed, relaid, shared),
+        inference_compiler=part(inference, require_own_types, called.note_changed, relaid, shared),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,

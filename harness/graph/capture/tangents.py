@@ -26,7 +26,6 @@ from torch.autograd import forward_ad
 
 from harness.errors import HarnessError
 from harness.graph.capture.fx import source_of
-from harness.graph.capture.scattering import require_own_types
 from harness.graph.model import DIFFERENTIABLE
 from harness.graph.sizes import overlap
 
@@ -95,9 +94,7 @@ class Called:
         return note_gradients(joint, kept, any(map(_is_a_users, calls)))
 
     def note_changed(self, graph: fx.GraphModule) -> None:
-        """Note which inputs ``graph`` changes; of those that it takes as one, one of them. Raises
-        ``HarnessError`` for results that are views as calls of it do not make them."""
-        require_own_types(graph)
+        """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
         copies = graph.graph.find_nodes(op="call_function", target=_aten.copy_.default)
         written: list[Any] = [getattr(node.args[0], "meta", {}).get("desc") for node in copies]
         described = graph.graph.output_node().meta["desc"]
