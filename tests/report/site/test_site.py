@@ -397,6 +397,28 @@ def test_of_many_models_the_first_page_shows_those_that_take_most(
     assert "<summary>21 models</summary>" in mine.text("history.html")
 
 
+def test_of_models_of_earlier_runs_the_first_page_shows_a_hundred(
+    world: World, tmp_path: Path
+) -> None:
+    """A corpus that is measured bit by bit has thousands, 270 bytes each; search finds them all."""
+    run = world.runs[-1]
+    kernel = run.graphs[0].kernels[0]
+    earlier = [
+        GraphRecord(f"m{n:03}", kernels=(replace(kernel, ms=0.001 * (n + 1), name=f"k{n}"),))
+        for n in range(103)
+    ]
+    store.save(tmp_path / "results", replace(run, graphs=run.graphs[:1]))
+    whole = replace(world.runs[-2], graphs=tuple(earlier), suite="corpus")
+    store.save(tmp_path / "results", whole)
+    mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
+    assert mine.report().exit_code == 0
+    _, folded = mine.text("index.html").split("103 models of earlier runs only")
+    rows = re.findall(r'href="models/[^"]*">(m\d\d\d)<', folded)
+    assert rows == [f"m{n:03}" for n in range(102, 2, -1)]
+    assert "3 more, which take less" in folded
+    assert all(name in mine.text("assets/search.js") for name in ("m000", "m102"))
+
+
 def test_a_run_without_kernels_has_pages_that_say_so(world: World, tmp_path: Path) -> None:
     store.save(tmp_path / "results", replace(world.runs[0], graphs=(GraphRecord("empty"),)))
     mine = replace(world, results=tmp_path / "results", site=tmp_path / "site")
