@@ -33,8 +33,7 @@ from harness.graph.model import (
     TensorType,
     Token,
 )
-from harness.graph.products import interleaved_mm, windows_mm
-from harness.graph.random import draw_seeds
+from harness.graph.own_operators import draw_seeds, interleaved_mm, windows_mm
 from harness.graph.text import print_argument
 from harness.graph.views import GETITEM, VIEW_OPS, root_name
 
