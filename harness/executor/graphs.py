@@ -13,8 +13,7 @@ import sympy
 import torch
 
 from harness.dtypes import DType
-from harness.executor.hosttext import HostText, listing, unpacking
-from harness.executor.layouts import Host, Layout
+from harness.executor.hosttext import Host, HostText, Layout, listing, unpacking
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph import replay
