@@ -23,8 +23,7 @@ from harness.runtime.compile import binary as binaries
 from harness.runtime.compile.compiling import CompileJob, CompilePool
 from harness.runtime.compile.static import untuned
 from harness.runtime.launch.driver import cuda
-from harness.runtime.launch.launcher import MOST_VARIANTS, Launcher
-from harness.runtime.launch.native import Kernel, launching
+from harness.runtime.launch.launcher import MOST_VARIANTS, Kernel, Launcher, launching
 from harness.runtime.tune.autotune import CachingAutotuner, Settings, none_left
 from harness.runtime.tune.race import failure
 from harness.runtime.tune.tuning_cache import LookupTable, TuningCache
