@@ -59,7 +59,7 @@ from harness.runtime.compile.cache import usable
 from harness.runtime.device import current_target, device_of
 from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.runtime.launch.host import collector_paused, on_device, raw_stream
-from harness.runtime.launch.native import expect
+from harness.runtime.launch.launcher import expect
 from harness.runtime.launch.observing import Asserted, Bandwidth, Guarded, Traced, unguarded
 from harness.runtime.launch.selecting import LaunchOn, SelectedKernel, SelectedKernels
 from harness.runtime.tune.autotune import Settings, Tuning, parsed

@@ -37,7 +37,7 @@ from harness.compiled import CompiledRegion  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
 from harness.graph.text import load  # noqa: E402
 from harness.heuristics.facts import Config  # noqa: E402
-from harness.measure.peers.names import OURS, TUNED  # noqa: E402
+from harness.measure.peers.jobs import OURS, TUNED  # noqa: E402
 from harness.measure.peers.providers import Make, Provider, maker  # noqa: E402
 from harness.measure.peers.worker import (  # noqa: E402
     compare,

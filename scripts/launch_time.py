@@ -37,8 +37,7 @@ from harness.runtime import module as modules  # noqa: E402
 from harness.runtime.compile.static import compile_for  # noqa: E402
 from harness.runtime.device import current_target  # noqa: E402
 from harness.runtime.launch.host import raw_stream  # noqa: E402
-from harness.runtime.launch.launcher import Launcher  # noqa: E402
-from harness.runtime.launch.native import launching  # noqa: E402
+from harness.runtime.launch.launcher import Launcher, launching  # noqa: E402
 
 ROW, ROWS, WARM_UP = 200, 60, 3
 SIZE, BLOCK = 1024, 1024

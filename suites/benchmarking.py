@@ -18,8 +18,7 @@ from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice, UsageError
 from harness.measure.jobs import Timing
-from harness.measure.peers.jobs import Comparable
-from harness.measure.peers.names import OURS, parse
+from harness.measure.peers.jobs import OURS, Comparable, parse
 from harness.measure.roofline import Limit
 from harness.pipeline import compile_graph
 from harness.pytest.plugin import findings

@@ -15,8 +15,8 @@ from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph
 from harness.dtypes import DType
 from harness.errors import GraphError
-from harness.executor import Launches, graphs, layouts, prepare_graph
-from harness.executor.layouts import Host
+from harness.executor import Launches, graphs, hosttext, prepare_graph
+from harness.executor.hosttext import Host
 from harness.graph.model import Graph
 from harness.graph.replay import random_inputs, replay
 from harness.graph.text import load
@@ -304,7 +304,7 @@ def test_each_recording_has_a_workspace_that_no_replay_clears(
 
     monkeypatch.setattr(Host, "_cleared", made)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: recording > 0)
-    monkeypatch.setattr(layouts, "cuda", lambda: SimpleNamespace(recording=lambda _: recording))
+    monkeypatch.setattr(hosttext, "cuda", lambda: SimpleNamespace(recording=lambda _: recording))
     host = Host(torch.device("cuda"), torch.empty_strided, reinterpreter())
     eager = host.zeros(8, 5)
     assert host.zeros(8, 5) is eager and host.zeros(8, 6) is not eager
@@ -320,4 +320,4 @@ def test_each_recording_has_a_workspace_that_no_replay_clears(
     while recording < 40:
         recording += 1
         host.zeros(8, 5)
-    assert len(host.workspaces) == layouts.MOST_WORKSPACES
+    assert len(host.workspaces) == hosttext.MOST_WORKSPACES

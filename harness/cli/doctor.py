@@ -185,7 +185,7 @@ def timer_finding(
 
 def launcher(cache: Path) -> Finding:
     """Whether kernels are launched by the compiled extension."""
-    from harness.runtime.launch.native import launching
+    from harness.runtime.launch.launcher import launching
 
     try:
         launching(cache if cache.is_dir() else None)

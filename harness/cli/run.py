@@ -20,7 +20,7 @@ from harness.corpus.store import load as load_corpus
 from harness.errors import NoDevice, UnknownName, UsageError
 from harness.history import index
 from harness.history.journal import Journal, Memory
-from harness.measure.peers.names import parse
+from harness.measure.peers.jobs import parse
 from harness.options import Options
 from harness.records.run import GraphRecord, Run, one_line
 from harness.report import output

@@ -15,7 +15,7 @@ from itertools import groupby
 
 from harness.corpus.store import Corpus
 from harness.errors import UsageError
-from harness.measure.peers.names import OURS
+from harness.measure.peers.jobs import OURS
 from harness.records.run import Check, GraphRecord, Run
 
 BY = ("all", "kind", "family", "model", "pattern")

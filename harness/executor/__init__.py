@@ -14,8 +14,7 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.compiled import CompiledGraph, CompiledRegion, alone
 from harness.executor.graphs import NO_SIZES, GraphWriter, Sizes
-from harness.executor.hosttext import HostText
-from harness.executor.layouts import Host
+from harness.executor.hosttext import Host, HostText
 from harness.executor.regions import RegionWriter, Value, write_launches
 from harness.graph.model import Region
 from harness.ir.program import Role

@@ -13,8 +13,7 @@ import sympy
 import torch
 
 from harness.dtypes import DType
-from harness.executor.hosttext import HostText, listing, unpacking
-from harness.executor.layouts import Host, Layout
+from harness.executor.hosttext import Host, HostText, Layout, listing, unpacking
 from harness.executor.regions import Value
 from harness.executor.views import Viewed, ViewPlan
 from harness.graph import replay
@@ -33,8 +32,7 @@ from harness.graph.model import (
     TensorType,
     Token,
 )
-from harness.graph.products import interleaved_mm, windows_mm
-from harness.graph.random import draw_seeds
+from harness.graph.own_operators import draw_seeds, interleaved_mm, windows_mm
 from harness.graph.text import print_argument
 from harness.graph.views import GETITEM, VIEW_OPS, root_name
 

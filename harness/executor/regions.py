@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.codegen.source import EmittedModule
 from harness.compiled import Combo, CompiledRegion, Launch, joined_arguments
-from harness.executor.hosttext import HostText
-from harness.executor.layouts import Host, Layout
+from harness.executor.hosttext import Host, HostText, Layout
 from harness.graph.replay import last_uses
 from harness.ir.program import Program, Role
 from harness.runtime.launch.selecting import LaunchOn

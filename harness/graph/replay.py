@@ -13,13 +13,12 @@ import sympy
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
-import harness.graph.products  # noqa: F401 - registers its operator
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
 from harness.graph.bounds import distinct_indices
 from harness.graph.calltext import call_kwargs, combine_graph, is_factory
 from harness.graph.model import Arg, Graph, Input, Node, Ref, TensorType, Token, ValueType
-from harness.graph.random import register  # which has the operators of random numbers
+from harness.graph.own_operators import register  # which has others
 
 K = TypeVar("K", bound=Hashable)
 

@@ -112,11 +112,3 @@ def linear(expr: sympy.Expr, position: Positions) -> Affine | None:
 def positions(variables: Iterable[sympy.Symbol]) -> dict[sympy.Symbol, int]:
     """``variables`` with their places."""
     return {variable: place for place, variable in enumerate(variables)}
-
-
-def build(
-    offset: sympy.Expr, strides: Iterable[Size], variables: Iterable[sympy.Symbol]
-) -> sympy.Expr:
-    """The expression of an affine function."""
-    terms = [v if s == 1 else v * s for s, v in zip(strides, variables, strict=True) if s != 0]
-    return sympy.Add(offset, *terms)

@@ -1,5 +1,6 @@
 """Which machine this is: what a number must be kept with to mean anything later. Everything is
-read, nothing is set. What cannot be found out is empty or ``None``."""
+read, nothing is set. What cannot be found out is empty or ``None``. The one place that opens the
+driver's management library (NVML)."""
 
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ import platform
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from harness.devices.job import Closing
 from harness.errors import UsageError
 from harness.files import slug
-from harness.records import git, nvml
+from harness.records import git
 from harness.records.run import Machine
 from harness.records.timing import Launch
 
@@ -60,7 +63,7 @@ def find_gpu(under_load: Launch | None = None, number: int | None = None) -> Mac
         multiprocessors=board.multi_processor_count,
         l2_bytes=getattr(board, "L2_cache_size", None),
     )
-    if (found := nvml.open_device(known.gpu_uuid)) is not None:
+    if (found := open_device(known.gpu_uuid)) is not None:
         with found as device:
             if under_load is not None:
                 under_load()
@@ -126,3 +129,51 @@ def commit_of(folder: Path, given: str = "") -> Commit:
     changed, _ = git.ask(folder, "status", "--porcelain", "--untracked-files=no")
     untracked, _ = git.ask(folder, "status", "--porcelain", "--", "harness")
     return Commit(name.strip(), bool(changed or untracked))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NvmlDevice(Closing):
+    """A GPU as ``nvml`` (the module ``pynvml``) knows it; closing it lets the library go."""
+
+    nvml: Any
+    handle: Any
+
+    def ask(self, function: str, *arguments: Any) -> Any:
+        """What the library's ``function`` says of the GPU; None where it says nothing."""
+        try:
+            return getattr(self.nvml, function)(self.handle, *arguments)
+        except (AttributeError, self.nvml.NVMLError):
+            return None
+
+    def close(self) -> None:
+        """Ask no more."""
+        self.nvml.nvmlShutdown()
+
+    def driver(self) -> str | None:
+        """The driver's version; None where it is not said."""
+        try:
+            return str(self.nvml.nvmlSystemGetDriverVersion())
+        except self.nvml.NVMLError:
+            return None
+
+
+def open_device(uuid: str | None, nvml: Any = None) -> NvmlDevice | None:
+    """The GPU with this UUID (``GPU-…``), else the first one: the library counts GPUs that torch
+    may not see. None where there is no library, driver or GPU. ``nvml`` stands for ``pynvml``."""
+    if nvml is None:
+        try:
+            import pynvml
+        except ImportError:
+            return None
+        nvml = pynvml
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return None
+    with contextlib.suppress(nvml.NVMLError):
+        if uuid is not None:
+            return NvmlDevice(nvml, nvml.nvmlDeviceGetHandleByUUID(uuid.encode()))
+    with contextlib.suppress(nvml.NVMLError):
+        return NvmlDevice(nvml, nvml.nvmlDeviceGetHandleByIndex(0))
+    nvml.nvmlShutdown()
+    return None

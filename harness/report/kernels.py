@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.measure.peers.names import SUBJECTS
+from harness.measure.peers.jobs import SUBJECTS
 from harness.measure.peers.ratios import Ratio, RollUp, by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.metrics import Metric

@@ -11,8 +11,8 @@ import sympy
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.ir import nodes as ir
-from harness.ir.affine import build, size_hint
-from harness.ir.index import axis_symbol
+from harness.ir.affine import size_hint
+from harness.ir.index import axis_symbol, flat_index
 from harness.ir.program import Program, Role
 from harness.ir.simplify import Simplifier
 from harness.schedule import space
@@ -140,7 +140,7 @@ def _addresses(
     """What index expressions of ``view`` are over a candidate's loop ``variables``."""
 
     def over(access: space.AffineAccess) -> sympy.Expr:
-        return build(access.offset, access.strides, variables)
+        return flat_index(access.strides, variables, access.offset)
 
     # An old variable is known by its access; without one it runs over one point only, or occurs in
     # no address that is not an access itself.

@@ -47,7 +47,7 @@ class Request:
     """What a command asks for. ``names`` empty means the whole suite; ``target`` None the
     GPU here, else the options'; ``jobs`` None the options'. ``timing`` true demands a GPU, false
     leaves it alone, None uses it if it is there and fits the target. ``against`` names other
-    compilers (``peers.names.parse``), which need a GPU. Every kernel is timed in ``processes``
+    compilers (``peers.jobs.parse``), which need a GPU. Every kernel is timed in ``processes``
     fresh processes; one that takes more than ``kernel_seconds`` in one of them is given up.
     ``only`` are patterns: of graphs, or, where no graph is like that, of kernels. ``devices`` are
     the GPUs of this machine to spread over (``all``, or numbers), ``workers`` the address of a

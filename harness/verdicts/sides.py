@@ -23,7 +23,7 @@ from harness.history import lookup, store
 from harness.history.commits import tree as commit_tree
 from harness.history.commits.order import where_commits_are
 from harness.ir.reach import grouped
-from harness.measure.peers.names import SUBJECTS, parse
+from harness.measure.peers.jobs import SUBJECTS, parse
 from harness.records import git, modules
 from harness.records.run import (
     GraphRecord,

@@ -17,8 +17,7 @@ from typing import Any
 
 from harness.files import slug
 from harness.records import machine
-from harness.records.machine import cpu_name
-from harness.records.nvml import open_device
+from harness.records.machine import cpu_name, open_device
 from harness.records.run import Machine
 from suites.tracking.measure import TUNING
 

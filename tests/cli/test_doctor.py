@@ -65,12 +65,12 @@ def test_an_old_or_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_how_kernels_are_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.runtime.launch import native
+    from harness.runtime.launch.launcher import launching
 
     def none(**_: Any) -> Any:
         raise RuntimeError("no C compiler")
 
-    native.launching(None)
+    launching(None)
     monkeypatch.setattr("triton.runtime.build.compile_module_from_src", none)
     assert doctor.launcher(tmp_path / "missing").level is doctor.Level.FINE
     found = doctor.launcher(tmp_path)

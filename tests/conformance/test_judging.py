@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils._pytree import tree_leaves
 
-from harness.conformance.compare import differences
-from harness.conformance.judging import Judge
+from harness.conformance.compare import Judge, differences
 
 Function = Callable[..., Any]
 HALF = torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1], dtype=torch.bfloat16)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.conformance.compare import differences
-from harness.conformance.judging import Judge
+from harness.conformance.compare import Judge, differences
 
 X = torch.linspace(0.1, 1.3, 16)
 

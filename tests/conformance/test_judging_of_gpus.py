@@ -10,8 +10,7 @@ from torch._subclasses import FakeTensorMode
 from torch.utils._pytree import tree_map_only
 
 from harness.conformance import rounding
-from harness.conformance.compare import outcome
-from harness.conformance.judging import Judge
+from harness.conformance.compare import Judge, outcome
 from tests.conformance.test_judging import found
 
 _aten = torch.ops.aten

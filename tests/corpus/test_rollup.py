@@ -9,7 +9,7 @@ import pytest
 from harness.corpus import rollup, store
 from harness.corpus.model import Use
 from harness.errors import UsageError
-from harness.measure.peers.names import OURS
+from harness.measure.peers.jobs import OURS
 from harness.records.run import Check, GraphRecord, KernelRecord, Machine, RegionRecord, Run
 from harness.report.corpus import standings_report
 

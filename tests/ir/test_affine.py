@@ -1,16 +1,7 @@
 """Sizes that may be unknown, and what counts as linear."""
 
-from harness.ir.affine import (
-    UNKNOWN_SIZE,
-    affine,
-    build,
-    divide,
-    linear,
-    positions,
-    same,
-    size_hint,
-)
-from harness.ir.index import FloorDiv, Mod, axis_symbol, size_symbol
+from harness.ir.affine import UNKNOWN_SIZE, affine, divide, linear, positions, same, size_hint
+from harness.ir.index import FloorDiv, Mod, axis_symbol, flat_index, size_symbol
 
 S0 = size_symbol("s0")
 I, J, K = (axis_symbol("i", n) for n in range(3))
@@ -42,7 +33,7 @@ def test_linear_in_some_variables() -> None:
     form = linear(3 * S0 * I + 8 * J + 7 + Mod(K, 3), positions([I, J]))
     assert form is not None
     assert (form.offset, form.strides) == (7 + Mod(K, 3), (3 * S0, 8))
-    assert build(form.offset, form.strides, [I, J]) == 3 * S0 * I + 8 * J + 7 + Mod(K, 3)
+    assert flat_index(form.strides, [I, J], form.offset) == 3 * S0 * I + 8 * J + 7 + Mod(K, 3)
 
 
 def test_what_is_not_linear_is_left_over() -> None:

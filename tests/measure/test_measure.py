@@ -29,7 +29,7 @@ from harness.measure.jobs import OpenDevice
 from harness.measure.roofline import Limit, Roofline
 from harness.measure.timer import graph_timer as timers
 from harness.measure.worker import Measurer
-from harness.records import nvml
+from harness.records import machine
 from harness.records.machine import Commit, commit_of, fingerprint
 from harness.records.timing import Launch, Samples
 from harness.records.trials import Resources
@@ -316,7 +316,7 @@ def test_a_machine_is_called_by_its_gpu_and_driver(monkeypatch: pytest.MonkeyPat
         def ask(self, function: str, *kind: int) -> int | None:
             return None if function == "nvmlDeviceGetUUID" else 1000 * kind[0]
 
-    monkeypatch.setattr(nvml, "open_device", lambda _: Asked())
+    monkeypatch.setattr(machine, "open_device", lambda _: Asked())
     found = fingerprint()
     assert (found.key, found.gpu) == ("nvidia-h100-80gb-hbm3-580.1", properties.name)
     assert (found.gpu_uuid, found.driver) == ("GPU-1", "580.1")

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-import harness.graph.random  # noqa: F401 - registers the operators
+import harness.graph.own_operators  # noqa: F401 - registers the operators
 from harness.ir.reach import grouped
 
 _aten, _own = torch.ops.aten, torch.ops.harness

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from harness.history.changes.continuing import Recorded, continued, under_newest_names
 from harness.history.commits import order as history
 from harness.history.index import Index, IndexedRun
-from harness.measure.peers.names import SUBJECTS
+from harness.measure.peers.jobs import SUBJECTS
 from harness.records.causes import version_changes
 from harness.records.metrics import Metric, Scope, named
 

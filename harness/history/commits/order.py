@@ -47,9 +47,10 @@ def order(commits: Collection[str], repository: Path) -> Order:
     full = dict(zip(names, text.splitlines(), strict=False))
     # Of what it does not know, git says so in two words.
     if unknown := [name for name in names if " " in full.get(name, " ")]:
+        some = plural(len(unknown), "commit of the runs is", "commits of the runs are")
         note = (
-            f"{plural(len(unknown), 'commit')} of the runs {_are(unknown)} unknown to git here "
-            f"({_few(unknown)}): {where_commits_are(repository)}runs are in the order of their time"
+            f"{some} unknown to git here ({_few(unknown)}): {where_commits_are(repository)}"
+            "runs are in the order of their time"
         )
         return Order(notes=(note,))
     found = {name: places[full[name]] for name in names if full[name] in places}
@@ -61,7 +62,7 @@ def order(commits: Collection[str], repository: Path) -> Order:
         )
         return Order(notes=(note,))
     note = (
-        f"left out: {plural(len(missing), 'commit')} that {_are(missing)} not on HEAD's "
+        f"left out: {plural(len(missing), 'commit that is', 'commits that are')} not on HEAD's "
         f"first-parent line ({_few(missing)}): another branch, or one that was rewritten; "
         "--order time takes all runs"
     )
@@ -81,7 +82,3 @@ def where_commits_are(folder: Path) -> str:
 def _few(commits: list[str]) -> str:
     shown = ", ".join(commit[:10] for commit in commits[:3])
     return shown if len(commits) <= 3 else f"{shown}, …"
-
-
-def _are(items: Collection[str]) -> str:
-    return "is" if len(items) == 1 else "are"

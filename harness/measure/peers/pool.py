@@ -15,8 +15,17 @@ from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.measure.jobs import OpenDevice, gpu
 from harness.measure.noise.processes import combined
-from harness.measure.peers.jobs import TIMING, Comparable, CompareJob, WarmJob
-from harness.measure.peers.names import INDUCTOR, OURS, SUBJECTS, TUNED, USER
+from harness.measure.peers.jobs import (
+    INDUCTOR,
+    OURS,
+    SUBJECTS,
+    TIMING,
+    TUNED,
+    USER,
+    Comparable,
+    CompareJob,
+    WarmJob,
+)
 from harness.records.run import Check, RegionRecord, one_line
 from harness.records.timing import METHOD
 

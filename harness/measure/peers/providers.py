@@ -14,7 +14,7 @@ import torch
 
 from harness.graph.model import Graph
 from harness.graph.replay import bound, replay, stand_in
-from harness.measure.peers.names import EAGER, INDUCTOR, TUNED
+from harness.measure.peers.jobs import EAGER, INDUCTOR, TUNED
 from harness.runtime.compile.disassembly import resources
 
 Provider: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor | None]]"
@@ -28,7 +28,7 @@ TUNED_OPTIONS = {"max_autotune_pointwise": True, "coordinate_descent_tuning": Tr
 
 
 def maker(name: str, graph: Graph, device: torch.device) -> Make:
-    """What makes the provider called ``name`` (see ``names.parse``) for ``graph``."""
+    """What makes the provider called ``name`` (see ``jobs.parse``) for ``graph``."""
     if name == EAGER:
         return lambda _: lambda tensors: replay(graph, tensors, device)
     if name in (INDUCTOR, TUNED):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.ir.reach import grouped
-from harness.measure.peers.names import OURS, SUBJECTS
+from harness.measure.peers.jobs import OURS, SUBJECTS
 from harness.records.run import Check, GraphRecord, RegionRecord
 
 

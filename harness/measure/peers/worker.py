@@ -34,8 +34,7 @@ from harness.graph.model import Graph, Partition
 from harness.graph.replay import random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.peers import providers
-from harness.measure.peers.jobs import TIMING, CompareJob, WarmJob
-from harness.measure.peers.names import SUBJECTS
+from harness.measure.peers.jobs import SUBJECTS, TIMING, CompareJob, WarmJob
 from harness.measure.peers.providers import Make, Provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.measure.worker import Gpu, is_lost

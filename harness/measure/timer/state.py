@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.devices.job import Closing
-from harness.records.nvml import NvmlDevice, open_device
+from harness.records.machine import NvmlDevice, open_device
 from harness.records.run import StateSummary
 
 INTERVAL_SECONDS = 0.02

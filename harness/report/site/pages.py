@@ -20,7 +20,7 @@ from harness.errors import UsageError
 from harness.files import holds, write_atomically, write_error
 from harness.history.nights import NightCommit, cost
 from harness.ir.reach import grouped
-from harness.measure.peers.names import INDUCTOR
+from harness.measure.peers.jobs import INDUCTOR
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short

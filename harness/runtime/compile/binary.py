@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.metadata
 import io
 import json
 import logging
 import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def of_compiled(
         signature=signature,
         aligned=pointers_aligned(loaded, unaligned),
         source=modules.text_hash(loaded.text),
-        triton=_triton_version(),
+        triton=version("triton"),
         cubin=bytes(compiled.asm["cubin"]),
     )
 
@@ -201,7 +201,7 @@ def artifact(
         module_text = stated.code(module_text)  # beside it are names and what checks it
     parts = (
         FORMAT,
-        triton or _triton_version(),
+        triton or version("triton"),
         (target.backend, target.capability, target.warp_size),
         modules.config_dict(config),
         sorted(unaligned),
@@ -255,7 +255,3 @@ def too_large(kernel: str, got: str, expected: str) -> CompileFailed:
     """The error for a kernel that needs more than a device has."""
     what = "a compiled kernel does not fit the device"
     return CompileFailed(what, kernel, got, expected, "another configuration may fit")
-
-
-def _triton_version() -> str:
-    return importlib.metadata.version("triton")

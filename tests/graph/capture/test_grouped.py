@@ -13,7 +13,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from harness.backend import Compiler, Devices
-from harness.graph import products
+from harness.graph import own_operators
 from harness.graph.capture.aot import fake_mode, normalise
 from harness.graph.capture.libraries import convolutions
 from harness.graph.capture.libraries.convolutions import over_groups, without_biases
@@ -88,7 +88,7 @@ def test_results_and_gradients(
     name: str, at_once: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one rounding, as torch computes them in float64, and in torch's strides."""
-    monkeypatch.setattr(products, "_WINDOWS", at_once)
+    monkeypatch.setattr(own_operators, "_WINDOWS", at_once)
     n, length, inner, outer, groups, taps, margin = SIZES[name]
     x = rows(n, length, inner, dtype=dtype)
     given = [x.transpose(1, 2), rows(outer, inner // groups, taps, dtype=dtype)]
@@ -167,10 +167,10 @@ def test_what_gains(
 
 def test_windows_are_gone_before_there_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """HuBERT's are 118 MB, here in four parts."""
-    monkeypatch.setattr(products, "_WINDOWS", 32 << 20)
+    monkeypatch.setattr(own_operators, "_WINDOWS", 32 << 20)
     seen: list[torch.Size] = []
     alive: weakref.WeakSet[torch.Tensor] = weakref.WeakSet()
-    bmm, windows = torch.bmm, products._windows
+    bmm, windows = torch.bmm, own_operators._windows
 
     def multiplied(a: torch.Tensor, b: torch.Tensor, **given: torch.Tensor) -> torch.Tensor:
         seen.append(a.shape)
@@ -182,9 +182,11 @@ def test_windows_are_gone_before_there_are_others(monkeypatch: pytest.MonkeyPatc
         return made
 
     monkeypatch.setattr(torch, "bmm", multiplied)
-    monkeypatch.setattr(products, "_windows", copied)
+    monkeypatch.setattr(own_operators, "_windows", copied)
     with torch.device("meta"):
-        made = products.windows_mm(rows(16, 8, 202, 48), rows(16, 48, 128 * 48), 128, turned=False)
+        made = own_operators.windows_mm(
+            rows(16, 8, 202, 48), rows(16, 48, 128 * 48), 128, turned=False
+        )
     assert seen == [(4, 600, 6144)] * 4 and made.shape == (16, 600, 48)
 
 

@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from harness.graph.capture.aot import fake_mode, normalise
 from harness.graph.capture.libraries import products
 from harness.graph.capture.libraries.products import padded, row_length
-from harness.graph.products import interleaved_mm
+from harness.graph.own_operators import interleaved_mm
 
 aten = torch.ops.aten
 

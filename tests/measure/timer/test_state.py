@@ -13,7 +13,7 @@ import pytest
 
 import harness
 from harness.measure.timer.state import Monitor, Reading, reading, reasons_of, summary
-from harness.records.nvml import NvmlDevice, open_device
+from harness.records.machine import NvmlDevice, open_device
 
 
 class FakeNvml:

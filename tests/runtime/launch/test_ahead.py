@@ -12,7 +12,7 @@ import pytest
 from harness.errors import HarnessError
 from harness.heuristics.facts import Config
 from harness.runtime.compile.static import CompileJob
-from harness.runtime.launch.ahead import Ahead
+from harness.runtime.launch.selecting import Ahead
 from harness.target import H100
 from tests.runtime import emitted
 
@@ -59,7 +59,7 @@ class Pool:
 
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Ahead]:
-    monkeypatch.setattr("harness.runtime.launch.ahead.CompilePool", Pool)
+    monkeypatch.setattr("harness.runtime.launch.selecting.CompilePool", Pool)
     made = Ahead(tmp_path, 2)
     made.begin(JOBS)
     yield made

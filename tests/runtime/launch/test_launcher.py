@@ -17,9 +17,15 @@ from harness.errors import CompileFailed, InvalidProgram, NoDevice
 from harness.graph.text import loads
 from harness.heuristics.facts import Config
 from harness.runtime.compile.binary import KernelBinary
-from harness.runtime.launch import native
-from harness.runtime.launch.launcher import Launcher, open_binary
-from harness.runtime.launch.native import Kernel, Make
+from harness.runtime.launch.launcher import (
+    Kernel,
+    Launcher,
+    Make,
+    _built,
+    expect,
+    launching,
+    open_binary,
+)
 from harness.runtime.module import load
 from harness.target import H100
 from tests.codegen.kernels import modules
@@ -34,7 +40,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make(cache: Path) -> Make:
-    return native.launching(cache)
+    return launching(cache)
 
 
 class Calls:
@@ -175,7 +181,7 @@ def test_no_compiler_is_an_error_with_its_reason(
 
     monkeypatch.setattr("triton.runtime.build.compile_module_from_src", none)
     with pytest.raises(CompileFailed, match="no C compiler"):
-        native.launching(tmp_path)
+        launching(tmp_path)
 
 
 def test_what_is_expected_is_built_once_beside_what_this_process_does(
@@ -191,18 +197,18 @@ def test_what_is_expected_is_built_once_beside_what_this_process_does(
     read = threading.Event()
     monkeypatch.setattr("triton.runtime.build.compile_module_from_src", build)
     monkeypatch.setattr("triton.runtime.cache.triton_key", read.set)
-    native.expect(tmp_path)
+    expect(tmp_path)
     assert read.wait(60)
-    native.expect(tmp_path)
+    expect(tmp_path)
     go.set()
-    assert native.launching(tmp_path) == "made" == native.launching(tmp_path)
+    assert launching(tmp_path) == "made" == launching(tmp_path)
     assert asked == ["harness_launch"]
 
 
 def test_the_extension_is_kept_and_a_torn_one_is_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build = native._built
+    build = _built
     whole, other = tmp_path / "whole", tmp_path / "other"
     build(whole)
     (kept,) = whole.rglob("harness_launch*.so")
@@ -386,7 +392,7 @@ def test_a_binary_without_its_module_cannot_know_its_grid(
     again = KernelBinary.from_bytes(launch.binary().to_bytes())
     assert again == launch.binary()
     with pytest.raises(InvalidProgram, match="sizes that only a launch knows"):
-        launch.bind(native.launching(cache)(print, print, print), 0)
+        launch.bind(launching(cache)(print, print, print), 0)
 
 
 def test_a_saved_kernel_is_loaded_as_long_as_it_can_be_called(

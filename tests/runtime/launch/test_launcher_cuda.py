@@ -11,9 +11,8 @@ import pytest
 import torch
 
 from harness.errors import CompileFailed, NoDevice
-from harness.runtime.launch import native
 from harness.runtime.launch.driver import cuda
-from harness.runtime.launch.launcher import Launcher, LoadedBinaries, open_binary
+from harness.runtime.launch.launcher import Launcher, LoadedBinaries, launching, open_binary
 from harness.runtime.module import load
 from tests.runtime import emitted
 
@@ -57,7 +56,7 @@ def test_misaligned_arguments(launcher: Launcher) -> None:
 
 
 def test_a_launch_that_does_not_fit_is_an_error(launcher: Launcher) -> None:
-    owner, kernel = LoadedBinaries(cuda()), native.launching()(print, print, _raise)
+    owner, kernel = LoadedBinaries(cuda()), launching()(print, print, _raise)
     loaded = owner.load(launcher.binary(), 0)
     for grid, threads in (((1, 70000, 1), 128), ((1, 1, 1), 2048)):
         kernel.bind(

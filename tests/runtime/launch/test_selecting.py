@@ -347,7 +347,7 @@ def test_workers_that_have_started_compile_few_kernels_too(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("harness.runtime.launch.ahead.CompilePool", Pool)
+    monkeypatch.setattr("harness.runtime.launch.selecting.CompilePool", Pool)
     kernels = SelectedKernels(H100, cache=tmp_path, jobs=6)
     for first, count in ((0, 1), (1, 8), (9, 2), (11, 30)):
         numbers = range(first, first + count)

@@ -30,7 +30,7 @@ from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
 from harness.graph.capture.libraries.calls import called, traced, value
-from harness.graph.products import ALIGNED_BYTES
+from harness.graph.own_operators import ALIGNED_BYTES
 
 _aten = torch.ops.aten
 _FORWARD, _BACKWARD = _aten.convolution.default, _aten.convolution_backward.default

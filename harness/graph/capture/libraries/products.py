@@ -21,7 +21,7 @@ from torch import fx
 from torch.utils.checkpoint import CheckpointPolicy
 
 from harness.graph.capture.libraries.calls import called, traced, value
-from harness.graph.products import ALIGNED_BYTES, turns
+from harness.graph.own_operators import ALIGNED_BYTES, turns
 
 _aten = torch.ops.aten
 _SLOW, _FAST = 138e12, 600e12

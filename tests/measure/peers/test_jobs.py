@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UnknownName, UsageError
-from harness.measure.peers.names import parse
+from harness.measure.peers.jobs import parse
 
 BACKENDS = ("aot_eager", "cudagraphs", "harness", "inductor")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.records import nvml
+from harness.records import machine
 from suites.tracking.machine import set_clocks_mhz
 
 
@@ -72,7 +72,7 @@ def test_the_clocks_that_a_board_is_set_to_else_its_highest() -> None:
     ("uuid", "board"), [("GPU-1", "second board"), ("GPU-9", "first board"), (None, "first board")]
 )
 def test_a_board_is_found_by_its_uuid(uuid: str | None, board: str) -> None:
-    found = nvml.open_device(uuid)
+    found = machine.open_device(uuid)
     assert found is not None
     with found as device:
         assert device.handle == board
@@ -84,5 +84,5 @@ def test_a_board_is_found_by_its_uuid(uuid: str | None, board: str) -> None:
 
 def test_without_the_library_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert nvml.open_device("GPU-1") is None
+    assert machine.open_device("GPU-1") is None
     assert set_clocks_mhz(None) == (None, None)
