@@ -275,7 +275,7 @@ def _segments(
         tiles = space.tiles()
         result = with_cheap_sums(result, tiles, builder)
         if not one_scope:
-            narrow = (with_narrow_positions(s.stores, tiles[-1], tiles, builder) for s in result)
+            narrow = (with_narrow_positions(s.stores, tiles, builder) for s in result)
             result = [PlanSegment(s.kind, n) for s, n in zip(result, narrow, strict=True)]
     elif len(space.tiles()) == 1:
         result = [dataclasses.replace(s, stores=space.compared(s.stores)) for s in result]

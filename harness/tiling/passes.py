@@ -35,7 +35,7 @@ of 10 for 1.5 million 11 and 13; 3 of 6 for a million 6.6 and 6.3, 8 of 10 in ru
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
 _COMPARED = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
-_INT32 = (-(1 << 31), (1 << 31) - 1)
+_END = (1 << 31) - 1
 
 
 def reduction_key(reduce: Reduce) -> ReductionKey:
@@ -154,43 +154,40 @@ def with_cheap_sums(
 
 
 def with_narrow_positions(
-    stores: Sequence[Store], tile: Tile, tiles: Sequence[Tile], builder: ir.Builder
+    stores: Sequence[Store], tiles: Sequence[Tile], builder: ir.Builder
 ) -> tuple[Store, ...]:
-    """``stores`` of a loop along ``tile`` in which positions that are compared in 64 bits with what
-    is the same all along, as those of a vocabulary with a row's target, are compared in 32, within
-    which the other is brought once a row: what lies beyond stays beyond every position."""
-    along = {entry.var for entry in tile.entries}
+    """``stores`` of a loop along the last of ``tiles`` in which positions that are compared in 64
+    bits with what is the same all along, as those of a vocabulary with a row's target, are compared
+    in 32, within which the other is brought once a row: beyond them it stays beyond all positions
+    (a loss with its gradient of 50257 columns 187 -> 179 us on an H200)."""
+    along = {entry.var for entry in tiles[-1].entries}
     known = Simplifier({e.var: e.length for one in tiles for e in one.entries})
 
     def is_position(value: Value) -> bool:
         if not isinstance(value, ir.IndexValue) or value.indirect or value.dtype is not DType.I64:
             return False
-        ends = known.bounds(value.index)
-        inside = all(e is not None and e.is_Integer and _INT32[0] < e < _INT32[1] for e in ends)
-        return inside and not along.isdisjoint(value.index.free_symbols)
+        return all(
+            e is not None and e.is_Integer and abs(e) < _END for e in known.bounds(value.index)
+        )
+
+    def differs(value: Value) -> bool:
+        if isinstance(value, Load | ir.IndexValue):
+            return not along.isdisjoint(value.index.free_symbols)
+        return isinstance(value, Reduce | ir.Scan | ir.Sort)
 
     def compared(value: Value, made: ir.Made) -> Value | None:
         if not isinstance(value, ir.Compute) or value.op not in _COMPARED:
             return None
-        place = next((n for n, arg in enumerate(value.args) if is_position(arg)), None)
-        if place is None or not _is_alike(value.args[1 - place], along):
+        for place, other in (value.args, value.args[::-1]):
+            if is_position(place) and differs(place) and not any(map(differs, walk([other]))):
+                break
+        else:
             return None
-        args = [made[id(arg)] for arg in value.args]
-        for op, end in zip((Op.MAXIMUM, Op.MINIMUM), _INT32, strict=True):
-            ends = args[1 - place], builder.constant(end, DType.I64)
-            args[1 - place] = builder.compute(op, *ends, dtype=DType.I64)
-        args = [builder.compute(Op.CAST, arg, dtype=DType.I32) for arg in args]
-        args[place] = builder.index(value.args[place].index, DType.I32)  # type: ignore[union-attr]
-        return builder.compute(value.op, *args, dtype=value.dtype)
+        args = {id(v): made[id(v)] for v in value.args}
+        for op, end in ((Op.MAXIMUM, -_END), (Op.MINIMUM, _END)):
+            both = args[id(other)], builder.constant(end, DType.I64)
+            args[id(other)] = builder.compute(op, *both, dtype=DType.I64)
+        narrow = (builder.compute(Op.CAST, args[id(v)], dtype=DType.I32) for v in value.args)
+        return builder.compute(value.op, *narrow, dtype=value.dtype)
 
     return ir.rewrite_stores(stores, builder, replace=compared)
-
-
-def _is_alike(value: Value, along: set[sympy.Symbol]) -> bool:
-    """Whether ``value`` is the same all along the variables ``along``, whatever is reduced."""
-    for one in walk([value]):
-        if isinstance(one, Reduce | ir.Scan | ir.Sort):
-            return False
-        if isinstance(one, Load | ir.IndexValue) and not along.isdisjoint(one.index.free_symbols):
-            return False
-    return True
