@@ -37,6 +37,7 @@ from harness.heuristics.facts import Hint
 from harness.heuristics.limits import STAGES, VECTOR, block_name
 from harness.ir.nodes import Load, Masked, Reduce, Store, Value, operands, store_roots, walk
 from harness.ir.op_triton import triton_type
+from harness.ir.reach import grouped
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
 from harness.tiling.plan import (
@@ -289,17 +290,16 @@ class _Kernel:
         """What finishing a row needs of it besides its sums: what it loads, or what all that this
         is for is computed from alone, if that was ``told`` in float32 already, as a norm's rows
         are normalised for their sums (a fifth of the instructions less)."""
-        roots, users = store_roots(self.plan.stores), dict[int, list[Value]]()
-        for user in walk(roots, set(self._done)):
-            for operand in operands(user):
-                users.setdefault(id(operand), []).append(user)
+        roots = store_roots(self.plan.stores)
+        uses = ((o, user) for user in walk(roots, set(self._done)) for o in operands(user))
+        users = grouped(uses, lambda use: id(use[0]))
         chosen: list[Value] = []
         for load in (v for v in row if body.varies(v)):
             value: Value = load
-            while len(own := users.get(id(value), [])) == 1 and own[0].dtype is DType.F32:
-                if (id(own[0]), ()) not in told.known:
+            while len(own := users.get(id(value), [])) == 1:
+                if own[0][1].dtype is not DType.F32 or (id(own[0][1]), ()) not in told.known:
                     break
-                value = own[0]
+                value = own[0][1]
             chosen.append(value)
         rest = {id(v) for v in walk(roots, self._done | {id(v) for v in chosen})}
         return list(dict.fromkeys((*chosen, *(v for v in row if id(v) in rest))))

@@ -163,13 +163,6 @@ def with_narrow_positions(
     along = {entry.var for entry in tiles[-1].entries}
     known = Simplifier({e.var: e.length for one in tiles for e in one.entries})
 
-    def is_position(value: Value) -> bool:
-        if not isinstance(value, ir.IndexValue) or value.indirect or value.dtype is not DType.I64:
-            return False
-        return all(
-            e is not None and e.is_Integer and abs(e) < _END for e in known.bounds(value.index)
-        )
-
     def differs(value: Value) -> bool:
         if isinstance(value, Load | ir.IndexValue):
             return not along.isdisjoint(value.index.free_symbols)
@@ -179,7 +172,10 @@ def with_narrow_positions(
         if not isinstance(value, ir.Compute) or value.op not in _COMPARED:
             return None
         for place, other in (value.args, value.args[::-1]):
-            if is_position(place) and differs(place) and not any(map(differs, walk([other]))):
+            ends = value_bounds(place, known) or (_END,)
+            inside = place.dtype is DType.I64 and max(map(abs, ends)) < _END
+            apart = isinstance(place, ir.IndexValue) and differs(place)
+            if inside and apart and not any(map(differs, walk([other]))):
                 break
         else:
             return None
