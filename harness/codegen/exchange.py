@@ -54,14 +54,24 @@ class Exchange:
             "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
         ]
 
-    def tell(self, parts: Sequence[Part], ahead: Scope, outer: Scope) -> None:
+    def tell(
+        self, parts: Sequence[Part], early: tuple[int, str], ahead: Scope, outer: Scope
+    ) -> None:
         """Add the lines that tell a program's sums of the next row, to ``ahead``, and those that
         find this one's, to ``outer``. A program may tell two rows after the one that another still
-        waits for, so words of four rows lie apart."""
+        waits for, so words of four rows lie apart. Those of this row are looked at ``early``,
+        before that line of ``ahead``, as soon as a number of the next one is there, by name: the
+        wait is over when the next row's own sums are."""
         names = [name for part in parts for name in part.names]
-        for n, name in enumerate(names):
-            ahead.lines.append(f"_tell(row_words + {4 * n} * RSPLIT, {name}, row + 1, RSPLIT)")
-        outer.lines.append(f"{', '.join(names)} = _told_{len(names)}(row_words, row, RSPLIT)")
+        places = [f"row_words + {4 * n} * RSPLIT, row" for n, _ in enumerate(names)]
+        seen = [f"seen_{n}" for n, _ in enumerate(names)]
+        for name, place in zip(names, places, strict=True):
+            ahead.lines.append(f"_tell({place.replace(', row', f', {name}, row + 1')}, RSPLIT)")
+        line, own = early
+        looks = zip(seen, places, strict=True)
+        ahead.lines[line:line] = [f"{one} = _seen({at}, {own}, RSPLIT)" for one, at in looks]
+        told = f"_told_{len(names)}(row_words, row, {', '.join(seen)}, RSPLIT)"
+        outer.lines.append(f"{', '.join(names)} = {told}")
         for part in parts:
             part.define()
 

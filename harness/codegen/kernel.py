@@ -35,8 +35,9 @@ from harness.dtypes import DType
 from harness.heuristics.cooperative import PROGRAMS, RSPLIT
 from harness.heuristics.facts import Hint
 from harness.heuristics.limits import STAGES, VECTOR, block_name
-from harness.ir.nodes import Load, Masked, Reduce, Store, Value, store_roots, walk
+from harness.ir.nodes import Load, Masked, Reduce, Store, Value, operands, store_roots, walk
 from harness.ir.op_triton import triton_type
+from harness.ir.reach import grouped
 from harness.schedule.group import SegmentKind
 from harness.tiling.passes import Loaded, ReductionKey, components, loaded_by_segment, reduction_key
 from harness.tiling.plan import (
@@ -262,12 +263,15 @@ class _Kernel:
         tell its sums. What was loaded is held, so that finishing a row reads nothing."""
         reducer, held = Reducer(body, exchange), list[str]()
         row = [v for v in _loads(store_roots(self.plan.stores)) if body.varies(v, "x")]
-        for value in row:
-            body.value(value)
+        for load in row:
+            body.value(load)
+        alone = [v for v in row if v.dtype is DType.F32 and not body.varies(v)]
+        early = len(body.outer.lines)
         self._reduce(reducer, self.plan.segments[0].stores)
         told, body.outer = body.outer, Scope()
-        for number, value in enumerate(row):
-            var, dtype = told.known[id(value), ()], body.dtypes[value.buffer]
+        for number, value in enumerate(self._held(body, row, told)):
+            var = told.known[id(value), ()]
+            dtype = body.dtypes[value.buffer] if isinstance(value, Load) else value.dtype
             narrow, kind = dtype in (DType.F16, DType.BF16), triton_type(value.dtype)
             rounded = f".to({triton_type(dtype)})" * narrow
             # Begun alike, two of them would be one value: Triton knows values, not their names.
@@ -277,8 +281,28 @@ class _Kernel:
             held.append(f"{name} = {var.text}{rounded}")
             wide = f"{name}.to({kind})" if narrow else name
             body.define(value, replace(var, text=body.line(body.outer, wide)))
-        exchange.tell(reducer.parts, told, body.outer)
+        own = told.known[id(alone[0]), ()].text if alone else reducer.parts[0].names[0]
+        early = early if alone else len(told.lines)
+        exchange.tell(reducer.parts, (early, own), told, body.outer)
         self._ahead = told.lines, held
+
+    def _held(self, body: Body, row: Sequence[Load], told: Scope) -> list[Value]:
+        """What finishing a row needs of it besides its sums: what it loads, or what all that this
+        is for is computed from alone, if that was ``told`` in float32 already, as a norm's rows
+        are normalised for their sums (a fifth of the instructions less)."""
+        roots = store_roots(self.plan.stores)
+        uses = ((o, user) for user in walk(roots, set(self._done)) for o in operands(user))
+        users = grouped(uses, lambda use: id(use[0]))
+        chosen: list[Value] = []
+        for load in (v for v in row if body.varies(v)):
+            value: Value = load
+            while len(own := users.get(id(value), [])) == 1:
+                if own[0][1].dtype is not DType.F32 or (id(own[0][1]), ()) not in told.known:
+                    break
+                value = own[0][1]
+            chosen.append(value)
+        rest = {id(v) for v in walk(roots, self._done | {id(v) for v in chosen})}
+        return list(dict.fromkeys((*chosen, *(v for v in row if id(v) in rest))))
 
     def _flush(self, scope: Scope) -> None:
         self._text += scope.lines + scope.stores

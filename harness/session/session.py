@@ -171,7 +171,8 @@ class Session:
             stand_ins = match_small(full, part, compiled.nodes)
         for number, (kernel, positions) in enumerate(zip(compiled.kernels, stand_ins, strict=True)):
             note = INTERPRETED if positions else missing
-            if "inline_asm_elementwise" in kernel.module.text and kernel.module.category != "for":
+            assembly = "inline_asm_elementwise" in kernel.module.text
+            if assembly and kernel.module.category not in ("for", "mix"):  # which do without
                 positions, note = (), NO_ASSEMBLY
             note += f", as {len(positions)} kernels" if len(positions) > 1 else ""
             progress.kernels[number] = replace(progress.kernels[number], check_note=note)

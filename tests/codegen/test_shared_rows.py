@@ -19,6 +19,7 @@ from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H200
 from tests.codegen.graphs import SOFTMAX_OF_ROWS, STATISTICS_OF_ROWS
 from tests.codegen.kernels import loads
+from tests.codegen.test_exchange import NORMALISED
 from tests.codegen.test_mixed import text as rows_and_columns
 from tests.fork_server import FILE
 from tests.running import run_graph
@@ -116,12 +117,15 @@ def test_programs_of_a_row_find_what_one_would(
     together(path, config, interpreting)
 
 
+@pytest.mark.parametrize("normalised", [True, False])
 def test_programs_that_hold_parts_of_rows_find_what_one_would(
-    tmp_path: Path, interpreting: list[str]
+    normalised: bool, tmp_path: Path, interpreting: list[str]
 ) -> None:
-    # Four strips of four rows, of five programs each, the last of which has one column.
+    # Four strips of four or eight rows, of five programs each, the last of which has one column.
     target = dataclasses.replace(H200, multiprocessors=12)
     source = rows_and_columns("layer", ("weight",), (16, 16385))
+    if normalised:  # which look at sums when they know the next row's number
+        source = NORMALISED.format(m=32, n=16385)
     module, _ = (k.module for k in compile_graph(loads(source), target).kernels)
     assert module.category == "mix"
     path = tmp_path / "module.py"
