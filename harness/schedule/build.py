@@ -23,6 +23,11 @@ from harness.schedule.memory import launch_order, reuse_in_place, traffic
 from harness.schedule.order import internal, segments
 from harness.target import Target
 
+ALONG = 4
+"""How often an access counts that lies along memory in one of the loops that are put in order: in
+which order whole rows are read matters little, but columns in blocks of other rows are read in
+sectors (as many as timed, docs/measurements/corpus.md)."""
+
 
 def schedule(program: Program, target: Target, decisions: Decisions = UNDECIDED) -> Schedule:
     """Group ``program``'s nests into kernels for ``target``.
@@ -75,7 +80,8 @@ def _remove_dead(program: Program) -> Program:
 
 
 def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGroup:
-    arranged = arrange(kernel.candidate)
+    inside = internal(kernel.candidate, facts)
+    arranged = arrange(kernel.candidate, inside)
     nests = write(arranged)
     return FusedGroup(
         "",
@@ -84,7 +90,7 @@ def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGrou
         tuple(
             Segment(s.kind, tuple(nests[n] for n in s.numbers)) for s in segments(arranged, facts)
         ),
-        internal(arranged, facts),
+        inside,
         (),
         tuple(sorted({o for n in nests.values() for o in n.origins}, key=positions.__getitem__)),
         frozenset(
@@ -94,17 +100,26 @@ def _group(kernel: Kernel, facts: Facts, positions: dict[str, int]) -> FusedGrou
     )
 
 
-def arrange(candidate: space.Candidate) -> space.Candidate:
+def arrange(candidate: space.Candidate, inside: frozenset[str]) -> space.Candidate:
     """The candidate with its loops in the order its memory accesses want, parallel ones
-    first, contiguous ones merged. An argmax keeps the order its positions count in."""
-    order = [*_by_contiguity(candidate, False), *_by_contiguity(candidate, True)]
+    first, contiguous ones merged. An argmax keeps the order its positions count in. Buffers
+    ``inside`` the kernel are not in memory, and what it writes it does not read there."""
+    written = {b for v in candidate.views for b in v.writes}
+    accesses = [
+        a
+        for v in candidate.views
+        for a in v.accesses
+        if a.name not in (written if a.use is space.Use.LOAD else inside)
+    ]
+    order = [d for r in (False, True) for d in _by_contiguity(candidate, accesses, r)]
     return space.merge_dimensions(space.permute(candidate, order))
 
 
-def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
+def _by_contiguity(
+    candidate: space.Candidate, accesses: Sequence[space.AffineAccess], reduced: bool
+) -> list[int]:
     """Dimensions of one class, outermost first."""
     dimensions = list(candidate.dimensions(reduced))
-    accesses = [r for v in candidate.views for r in v.accesses]
     if reduced:
         for access in accesses:
             if access.use is space.Use.REDUCED_POSITION:
@@ -116,7 +131,9 @@ def _by_contiguity(candidate: space.Candidate, reduced: bool) -> list[int]:
         if not all(access.strides[k] != 0 for k in dimensions):
             continue
         order = tuple(sorted(dimensions, key=lambda k: -abs(size_hint(access.strides[k]))))
-        votes[order] += candidate.points(access) * (2 if access.use is space.Use.STORE else 1)
+        weight = 2 if access.use is space.Use.STORE else 1
+        weight *= ALONG if any(access.strides[k] == 1 for k in dimensions) else 1
+        votes[order] += candidate.points(access) * weight
     return list(min(votes, key=lambda order: (-votes[order], order), default=dimensions))
 
 
