@@ -41,6 +41,7 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
+from harness.tiling.narrow import in_32_bits
 from harness.tiling.passes import components, loaded_by_segment, pieces, with_cheap_sums
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.products import with_products
@@ -264,6 +265,7 @@ def _segments(
             inliner.forget(in_loop)
         if fresh:
             stores = tuple(with_exact_copies(fresh, dtypes, builder))
+            stores = tuple(in_32_bits(stores, space.tiles(), builder))
             result.append(PlanSegment(segment.kind, stores))
     if group.raxes:
         result = with_cheap_sums(result, space.tiles(), builder)
