@@ -100,7 +100,8 @@ def worth_storing(
     users = demand.ends
     if numel <= 1 or not (found.loads or found.long):
         return False
-    if found.ops and (times := demand.reread or demand.copied or demand.looked_up):
+    looked_up = demand.looked_up if found.ops > FEW_OPS else 0
+    if found.ops and (times := demand.reread or demand.copied or looked_up):
         each = (found.short + found.long + found.ops / NEAR) * numel
         stored = each + (2 + times / NEAR) * own_bytes + LAUNCH
         if times * (each + read_bytes / NEAR) > stored:
