@@ -265,8 +265,8 @@ def _segments(
             inliner.forget(in_loop)
         if fresh:
             stores = tuple(with_exact_copies(fresh, dtypes, builder))
-            stores = tuple(in_32_bits(stores, space.tiles(), builder))
             result.append(PlanSegment(segment.kind, stores))
+    result = in_32_bits(result, space.tiles(), builder)
     if group.raxes:
         result = with_cheap_sums(result, space.tiles(), builder)
     elif len(space.tiles()) == 1:

@@ -44,3 +44,16 @@ def test_positions_are_converted_in_32_bits_where_those_hold_them(
     found = {v.dtype for v in made if v.args[0].dtype is DType.F32}
     assert (DType.I32 in found) is narrow
     assert (DType.I64 in found) is (function is not enlarged)
+
+
+def test_a_reduction_of_positions_is_the_same_in_all_segments(devices: Devices) -> None:
+    """One segment makes floats integers, both use a sum of positions that are made floats."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        places = torch.arange(x.shape[-1]).to(torch.float32)
+        found = (places * 0.45).to(torch.int64)
+        total = (x * places).sum(-1, keepdim=True)
+        return x * total, x.softmax(-1) * (total + found)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    assert differences(function, [torch.randn(5, 300)], compiler) == []
