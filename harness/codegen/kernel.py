@@ -427,14 +427,14 @@ def _masked_loads(roots: Sequence[Value]) -> Iterator[tuple[Value, tuple[Value, 
     seen: set[tuple[Value, tuple[Value, ...]]] = set()
     while stack:
         value, masks = found = stack.pop()
-        load = value.body if isinstance(value, Masked) else value
-        if found in seen or (isinstance(load, Load) and load.indirect):
+        body, mask = (value.body, [value.mask]) if isinstance(value, Masked) else (value, [])
+        if found in seen or any(map(contains_reduce, mask)):
             continue
         seen.add(found)
-        if isinstance(load, Load):
-            yield found
-        elif isinstance(value, Masked):
-            stack += [(value.body, (*masks, value.mask)), (value.mask, masks)]
+        if isinstance(body, Load):
+            yield from [] if body.indirect else [found]
+        elif mask:
+            stack += [(body, (*masks, *mask)), (mask[0], masks)]
         else:
             stack += [(v, masks) for v in reversed(operands(value))]
 
