@@ -41,13 +41,8 @@ from harness.tiling import choose
 from harness.tiling.aligned import AlignedRows, aligned_rows
 from harness.tiling.lanes import in_lanes
 from harness.tiling.memory import accesses, arguments, scattered, shared_pairs
-from harness.tiling.passes import (
-    components,
-    loaded_by_segment,
-    pieces,
-    with_cheap_sums,
-    with_narrow_positions,
-)
+from harness.tiling.narrow import in_32_bits
+from harness.tiling.passes import components, loaded_by_segment, pieces, with_cheap_sums
 from harness.tiling.plan import Category, KernelPlan, PlanSegment, SharedRows, Tile, Workspace
 from harness.tiling.products import with_products
 from harness.tiling.rewrite import Inliner, contains_reduce, with_exact_copies
@@ -271,12 +266,9 @@ def _segments(
         if fresh:
             stores = tuple(with_exact_copies(fresh, dtypes, builder))
             result.append(PlanSegment(segment.kind, stores))
+    result = in_32_bits(result, space.tiles(), builder)
     if group.raxes:
-        tiles = space.tiles()
-        result = with_cheap_sums(result, tiles, builder)
-        if not one_scope:
-            narrow = (with_narrow_positions(s.stores, tiles, builder) for s in result)
-            result = [PlanSegment(s.kind, n) for s, n in zip(result, narrow, strict=True)]
+        result = with_cheap_sums(result, space.tiles(), builder)
     elif len(space.tiles()) == 1:
         result = [dataclasses.replace(s, stores=space.compared(s.stores)) for s in result]
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)

@@ -34,8 +34,6 @@ of 10 for 1.5 million 11 and 13; 3 of 6 for a million 6.6 and 6.3, 8 of 10 in ru
 48."""
 
 ReductionKey = tuple[ReduceKind, bool, tuple[int, ...]]
-_COMPARED = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
-_END = (1 << 31) - 1
 
 
 def reduction_key(reduce: Reduce) -> ReductionKey:
@@ -151,39 +149,3 @@ def with_cheap_sums(
         loops = combined or any(i.free_symbols & along for i in ir.index_exprs(stores))
         made.append(PlanSegment(segment.kind if loops else SegmentKind.FLAT, stores))
     return made
-
-
-def with_narrow_positions(
-    stores: Sequence[Store], tiles: Sequence[Tile], builder: ir.Builder
-) -> tuple[Store, ...]:
-    """``stores`` of a loop along the last of ``tiles`` in which positions that are compared in 64
-    bits with what is the same all along, as those of a vocabulary with a row's target, are compared
-    in 32, within which the other is brought once a row: beyond them it stays beyond all positions
-    (a loss with its gradient of 50257 columns 187 -> 179 us on an H200)."""
-    along = {entry.var for entry in tiles[-1].entries}
-    known = Simplifier({e.var: e.length for one in tiles for e in one.entries})
-
-    def differs(value: Value) -> bool:
-        if isinstance(value, Load | ir.IndexValue):
-            return not along.isdisjoint(value.index.free_symbols)
-        return isinstance(value, Reduce | ir.Scan | ir.Sort)
-
-    def compared(value: Value, made: ir.Made) -> Value | None:
-        if not isinstance(value, ir.Compute) or value.op not in _COMPARED:
-            return None
-        for place, other in (value.args, value.args[::-1]):
-            ends = value_bounds(place, known) or (_END,)
-            inside = place.dtype is DType.I64 and max(map(abs, ends)) < _END
-            apart = isinstance(place, ir.IndexValue) and differs(place)
-            if inside and apart and not any(map(differs, walk([other]))):
-                break
-        else:
-            return None
-        args = {id(v): made[id(v)] for v in value.args}
-        for op, end in ((Op.MAXIMUM, -_END), (Op.MINIMUM, _END)):
-            both = args[id(other)], builder.constant(end, DType.I64)
-            args[id(other)] = builder.compute(op, *both, dtype=DType.I64)
-        narrow = (builder.compute(Op.CAST, args[id(v)], dtype=DType.I32) for v in value.args)
-        return builder.compute(value.op, *narrow, dtype=value.dtype)
-
-    return ir.rewrite_stores(stores, builder, replace=compared)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from harness.dtypes import DType
+from harness.graph.lowering import lower
+from harness.graph.text import loads
 from harness.ir.nodes import ReduceKind
 from harness.ir.ops import Op
 from harness.schedule.build import schedule
@@ -178,6 +180,27 @@ def test_reduction_over_the_first_dimension_turns_its_producer() -> None:
     first = group.segments[0].nests[0]
     assert [int(a.size) for a in first.axes] == [48]
     assert [int(a.size) for a in first.raxes] == [200]
+    assert_same(program, made)
+
+
+def test_columns_beside_rows_have_neighbours_along_memory() -> None:
+    """Whole rows lie along memory in any order of theirs, the columns in one."""
+    graph = loads("""# harness graph 1
+def beside(
+    rows: "f32[4, 48, 8, 320]",
+    more: "f32[4, 48, 8, 320]",
+    columns: "f32[4, 8, 320, 48]",
+):
+    turned: "f32[4, 48, 8, 320]" = aten.permute.default(columns, [0, 3, 1, 2])
+    both: "f32[4, 48, 8, 320]" = aten.mul.Tensor(rows, turned)
+    added: "f32[4, 48, 8, 320]" = aten.add.Tensor(both, more)
+    total: "f32[4, 48, 8]" = aten.sum.dim_IntList(added, [3])
+    return (total,)
+""")
+    program = lower(graph)
+    made = schedule(program, H100)
+    (group,) = made.groups
+    assert [int(a.size) for a in group.axes] == [4, 8, 48]
     assert_same(program, made)
 
 

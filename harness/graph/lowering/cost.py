@@ -73,7 +73,8 @@ class Demand:
     """How a value is used: by how many users, in how many places these end (pointwise users that
     all lead to one value do in one kernel), and how often they evaluate an element in all (a user
     that broadcasts it evaluates each element many times). ``reread``: how often of these a user
-    that reads several elements for one of its own does, ``copied`` one that stores it repeated.
+    that reads several elements for one of its own does, ``copied`` one that stores it repeated,
+    ``looked_up`` one that finds it by an index, as those of a bilinear interpolation do four times.
     ``wholes``: as many of all its elements are these evaluations, of users of slices too."""
 
     users: int
@@ -81,6 +82,7 @@ class Demand:
     evaluations: int
     reread: float = 0
     copied: float = 0
+    looked_up: float = 0
     wholes: int = 1
 
 
@@ -98,7 +100,8 @@ def worth_storing(
     users = demand.ends
     if numel <= 1 or not (found.loads or found.long):
         return False
-    if found.ops and (times := demand.reread or demand.copied):
+    looked_up = demand.looked_up if found.ops > FEW_OPS else 0
+    if found.ops and (times := demand.reread or demand.copied or looked_up):
         each = (found.short + found.long + found.ops / NEAR) * numel
         stored = each + (2 + times / NEAR) * own_bytes + LAUNCH
         if times * (each + read_bytes / NEAR) > stored:

@@ -81,9 +81,8 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
     ends = {name: {name: points.get(name, 1)} for name in needed}
     evaluated = Counter({name: points.get(name, 1) for name in needed})
     passes = evaluated.copy()  # over its elements, by all kernels that its users end in
-    users, reread, padded, copied = Counter(needed), *(Counter[str]() for _ in range(3))
-    live: list[Node] = []
-    divided: set[str] = set()
+    users, reread, padded, copied, looked_up = Counter(needed), *(Counter[str]() for _ in range(4))
+    live, divided = list[Node](), set[str]()
     for node in reversed(graph.nodes):
         if node.name not in needed:
             continue
@@ -100,7 +99,7 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
             found = _end(node, kept, ends[node.name], points[name], own)
             if see_through:
                 found = {f"{node.name} {end}": size for end, size in ends[node.name].items()}
-                for counter in (users, evaluated, passes, reread, copied):
+                for counter in (users, evaluated, passes, reread, copied, looked_up):
                     counter[name] += counter[node.name]
                 repeated = any(0 in one.stride for one in tensors_of(types[name]))
                 copied[name] += own * (repeated and node.packet == "clone")
@@ -109,6 +108,8 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
                 evaluated[name] += own
                 passes[name] += (points[name] if node.packet == "cat" else own) * len(found)
                 reread[name] += read
+                whole = name == names[0] and own > points[name]
+                looked_up[name] += own * (whole and node.packet == "index")
             ends.setdefault(name, {}).update(found)
             inner = node.packet == "constant_pad_nd" and node.name not in kept
             padded[name] += reread[node.name] * inner
@@ -119,7 +120,8 @@ def analyse(graph: Graph, rules: Rules) -> Uses:
         times, wholes = max(count, evaluated[name] // size), -(-passes[name] // size)
         # Who needs all of it where it is may store it there for those who read it padded.
         again = reread[name] + padded[name] * (size in ends[name].values())
-        demand[name] = Demand(count, ended, times, again / size, copied[name] / size, wholes)
+        often = again / size, copied[name] / size, looked_up[name] / size
+        demand[name] = Demand(count, ended, times, *often, wholes)
     return Uses(tuple(live[::-1]), points, demand, parts, frozenset(divided))
 
 
@@ -171,9 +173,8 @@ class Lowering:
     # -- nodes ---------------------------------------------------------------------
 
     def _lower_node(self, node: Node) -> None:
-        self.origins[node.name] = frozenset({node.name}).union(
-            *(self.origins[r] for r in node.refs())
-        )
+        before = (self.origins[r] for r in node.refs())
+        self.origins[node.name] = frozenset({node.name}).union(*before)
         if node.op == "getitem":
             self._take(node)
             return
@@ -218,7 +219,7 @@ class Lowering:
         if isinstance(node.type, tuple) or not own < whole <= MOST_TERMS * own:
             return False
         before, after, joins = {source}, {node.name}, whole // own not in (2, 4, 8)
-        for one in reversed(self.uses.live):
+        for one in (n for n in reversed(self.uses.live) if n.packet != "index"):
             before.update(n for n in one.refs() if one.name in before and sizes[n] == whole)
         for one in (n for n in self.uses.live if not after.isdisjoint(n.refs())):
             joins = joins or sizes[one.name] < own

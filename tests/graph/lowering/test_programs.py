@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import sympy
 
@@ -281,6 +283,29 @@ def test_a_pooled_value_with_another_user_is_stored() -> None:
     pooled = b.call("aten.avg_pool2d.default", y, (2, 2), name="z")
     halves = b.call("aten.avg_pool2d.default", y, (4, 4), name="w")
     assert stored(lower(b.graph(pooled, halves))) == [("y",), ("z",), ("w",)]
+
+
+@pytest.mark.parametrize(
+    ("side", "more", "kept"),
+    [
+        (32, True, True),
+        (32, False, False),  # one operation is no work
+        (2, True, False),  # a launch of its own takes longer
+    ],
+)
+def test_what_an_index_reads_often_is_stored(side: int, more: bool, kept: bool) -> None:
+    b = GraphBuilder()
+    x, w = b.input("x", (64, 64, side, side)), b.input("w", (64, 1, 1))
+    y = b.call("aten.add.Tensor", x, w, name="y")
+    for number in range(5 * more):
+        y = b.call("aten.mul.Tensor", y, w, name=f"y{number}")
+    sizes = {"left": (2 * side,), "right": (2 * side,), "up": (2 * side, 1), "down": (2 * side, 1)}
+    left, right, up, down = (b.input(n, size, DType.I64, bound=side) for n, size in sizes.items())
+    pairs = itertools.product((up, down), (left, right))
+    first, *others = (b.call("aten.index.Tensor", y, (None, None, *pair)) for pair in pairs)
+    for other in others:
+        first = b.call("aten.add.Tensor", first, other, name=f"z_{other.name}")
+    assert stored(lower(b.graph(first))) == [("y4",)] * kept + [(first.name,)]
 
 
 def test_padding_is_not_stored_for_windows_and_what_others_need_whole_is_stored_as_it_is() -> None:

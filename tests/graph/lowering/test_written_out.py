@@ -64,6 +64,16 @@ def test_a_sum_of_six_gathered_rows_and_a_norm_are_one_kernel() -> None:
     assert module.text.count("6*xindex") == 6
 
 
+def test_gathered_rows_of_a_result_are_added_up_in_the_kernel_that_needs_them() -> None:
+    """No kernel that makes the result can share the sum's loop, which reads it anywhere."""
+    text = GATHERED.replace("48", "24").replace("return (added", "return (weighed, added")
+    compiled = compile_graph(loads(text), H100)
+    first, second = (module for module, _ in compiled.distinct())
+    assert not compiled.failures
+    assert "6*xindex" not in first.text
+    assert second.text.count("6*xindex") == 6
+
+
 @pytest.mark.parametrize(
     ("shape", "dims", "expected"),
     [
