@@ -17,9 +17,11 @@ import statistics
 import types
 import typing
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from harness.records import metrics
 from harness.records import run as records
@@ -31,9 +33,41 @@ if TYPE_CHECKING:
 
 RUN_KEY = b"harness.run"
 VERSION_KEY = b"harness.schema"
+_LEVEL = 12
+"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
 LACKED_MEMORY = "OutOfMemoryError: CUDA out of memory"
 """In the note of a check for which there was no memory, from when that counted as failed."""
 _OF_RUN = "created commit target method copy_gbps"
+_BITS = 17
+"""Of the mantissa of a figure in a file, which so is known to 7.6e-6 of its value. Of repeated
+samples the noise is 1e-3, of medians of several processes 2e-3."""
+_FEWER_BITS = {"samples_ms": 14, "error": 8}
+"""Of a tuning's samples, known to 6.1e-5: an event's clock ticks every 32 ns, 5e-4 of the 70 µs
+that such a sample takes, and the noise of longer ones is 1e-3; and of the standard error of their
+median, which so few samples give to a tenth."""
+_LEVEL = 12
+"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
+LACKED_MEMORY = "OutOfMemoryError: CUDA out of memory"
+"""In the note of a check for which there was no memory, from when that counted as failed."""
+_OF_RUN = "created commit target method copy_gbps"
+_BITS = 17
+"""Of the mantissa of a figure in a file, which so is known to 7.6e-6 of its value. Of repeated
+samples the noise is 1e-3, of medians of several processes 2e-3."""
+_FEWER_BITS = {"samples_ms": 14, "error": 8}
+"""Of a tuning's samples, known to 6.1e-5: an event's clock ticks every 32 ns, 5e-4 of the 70 µs that
+such a sample takes, and the noise of longer ones is 1e-3; and of the standard error of their
+median, which so few samples give to a tenth."""
+_LEVEL = 12
+"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
+LACKED_MEMORY = "OutOfMemoryError: CUDA out of memory"
+"""In the note of a check for which there was no memory, from when that counted as failed."""
+_OF_RUN = "created commit target method copy_gbps"
+_BITS = 17
+"""Of the mantissa of a figure in a file: it is known to 7.6e-6 of its value, where repeated samples
+differ by 1e-3 and medians of other processes by 2e-3 (docs/store.md)."""
+_TUNING_BITS = 14
+"""Of a tuning's samples, known to 6.1e-5. An event's clock ticks every 32 ns, which is 5e-4 of the
+70 µs that such a sample takes, and of longer ones noise is 1e-3."""
 
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -118,9 +152,70 @@ def table(run: Run) -> pa.Table:
     # What of a graph is not in rows: of one without kernels, everything.
     bare = (replace(g, kernels=(), regions=()) if g.kernels else g for g in run.graphs)
     whole = to_json(replace(run, graphs=tuple(bare)))
+    # Nine of ten fields of a corpus' graphs are as they are by default.
+    whole["graphs"] = [{k: v for k, v in g.items() if v or v == 0} for g in whole["graphs"]]
     version = str(records.SCHEMA_VERSION).encode()
     metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: version}
     return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
+
+
+def write(run: Run, sink: Any) -> None:
+    """Write ``run`` as a Parquet file, so that it takes little room: figures as far as they are
+    known, byte by byte, those of one rank together; a module once, beside those whose text begins
+    alike; and no second copy of the metadata, as Arrow keeps one for itself."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    made = table(run).combine_chunks()
+    metadata, leaves = made.schema.metadata, list(_leaves(made.schema))
+    columns = {name: _known(made[name].combine_chunks(), name) for name in made.column_names}
+    texts = pa.array(sorted({*made["module"].to_pylist()}), pa.string())
+    numbers = pc.index_in(columns["module"], texts)
+    columns["module"] = pa.DictionaryArray.from_arrays(numbers, texts)
+    rows = pa.table(columns)
+    with pq.ParquetWriter(
+        sink,
+        rows.schema,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=[path for path, kind in leaves if kind != pa.float64()],
+        use_byte_stream_split=[path for path, kind in leaves if kind == pa.float64()],
+        dictionary_pagesize_limit=1 << 30,
+        store_schema=False,
+    ) as writer:
+        writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+        writer.add_key_value_metadata(metadata)
+
+
+def _leaves(fields: Any, of: str = "") -> Iterator[tuple[str, pa.DataType]]:
+    """The columns of a file with these ``fields``: their paths and types."""
+    import pyarrow as pa
+
+    for each in fields:
+        path, kind = f"{of}{each.name}", each.type
+        while pa.types.is_list(kind):
+            path, kind = f"{path}.list.element", kind.value_type
+        yield from _leaves(kind, f"{path}.") if pa.types.is_struct(kind) else [(path, kind)]
+
+
+def _known(array: Any, name: str) -> Any:
+    """The column ``array``, called ``name``, with its figures as far as they are known."""
+    import pyarrow as pa
+
+    kind, lacks = array.type, array.is_null()
+    if pa.types.is_list(kind):
+        values = _known(array.values, name)
+        return pa.ListArray.from_arrays(array.offsets, values, kind, mask=lacks)
+    if pa.types.is_struct(kind):
+        held = [_known(array.field(each.name), each.name) for each in kind]
+        return pa.StructArray.from_arrays(held, fields=list(kind), mask=lacks)
+    if not pa.types.is_floating(kind):
+        return array
+    bits = _FEWER_BITS.get(name, _BITS)
+    mantissa, exponent = np.frexp(array.to_numpy(zero_copy_only=False))
+    rounded = np.ldexp(np.round(mantissa * 2.0**bits), exponent - bits)
+    return pa.array(rounded, kind, mask=lacks.to_numpy(zero_copy_only=False))
 
 
 def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:
