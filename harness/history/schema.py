@@ -54,7 +54,7 @@ _BITS = 17
 """Of the mantissa of a figure in a file, which so is known to 7.6e-6 of its value. Of repeated
 samples the noise is 1e-3, of medians of several processes 2e-3."""
 _FEWER_BITS = {"samples_ms": 14, "error": 8}
-"""Of a tuning's samples, known to 6.1e-5: an event's clock ticks every 32 ns, 5e-4 of the 70 µs that
+"""Of a tuning's samples, known to 6.1e-5: an event ticks every 32 ns, 5e-4 of the 70 µs that
 such a sample takes, and the noise of longer ones is 1e-3; and of the standard error of their
 median, which so few samples give to a tenth."""
 _LEVEL = 12
@@ -213,9 +213,12 @@ def _known(array: Any, name: str) -> Any:
     if not pa.types.is_floating(kind):
         return array
     bits = _FEWER_BITS.get(name, _BITS)
-    mantissa, exponent = np.frexp(array.to_numpy(zero_copy_only=False))
-    rounded = np.ldexp(np.round(mantissa * 2.0**bits), exponent - bits)
-    return pa.array(rounded, kind, mask=lacks.to_numpy(zero_copy_only=False))
+    values = array.to_numpy(zero_copy_only=False)
+    mantissa, exponent = np.frexp(values)
+    with np.errstate(over="ignore"):
+        rounded = np.ldexp(np.round(mantissa * 2.0**bits), exponent - bits)
+    known = np.where(np.isfinite(rounded), rounded, values)  # the largest number stays one
+    return pa.array(known, kind, mask=lacks.to_numpy(zero_copy_only=False))
 
 
 def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:

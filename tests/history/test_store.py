@@ -240,7 +240,7 @@ def test_why_a_folder_refuses_is_said(number: int, said: str) -> None:
 def test_figures_are_kept_as_far_as_they_are_known(tmp_path: Path) -> None:
     random = np.random.default_rng()
     ms = random.lognormal(-4, 3, 500).tolist()
-    odd = (ms[0], 0.0, math.inf, -ms[1])
+    odd = (ms[0], 0.0, math.inf, -ms[1], sys.float_info.max)
     trial = Trial({"XBLOCK": 1}, samples_ms=tuple(ms), level=ms[2], error=ms[3])
     made = dataclasses.replace(
         KERNEL, ms=ms[4], sets=(Samples(tuple(ms)), Samples(odd)), trials=(trial,)
