@@ -17,7 +17,7 @@ import statistics
 import types
 import typing
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -167,9 +167,8 @@ def write(run: Run, sink: Any) -> None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    made = table(run).combine_chunks()
-    metadata, leaves = made.schema.metadata, list(_leaves(made.schema))
-    columns = {name: _known(made[name].combine_chunks(), name) for name in made.column_names}
+    made, kinds = table(run).combine_chunks(), dict[str, bool]()
+    columns = {name: _known(made[name].combine_chunks(), name, kinds) for name in made.column_names}
     texts = pa.array(sorted({*made["module"].to_pylist()}), pa.string())
     numbers = pc.index_in(columns["module"], texts)
     columns["module"] = pa.DictionaryArray.from_arrays(numbers, texts)
@@ -179,40 +178,31 @@ def write(run: Run, sink: Any) -> None:
         rows.schema,
         compression="zstd",
         compression_level=_LEVEL,
-        use_dictionary=[path for path, kind in leaves if kind != pa.float64()],
-        use_byte_stream_split=[path for path, kind in leaves if kind == pa.float64()],
+        use_dictionary=[path for path, is_figure in kinds.items() if not is_figure],
+        use_byte_stream_split=[path for path, is_figure in kinds.items() if is_figure],
         dictionary_pagesize_limit=1 << 30,
         store_schema=False,
     ) as writer:
         writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
-        writer.add_key_value_metadata(metadata)
+        writer.add_key_value_metadata(made.schema.metadata)
 
 
-def _leaves(fields: Any, of: str = "") -> Iterator[tuple[str, pa.DataType]]:
-    """The columns of a file with these ``fields``: their paths and types."""
-    import pyarrow as pa
-
-    for each in fields:
-        path, kind = f"{of}{each.name}", each.type
-        while pa.types.is_list(kind):
-            path, kind = f"{path}.list.element", kind.value_type
-        yield from _leaves(kind, f"{path}.") if pa.types.is_struct(kind) else [(path, kind)]
-
-
-def _known(array: Any, name: str) -> Any:
-    """The column ``array``, called ``name``, with its figures as far as they are known."""
+def _known(array: Any, path: str, kinds: dict[str, bool]) -> Any:
+    """What stands in a file at ``path``, with its figures as far as they are known. ``kinds`` gets
+    the columns that it consists of, and whether they hold figures."""
     import pyarrow as pa
 
     kind, lacks = array.type, array.is_null()
     if pa.types.is_list(kind):
-        values = _known(array.values, name)
+        values = _known(array.values, f"{path}.list.element", kinds)
         return pa.ListArray.from_arrays(array.offsets, values, kind, mask=lacks)
     if pa.types.is_struct(kind):
-        held = [_known(array.field(each.name), each.name) for each in kind]
+        held = [_known(array.field(each.name), f"{path}.{each.name}", kinds) for each in kind]
         return pa.StructArray.from_arrays(held, fields=list(kind), mask=lacks)
-    if not pa.types.is_floating(kind):
+    kinds[path] = pa.types.is_floating(kind)
+    if not kinds[path]:
         return array
-    bits = _FEWER_BITS.get(name, _BITS)
+    bits = _FEWER_BITS.get(path.removesuffix(".list.element").rpartition(".")[2], _BITS)
     values = array.to_numpy(zero_copy_only=False)
     mantissa, exponent = np.frexp(values)
     with np.errstate(over="ignore"):

@@ -3,16 +3,15 @@ runs at memory speed under the timer, and faster without what the timer does abo
 
 from __future__ import annotations
 
-import functools
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from harness.measure.timer.graph_timer import GraphTimer
-from harness.records.timing import Work
+from harness.records.timing import Launch, Work
 
 _BUDGET_MS = 120.0
 _PART = 4
@@ -71,32 +70,32 @@ def examine(timer: GraphTimer, l2_bytes: int, device: torch.device, read: Read) 
     ).chunk(_READS)
     small = places[0].clone()
     block = small[: _BLOCK // 2].clone()
+
+    def recorded(*these: torch.Tensor) -> Launch:
+        return timer.engine.record(lambda: [read(one) for one in these])
+
+    same, least, *others = map(recorded, (small, block, *places))
+    _, again, floor, other = _medians(timer, [(same, same, least, one) for one in others])
+    blocks = [place[: _BLOCK // 2] for place in places]
+    rows = (places, blocks, [small] * _READS, [block] * _READS)
+    far, far_floor, near, near_floor = _medians(timer, [[recorded(*row) for row in rows]] * _ROUNDS)
     works = {str(n): Work(lambda args: read(args[0]), (of,)) for n, of in enumerate((small, block))}
     copied = timer.compare(works, _BUDGET_MS)
     each = (
-        *_single(timer, read, small, block, places),
+        again - floor,
+        other - floor,
         copied["0"].median - copied["1"].median,
-        _replayed(timer, read, (small,) * _READS),
-        _replayed(timer, read, places),
+        (near - near_floor) / _READS,
+        (far - far_floor) / _READS,
     )
     return Coldness(*((small.nbytes - block.nbytes) / ms / 1e6 for ms in each))
 
 
-def _single(
-    timer: GraphTimer,
-    read: Read,
-    small: torch.Tensor,
-    block: torch.Tensor,
-    places: Sequence[torch.Tensor],
-) -> tuple[float, float]:
-    """Milliseconds that one read of ``small``, which has just been read, and one of another place
-    each time take longer than one of ``block``, each after the cache was emptied."""
-    same, least, *others = (
-        timer.engine.record(functools.partial(read, of)) for of in (small, block, *places)
-    )
-    rounds = [[timer.single(one) for one in (same, same, least, other)] for other in others]
-    _, again, floor, elsewhere = map(statistics.median, zip(*rounds, strict=True))
-    return again - floor, elsewhere - floor
+def _medians(timer: GraphTimer, rounds: Iterable[Sequence[Launch]]) -> Iterator[float]:
+    """Milliseconds of each launch of a round. The device is kept busy while a replay is enqueued,
+    as under the timer: on a loaded host its start would count as reading."""
+    found = [[timer.single(launch) for launch in launches] for launches in rounds]
+    return map(statistics.median, zip(*found, strict=True))
 
 
 def probe_read(tensor: torch.Tensor) -> object:
@@ -109,20 +108,3 @@ def probe_read(tensor: torch.Tensor) -> object:
     sums = torch.empty(blocks, dtype=torch.int32, device=tensor.device)
     kernel[(blocks,)](words, sums, BLOCK=_BLOCK, num_warps=8)
     return sums
-
-
-def _replayed(timer: GraphTimer, read: Read, places: Sequence[torch.Tensor]) -> float:
-    """Milliseconds that one of the many reads of ``places`` in a row takes longer than one of a
-    block. The device is kept busy while a replay is enqueued, as under the timer: on a loaded host
-    its start would count as reading."""
-    blocks = [place[: _BLOCK // 2] for place in places]
-    replays = [
-        timer.engine.record(functools.partial(_all, read, these)) for these in (places, blocks)
-    ]
-    rounds = [[timer.single(replay) for replay in replays] for _ in range(_ROUNDS)]
-    whole, least = map(statistics.median, zip(*rounds, strict=True))
-    return (whole - least) / len(places)
-
-
-def _all(read: Read, places: Sequence[torch.Tensor]) -> list[object]:
-    return [read(place) for place in places]
