@@ -167,12 +167,12 @@ def write(run: Run, sink: Any) -> None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    made, kinds = table(run).combine_chunks(), dict[str, bool]()
-    columns = {name: _known(made[name].combine_chunks(), name, kinds) for name in made.column_names}
-    texts = pa.array(sorted({*made["module"].to_pylist()}), pa.string())
-    numbers = pc.index_in(columns["module"], texts)
-    columns["module"] = pa.DictionaryArray.from_arrays(numbers, texts)
-    rows = pa.table(columns)
+    rows, kinds = known(run)
+    metadata, place = rows.schema.metadata, rows.column_names.index("module")
+    texts = pa.array(sorted({*rows["module"].to_pylist()}), pa.string())
+    numbers = pc.index_in(rows["module"].combine_chunks(), texts)
+    modules = pa.DictionaryArray.from_arrays(numbers, texts)
+    rows = rows.set_column(place, "module", modules).replace_schema_metadata(None)
     with pq.ParquetWriter(
         sink,
         rows.schema,
@@ -184,7 +184,17 @@ def write(run: Run, sink: Any) -> None:
         store_schema=False,
     ) as writer:
         writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
-        writer.add_key_value_metadata(made.schema.metadata)
+        writer.add_key_value_metadata(metadata)
+
+
+def known(run: Run) -> tuple[pa.Table, dict[str, bool]]:
+    """As ``table``, with figures as far as a file keeps them, so that a run and what was read of
+    its file are equal; and the columns that it consists of, and whether they hold figures."""
+    import pyarrow as pa
+
+    made, kinds = table(run), dict[str, bool]()
+    columns = [_known(made[name].combine_chunks(), name, kinds) for name in made.column_names]
+    return pa.table(columns, schema=made.schema), kinds
 
 
 def _known(array: Any, path: str, kinds: dict[str, bool]) -> Any:
