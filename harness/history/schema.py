@@ -33,41 +33,18 @@ if TYPE_CHECKING:
 
 RUN_KEY = b"harness.run"
 VERSION_KEY = b"harness.schema"
-_LEVEL = 12
-"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
 LACKED_MEMORY = "OutOfMemoryError: CUDA out of memory"
 """In the note of a check for which there was no memory, from when that counted as failed."""
 _OF_RUN = "created commit target method copy_gbps"
+_LEVEL = 12
+"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
 _BITS = 17
 """Of the mantissa of a figure in a file, which so is known to 7.6e-6 of its value. Of repeated
-samples the noise is 1e-3, of medians of several processes 2e-3."""
+samples the noise is 1e-3, of medians of several processes 2e-3 (docs/store.md)."""
 _FEWER_BITS = {"samples_ms": 14, "error": 8}
-"""Of a tuning's samples, known to 6.1e-5: an event's clock ticks every 32 ns, 5e-4 of the 70 µs
-that such a sample takes, and the noise of longer ones is 1e-3; and of the standard error of their
-median, which so few samples give to a tenth."""
-_LEVEL = 12
-"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
-LACKED_MEMORY = "OutOfMemoryError: CUDA out of memory"
-"""In the note of a check for which there was no memory, from when that counted as failed."""
-_OF_RUN = "created commit target method copy_gbps"
-_BITS = 17
-"""Of the mantissa of a figure in a file, which so is known to 7.6e-6 of its value. Of repeated
-samples the noise is 1e-3, of medians of several processes 2e-3."""
-_FEWER_BITS = {"samples_ms": 14, "error": 8}
-"""Of a tuning's samples, known to 6.1e-5: an event ticks every 32 ns, 5e-4 of the 70 µs that
-such a sample takes, and the noise of longer ones is 1e-3; and of the standard error of their
-median, which so few samples give to a tenth."""
-_LEVEL = 12
-"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
-LACKED_MEMORY = "OutOfMemoryError: CUDA out of memory"
-"""In the note of a check for which there was no memory, from when that counted as failed."""
-_OF_RUN = "created commit target method copy_gbps"
-_BITS = 17
-"""Of the mantissa of a figure in a file: it is known to 7.6e-6 of its value, where repeated samples
-differ by 1e-3 and medians of other processes by 2e-3 (docs/store.md)."""
-_TUNING_BITS = 14
-"""Of a tuning's samples, known to 6.1e-5. An event's clock ticks every 32 ns, which is 5e-4 of the
-70 µs that such a sample takes, and of longer ones noise is 1e-3."""
+"""Of a tuning's samples, known to 6.1e-5: an event ticks every 32 ns, 5e-4 of the 70 µs that such a
+sample takes, and the noise of longer ones is 1e-3; and of the standard error of their median, which
+so few samples give to a tenth."""
 
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
