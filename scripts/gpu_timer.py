@@ -77,7 +77,8 @@ def self_checks() -> dict[str, Any]:
     cold = coldness.examine(timer, current_target().l2_bytes, device, coldness.probe_read)
     found["coldness"] = {
         "cold": cold.cold, "telling": cold.telling, "flushed": cold.flushed,
-        "copied": cold.copied, "cached": cold.cached, "memory": cold.memory,
+        "elsewhere": cold.elsewhere, "copied": cold.copied, "cached": cold.cached,
+        "memory": cold.memory,
     }  # fmt: skip
     found["bandwidth"] = bandwidths(timer, probe)
     found["external"] = external_floor()

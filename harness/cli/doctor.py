@@ -145,9 +145,8 @@ from harness.runtime.device import current_target
 timer = CudaTimer()
 device = torch.device("cuda", torch.cuda.current_device())
 found = coldness.examine(timer, current_target().l2_bytes, device, coldness.probe_read)
-read = max(found.flushed, found.copied)
-facts = [timer.engine.floor_ms * 1000, found.cold, found.telling, read, found.cached, found.memory]
-print(json.dumps(facts))
+rates = [found.copied, found.cached, found.memory]
+print(json.dumps([timer.engine.floor_ms * 1000, found.cold, found.telling, *rates]))
 """
 
 

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness.records import metrics
 from harness.records import run as records
 from harness.records.run import KernelRecord, RegionRecord, Run, fields, from_json, to_json
@@ -34,6 +36,15 @@ VERSION_KEY = b"harness.schema"
 LACKED_MEMORY = "OutOfMemoryError: CUDA out of memory"
 """In the note of a check for which there was no memory, from when that counted as failed."""
 _OF_RUN = "created commit target method copy_gbps"
+_LEVEL = 12
+"""Of zstd: from 13 on it takes ten times as long, for 4 % less."""
+_BITS = 17
+"""Of the mantissa of a figure in a file, which so is known to 7.6e-6 of its value. Of repeated
+samples the noise is 1e-3, of medians of several processes 2e-3 (docs/store.md)."""
+_FEWER_BITS = {"samples_ms": 14, "error": 8}
+"""Of a tuning's samples, known to 6.1e-5: an event ticks every 32 ns, 5e-4 of the 70 µs that such a
+sample takes, and the noise of longer ones is 1e-3; and of the standard error of their median, which
+so few samples give to a tenth."""
 
 RowUpgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -118,9 +129,73 @@ def table(run: Run) -> pa.Table:
     # What of a graph is not in rows: of one without kernels, everything.
     bare = (replace(g, kernels=(), regions=()) if g.kernels else g for g in run.graphs)
     whole = to_json(replace(run, graphs=tuple(bare)))
+    # Nine of ten fields of a corpus' graphs are as they are by default.
+    whole["graphs"] = [{k: v for k, v in g.items() if v or v == 0} for g in whole["graphs"]]
     version = str(records.SCHEMA_VERSION).encode()
     metadata = {RUN_KEY: json.dumps(whole).encode(), VERSION_KEY: version}
     return pa.Table.from_pylist(rows, schema=columns().with_metadata(metadata))
+
+
+def write(run: Run, sink: Any) -> None:
+    """Write ``run`` as a Parquet file, so that it takes little room: figures as far as they are
+    known, byte by byte, those of one rank together; a module once, beside those whose text begins
+    alike; and no second copy of the metadata, as Arrow keeps one for itself."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    rows, kinds = known(run)
+    metadata, place = rows.schema.metadata, rows.column_names.index("module")
+    texts = pa.array(sorted({*rows["module"].to_pylist()}), pa.string())
+    numbers = pc.index_in(rows["module"].combine_chunks(), texts)
+    modules = pa.DictionaryArray.from_arrays(numbers, texts)
+    rows = rows.set_column(place, "module", modules).replace_schema_metadata(None)
+    with pq.ParquetWriter(
+        sink,
+        rows.schema,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=[path for path, is_figure in kinds.items() if not is_figure],
+        use_byte_stream_split=[path for path, is_figure in kinds.items() if is_figure],
+        dictionary_pagesize_limit=1 << 30,
+        store_schema=False,
+    ) as writer:
+        writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+        writer.add_key_value_metadata(metadata)
+
+
+def known(run: Run) -> tuple[pa.Table, dict[str, bool]]:
+    """As ``table``, with figures as far as a file keeps them, so that a run and what was read of
+    its file are equal; and the columns that it consists of, and whether they hold figures."""
+    import pyarrow as pa
+
+    made, kinds = table(run), dict[str, bool]()
+    columns = [_known(made[name].combine_chunks(), name, kinds) for name in made.column_names]
+    return pa.table(columns, schema=made.schema), kinds
+
+
+def _known(array: Any, path: str, kinds: dict[str, bool]) -> Any:
+    """What stands in a file at ``path``, with its figures as far as they are known. ``kinds`` gets
+    the columns that it consists of, and whether they hold figures."""
+    import pyarrow as pa
+
+    kind, lacks = array.type, array.is_null()
+    if pa.types.is_list(kind):
+        values = _known(array.values, f"{path}.list.element", kinds)
+        return pa.ListArray.from_arrays(array.offsets, values, kind, mask=lacks)
+    if pa.types.is_struct(kind):
+        held = [_known(array.field(each.name), f"{path}.{each.name}", kinds) for each in kind]
+        return pa.StructArray.from_arrays(held, fields=list(kind), mask=lacks)
+    kinds[path] = pa.types.is_floating(kind)
+    if not kinds[path]:
+        return array
+    bits = _FEWER_BITS.get(path.removesuffix(".list.element").rpartition(".")[2], _BITS)
+    values = array.to_numpy(zero_copy_only=False)
+    mantissa, exponent = np.frexp(values)
+    with np.errstate(over="ignore"):
+        rounded = np.ldexp(np.round(mantissa * 2.0**bits), exponent - bits)
+    known = np.where(np.isfinite(rounded), rounded, values)  # the largest number stays one
+    return pa.array(known, kind, mask=lacks.to_numpy(zero_copy_only=False))
 
 
 def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:

@@ -57,11 +57,10 @@ def save(results: Path, run: Run) -> Path:
 def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path | None:
     """As ``save``; None, and nothing is written, if a file of that name ``is_same``."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     path = run_path(results, run)
     sink = pa.BufferOutputStream()
-    pq.write_table(schema.table(run), sink, compression="zstd", compression_level=9)
+    schema.write(run, sink)
     try:
         return publish(path, memoryview(sink.getvalue()), is_same)
     except OSError as error:

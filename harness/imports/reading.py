@@ -22,7 +22,7 @@ from typing import Any
 
 from harness.errors import RecordError, UsageError
 from harness.files import slug
-from harness.history import store
+from harness.history import schema, store
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, from_json
 from harness.records.timing import Samples
 
@@ -84,9 +84,10 @@ def save(results: Path, run: Run) -> Path | None:
 
     def is_same(path: Path) -> bool:
         try:
-            return store.load(path) == run
+            there, _ = schema.known(store.load(path))
         except RecordError:
             return False
+        return bool(there.equals(schema.known(run)[0], check_metadata=True))
 
     return store.save_new(results, run, is_same)
 

@@ -36,7 +36,7 @@ class Resources:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One launch configuration that was tried on a kernel: its samples, or the ``reason`` why it
-    was not timed, and what its binary needs (as ``Resources``).
+    was not timed, and what its binary needs (as ``Resources``, without its name).
 
     ``level`` is its time in milliseconds with the drift between batches taken out (each batch
     times the best known configuration again): what the trials of one kernel are compared by;
@@ -51,7 +51,6 @@ class Trial:
     reason: str = ""
     level: float | None = None
     error: float | None = None
-    artifact: str = ""
 
     @property
     def ms(self) -> float | None:

@@ -227,10 +227,12 @@ class Session:
         return _with_samples(record, timing.samples, timing.limit), timing.config
 
     def _compared(self, timed: deque[Block], later: int) -> Iterator[Event]:
-        """Compare the graphs of blocks that other compilers are done with, in their order; of so
-        many ``later`` ones these are not waited for."""
-        while timed and (timed[0][1].done() or len(timed) > later):
-            block, comparable = timed.popleft()
+        """Compare the graphs of blocks that other compilers are done with: a graph that takes them
+        a minute holds up its own block alone. Of so many ``later`` ones none is waited for."""
+        while len(timed) > later or any(comparable.done() for _, comparable in timed):
+            number = next((n for n, one in enumerate(timed) if one[1].done()), 0)
+            block, comparable = timed[number]
+            del timed[number]
             ready = done(comparable, self.until)
             for name, compiled in ((entry.name, made) for entry, made in block):
                 progress = self._flight.get(name)

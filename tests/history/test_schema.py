@@ -45,7 +45,7 @@ def test_a_run_of_version_1_stored_again_is_one_of_this_version(tmp_path: Path) 
     old = store.load(FIXTURES / "schema-1.parquet")
     path = store.save(tmp_path, old)
     assert pq.read_schema(path).metadata[schema.VERSION_KEY] == str(SCHEMA_VERSION).encode()
-    assert store.load(path) == old
+    assert schema.known(store.load(path))[0].equals(schema.known(old)[0], check_metadata=True)
 
 
 def test_the_index_reads_version_1(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_a_run_of_version_2(tmp_path: Path) -> None:
     assert graph.kernels[0].sets[0].ms
     assert graph.kernels[0].mix
     again = store.save(tmp_path, found)
-    assert store.load(again) == found
+    assert schema.known(store.load(again))[0].equals(schema.known(found)[0], check_metadata=True)
     metadata = json.loads(pq.read_schema(again).metadata[schema.RUN_KEY])
-    assert metadata["graphs"][0]["regions"] == []
+    assert "regions" not in metadata["graphs"][0]
     column = pq.read_table(again).column("regions").to_pylist()
     assert [each["compiler"] for each in column[0]] == [r.compiler for r in graph.regions]
     assert column[1] == []

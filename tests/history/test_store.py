@@ -3,20 +3,24 @@ from __future__ import annotations
 import dataclasses
 import errno
 import json
+import math
 import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from harness.errors import RecordError
-from harness.history import store
-from harness.records.run import Run
+from harness.history import schema, store
+from harness.records.run import GraphRecord, RegionRecord, Run
+from harness.records.timing import Samples
+from harness.records.trials import Trial
 from tests.history.examples import KERNEL, run
 
 
@@ -231,3 +235,43 @@ def test_why_a_folder_refuses_is_said(number: int, said: str) -> None:
     error = store.write_error(Path("results"), OSError(number, os.strerror(number)))
     assert said in error.what
     assert error.remedy
+
+
+def test_figures_are_kept_as_far_as_they_are_known(tmp_path: Path) -> None:
+    random = np.random.default_rng()
+    ms = random.lognormal(-4, 3, 500).tolist()
+    odd = (ms[0], 0.0, math.inf, -ms[1], sys.float_info.max)
+    trial = Trial({"XBLOCK": 1}, samples_ms=tuple(ms), level=ms[2], error=ms[3])
+    made = dataclasses.replace(
+        KERNEL, ms=ms[4], sets=(Samples(tuple(ms)), Samples(odd)), trials=(trial,)
+    )
+    other = RegionRecord("r0", "inductor", ms[5], sets=(Samples(tuple(ms), cycles=None),))
+    path = store.save(tmp_path, run(graphs=(GraphRecord("g", (), (made,), regions=(other,)),)))
+    [graph] = store.load(path).graphs
+    found = graph.kernels[0]
+    assert found.sets[0].ms == graph.regions[0].sets[0].ms == pytest.approx(ms, rel=7.7e-6, abs=0)
+    assert found.sets[1].ms == pytest.approx(odd, rel=7.7e-6, abs=0)
+    assert found.trials[0].samples_ms == pytest.approx(ms, rel=6.2e-5, abs=0)
+    assert found.trials[0].level == pytest.approx(ms[2], rel=7.7e-6)
+    assert found.trials[0].error == pytest.approx(ms[3], rel=4e-3)
+    assert (found.ms, graph.regions[0].ms) == pytest.approx((ms[4], ms[5]), rel=7.7e-6)
+    assert graph.regions[0].sets[0].cycles is None
+    # What is written again is the same to the letter.
+    again = store.save(tmp_path / "again", store.load(path))
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_samples_and_similar_modules_take_little_room(tmp_path: Path) -> None:
+    random = np.random.default_rng()
+    noise, text = random.normal(1, 1e-3, (200, 100)), random.bytes(6000).hex()
+    kernels = [
+        dataclasses.replace(
+            KERNEL, name=f"k{n}", sets=(Samples(tuple(row)),), trials=(), module=f"{n % 2}{text}{n}"
+        )
+        for n, row in enumerate(noise.tolist())
+    ]
+    path = store.save(tmp_path, run(graphs=(GraphRecord("g", (), tuple(kernels)),)))
+    # 10 bits of a sample are noise; the text stands there twice, for each way that it begins once.
+    assert path.stat().st_size < 20_000 * 2 + 2 * 12_000
+    metadata = pq.read_metadata(path).metadata
+    assert {*metadata} == {schema.RUN_KEY, schema.VERSION_KEY}

@@ -178,8 +178,7 @@ def test_other_compilers_compile_the_next_graphs_while_one_is_timed(
 def test_kernels_are_timed_while_other_compilers_are_not_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They take longer to start. What waits for them is compared in its order, and three blocks of
-    it are enough."""
+    """They take longer to start. Three blocks that wait for them are enough."""
     monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
     monkeypatch.setattr(ahead, "_KERNELS", 1)
     third, log = threading.Event(), list[str]()
@@ -206,8 +205,35 @@ def test_kernels_are_timed_while_other_compilers_are_not_done(
     graphs = finished(session(*entries, device=Device(), peers=Peers()))
     assert list(graphs) == names and all(len(g.regions) == 3 for g in graphs.values())
     order = [log.index(f"time {module(n).name}") for n in names]
-    assert order[:4] == [0, 1, 2, 3] and log.index("compare k0") < order[4]
-    assert [line for line in log if "compare" in line] == [f"compare {n}" for n in names]
+    compared = [number for number, line in enumerate(log) if "compare" in line]
+    assert order[:4] == [0, 1, 2, 3] and compared[0] < order[4]
+    assert sorted(log[number] for number in compared) == [f"compare {n}" for n in names]
+
+
+def test_a_graph_that_takes_other_compilers_long_holds_up_no_other_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "_FIRST_KERNELS", 1)
+    monkeypatch.setattr(ahead, "_KERNELS", 1)
+    compared, others = list[str](), threading.Event()
+
+    class Peers(FakePeers):
+        def prepare(self, work: Sequence[Comparable]) -> None:
+            assert "k0" not in {one.name for one in work} or others.wait(60)
+
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
+            compared.append(one.name)
+            if one.name == "k3":  # three blocks after the one that waits
+                others.set()
+            return super().compare(one, configs)
+
+    entries = [
+        FakeEntry(n, replace(compiled(module(n)), regions=(Comparable(n, "text"),)))
+        for n in (f"k{n}" for n in range(7))
+    ]
+    graphs = finished(session(*entries, device=FakeDevice(), peers=Peers()))
+    assert len(graphs) == 7 and all(len(g.regions) == 3 for g in graphs.values())
+    assert compared.index("k3") < compared.index("k0")
 
 
 def test_a_block_is_compared_while_the_next_is_timed_once_it_can_be(

@@ -178,7 +178,7 @@ def test_compilers_are_the_regions_of_a_run(results: Path) -> None:
     graph = replace(run().graphs[0], regions=regions)
     store.save(results, run("20260104-000000-abcdef123456", graphs=(graph,)))
     a, b = find_sides(results, ["harness", "inductor"])
-    assert [s.run.graphs[0].kernels[0].ms for s in (a, b)] == [0.02, 0.03]
+    assert [s.run.graphs[0].kernels[0].ms for s in (a, b)] == pytest.approx([0.02, 0.03], rel=1e-5)
     (match,) = pair(a.run.graphs, b.run.graphs).matches
     assert match.region == "block.r0"
     with pytest.raises(UnknownName):

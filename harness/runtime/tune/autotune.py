@@ -220,15 +220,14 @@ class _Tuning:
         return space.around(self.loaded.configs[0])[:parallel]
 
     def _answer(self, race: Race, chosen: Config, began: float, source: str) -> Tuned:
-        trial = race.trials[chosen]
         return Tuned(
             chosen,
             tuple(race.trials.values()),
             time.perf_counter() - began,
-            trial.origin is Origin.SEARCH,
+            race.trials[chosen].origin is Origin.SEARCH,
             race.noise,
             source,
-            trial.artifact,
+            race.artifact(chosen),
         )
 
     def _none_left(self, race: Race, *how: str) -> NoTritonConfigsError:

@@ -15,11 +15,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.errors import CompileFailed, HarnessError, reason
 from harness.heuristics.facts import Config
+from harness.records.run import fields
 from harness.records.timing import Work
 from harness.records.trials import Origin, Trial, standard_error
 from harness.runtime.module import LoadedModule, config_dict
@@ -88,6 +89,10 @@ class Race:
     def times(self) -> dict[Config, float]:
         """The time of everything that was timed, in milliseconds, drift taken out."""
         return {c: t.time for c, t in self.trials.items() if t.time is not None}
+
+    def artifact(self, config: Config) -> str:
+        """The name of the binary of ``config``, which has compiled."""
+        return self._compiled[config].resources.artifact
 
     def tried(self, config: Config) -> bool:
         """Whether there is a trial of ``config``, timed or refused."""
@@ -160,19 +165,19 @@ class Race:
         except CompileFailed as error:
             self.trials[config] = Trial(config_dict(config), origin, reason=error.got or error.what)
             return
-        needs, text = launch.resources, ""
-        spills = needs.spills or 0
+        needs, text = fields(launch.resources, "registers spills shared"), ""
+        spills = needs["spills"] or 0
         if self.spill_limit is not None and spills > self.spill_limit:
             text = f"spills {spills} registers, more than {self.spill_limit}"
         self._compiled[config] = launch
-        self.trials[config] = Trial(config_dict(config), origin, reason=text, **asdict(needs))
+        self.trials[config] = Trial(config_dict(config), origin, reason=text, **needs)
 
     def _is_twin(self, config: Config) -> bool:
         """Whether the same binary on the same grid was timed; its times are taken over then."""
         trial = self.trials[config]
-        if not trial.artifact:
+        if not (artifact := self.artifact(config)):
             return False
-        key = (trial.artifact, self.loaded.grid(config, self.args))
+        key = (artifact, self.loaded.grid(config, self.args))
         twin = self._binaries.setdefault(key, config)
         known = self.trials[twin]
         if twin == config or not known.samples_ms:

@@ -102,7 +102,7 @@ def test_coldness_is_shown_and_its_absence_is_found() -> None:
     assert good.telling
     engine = FakeEngine(launch_ms=1e-6, flushes=False)
     bad = coldness.examine(GraphTimer(engine), 1 << 17, cpu, read_all(engine))
-    assert not bad.cold
+    assert not bad.cold and bad.flushed > 2 * bad.elsewhere
 
 
 def test_what_a_replay_costs_to_start_on_a_loaded_host_is_no_slow_memory() -> None:
@@ -124,6 +124,34 @@ def test_what_a_replay_costs_to_start_on_a_loaded_host_is_no_slow_memory() -> No
     assert found.cold, found
 
 
+@pytest.mark.parametrize("slower", [0.4, 1.0, 2.5])
+def test_a_floor_that_has_moved_since_the_timer_began_is_no_cache(slower: float) -> None:
+    engine = FakeEngine()
+    timer = GraphTimer(engine)
+    engine.record = with_floor(engine, slower * engine.floor_ms)  # type: ignore[method-assign]
+    found = coldness.examine(timer, 1 << 17, torch.device("cpu"), read_all(engine))
+    assert found.cold and found.telling, found
+    # Bytes a millisecond of the fake's memory and cache, in GB/s.
+    assert (found.flushed, found.elsewhere) == pytest.approx((3.0, 3.0), rel=0.01)
+    assert found.memory == pytest.approx(3.0, rel=0.01) and found.cached > 8.5
+
+
+def with_floor(engine: FakeEngine, floor_ms: float) -> Callable[[Callable[[], object]], Launch]:
+    """The engine's ``record``, whose replays start as if its floor were ``floor_ms``."""
+    record, by = engine.record, floor_ms - engine.floor_ms
+
+    def recorded(enqueue: Callable[[], object]) -> Launch:
+        replay = record(enqueue)
+
+        def later() -> None:
+            engine.now += by
+            replay()
+
+        return later
+
+    return recorded
+
+
 def test_coldness_finds_copies_that_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeEngine(launch_ms=1e-6)
     whole = timers.copy
@@ -135,7 +163,7 @@ def test_coldness_finds_copies_that_are_one(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(timers, "copy", one)
     bad = coldness.examine(GraphTimer(engine), 1 << 17, torch.device("cpu"), read_all(engine))
-    assert bad.copied > bad.flushed
+    assert bad.copied > 2 * bad.memory
     assert not bad.cold
 
 

@@ -49,7 +49,7 @@ def loaded(tmp_path: Path) -> modules.LoadedModule:
 
 def tuned(loaded: modules.LoadedModule, block: int = 512) -> Tuned:
     trials = tuple(
-        Trial(modules.config_dict(c), Origin.HEURISTICS, (), 32, 0, 64, "no time", artifact="abc")
+        Trial(modules.config_dict(c), Origin.HEURISTICS, (), 32, 0, 64, "no time")
         for c in loaded.configs
     )
     config = Config((("XBLOCK", block),), 4)
