@@ -308,12 +308,13 @@ def require_own_types(gm: fx.GraphModule) -> None:
 
 
 def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
-    """Return what eager mode only marks as conjugated in the memory that it is a view of, where
-    that is returned a second time, unless the ``program`` asks for copies. (Such results are
-    complex: no kernel makes or reads them.)"""
-    if any("resolve_conj" in str(node.target) for node in program.graph.nodes):
+    """Return what eager mode only marks as conjugated, or as the negative of such a number's second
+    part, in the memory that it is a view of, where that is returned a second time, unless the
+    ``program`` asks for copies. (That memory is complex: no kernel makes or reads it.)"""
+    if any("resolve_" in str(node.target) for node in program.graph.nodes):
         return
-    output, mark = gm.graph.output_node(), _aten._conj.default
+    output, mark, parts = gm.graph.output_node(), _aten._conj.default, _aten.view_as_real.default
+    marked: set[fx.Node] = set()  # parts of what is marked
 
     def base(node: fx.Node) -> fx.Node:
         return base(node.all_input_nodes[0]) if is_view(node) or MARKED in node.meta else node
@@ -323,8 +324,15 @@ def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
             return node
         target: Any = mark if MARKED in node.meta else node.target
         made = lazily(whole := node.all_input_nodes[0])
-        same = target is node.target and made is whole
-        return node if same else called(gm.graph, node, target, made, *node.args[1:])
+        if target is node.target and made is whole:
+            return node
+        if node.target is parts and value(made).is_conj():
+            made = called(gm.graph, node, mark, made)  # once more, which takes it back
+            marked.add(found := called(gm.graph, node, parts, made))
+            return found
+        found = called(gm.graph, node, target, made, *node.args[1:])
+        negative = made in marked and node.args[2]
+        return called(gm.graph, node, _aten._neg_view.default, found) if negative else found
 
     def drop(node: fx.Node) -> None:
         if not node.users and (is_view(node) or MARKED in node.meta):
@@ -335,8 +343,7 @@ def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
     bases = [base(node) for node in output.all_input_nodes]
     with gm.graph.inserting_before(output):
         for node in output.all_input_nodes:
-            value = node.meta["val"]  # or a number
-            if isinstance(value, Tensor) and value.is_complex() and bases.count(base(node)) > 1:
+            if isinstance(value(node), Tensor) and bases.count(base(node)) > 1:
                 output.replace_input_with(node, lazily(node))
                 drop(node)
     gm.recompile()
