@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -410,7 +410,7 @@ def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str
     return ((DIFFERENTIABLE, " ".join(str(n) for n, has in enumerate(found) if has)),)
 
 
-def _computed(size: Any, told: Mapping[sympy.Expr, fx.Proxy]) -> Any:
+def _computed(size: Any, told: dict[sympy.Expr, fx.Proxy]) -> Any:
     """A size, or the node of what computes it of those that are ``told``."""
     if type(size) is int:
         return size
@@ -446,10 +446,10 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
         there = [a for a in found if not alone[a]]
         if found:
             alone[node] = not there and (node.target in _ZERO_OF_ZERO or not users)
-        if node.target is _aten.add.Tensor and not node.kwargs and len(found) > len(there) == 1:
-            # What follows reads it as the sum lies.
-            if tensor_type(value(node)) == tensor_type(value(there[0])):
-                node.replace_all_uses_with(there[0])
+        added = node.target is _aten.add.Tensor and not node.kwargs and len(found) > len(there) == 1
+        # What follows reads it as the sum lies.
+        if added and tensor_type(value(node)) == tensor_type(value(there[0])):
+            node.replace_all_uses_with(there[0])
     gone = functools.reduce(operator.or_, (tangents.pop(n) for n in missing), 0)
     gone &= ~functools.reduce(operator.or_, tangents.values(), 0)
     output: Any = gm.graph.output_node()
