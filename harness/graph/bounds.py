@@ -68,11 +68,7 @@ def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
 
 
 def _passed(
-    node: Node,
-    packet: str,
-    limit: sympy.Expr,
-    flags: Collection[str],
-    types: Mapping[str, object],
+    node: Node, packet: str, limit: sympy.Expr, flags: Collection[str], types: Mapping[str, object]
 ) -> Iterator[tuple[str, sympy.Expr]]:
     """(operand, exclusive bound) pairs that keep the values of ``node`` below ``limit``."""
     match node.args:
