@@ -180,15 +180,6 @@ def test_programs_that_wait_for_each_other_certainly_run_at_once() -> None:
         assert config.block("RSPLIT") == 1 or held <= H200.registers_per_multiprocessor
 
 
-def test_what_the_text_of_a_kernel_fixes_stays_fixed_at_sizes_of_a_launch() -> None:
-    """One for short rows, were they known when it was written, would not fix it."""
-    long = Facts(Family.REDUCTION, (("x", 9), ("r0_", 1024)), Hint.INNER, 1, 1, 1, 1 << 16)
-    long = replace(long, unknown=("x", "r0_"), longest=4096)
-    long = replace(long, fixed_blocks=long.pinned)
-    found = candidates(long.at({"x": 1 << 16, "r0_": 100}), H100)
-    assert {c.block("XBLOCK") for c in found} == {1}
-
-
 @pytest.mark.parametrize("name", sorted(trees()))
 def test_what_was_learnt_comes_first(name: str) -> None:
     facts = next(f for f, *_ in BEST if kind_of(f) == name and learnt(f, H100))
