@@ -14,6 +14,7 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.model import Graph, Node, Ref, TensorType
+from harness.ir.index import FloorDiv
 
 _PASS_ON = frozenset(
     (
@@ -50,13 +51,14 @@ def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
         name for name, t in types.items() if isinstance(t, TensorType) and t.dtype is DType.BOOL
     }
     copies = (node for node in graph.nodes if node.packet == "_to_copy")
-    flags = {node.name for node in copies if not booleans.isdisjoint(node.refs())}  # 0 or 1
+    pairs = ({node.name, *node.refs()} for node in copies)
+    flags = set[str]().union(*(pair for pair in pairs if not booleans.isdisjoint(pair)))  # 0 or 1
     bounds: dict[str, sympy.Expr] = {}
     for node in reversed(graph.nodes):
         packet, limit = node.packet, bounds.get(node.name)
         found = list(_limits(node, types))
         if limit is not None:
-            found += _passed(node, packet, limit, flags)
+            found += _passed(node, packet, limit, flags, types)
         for name, below in found:
             kind = types.get(name)
             if isinstance(kind, TensorType) and kind.dtype.is_integer:
@@ -66,12 +68,18 @@ def index_bounds(graph: Graph) -> dict[str, sympy.Expr]:
 
 
 def _passed(
-    node: Node, packet: str, limit: sympy.Expr, flags: Collection[str]
+    node: Node, packet: str, limit: sympy.Expr, flags: Collection[str], types: Mapping[str, object]
 ) -> Iterator[tuple[str, sympy.Expr]]:
     """(operand, exclusive bound) pairs that keep the values of ``node`` below ``limit``."""
     match node.args:
-        case (Ref(name=name), int(number)) if packet == "add" and number >= 0:
-            yield name, sympy.Max(limit - number, 1)
+        case (Ref(name=name), int(number)) if packet in ("add", "sub"):
+            yield name, sympy.Max(limit - (number if packet == "add" else -number), 1)
+        case (Ref(name=name), int(number)) if packet == "mul" and number > 0:
+            yield name, FloorDiv(limit - 1, number) + 1
+        case (Ref(name=name), int(dim)) if packet == "cumsum":
+            kind = types[name]
+            length = kind.shape[dim] if isinstance(kind, TensorType) and kind.rank else 1
+            yield name, FloorDiv(limit - 1, sympy.Max(length, 1)) + 1
         case (Ref(name=left), Ref(name=right)) if packet == "mul":
             if left in flags or right in flags:
                 yield from ((left, limit), (right, limit))

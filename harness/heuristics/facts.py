@@ -134,7 +134,7 @@ class Facts:
         size = self.sizes[-1][1]
         crossed = self.family in (Family.SCAN, Family.REDUCTION) and self.strided
         pins = [("YBLOCK", 1)] if self.sizes[0][0] == "y" and not crossed else []
-        many = not self.unknown and self.parallel >= MANY_ROWS
+        many = bool(self.unknown) or self.parallel >= MANY_ROWS
         if self.family is Family.SPREAD:
             return (("YBLOCK", 1), ("XBLOCK", 1))
         looped = self.family in (Family.REDUCTION, Family.SCAN)

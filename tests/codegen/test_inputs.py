@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from harness.codegen.inputs import positive_values
 from harness.graph.text import loads
@@ -66,3 +67,25 @@ def alibi(
         args = loaded.get_args(device="cpu", seed=seed)
         assert loaded.reference(args)[0].isfinite().all() and args[0].any()
     assert interpreter.check(module.text).passed
+
+
+@pytest.mark.parametrize("stride", ["{1, 0}", "{0, 1}", "{9, 1}"])
+def test_places_that_memory_repeats_are_distinct_where_they_can_be(
+    stride: str, tmp_path: Path
+) -> None:
+    text = f"""# harness graph 1
+def put(
+    x: "f32[9, 7]",
+    at: "i64[5, 7]{stride}",
+    y: "f32[5, 7]",
+):
+    out: "f32[9, 7]" = aten.scatter.src(x, 0, at, y)
+    return (out,)
+"""
+    for module in modules(loads(text, "test graph")):
+        loaded = load(module.text, tmp_path)
+        for given in loaded.get_args(device="cpu"):
+            if given.dtype is torch.int64:
+                assert given.min() >= 0 and given.max() < 9
+                if given.stride(0):
+                    assert all(len(set(column.tolist())) == 5 for column in given.T)

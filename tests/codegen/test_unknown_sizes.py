@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -213,7 +214,7 @@ def test_sizes_of_a_launch_have_the_candidates_of_a_kernel_for_them_alone(
     assert got.points == known.points and got.fixed_blocks == known.fixed_blocks
 
 
-COUNTED = graph("""def counted(
+COUNTED = """def counted(
     x: "f32[s0, 300]",
     y: "f32[257]",
 ):
@@ -222,20 +223,24 @@ COUNTED = graph("""def counted(
     lt: "b8[s0, 257, 300]" = aten.lt.Tensor(left, right)
     count: "i64[s0, 257]" = aten.sum.dim_IntList(lt, [2])
     return (count,)
-""")
+"""
 
 
-def test_rows_that_the_text_gives_a_program_each_stay_apart_however_many_there_are(
-    tmp_path: Path, interpreter: InterpreterPool
+@pytest.mark.parametrize("rows", [1, 16, 19, 5000])
+def test_rows_of_unknown_number_share_programs_as_those_of_a_known_number_do(
+    rows: int, tmp_path: Path, interpreter: InterpreterPool
 ) -> None:
-    """Were so many known when it was written, several would share a program."""
-    (module,) = modules(COUNTED)
-    loaded = runtime.load(module.text, tmp_path)
-    assert {c.block("XBLOCK") for c in loaded.configs} == {loaded.fixed_blocks["XBLOCK"]} == {1}
-    for rows in (1, 20, 5000):
-        there = loaded.at(loaded.only_sizes({"s0": rows}), H100)
-        assert {c.block("XBLOCK") for c in there.configs} == {there.fixed_blocks["XBLOCK"]} == {1}
-    assert run_at(COUNTED, [{"s0": 3}], interpreter) == []
+    (module,), (alone,) = (modules(graph(COUNTED.replace("s0", n))) for n in ("s0", str(rows)))
+    loaded, known = (runtime.load(one.text, tmp_path) for one in (module, alone))
+    there = loaded.at(loaded.only_sizes({"s0": rows}), H100)
+    assert there.fixed_blocks == known.fixed_blocks
+    blocks = [[(c.block("XBLOCK"), c.num_warps) for c in one.configs] for one in (there, known)]
+    assert blocks[0] == blocks[1] and (blocks[0][0][0] > 1) == (rows * 257 >= 4096)
+    first = tuple(item for item in there.configs[0].blocks if "BLOCK" in item[0])
+    config = replace(there.configs[0], blocks=first)  # of many rows some, with the block of all
+    job = CheckJob(module.text, config, sizes=(("s0", min(rows, 20)),))
+    ((_, answer),) = interpreter.each([job])
+    assert isinstance(answer, CheckResult) and answer.passed, answer
 
 
 def test_what_is_compiled_follows_from_the_sizes(tmp_path: Path) -> None:

@@ -35,3 +35,36 @@ def g(
     return (v,)
 """)
     assert index_bounds(graph) == {"at": 7, "place": 6, "count": 6, "mask": 2}
+
+
+def test_a_mask_that_counts_positions_holds_zeros_and_ones():
+    graph = loads("""# harness graph 1
+def g(
+    mask: "i64[1, 5]",
+    table: "f32[9, 6] parameter",
+):
+    count: "i64[1, 5]" = aten.cumsum.default(mask, 1)
+    place: "i64[1, 5]" = aten.mul.Tensor(count, mask)
+    less: "i64[1, 5]" = aten.sub.Tensor(place, 1)
+    real: "b8[1, 5]" = aten._to_copy.default(mask, dtype=torch.bool)
+    at: "i64[1, 5]" = aten.add.Tensor(less, 2)
+    v: "f32[1, 5, 6]" = aten.embedding.default(table, at)
+    return (v, real)
+""")
+    assert index_bounds(graph) == {"at": 9, "less": 7, "place": 8, "count": 8, "mask": 2}
+
+
+def test_sums_and_products_of_numbers_stay_inside_their_table():
+    graph = loads("""# harness graph 1
+def g(
+    steps: "i64[4, 5]",
+    table: "f32[50, 6] parameter",
+):
+    count: "i64[4, 5]" = aten.cumsum.default(steps, -1)
+    at: "i64[4, 5]" = aten.mul.Tensor(count, 3)
+    v: "f32[4, 5, 6]" = aten.embedding.default(table, at)
+    return (v,)
+""")
+    bounds = index_bounds(graph)
+    assert bounds == {"at": 50, "count": 17, "steps": 4}
+    assert (bounds["steps"] - 1) * 5 < bounds["count"] and (bounds["count"] - 1) * 3 < 50

@@ -246,7 +246,7 @@ def compile_joint(
 
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
-        bw_compiler=tangents.by_gradients(part(backward)),
+        bw_compiler=tangents.by_gradients(part(backward), called),
         inference_compiler=part(inference, require_own_types, called.note_changed, relaid, shared),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),

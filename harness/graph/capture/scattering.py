@@ -308,23 +308,15 @@ def require_own_types(gm: fx.GraphModule) -> None:
 
 
 def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
-    """Return what eager mode only marks as conjugated in the memory that it is a view of, where
-    that is returned a second time, unless the ``program`` asks for copies. (Such results are
-    complex: no kernel makes or reads them.)"""
-    if any("resolve_conj" in str(node.target) for node in program.graph.nodes):
+    """Return what eager mode only marks as conjugated, or as the negative of such a number's second
+    part, in the memory that it is a view of, where that is returned a second time, unless the
+    ``program`` asks for copies. (That memory is complex: no kernel makes or reads it.)"""
+    if any("resolve_" in str(node.target) for node in program.graph.nodes):
         return
-    output, mark = gm.graph.output_node(), _aten._conj.default
+    output, parts = gm.graph.output_node(), set[fx.Node]()
 
     def base(node: fx.Node) -> fx.Node:
         return base(node.all_input_nodes[0]) if is_view(node) or MARKED in node.meta else node
-
-    def lazily(node: fx.Node) -> fx.Node:
-        if not is_view(node) and MARKED not in node.meta:
-            return node
-        target: Any = mark if MARKED in node.meta else node.target
-        made = lazily(whole := node.all_input_nodes[0])
-        same = target is node.target and made is whole
-        return node if same else called(gm.graph, node, target, made, *node.args[1:])
 
     def drop(node: fx.Node) -> None:
         if not node.users and (is_view(node) or MARKED in node.meta):
@@ -335,8 +327,25 @@ def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
     bases = [base(node) for node in output.all_input_nodes]
     with gm.graph.inserting_before(output):
         for node in output.all_input_nodes:
-            value = node.meta["val"]  # or a number
-            if isinstance(value, Tensor) and value.is_complex() and bases.count(base(node)) > 1:
-                output.replace_input_with(node, lazily(node))
+            if isinstance(value(node), Tensor) and bases.count(base(node)) > 1:
+                output.replace_input_with(node, _lazily(gm.graph, node, parts))
                 drop(node)
     gm.recompile()
+
+
+def _lazily(graph: fx.Graph, node: fx.Node, parts: set[fx.Node]) -> fx.Node:
+    """A view, marked as eager mode marks it; ``parts`` are both parts of what is conjugated."""
+    if not is_view(node) and MARKED not in node.meta:
+        return node
+    mark, halves = _aten._conj.default, _aten.view_as_real.default
+    target: Any = mark if MARKED in node.meta else node.target
+    made = _lazily(graph, whole := node.all_input_nodes[0], parts)
+    if target is node.target and made is whole:
+        return node
+    if target is halves and value(made).is_conj():
+        made = called(graph, node, mark, made)  # once more, which takes it back
+        parts.add(found := called(graph, node, halves, made))
+        return found
+    found = called(graph, node, target, made, *node.args[1:])
+    negative = made in parts and node.args[2]
+    return called(graph, node, _aten._neg_view.default, found) if negative else found

@@ -200,7 +200,10 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "binary_cross_entropy": functools.partial(_like, 0),
     "binary_cross_entropy_backward": functools.partial(_like, 1),
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
-    "_adaptive_avg_pool2d_backward": functools.partial(_channels_last, 1),
+    **{
+        f"{name}_pool2d_backward": functools.partial(_channels_last, 1)
+        for name in ("_adaptive_avg", "adaptive_max")
+    },
     "binary_cross_entropy_with_logits": functools.partial(_like, 1),
     **dict.fromkeys(("deg2rad", "rad2deg"), lambda rule, x: rule(x)),  # products with a number
     "diagonal_scatter": _in_a_copy_of_the_first,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
 from torch._C._dynamo.guards import compute_overlapping_tensors
@@ -23,9 +24,13 @@ from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput
 from torch.autograd import forward_ad
+from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.utils._sympy.interp import sympy_interp
+from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from harness.errors import HarnessError
-from harness.graph.capture.fx import source_of
+from harness.graph.capture.fx import source_of, tensor_type
+from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.model import DIFFERENTIABLE
 from harness.graph.sizes import overlap
 
@@ -40,7 +45,7 @@ _USERS = "users"
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
 _MOST = 8
-"""Sets of gradients that a backward graph is compiled for; with others it is given zeros."""
+"""Sets of gradients that a backward graph is compiled for; with others torch runs it."""
 _hidden: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
 _unpacked: Callable[..., Any] = forward_ad.unpack_dual
 _overlapping: Callable[..., Any] = compute_overlapping_tensors
@@ -55,7 +60,7 @@ def _autocast() -> list[tuple[Any, ...]]:
 class Called:
     """Calls of the graph ``gm`` from ``torch.compile``, once AOTAutograd has compiled it.
 
-    The backward graph gets None for gradients that do not exist, if all sizes are known. What it
+    The backward graph gets None for gradients that do not exist, if it is told all sizes. What it
     cannot give torch computes from ``gm``, and ``tell`` is told once: derivatives in forward mode,
     gradients that are to be differentiated, for which ``gm`` runs again, and calls whose inputs
     overlap otherwise than those it was compiled for, or themselves, if it changes them.
@@ -130,10 +135,10 @@ class Called:
         def call(*args: Any) -> Any:
             tensors = (arg for arg in args if isinstance(arg, torch.Tensor))
             if forward_ad._current_level >= 0 and any(_unpacked(t)[1] is not None for t in tensors):
-                self._say("derivatives in forward mode")
+                self.say("derivatives in forward mode")
                 return self.gm(*args)
             if changed and not lie_as_seen(args):
-                self._say(OVERLAPPING)
+                self.say(OVERLAPPING)
                 return self.gm(*args)
             outputs = run(*args)
             read = compiled_autograd.compiled_autograd_enabled  # it reads backward graphs itself
@@ -150,7 +155,7 @@ class Called:
 
         def call(args: list[Any]) -> Any:
             if any(torch._C._functorch.is_legacy_batchedtensor(args[n]) for n in tangents):
-                self._say("batches of gradients")
+                self.say("batches of gradients")
                 return graph(*args)
             for n in tangents:
                 given = args[n].clone() if args[n]._is_zerotensor() else args[n]
@@ -211,7 +216,7 @@ class Called:
             once = "has read what was changed since"
         elif any(t is not None and n not in self._places for n, t in enumerate(tangents)):
             once = once or "gives more than tensors"
-        self._say(f"no gradients of gradients: it {once}" if once else "gradients of gradients")
+        self.say(f"no gradients of gradients: it {once}" if once else "gradients of gradients")
         if once:
             return None
         cpu, cuda = self._autocast
@@ -228,7 +233,7 @@ class Called:
         found = iter(torch.autograd.grad(roots, by, slopes, create_graph=True, allow_unused=True))
         return tuple(next(found) if has else None for has in graded)
 
-    def _say(self, what: str) -> None:
+    def say(self, what: str) -> None:
         """Once; it names the last operator's line, or that itself."""
         if what not in self._told:
             self._told.add(what)
@@ -325,7 +330,7 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: bool) -> list[bool]:
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
 
 
-def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
+def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callable[..., Any]:
     """A compiler of backward graphs, of each one for every set of gradients that it is given."""
 
     def compiled(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -337,10 +342,9 @@ def by_gradients(compile_backward: Callable[..., Any]) -> Callable[..., Any]:
         def run(args: list[Any]) -> Any:
             missing = tuple(n for n in tangents if args[n] is None)
             if missing not in made and len(made) >= _MOST:
-                for n, like in ((n, inputs[n]) for n in missing):
-                    given = {"dtype": like.dtype, "device": like.device}
-                    args[n] = torch.empty_strided(like.shape, like.stride(), **given).zero_()
-                missing = ()
+                called.say(f"more than {_MOST} sets of gradients")
+                rest = _without(graph, missing)
+                made[missing] = lambda args: rest(*args)
             if missing not in made:
                 there = [value for n, value in enumerate(inputs) if n not in missing]
                 made[missing] = compile_backward(_without(graph, missing), there)
@@ -379,9 +383,20 @@ def viewed(
 
 
 def fixed(joint: fx.GraphModule) -> bool:
-    """Whether the sizes of all gradients are known."""
+    """Whether the sizes of all gradients are known, or follow from those that it is given."""
     kinds = [n.meta["val"] for n in joint.graph.nodes if "tangents" in str(n.target)]
-    return all(isinstance(size, int) for kind in kinds for size in (*kind.shape, *kind.stride()))
+    sizes = [n for kind in kinds for n in (*kind.shape, *kind.stride())]
+    return free_symbols(sizes) <= _sizes(joint).keys()
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, torch.SymInt) and value.node.expr.is_Symbol
+
+
+def _sizes(gm: fx.GraphModule) -> dict[sympy.Expr, fx.Proxy]:
+    """The sizes that ``gm`` is given, by symbol."""
+    given = (n for n in gm.graph.find_nodes(op="placeholder") if _is_size(n.meta.get("val")))
+    return {node.meta["val"].node.expr: fx.Proxy(node) for node in given}
 
 
 def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str, str], ...]:
@@ -395,6 +410,14 @@ def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str
     return ((DIFFERENTIABLE, " ".join(str(n) for n, has in enumerate(found) if has)),)
 
 
+def _computed(size: Any, told: dict[sympy.Expr, fx.Proxy]) -> Any:
+    """A size, or the node of what computes it of those that are ``told``."""
+    if type(size) is int:
+        return size
+    made: Any = sympy_interp(PythonReferenceAnalysis, told, size.node.expr)
+    return getattr(made, "node", made)
+
+
 def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     """A copy of ``gm`` in which the placeholders ``missing`` are zero, and no gradient is made that
     eager mode does not have without them. What is made of them alone is not added: eager mode
@@ -403,30 +426,34 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
     users = any(node.meta.get(_USERS) for node in placeholders)
+    told = _sizes(gm)
     # What depends on tangents: whether on missing ones only.
     alone = {node: False for node in placeholders if "tangents" in node.name}
     for node in (placeholders[n] for n in missing):
         kind = node.meta["val"]
         with gm.graph.inserting_before(node):
             given = {"dtype": kind.dtype, "device": kind.device}
-            zero = gm.graph.call_function(_aten.full.default, (list(kind.shape), 0), given)
+            sizes = [_computed(size, told) for size in kind.shape]
+            zero = gm.graph.call_function(_aten.full.default, (sizes, 0), given)
         zero.meta = dict(node.meta)
         node.replace_all_uses_with(zero)
         gm.graph.erase_node(node)
         alone[zero] = True
     for node in list(gm.graph.nodes):
+        if "val" not in node.meta and node.op == "call_function":  # a size's
+            node.meta["val"] = traced(node)
         found = [a for a in node.all_input_nodes if a in alone]
         there = [a for a in found if not alone[a]]
         if found:
             alone[node] = not there and (node.target in _ZERO_OF_ZERO or not users)
-        if node.target is _aten.add.Tensor and not node.kwargs and len(found) > len(there) == 1:
-            values = [n.meta["val"] for n in (node, *there)]
-            sums = [(v.shape, v.stride(), v.dtype) for v in values]
-            if len(set(sums)) == 1:  # what follows reads it as the sum lies
-                node.replace_all_uses_with(there[0])
+        added = node.target is _aten.add.Tensor and not node.kwargs and len(found) > len(there) == 1
+        # What follows reads it as the sum lies.
+        if added and tensor_type(value(node)) == tensor_type(value(there[0])):
+            node.replace_all_uses_with(there[0])
     gone = functools.reduce(operator.or_, (tangents.pop(n) for n in missing), 0)
     gone &= ~functools.reduce(operator.or_, tangents.values(), 0)
     output: Any = gm.graph.output_node()
     made = enumerate(output.args[0])
     output.args = ([None if gone >> number & 1 else gradient for number, gradient in made],)
+    gm.recompile()
     return gm

@@ -159,8 +159,8 @@ class Lowering:
     def run(self) -> Program:
         """Lower everything."""
         for given in self.graph.inputs:
-            name, kind = given.name, given.type
-            made = Buffer(name, kind.dtype, kind.shape, kind.stride, Role.INPUT, name, given.bound)
+            name, kind, bound = given.name, given.type, given.bound or self.bounds.get(given.name)
+            made = Buffer(name, kind.dtype, kind.shape, kind.stride, Role.INPUT, name, bound)
             self.buffers[name] = made
             self._stored(made)
         for node in self.uses.live:

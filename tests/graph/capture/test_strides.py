@@ -308,6 +308,9 @@ def test_resampled_and_shuffled_images_keep_their_channels_last(
     assert not differences(
         lambda y, n: unpool(y, n, (8, 8)), [weight + 1, places], Compiler(devices=devices)
     )
+    largest = torch.ops.aten.adaptive_max_pool2d_backward
+    given = [torch.ones(2, 3, 4, 4), own, places]
+    assert not differences(largest, given, Compiler(devices=devices))
 
 
 def test_drawn_numbers_lie_in_order(devices: Devices) -> None:
