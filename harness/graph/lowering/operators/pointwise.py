@@ -12,6 +12,7 @@ from harness.dtypes import DType
 from harness.graph.lowering.rule import Call, Rule, Rules, elementwise
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Shape, canonical
+from harness.graph.model import Ref
 from harness.ir.index import FloorDiv
 from harness.ir.nodes import Compute, Constant, IndexValue, Load, Value, walk
 from harness.ir.ops import NUMBERS, Op
@@ -124,11 +125,11 @@ def power(call: Call) -> Lowered:
 def _power(call: Call, base: Value, exponent: Value) -> Value:
     scalar = call.scalar
     if base.dtype.is_integer:
-        if not isinstance(exponent, Constant):
-            return scalar.op(Op.INTEGER_POWER, base, exponent)
-        if exponent.number >= 0:
+        if isinstance(exponent, Constant) and exponent.number >= 0:
             return _repeated(call, base, int(exponent.number))
-        raise call.reject("a negative power of integers", "floats, or an exponent from 0 up")
+        if not isinstance(call.raw(1, "exponent"), Ref):
+            raise call.reject("a negative power of integers", "floats, or an exponent from 0 up")
+        return scalar.op(Op.INTEGER_POWER, base, exponent)
     if isinstance(exponent, Constant):
         number = float(exponent.number)
         special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(number)
