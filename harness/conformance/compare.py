@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_leaves
 
 from harness.conformance.judging import Judge, other_zeros
 from harness.conformance.rounding import repeats
+from harness.errors import DivisionByZero, IndexOutOfRange
 from harness.graph.capture.aot import RestartAnalysis, run_eagerly
 from harness.graph.capture.scattering import counted_masks
 
@@ -31,6 +32,7 @@ _CHANGED = "has been modified by an inplace operation"
 _ZEROS = "zeros instead of None"
 _LINE = re.compile(r'File ".+", line \d+,')
 _OUTSIDE = re.compile("IndexError|are out of bounds for storage")
+_OF_VALUES = re.compile(f"{_OUTSIDE.pattern}|ZeroDivisionError|index .* out of ")
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
 
 
@@ -224,6 +226,8 @@ def _brief(outcome: Any) -> str:
 def _raises_as(found: Any, repeat: Any) -> bool:
     """Whether a repeat in eager mode raises what ``found`` says, or, where tracing knows of sizes
     that they do not fit, at that line."""
+    if isinstance(found, DivisionByZero | IndexOutOfRange):
+        return isinstance(repeat, Exception) and bool(_OF_VALUES.search(_brief(repeat)))
     if not isinstance(found, TorchRuntimeError) or not isinstance(repeat, Exception):
         return _brief(found) == _brief(repeat)
     frames = "".join(traceback.format_tb(repeat.__traceback__))
