@@ -65,7 +65,7 @@ def test_which_of_several_nan_is_the_median_may_decide_whether_a_program_raises(
 
 
 def test_a_zero_of_softshrink_has_the_sign_that_a_single_element_has() -> None:
-    """In a vector of eager mode it is 0.0, in a single element x * 0; so is an extreme (4817046)."""
+    """In a vector of eager mode it is 0.0, in a single element x * 0 (4817046)."""
     x = torch.linspace(-1, 1, 64, dtype=torch.bfloat16)
 
     def shrunk(x: torch.Tensor) -> torch.Tensor:
