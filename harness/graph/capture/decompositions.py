@@ -158,8 +158,9 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     for name in ("arange.start_step", "linspace.default", "logspace.default"):
         op = attrgetter(name)(torch.ops.aten)
         table[op] = functools.partial(_ranged, op, table.get(op))
-    if torch.tensor(1e3).to(torch.float8_e4m3fn).isnan():  # before torch 2.13
-        table[_to_copy] = _to_float8
+    with _disable_current_modes():
+        if torch.tensor(1e3, device="cpu").to(torch.float8_e4m3fn).isnan():  # before torch 2.13
+            table[_to_copy] = _to_float8
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
