@@ -271,7 +271,7 @@ def _to_float8(x: Tensor, **options: Any) -> Any:
     mode = get_proxy_mode()
     if mode is None or mode.decomp_layers > 1 or options.get("dtype") is not torch.float8_e4m3fn:
         return NotImplemented
-    x = x.float()
+    x = x if x.dtype in _NARROW else x.float()  # what is compared is rounded
     return _to_copy(torch.where(x.abs() > 464, torch.nan, x), **options)
 
 
