@@ -336,3 +336,24 @@ def test_evenly_spaced_numbers_of_16_bits_have_eager_modes_bits(
     assert {name for r in compiler.reports for name, *_ in r.library_calls} == {
         "aten.logspace.default"
     }
+
+
+@pytest.mark.parametrize("narrow", [torch.float8_e4m3fn, torch.float8_e5m2])
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32]
+)
+def test_numbers_beyond_8_bits_are_what_eager_mode_makes_of_them(
+    compiler: Compiler, dtype: torch.dtype, narrow: torch.dtype
+) -> None:
+    """``float8_e4m3fn`` has no infinity: torch before 2.13 makes NaN of what kernels saturate."""
+    numbers = [448.0, 456, 464, 464.25, 465, 480, 6e4, 1e9, -465, -7, 240, 57344, 61439, 61440]
+    special = [torch.inf, -torch.inf, torch.nan] if dtype.is_floating_point else []
+    x = torch.tensor(numbers + special, dtype=torch.float64).to(dtype)
+
+    def function(x: Tensor) -> tuple[Tensor, ...]:
+        return x.to(narrow).float(), (x + 1).to(narrow).to(torch.bfloat16) * 2, x.to(narrow)
+
+    found = torch.compile(function, backend=compiler)(x)
+    assert not compiler.reports[0].library_calls
+    for one, other in zip(found, function(x), strict=True):
+        torch.testing.assert_close(one.float(), other.float(), rtol=0, atol=0, equal_nan=True)

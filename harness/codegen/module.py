@@ -70,7 +70,7 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
             own,
             f"\n{reference_text(reference, plan)}",
             tail.arguments(source.name, bool(plan.sizes), "".join(rows), source.text),
-            tail.check(source.text, list(signature.values()), reference.steps),
+            tail.check(source.text, list(signature.values()), [reference]),
         )
     )
     return EmittedModule.of(

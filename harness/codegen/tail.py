@@ -15,6 +15,7 @@ from pathlib import Path
 
 import jinja2
 
+from harness.codegen.reference import Reference
 from harness.heuristics.limits import next_power_of_two
 from harness.ir.op_triton import TEMME_FROM, ZETA_TERMS, temme_terms
 from harness.ir.ops import Op
@@ -151,9 +152,9 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
     )
 
 
-def check(kernel: str, signature: Sequence[str], steps: bool = False) -> str:
+def check(kernel: str, signature: Sequence[str], references: Sequence[Reference] = ()) -> str:
     """The rest of a module: check, times, command line. ``kernel`` is the kernel's text,
-    ``signature`` its arguments' types, ``steps`` whether results jump."""
+    ``signature`` its arguments' types, ``references`` what it is checked against."""
     loops = re.findall(r" in (?:tl\.)?range\((.*)\):", kernel)
     bounds = set(re.findall(r"\b[a-z]\w*\b(?!=)", "".join(loops)))  # known, or of a launch
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))
@@ -162,7 +163,8 @@ def check(kernel: str, signature: Sequence[str], steps: bool = False) -> str:
         scalars=not all(kind.startswith("*") for kind in signature),
         integers=any(re.match(r"\*[iu]\d", kind) for kind in signature),
         signature=signature,
-        steps=steps,
+        steps=any(reference.steps for reference in references),
+        inexact=any("* nudge" in line for reference in references for line in reference.lines),
         multiplies="tl.dot(" in kernel and "*bf16" in signature,
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,

@@ -102,8 +102,7 @@ def emit_combo(parts: Sequence[Part], number: int, target: Target) -> EmittedMod
     described = {"name": name, "region": parts[0].graph.name, "origins": origins, "moved": moved}
     own = _own(parts, references, target, unknown, **described, **given)
     arguments = tail.arguments(name, bool(sizes), "".join(rows), text)
-    steps = any(reference.steps for reference in references)
-    body = "\n".join((own, arguments, tail.check(text, list(signature.values()), steps)))
+    body = "\n".join((own, arguments, tail.check(text, list(signature.values()), references)))
     launches = sum(part.count for part in parts)
     about = f"{name}: {launches} launches of {len(parts)} kernels as one."
     return EmittedModule.of(about, tail.imports(text), body)

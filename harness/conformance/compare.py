@@ -27,6 +27,7 @@ from torch.testing._comparison import default_tolerances
 from torch.utils._pytree import tree_leaves
 
 from harness.conformance.rounding import real, repeats, same
+from harness.errors import DivisionByZero, IndexOutOfRange
 from harness.graph.capture.aot import RestartAnalysis, run_eagerly
 from harness.graph.capture.scattering import counted_masks
 
@@ -36,7 +37,7 @@ _ERROR = re.compile(r"(?:.*; compiled: )?(torch's \w+: |.{0,500})")
 _CHANGED = "has been modified by an inplace operation"
 _ZEROS = "zeros instead of None"
 _LINE = re.compile(r'File ".+", line \d+,')
-_OUTSIDE = re.compile("IndexError|are out of bounds for storage")
+_OUTSIDE = re.compile("IndexError|ZeroDivisionError|are out of bounds for storage")
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
 
 
@@ -230,6 +231,8 @@ def _brief(outcome: Any) -> str:
 def _raises_as(found: Any, repeat: Any) -> bool:
     """Whether a repeat in eager mode raises what ``found`` says, or, where tracing knows of sizes
     that they do not fit, at that line."""
+    if isinstance(found, DivisionByZero | IndexOutOfRange):
+        return isinstance(repeat, Exception) and bool(_OUTSIDE.search(_brief(repeat)))
     if not isinstance(found, TorchRuntimeError) or not isinstance(repeat, Exception):
         return _brief(found) == _brief(repeat)
     frames = "".join(traceback.format_tb(repeat.__traceback__))

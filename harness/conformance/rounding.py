@@ -35,7 +35,7 @@ _MOVES = ("abs", "clone", "copy", "fill", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
 does on a CPU; what a GPU's instruction makes of them is not specified.)"""
 _UNSIGNED_ZEROS = (
-    "max min relu clamp hardtanh reduce sort cum batch_norm layer_norm group_norm"
+    "max min relu clamp hardtanh reduce softshrink sort cum batch_norm layer_norm group_norm"
 ).split()
 """In what eager mode's zeros have a sign that depends on the order in memory, or of operations."""
 

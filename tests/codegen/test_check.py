@@ -340,3 +340,30 @@ def test_many_writes_into_few_places_keep_what_lies_between(interpreter: Interpr
 """)
     )
     assert len(found) == 2 and all(checked(module, interpreter).passed for module in found)
+
+
+@pytest.mark.parametrize(
+    ("quotient", "passes"), [(" * 0.3333333432674408", True), (" * 0.3336", False)]
+)
+def test_ties_among_what_is_summed_are_decided_one_by_one(
+    interpreter: InterpreterPool, quotient: str, passes: bool
+) -> None:
+    """Half of what is rounded to 16 bits here lies between two numbers when it is divided exactly.
+    A GPU's quotient, off by a unit or not, decides some of these ties; all of them decided alike
+    may come to less than one."""
+    module = only(
+        graph("""def gated(
+    x: "bf16[64, 8192]",
+    w: "bf16[64, 8192]",
+):
+    wide: "f32[64, 8192]" = aten._to_copy.default(x, dtype=torch.float32)
+    div: "f32[64, 8192]" = aten.div.Tensor(wide, 3)
+    gate: "f32[64, 8192]" = aten.add.Tensor(div, 0.5)
+    mul: "f32[64, 8192]" = aten.mul.Tensor(w, gate)
+    half: "bf16[64, 8192]" = aten._to_copy.default(mul, dtype=torch.bfloat16)
+    back: "f32[64, 8192]" = aten._to_copy.default(half, dtype=torch.float32)
+    total: "f32[8192]" = aten.sum.dim_IntList(back, [0])
+    return (total,)
+""")
+    )
+    assert checked(module, interpreter, " / 3.0", quotient).passed == passes

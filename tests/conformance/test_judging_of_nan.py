@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from harness.errors import DivisionByZero
 from tests.conformance.test_judging import found
 
 NAN, INF = float("nan"), float("inf")
@@ -46,3 +47,33 @@ def test_an_extreme_that_is_nan_has_either_sign_and_what_is_picked_keeps_its_own
     assert found(least, lambda x: 1 - least(x), x) == []
     assert found(least, lambda x: least(x) + 2, x) != []
     assert found(picked, lambda x: 1 - picked(x), x) != []
+
+
+def test_which_of_several_nan_is_the_median_may_decide_whether_a_program_raises() -> None:
+    """Eager mode names the third of five, a kernel the first (4815786)."""
+    x = torch.full((5,), torch.nan)
+
+    def right(x: torch.Tensor) -> torch.Tensor:
+        return x.nanmedian(0)[1] // x.nanmedian(0)[1]
+
+    def raises(x: torch.Tensor) -> torch.Tensor:
+        raise DivisionByZero("an integer is divided by zero", where="kernel")
+
+    assert found(right, raises, x) == []
+    assert found(right, raises, torch.arange(5.0)) != []
+    assert found(lambda x: x.nanmedian(0)[1] + 1, raises, x) != []
+
+
+def test_a_zero_of_softshrink_has_the_sign_that_a_single_element_has() -> None:
+    """In a vector of eager mode it is 0.0, in a single element x * 0 (4817046)."""
+    x = torch.linspace(-1, 1, 64, dtype=torch.bfloat16)
+
+    def shrunk(x: torch.Tensor) -> torch.Tensor:
+        zeros = torch.nn.functional.softshrink(x, 2.0)
+        return zeros.amax(0, keepdim=True) + zeros
+
+    def resigned(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(torch.arange(64) < 20, -0.0, shrunk(x))
+
+    assert found(shrunk, resigned, x) == []
+    assert found(shrunk, lambda x: resigned(x) + 0.01, x) != []

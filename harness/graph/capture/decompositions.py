@@ -158,6 +158,9 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     for name in ("arange.start_step", "linspace.default", "logspace.default"):
         op = attrgetter(name)(torch.ops.aten)
         table[op] = functools.partial(_ranged, op, table.get(op))
+    with _disable_current_modes():
+        if torch.tensor(1e3, device="cpu").to(torch.float8_e4m3fn).isnan():  # before torch 2.13
+            table[_to_copy] = _to_float8
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -260,6 +263,16 @@ def _written(x: Tensor, kind: torch.dtype) -> Tensor:
     made: Tensor = _to_copy(x, dtype=kind)
     meta["original_aten"] = origin
     return made
+
+
+def _to_float8(x: Tensor, **options: Any) -> Any:
+    """A conversion that gives NaN beyond the numbers of ``float8_e4m3fn``, where kernels saturate.
+    Beyond 464 they are nearer to 480, which it has not."""
+    mode = get_proxy_mode()
+    if mode is None or mode.decomp_layers > 1 or options.get("dtype") is not torch.float8_e4m3fn:
+        return NotImplemented
+    x = x if x.dtype in _NARROW else x.float()  # what is compared is rounded
+    return _to_copy(torch.where(x.abs() > 464, torch.nan, x), **options)
 
 
 def _ldexp(on_device: bool, whole: Whole, x: Tensor, exponent: Tensor) -> Any:

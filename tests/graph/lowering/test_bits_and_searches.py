@@ -73,6 +73,33 @@ def test_parts_of_numbers(compiler: Compiler) -> None:
     assert same(compiler, function, x, wide) == []
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_parts_of_computed_numbers_are_those_of_rounded_ones(
+    compiler: Compiler, dtype: torch.dtype
+) -> None:
+    """The square of what is next to 1 rounds to 1, whose parts are a half and 1."""
+    x = 1 - torch.arange(40) * torch.finfo(dtype).eps / 2
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (*torch.frexp(x * x), *torch.frexp(x - x * x))
+
+    found = torch.compile(function, backend=compiler)(x.to(dtype))
+    assert all(map(torch.equal, found, function(x.to(dtype))))
+
+
+def test_whole_powers_of_constants(compiler: Compiler) -> None:
+    """An exponent below 0 is a constant of the graph, not of the program (4812851)."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        low = (torch.arange(2) - 200)[-1:]
+        every = x ** torch.full((), -3), x ** torch.full((1,), 5), (x > 0).long() ** low
+        return 1**low, (-1) ** low, 2**low, x**low, *every
+
+    x = torch.tensor([1, -1, 2, -7, 0])
+    assert same(compiler, function, x) == []
+    assert not compiler.reports[0].library_calls and not compiler.reports[0].failures
+
+
 def test_fused_multiply_add_rounds_once(compiler: Compiler) -> None:
     if not hasattr(torch.ops.prims, "fma"):
         pytest.skip("this torch has no fma")

@@ -55,8 +55,13 @@ def test_every_rule_is_of_an_operator_that_a_captured_graph_may_hold() -> None:
     # These stay, in another layout, or of numbers that are rounded first.
     relaid = {"aten.index.Tensor", *(f"aten.{name}" for name in MISTRACED)}
     rounded = {f"aten.{name}.correction" for name in ("std", "std_mean", "var", "var_mean")}
-    # Positions of 16 bits are rounded, and memory is filled where results must be the same.
-    rounded |= {"aten.arange.start_step", *(name for name in RULES if "empty" in name)}
+    # Positions of 16 bits are rounded, and memory is filled where results must be the same; before
+    # torch 2.13 conversions give NaN of what 8 bits do not hold.
+    rounded |= {
+        "aten.arange.start_step",
+        "aten._to_copy.default",
+        *(name for name in RULES if "empty" in name),
+    }
     for name in sorted(RULES.keys() - SOMETIMES_WHOLE - WRITTEN_LATER - NEWER - relaid - rounded):
         op = operator_function(name)
         assert op not in table, name

@@ -124,11 +124,9 @@ def power(call: Call) -> Lowered:
 def _power(call: Call, base: Value, exponent: Value) -> Value:
     scalar = call.scalar
     if base.dtype.is_integer:
-        if not isinstance(exponent, Constant):
-            return scalar.op(Op.INTEGER_POWER, base, exponent)
-        if exponent.number >= 0:
+        if isinstance(exponent, Constant) and exponent.number >= 0:
             return _repeated(call, base, int(exponent.number))
-        raise call.reject("a negative power of integers", "floats, or an exponent from 0 up")
+        return scalar.op(Op.INTEGER_POWER, base, exponent)
     if isinstance(exponent, Constant):
         number = float(exponent.number)
         special = {0.5: Op.SQRT, -0.5: Op.RSQRT, -1.0: Op.RECIPROCAL}.get(number)

@@ -203,7 +203,7 @@ def frexp(call: Call) -> Lowered:
     """Mantissa in ±[0.5, 1) and exponent, read off the bits; numbers below the normal ones are
     scaled up first. Zero, infinities and NaN are their own mantissa."""
     scalar = call.scalar
-    value = call.operand(0, "self", call.result_type(0).dtype)
+    value = call.decisive(0, "self", call.result_type(0).dtype)
     double = value.dtype is DType.F64
     bits_type, fraction, bias = (DType.I64, 52, 1022) if double else (DType.I32, 23, 126)
     tiny = scalar.compare(Op.LT, scalar.op(Op.ABS, value), 2.0 ** (1 - bias))
