@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from harness.heuristics.cooperative import RSPLIT
 from harness.heuristics.facts import CROWDED, Config, Facts, Family
-from harness.heuristics.limits import MAX_RSPLIT, VECTOR, Proposal, cdiv, next_power_of_two
+from harness.heuristics.limits import VECTOR, Proposal, cdiv, next_power_of_two
 from harness.target import Target
 
 _PER_MULTIPROCESSOR = 4
@@ -40,8 +40,9 @@ LONG, _PART, _SHARING = 16384, 4096, 2
 """Columns of a row from which on programs may share it, and of the part of one of them; such
 programs for each multiprocessor: more of them spill what they hold."""
 _SIZES, _NEAR = ((2048, 2), (8192, 8), (2048, 4), (4096, 8)), 32
-"""Columns and warps of such a part, the first of ``_NEAR`` programs a row first: of 64 a row's sums
-arrive later (layer norm of 256k columns on an H200: 209 us, 225 and more of 64)."""
+"""Columns and warps of such a part, and the most programs a row: one warp reads the words of 32 by
+itself; of 64 several do, which may see different ones, and they arrive later (layer norm of 256k
+columns on an H200: 209 us, 225 and more of 64)."""
 _HELD = 20
 """Bytes of two rows' loads, and of sums, in each column of theirs: 24 spill in 128 registers."""
 
@@ -50,7 +51,7 @@ def sharers(columns: int, loads: Sequence[int], sums: int, target: Target) -> in
     """Programs that hold, for every one of ``columns``, ``loads`` of so many bytes and ``sums``
     together; 0 if none do."""
     if columns >= LONG:
-        fit = 2 * sum(loads) + 4 * sums <= _HELD and columns <= _PART * MAX_RSPLIT
+        fit = 2 * sum(loads) + 4 * sums <= _HELD and columns <= 2 * _PART * _NEAR
         return cdiv(columns, _PART) if fit else 0
     held = (len(loads) + sums) * next_power_of_two(columns) * _REGISTERS
     return int(held <= target.registers_per_multiprocessor)
@@ -82,7 +83,7 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     far as a block's shared memory holds them. Rows that programs share are held in registers,
     by 32 elements a thread at most: of more they spill."""
     if facts.family is Family.SPREAD:
-        sizes = sorted(_SIZES, key=lambda size: facts.reduced > _NEAR * size[0])
+        sizes = [size for size in _SIZES if facts.reduced <= _NEAR * size[0]]
         return [Proposal((("r0_", n),), w, 3, max_warps=16, grow=False) for n, w in sizes]
     row = next_power_of_two(facts.reduced)
     each = min(_PER_MULTIPROCESSOR, cdiv(facts.size("y"), target.multiprocessors))
@@ -125,7 +126,7 @@ def together(found: Sequence[Config], facts: Facts, target: Target) -> tuple[Con
         parts = cdiv(facts.reduced, config.block("R0_BLOCK"))
         each = cdiv(facts.size("y") * parts, target.multiprocessors)
         threads = each * config.num_warps * target.warp_size
-        if threads <= target.threads_per_multiprocessor and parts <= MAX_RSPLIT:
+        if threads <= target.threads_per_multiprocessor and parts <= _NEAR:
             registers = min(255, target.registers_per_multiprocessor // threads // 8 * 8)
             blocks = (*config.blocks, (RSPLIT, parts))
             made.append(replace(config, blocks=blocks, options=(("maxnreg", registers),)))

@@ -22,7 +22,7 @@ from torch import fx
 from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
-from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput
+from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, PlainAOTOutput
 from torch.autograd import forward_ad
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils._sympy.interp import sympy_interp
@@ -96,7 +96,7 @@ class Called:
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
-        return note_gradients(joint, kept, any(map(_is_a_users, calls)))
+        return note_gradients(joint, kept, self.gm if any(map(_is_a_users, calls)) else None)
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
@@ -312,22 +312,41 @@ def _is_a_users(call: Any) -> bool:
     return root not in ("torch", "_operator", "builtins", "math")
 
 
-def note_gradients(joint: fx.GraphModule, kept: int, users: bool) -> list[bool]:
+def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | None) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
     gradients, and whether some are a user's functions (``_USERS``). Answers which of the outputs
-    have a tangent, without tokens, which no part has."""
-    returned: Any = joint.graph.output_node()
-    described, reads = returned.meta["desc"], dict[Any, int]()
+    have a tangent, without tokens, which no part has. Of ``users``, the graph with a user's
+    functions whole, each output depends on all that such a function takes."""
+    described, returned = joint.graph.output_node().meta["desc"], _returned(joint)
     bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
-    for node in joint.graph.nodes:
-        own = bits.get(node.meta["desc"], 0) if node.op == "placeholder" else 0
-        reads[node] = functools.reduce(operator.or_, map(reads.get, node.all_input_nodes), own)
-    outputs = dict(zip(described[:kept], returned.args[0], strict=False))
+    reads = _reads(joint, lambda n, node: bits.get(node.meta["desc"], 0))
+    found = dict(zip(described[:kept], map(reads.get, returned), strict=False))
+    if users is not None:
+        numbered = {getattr(one, "idx", None): bit for one, bit in bits.items()}
+        reads, outputs = _reads(users, lambda n, node: numbered.get(n, 0)), _returned(users)
+        for one in found:
+            if type(one) is PlainAOTOutput:
+                found[one] |= reads.get(outputs[one.idx], 0)
     given = joint.graph.find_nodes(op="placeholder")
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
-        node.meta |= {_GRADIENTS: reads.get(outputs.get(output), 0), _USERS: users}
+        node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: users is not None}
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
+
+
+def _returned(gm: fx.GraphModule) -> Sequence[Any]:
+    output: Any = gm.graph.output_node()
+    return output.args[0]  # type: ignore[no-any-return]
+
+
+def _reads(gm: fx.GraphModule, own: Callable[[int, fx.Node], int]) -> dict[Any, int]:
+    """The bits of all placeholders that each node depends on: a placeholder has its ``own``."""
+    places = {node: own(n, node) for n, node in enumerate(gm.graph.find_nodes(op="placeholder"))}
+    reads: dict[Any, int] = {}
+    for node in gm.graph.nodes:
+        found = map(reads.__getitem__, node.all_input_nodes)
+        reads[node] = functools.reduce(operator.or_, found, places.get(node, 0))
+    return reads
 
 
 def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callable[..., Any]:
@@ -389,14 +408,11 @@ def fixed(joint: fx.GraphModule) -> bool:
     return free_symbols(sizes) <= _sizes(joint).keys()
 
 
-def _is_size(value: Any) -> bool:
-    return isinstance(value, torch.SymInt) and value.node.expr.is_Symbol
-
-
 def _sizes(gm: fx.GraphModule) -> dict[sympy.Expr, fx.Proxy]:
     """The sizes that ``gm`` is given, by symbol."""
-    given = (n for n in gm.graph.find_nodes(op="placeholder") if _is_size(n.meta.get("val")))
-    return {node.meta["val"].node.expr: fx.Proxy(node) for node in given}
+    given = ((n, n.meta.get("val")) for n in gm.graph.find_nodes(op="placeholder"))
+    sizes = ((n, v.node.expr) for n, v in given if isinstance(v, torch.SymInt))
+    return {size: fx.Proxy(n) for n, size in sizes if size.is_Symbol}
 
 
 def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str, str], ...]:
