@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -317,17 +317,17 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
     gradients, and whether some are a user's functions (``_USERS``). Answers which of the outputs
     have a tangent, without tokens, which no part has. Of ``users``, the graph with a user's
     functions whole, each output depends on all that such a function takes."""
-    described, returned = joint.graph.output_node().meta["desc"], _returned(joint)
+    described, given = joint.graph.output_node().meta["desc"], _given(joint)
     bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
-    reads = _reads(joint, lambda n, node: bits.get(node.meta["desc"], 0))
-    found = dict(zip(described[:kept], map(reads.get, returned), strict=False))
+    reads = _reads(joint, {node: bits.get(node.meta["desc"], 0) for node in given})
+    found = dict(zip(described[:kept], map(reads.get, _returned(joint)), strict=False))
     if users is not None:
-        numbered = {getattr(one, "idx", None): bit for one, bit in bits.items()}
-        reads, outputs = _reads(users, lambda n, node: numbered.get(n, 0)), _returned(users)
+        own = {getattr(one, "idx", None): bit for one, bit in bits.items()}
+        reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
+        outputs = _returned(users)
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(outputs[one.idx], 0)
-    given = joint.graph.find_nodes(op="placeholder")
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
         node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: users is not None}
@@ -336,16 +336,19 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
 
 def _returned(gm: fx.GraphModule) -> Sequence[Any]:
     output: Any = gm.graph.output_node()
-    return output.args[0]  # type: ignore[no-any-return]
+    return output.args[0]
 
 
-def _reads(gm: fx.GraphModule, own: Callable[[int, fx.Node], int]) -> dict[Any, int]:
-    """The bits of all placeholders that each node depends on: a placeholder has its ``own``."""
-    places = {node: own(n, node) for n, node in enumerate(gm.graph.find_nodes(op="placeholder"))}
+def _given(gm: fx.GraphModule) -> Sequence[fx.Node]:
+    return gm.graph.find_nodes(op="placeholder")
+
+
+def _reads(gm: fx.GraphModule, own: Mapping[fx.Node, int]) -> dict[Any, int]:
+    """The bits of all placeholders that each node depends on, of which each has its ``own``."""
     reads: dict[Any, int] = {}
     for node in gm.graph.nodes:
         found = map(reads.__getitem__, node.all_input_nodes)
-        reads[node] = functools.reduce(operator.or_, found, places.get(node, 0))
+        reads[node] = functools.reduce(operator.or_, found, own.get(node, 0))
     return reads
 
 
@@ -378,7 +381,7 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
 
 def _tangents(graph: fx.GraphModule) -> list[int]:
     """Which arguments of a backward graph are gradients."""
-    given = graph.graph.find_nodes(op="placeholder")
+    given = _given(graph)
     return [n for n, node in enumerate(given) if "tangents" in node.name]
 
 
@@ -410,7 +413,7 @@ def fixed(joint: fx.GraphModule) -> bool:
 
 def _sizes(gm: fx.GraphModule) -> dict[sympy.Expr, fx.Proxy]:
     """The sizes that ``gm`` is given, by symbol."""
-    given = ((n, n.meta.get("val")) for n in gm.graph.find_nodes(op="placeholder"))
+    given = ((n, n.meta.get("val")) for n in _given(gm))
     sizes = ((n, v.node.expr) for n, v in given if isinstance(v, torch.SymInt))
     return {size: fx.Proxy(n) for n, size in sizes if size.is_Symbol}
 
