@@ -276,8 +276,8 @@ class _Follower:
                     self._print(event.record.name)
 
     def _retimed(self, event: TimedAgain) -> None:
-        self.done += 1
-        self._say(f"{self.process}: {event.graph}")
+        self.done += bool(self.process)  # it is announced once all boards are in it
+        self._say(f"{self.process or 'once more'}: {event.graph}")
         if event.reason:
             output.note(f"{event.graph}, {event.kernel}, {self.process}: {event.reason}")
 

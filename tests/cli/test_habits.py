@@ -8,15 +8,18 @@ import io
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.cli.run import _Follower
 from harness.errors import UnknownName
 from harness.history import store
 from harness.options import from_environment
 from harness.records.names import find, is_chosen
 from harness.records.run import Check, GraphRecord, LibraryCall
 from harness.session.entries import find_entries, find_graphs
+from harness.session.model import ProcessStarted, TimedAgain
 from harness.target import H100
 from tests.cli.conftest import Command
 from tests.history.examples import KERNEL, run
@@ -200,3 +203,23 @@ def test_a_wrong_kernel_is_said_before_anything_is_compiled(
 
 def test_the_shell_can_complete(harness: Command) -> None:
     assert "--install-completion" in harness("-h").out
+
+
+def test_what_one_of_several_gpus_times_again_before_the_others_is_not_counted() -> None:
+    said: list[tuple[object, ...]] = []
+
+    class Bar:
+        def update(self, *what: object) -> None:
+            said.append(what)
+
+    nothing: Any = None
+    bar: Any = Bar()
+    follower = _Follower(nothing, nothing, nothing, bar, done=3, total=3)
+    follower._take(TimedAgain("block", "a"))
+    follower._take(ProcessStarted(1, 2, 3))
+    follower._take(TimedAgain("block", "b"))
+    assert said == [
+        ("once more: block", 3, 3),
+        ("process 2 of 2", 0, 3),
+        ("process 2 of 2: block", 1, 3),
+    ]
