@@ -60,7 +60,7 @@ def test_a_failed_kernel_has_its_error(harness: Command, results: Path) -> None:
     store.save(results, broken)
     answer = harness("show")
     assert answer.status == 1
-    assert "error 0.5, allowed 1e-05" in answer.out
+    assert "error 0.5, allowed 7.63e-06" in answer.out
 
 
 @pytest.mark.parametrize("name", ["nope", "latest"])

@@ -366,7 +366,7 @@ def test_all_programs_that_share_rows_run_at_once(columns: int, target: Target) 
     assert found
     for config in found:
         split = config.block("RSPLIT")
-        assert split <= 64 and split * config.block("R0_BLOCK") >= columns
+        assert split <= 32 and split * config.block("R0_BLOCK") >= columns
         each = cdiv(strips * split, target.multiprocessors) * config.num_warps * target.warp_size
         assert each <= target.threads_per_multiprocessor
         assert each * dict(config.options)["maxnreg"] <= target.registers_per_multiprocessor

@@ -62,7 +62,7 @@ def test_without_times_there_are_no_ratios() -> None:
 
 
 def test_a_run_file_keeps_what_a_trial_is() -> None:
-    made = Trial(of(64, 2), Origin.SCALED, (0.1, 0.2, 0.3), 40, 2, 1024, "", 0.19, 0.01, "abc")
+    made = Trial(of(64, 2), Origin.SCALED, (0.1, 0.2, 0.3), 40, 2, 1024, "", 0.19, 0.01)
     assert (made.ms, made.time) == (0.2, 0.19)
     kernel = KernelRecord("k", "poi", 10, trials=(made,))
     assert from_json(KernelRecord, to_json(kernel), "here") == kernel
