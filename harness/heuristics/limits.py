@@ -83,10 +83,9 @@ def cdiv(numerator: int, denominator: int) -> int:
 def reach(facts: Facts) -> int:
     """The largest block along the reduction of a looped kernel."""
     inner = facts.hint in (Hint.INNER, Hint.DEFAULT) and ("XBLOCK", 1) in facts.fixed_blocks
-    spread = facts.family is Family.SPREAD  # which has no more programs a row than a warp reads
-    whole = facts.aligned or facts.reduced % 8 == 0 or spread  # others are not measured
+    whole = facts.aligned or facts.reduced % 8 == 0  # others are not measured
     long = inner and whole and facts.reduced >= MAX_LONG_BLOCK
-    again = facts.loops > 1 or facts.side > 1 or spread
+    again = facts.loops > 1 or facts.side > 1 or facts.family is Family.SPREAD
     return MAX_LONG_BLOCK if long and again else MAX_REDUCTION_BLOCK
 
 

@@ -51,7 +51,8 @@ def sharers(columns: int, loads: Sequence[int], sums: int, target: Target) -> in
     """Programs that hold, for every one of ``columns``, ``loads`` of so many bytes and ``sums``
     together; 0 if none do."""
     if columns >= LONG:
-        fit = 2 * sum(loads) + 4 * sums <= _HELD and columns <= 2 * _PART * _NEAR
+        part = _PART if columns % VECTOR else 2 * _PART  # of rows that begin anywhere 8192 spill
+        fit = 2 * sum(loads) + 4 * sums <= _HELD and columns <= part * _NEAR
         return cdiv(columns, _PART) if fit else 0
     held = (len(loads) + sums) * next_power_of_two(columns) * _REGISTERS
     return int(held <= target.registers_per_multiprocessor)
