@@ -277,9 +277,10 @@ class _Follower:
 
     def _retimed(self, event: TimedAgain) -> None:
         self.done += bool(self.process)  # it is announced once all boards are in it
-        self._say(f"{self.process or 'once more'}: {event.graph}")
+        process = self.process or "once more"
+        self._say(f"{process}: {event.graph}")
         if event.reason:
-            output.note(f"{event.graph}, {event.kernel}, {self.process}: {event.reason}")
+            output.note(f"{event.graph}, {event.kernel}, {process}: {event.reason}")
 
     def _say(self, text: str) -> None:
         self.bar.update(text, self.done, max(self.total, 1))

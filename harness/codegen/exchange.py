@@ -63,15 +63,14 @@ class Exchange:
         before that line of ``ahead``, as soon as a number of the next one is there, by name: the
         wait is over when the next row's own sums are."""
         names = [name for part in parts for name in part.names]
-        places = [f"row_words + {4 * n} * RSPLIT, row" for n, _ in enumerate(names)]
-        seen = [f"seen_{n}" for n, _ in enumerate(names)]
-        for name, place in zip(names, places, strict=True):
-            ahead.lines.append(f"_tell({place.replace(', row', f', {name}, row + 1')}, RSPLIT)")
-        line, own = early
-        looks = zip(seen, places, strict=True)
-        ahead.lines[line:line] = [f"{one} = _seen({at}, {own}, RSPLIT)" for one, at in looks]
-        told = f"_told_{len(names)}(row_words, row, {', '.join(seen)}, RSPLIT)"
-        outer.lines.append(f"{', '.join(names)} = {told}")
+        (line, own), looks = early, dict[str, str]()
+        for n, name in enumerate(names):
+            place = f"row_words + {4 * n} * RSPLIT"
+            looks[f"seen_{n}"] = f"_seen({place}, row, {own}, RSPLIT)"
+            ahead.lines.append(f"_tell({place}, {name}, row + 1, RSPLIT)")
+        ahead.lines[line:line] = [f"{name} = {look}" for name, look in looks.items()]
+        call = f"_told_{len(names)}(row_words, row, {', '.join(looks)}, RSPLIT)"
+        outer.lines.append(f"{', '.join(names)} = {call}")
         for part in parts:
             part.define()
 

@@ -210,9 +210,8 @@ class _Kernel:
         """Whether loads would wait for one another: behind a square root, which has a branch, in
         one of few programs, where nothing hides it."""
         plain = self.plan.category in (Category.POINTWISE, Category.PERSISTENT)
-        small = plain and self.plan.bytes_moved <= _SMALL
-        small &= not (self.plan.runs or self.plan.facts.pieces)
-        every = walk(store_roots(self.plan.stores)) if small else ()
+        small = self.plan.bytes_moved <= _SMALL and not (self.plan.runs or self.plan.facts.pieces)
+        every = walk(store_roots(self.plan.stores)) if plain and small else ()
         return any(isinstance(v, Compute) and v.op is Op.SQRT for v in every)
 
     @property

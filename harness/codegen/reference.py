@@ -37,14 +37,16 @@ _JUMPING = frozenset("ceil floor floor_divide fmod frac remainder round sgn sign
 class Reference:
     """``lines`` are the body of ``reference(args, wide, nudge, other)``. ``kept`` are positions of
     written arguments whose old contents matter; ``floating`` says whether floating-point
-    values take part, ``steps`` whether the result jumps somewhere (``jumps``). ``rounds`` are the
-    types of what the kernel rounds, or reads again once it is stored, and goes on with, by Triton's
-    names, and whether all that are conversions of the graph, which the lines round too."""
+    values take part, ``steps`` whether the result jumps somewhere (``jumps``), ``inexact`` whether
+    a function is not rounded exactly. ``rounds`` are the types of what the kernel rounds, or reads
+    again once it is stored, and goes on with, by Triton's names, and whether all that are
+    conversions of the graph, which the lines round too."""
 
     lines: tuple[str, ...]
     kept: tuple[int, ...]
     floating: bool
     steps: bool
+    inexact: bool
     rounds: tuple[tuple[str, ...], bool]
 
 
@@ -139,7 +141,8 @@ def reference_of(plan: KernelPlan, graph: Graph) -> Reference:
     signatures = tuple(sorted(map(triton_signature, rounded)))
     followed = {dtype for dtype in rounded if dtype.itemsize < 4} <= set(kept_narrow.values())
     followed &= all(_is_rounding(node, types) for node in nodes if node.name in kept_narrow)
-    return Reference(tuple(lines), kept, floating, steps, (signatures, followed))
+    inexact = any(map(is_inexact, nodes))
+    return Reference(tuple(lines), kept, floating, steps, inexact, (signatures, followed))
 
 
 def _unread_sizes(plan: KernelPlan, graph: Graph, lines: Sequence[str]) -> list[str]:

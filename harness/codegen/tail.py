@@ -164,7 +164,7 @@ def check(kernel: str, signature: Sequence[str], references: Sequence[Reference]
         integers=any(re.match(r"\*[iu]\d", kind) for kind in signature),
         signature=signature,
         steps=any(reference.steps for reference in references),
-        inexact=any("* nudge" in line for reference in references for line in reference.lines),
+        inexact=any(reference.inexact for reference in references),
         multiplies="tl.dot(" in kernel and "*bf16" in signature,
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,

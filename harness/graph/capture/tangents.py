@@ -324,10 +324,9 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
     if users is not None:
         own = {getattr(one, "idx", None): bit for one, bit in bits.items()}
         reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
-        outputs = _returned(users)
         for one in found:
             if type(one) is PlainAOTOutput:
-                found[one] |= reads.get(outputs[one.idx], 0)
+                found[one] |= reads.get(_returned(users)[one.idx], 0)
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
         node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: users is not None}
@@ -421,8 +420,7 @@ def _sizes(gm: fx.GraphModule) -> dict[sympy.Expr, fx.Proxy]:
 def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str, str], ...]:
     """Which of the first outputs of a forward graph have gradients (``found``), for its ``facts``;
     nothing if all floats have."""
-    outputs: Any = gm.graph.output_node().args[0]
-    values = [getattr(node, "meta", {}).get("val") for node in outputs[: len(found)]]
+    values = [getattr(node, "meta", {}).get("val") for node in _returned(gm)[: len(found)]]
     floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in values]
     if not any(f and not d for f, d in zip(floats, found, strict=True)):
         return ()
