@@ -1,10 +1,12 @@
 """Add what `harness fuzz --journal` wrote to the log of random programs.
 
     python scripts/fuzz_log.py JOURNAL --commit COMMIT --where "cpu, torch 2.11, triton 3.6"
+    python scripts/fuzz_log.py          # a row of each batch that the log has
 
 A line of the log is a program: commit, where it ran, seed, kernels, library calls, whether torch
 itself differs; of one that is wrong also what is, and a small program that shows it. Programs of
 this commit and place that the log has already stay as they are. Prints the row for the page.
+A batch is the programs of one commit and place.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +62,30 @@ def row(lines: Sequence[Line]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+def batches(log: Path) -> Iterator[str]:
+    """The row of each batch of ``log``, in the order of their first seeds."""
+    lines = [json.loads(text) for text in gzip.decompress(log.read_bytes()).decode().splitlines()]
+    lines.sort(key=lambda one: int(one["seed"]))
+    kept: dict[tuple[str, str], list[Line]] = {}
+    for one in lines:
+        kept.setdefault((one["commit"], one["where"]), []).append(one)
+    for (_, where), batch in kept.items():
+        yield f"{row(batch)} {where} |"
+
+
 def main() -> None:
     """Read the command line, add to the log."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("journal", type=Path)
-    parser.add_argument("--commit", required=True, help="what the programs ran on")
-    parser.add_argument("--where", required=True, help="the device and the versions")
+    parser.add_argument("journal", type=Path, nargs="?")
+    parser.add_argument("--commit", help="what the programs ran on")
+    parser.add_argument("--where", help="the device and the versions")
     parser.add_argument("--log", type=Path, default=LOG)
     given = parser.parse_args()
+    if given.journal is None:
+        print(*batches(given.log), sep="\n")
+        return
+    if not (given.commit and given.where):
+        parser.error("a journal needs --commit and --where")
     print(row(add(given.journal, given.log, given.commit, given.where)))
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scripts.fuzz_log import add, row
+from scripts.fuzz_log import add, batches, row
 
 
 def trial(seed: int, **given: Any) -> dict[str, Any]:
@@ -41,3 +41,6 @@ def test_a_journal_is_added_to_the_log_once(tmp_path: Path) -> None:
     assert log.read_bytes() == first
     assert len(add(journal, log, "def", "cpu")) == 2
     assert len(gzip.decompress(log.read_bytes()).splitlines()) == 4
+    assert list(batches(log)) == [
+        f"| {commit} | 7 to 8 | 1 of 2 | 1 | 1 | 4 | 2 | cpu |" for commit in ("abc", "def")
+    ]
