@@ -9,7 +9,7 @@ import getpass
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -25,12 +25,16 @@ from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
 from harness.records import git
+from harness.report.night import night_report, openmetrics
 from harness.report.output import Report
+from harness.report.site.data import Site
+from harness.report.site.gather import earlier_of, folders, gather
+from harness.report.site.pages import require, write
+from harness.report.site.tonight import Tonight
+from harness.session.plan import Request
 from harness.table import Text
-
-if TYPE_CHECKING:
-    from harness.report.site.data import Site
-    from harness.report.site.tonight import Tonight
+from harness.verdicts.nightly import Ask
+from harness.verdicts.nightly import nightly as make
 
 
 @command(table=True, cases=True, gate=True)
@@ -69,11 +73,6 @@ def nightly(
     harness nightly --markdown > "$GITHUB_STEP_SUMMARY"
     harness nightly --metrics /var/lib/node_exporter/harness.prom
     """
-    from harness.report.night import night_report, openmetrics
-    from harness.session.plan import Request
-    from harness.verdicts.nightly import Ask
-    from harness.verdicts.nightly import nightly as make
-
     answer.recover()
     asked = (suite, tuple(graphs or ()), None, jobs, timing)
     request = Request(*asked, kernel_seconds=kernel_seconds, devices=devices, workers=workers)
@@ -164,12 +163,8 @@ def report(
     harness report -o site
     harness report results -o public --machine h200
     """
-    from harness.report.site.pages import require, write
-
     require()
     gc.set_threshold(100_000)  # what is read is kept to the end: a second of 10 went into looking
-    from harness.report.site.gather import earlier_of, folders, gather
-
     folder, place = results or answer.options.results, repository or Path.cwd()
     with answer.progress("reading the runs") as bar:
         runs = require_runs(folder)
