@@ -15,12 +15,13 @@ import typer
 
 from harness.cli import arguments
 from harness.cli.arguments import AckFile, Order, Repository
-from harness.cli.changes import followed_metrics, waivers_of
+from harness.cli.changes import followed_metrics
 from harness.cli.command import Answer, command
 from harness.cli.show import require_runs
 from harness.errors import UsageError
 from harness.files import write_atomically
 from harness.history import lookup, nights, store
+from harness.history.changes import waivers
 from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
@@ -76,8 +77,8 @@ def nightly(
     answer.recover()
     asked = (suite, tuple(graphs or ()), None, jobs, timing)
     request = Request(*asked, kernel_seconds=kernel_seconds, devices=devices, workers=workers)
-    waivers = waivers_of(ack, answer.options.results)
-    ask = Ask(request, baseline, budget, waivers, accept_green, _who())
+    waived = waivers.of_results(ack, answer.options.results)
+    ask = Ask(request, baseline, budget, waived, accept_green, _who())
     with answer.progress("starting") as bar:
         night, found = make(answer.options, ask, answer.note, bar.update)
     answer.tell(night_report(night, found))
@@ -174,7 +175,8 @@ def report(
         with ThreadPoolExecutor(1) as reader:  # decoding leaves Python alone: judging goes on
             earlier = {name: reader.submit(earlier_of, folder, known, name) for name in places}
             bar.update("judging the series")
-            found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
+            waived = waivers.of_results(ack, folder)
+            found = find(known, followed_metrics([], runs), Settings(), waived)
 
             def sites() -> Iterator[tuple[str, Site, Tonight]]:
                 for name, below in places.items():

@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from harness.errors import RecordError
 from harness.files import slug
@@ -32,9 +33,6 @@ from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
 from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.night_record import night_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MONTH = timedelta(days=30)
 _READERS = 2
