@@ -11,12 +11,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import CheckFailed, UsageError
-from harness.measure.roofline import Limit, Roofline
 from harness.records.timing import METHOD, Samples, Timer, Work
 from harness.table import Column, Fit, Row, Table, plain, text_lines
+
+if TYPE_CHECKING:
+    from harness.measure.jobs import Limit, Roofline
 
 DEFAULT_BUDGET_MS = 500.0
 """GPU time for one benchmark, at most; the timer stops earlier once it knows enough."""

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from harness.errors import RecordError
 from harness.files import slug
@@ -208,9 +210,6 @@ def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int
 
 def _texts(path: Path, wanted: Mapping[Place, int]) -> dict[int, str]:
     """The modules of the ``wanted`` kernels (graph, name) of a run file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         file = pq.ParquetFile(path, pre_buffer=False)
         names = file.read(columns=["graph", "name"], use_threads=False).to_pydict()
