@@ -17,9 +17,8 @@ import pytest
 from harness import options as settings
 from harness.codegen.source import EmittedModule
 from harness.errors import HarnessError, NoDevice, UsageError
-from harness.measure.jobs import Timing
+from harness.measure.jobs import Limit, Timing
 from harness.measure.peers.jobs import OURS, Comparable, parse
-from harness.measure.roofline import Limit
 from harness.pipeline import compile_graph
 from harness.pytest.plugin import findings
 from harness.records.run import Check, RegionRecord

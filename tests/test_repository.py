@@ -68,13 +68,21 @@ def test_the_size_budget_finds_a_full_folder_and_a_package_that_grew() -> None:
     ]
 
 
-def imported(path: Path) -> set[str]:
-    """The modules of the package that ``path`` imports, inside functions too, but for types."""
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in PACKAGE
+}
+
+
+def imported(path: Path, *, inside: bool = True) -> set[str]:
+    """The modules that ``path`` imports, but for types; ``inside`` functions too."""
     names: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.FunctionDef) and not inside:
             continue
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -87,19 +95,37 @@ def imported(path: Path) -> set[str]:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Not from inside a function either."""
-    modules = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in PACKAGE
-    }
     graph = {
-        name: {found for found in imported(path) if found in modules and found != name}
-        for name, path in modules.items()
+        name: {found for found in imported(path) if found in MODULES and found != name}
+        for name, path in MODULES.items()
         if path.name != "__init__.py"
     }
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(" -> ".join(error.args[1])) from None
+
+
+def test_a_function_imports_only_what_brings_a_library_along() -> None:
+    """Torch takes seconds, and a command that does without starts sooner. All else stands at the
+    top once, but in what another commit's package runs and in what every pytest loads."""
+    top = {name: imported(path, inside=False) for name, path in MODULES.items()}
+
+    def libraries(start: str) -> set[str]:
+        seen, waiting = set[str](), [start]
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += [*top.get(name, ()), *filter(None, [name.rpartition(".")[0]])]
+        roots = {name.partition(".")[0] for name in seen}
+        return roots - {"harness"} - sys.stdlib_module_names
+
+    for name, path in MODULES.items():
+        inner = (imported(path) - top[name]) & MODULES.keys()
+        for other in inner if path.name not in ("export.py", "plugin.py") else ():
+            if MODULES[other].name != "__init__.py":
+                assert libraries(other) - libraries(name), f"{path} imports {other} in a function"
 
 
 def test_every_module_has_lazy_annotations() -> None:

@@ -13,6 +13,7 @@ import typer
 
 import harness
 from harness.calibration import record as calibrations
+from harness.calibration import run
 from harness.calibration.record import Calibration, Cell, Subject
 from harness.calibration.sessions import rehearsed
 from harness.cli.arguments import Commit, Graphs, Jobs, Suite
@@ -25,6 +26,7 @@ from harness.records.lines import Kept
 from harness.records.machine import commit_of
 from harness.report import output
 from harness.report.calibration import calibration_report, sessions_report
+from harness.session.entries import find_entries
 from harness.target import find_target
 
 Processes = Annotated[int, "Fresh processes to time in.", typer.Option(min=2, max=100)]
@@ -93,9 +95,7 @@ def calibrate(
 def _choose(
     options: Options, suite: str, graphs: Sequence[str], only: Sequence[str]
 ) -> list[Subject]:
-    from harness.calibration import run  # imports torch, as the next two do
     from harness.runtime.device import current_target
-    from harness.session.entries import find_entries
 
     entries = find_entries(options, suite, tuple(graphs), current_target())
     return run.candidates(entries, only)
@@ -140,7 +140,6 @@ def _calibrate(
 ) -> int:
     """Calibrate with the kernels of ``suite`` that ``choose`` answers, keep it in the machine's
     ``folder``, print it; the exit status."""
-    from harness.calibration import run  # imports torch, as the next two do
     from harness.runtime.device import require
 
     require()

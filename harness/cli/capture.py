@@ -13,6 +13,7 @@ import typer
 from harness.cli.command import Answer, command
 from harness.dtypes import DType, from_torch_name
 from harness.errors import UsageError, unknown
+from harness.graph.suite import Entry, capture_entry
 from harness.report.output import Report
 from harness.table import Text
 
@@ -115,7 +116,6 @@ def _capture(
     """The graphs, and those of the same structure at ``small`` sizes; ``say`` hears each step."""
     from harness.graph.capture.capture import CaptureOptions
     from harness.graph.capture.capture import capture as capture_graphs
-    from harness.graph.suite import Entry, capture_entry
 
     if not small:
         return capture_graphs(target, CaptureOptions(*how, follow=say)), []

@@ -58,7 +58,7 @@ def changes(
     with answer.progress("reading the runs"):
         runs = require_runs(results)
     followed = followed_metrics(metric or [], runs)
-    waived = waivers_of(ack, results)
+    waived = waivers.of_results(ack, results)
     known = arrange(runs, repository or Path.cwd(), by_time=order == "time")
     rules = Settings(family=alpha, smallest=smallest, shortest_run=shortest_run)
     with answer.progress("judging the series"):
@@ -86,12 +86,3 @@ def followed_metrics(names: list[str], runs: index.Index) -> list[metrics.Metric
         if runs.regions.num_rows:
             names.append("peers")
     return [metrics.named(name) for name in dict.fromkeys(names)]
-
-
-def waivers_of(given: Path | None, results: Path) -> tuple[waivers.Waiver, ...]:
-    """What the file of waived changes says: the ``given`` one, else the one in the results
-    folder, if there is one."""
-    path = given or results / waivers.FILE
-    if given is None and not path.is_file():
-        return ()
-    return waivers.read(path, metrics.names())

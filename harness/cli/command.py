@@ -37,6 +37,7 @@ from harness.options import Options
 from harness.records.run import fields
 from harness.report import output
 from harness.report.output import Form, Progress, Report, Watch
+from harness.runtime.compile.cache import usable
 
 FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 REGRESSED, UNUSABLE, BROKEN, NOTHING_JUDGED = 1, 2, 3, 4
@@ -82,8 +83,6 @@ class Answer:
     def cache(self) -> Iterator[Path]:
         """The cache folder; a temporary one where HARNESS_NO_CACHE asks for none, or where it
         cannot be written, which is said."""
-        from harness.runtime.compile.cache import usable
-
         with usable(self.options.kept_cache) as (folder, note):
             if note:
                 self.note(note)

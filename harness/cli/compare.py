@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -18,11 +18,17 @@ from harness.history.between import learn
 from harness.measure.jobs import Effort
 from harness.measure.noise.judge import Rules
 from harness.options import project_root
+from harness.report.comparison import View, chosen, comparison_report
+from harness.report.static import chosen as chosen_binaries
+from harness.report.static import static_report
+from harness.runtime.compile.compiling import CompilePool
+from harness.session.entries import find_graphs
 from harness.target import find_target
-
-if TYPE_CHECKING:
-    from harness.verdicts.comparing import Comparison, Side
-
+from harness.verdicts import comparing, confirming
+from harness.verdicts.comparing import Comparison, Side
+from harness.verdicts.confirming import Workplace, sides_in_configs_of
+from harness.verdicts.sides import commit_side, find_side, find_sides, find_static_side
+from harness.verdicts.static_comparing import compare_static
 
 Sorted: TypeAlias = Annotated[
     Literal["us", "ratio"], "What comes first: most microseconds of all launches, or most %."
@@ -69,9 +75,6 @@ def compare(
     """
     if static:
         return _compare_statically(answer, (a, b), everything)
-    from harness.verdicts.comparing import compare as compare_sides
-    from harness.verdicts.sides import find_sides
-
     rules = Rules(alpha=alpha, margin=margin)
     if configs_from:
         found = _remeasured(answer, (a, b), (), rules, Effort(), everything, configs_from)
@@ -82,7 +85,7 @@ def compare(
             bar.update("learning the machine's noise", 1, 3)
             earlier = learn(answer.options.results, one.run, other.run)
             bar.update("comparing", 2, 3)
-            found = compare_sides(one, other, rules, earlier)
+            found = comparing.compare(one, other, rules, earlier)
     return _tell(answer, found, everything, sort)
 
 
@@ -123,8 +126,6 @@ def confirm(
 
 def _tell(answer: Answer, found: Comparison, everything: bool, sort: Sorted) -> int:
     """Print a comparison; its exit status: the worst of it."""
-    from harness.report.comparison import View, chosen, comparison_report
-
     kept = chosen(found, answer.only)
     answer.tell(comparison_report(kept, View(len(found.rows), everything, sort)))
     if kept.regressed:
@@ -150,8 +151,6 @@ def _remeasured(
     answer.recover()
     with answer.cache() as cache, answer.progress("starting") as bar:
         from harness.runtime.device import require  # torch, for seconds
-        from harness.verdicts.confirming import Workplace, confirm, sides_in_configs_of
-        from harness.verdicts.sides import find_side, find_sides
 
         sides = find_sides(options.results, names)
         if sides[0].compiler:
@@ -168,19 +167,13 @@ def _remeasured(
         require()
         bar.update("taking the GPU, then compiling")
         place = Workplace(cache, options.jobs, rules, effort, partial(bar.update, "timing"))
-        found = confirm(sides[0], sides[1], kernels, place, everything=everything)
+        found = confirming.confirm(sides[0], sides[1], kernels, place, everything=everything)
         return replace(found, notes=(*notes, *found.notes))
 
 
 def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) -> int:
     """Compare two sides by their binaries and print it; the exit status."""
     import triton
-
-    from harness.report.static import chosen, static_report
-    from harness.runtime.compile.compiling import CompilePool
-    from harness.session.entries import find_graphs
-    from harness.verdicts.sides import commit_side, find_static_side
-    from harness.verdicts.static_comparing import compare_static
 
     options, root = answer.options, project_root(Path.cwd())
     target = find_target(options.target)
@@ -194,6 +187,6 @@ def _compare_statically(answer: Answer, names: Sequence[str], everything: bool) 
         with CompilePool(options.jobs, cache) as pool:
             compiled = partial(pool.metrics, follow=partial(bar.update, "compiling"))
             found = compare_static(a, b, target, triton.__version__, compiled)
-    found = chosen(found, answer.only)
+    found = chosen_binaries(found, answer.only)
     answer.tell(static_report(found, everything=everything))
     return REGRESSED if found.worse else FINE

@@ -19,7 +19,9 @@ import harness
 from harness.cli.command import FAILED, FINE, Answer, command
 from harness.errors import CompileFailed, reason
 from harness.options import Options
+from harness.records.machine import commit_of, find_gpu
 from harness.report.output import Report
+from harness.runtime.compile.cache import exposure
 from harness.table import Block, Column, Fit, Row, Table
 
 _SECONDS = 120
@@ -119,8 +121,6 @@ def package(name: str) -> Finding:
 def gpu() -> Finding:
     """The GPU as torch and its driver see it."""
     import torch
-
-    from harness.records.machine import find_gpu
 
     found = find_gpu() if torch.cuda.is_available() else None
     if found is None:
@@ -279,8 +279,6 @@ def capture_libraries() -> Finding:
 
 def folder(path: Path, variable: str) -> Finding:
     """Whether files can be made below ``path`` (or where it would be made)."""
-    from harness.runtime.compile.cache import exposure
-
     existing = next(p for p in (path, *path.parents) if p.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -300,8 +298,6 @@ def folder(path: Path, variable: str) -> Finding:
 
 def commit(options: Options) -> Finding:
     """The commit that runs are recorded under."""
-    from harness.records.machine import commit_of
-
     found = commit_of(Path(harness.__path__[0]).parent, options.commit)
     if not found.name:
         return Finding(

@@ -11,18 +11,23 @@ import typer
 
 from harness.cli.arguments import GraphName, Suite, TargetName
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.codegen.source import EmittedModule
+from harness.decisions import UNDECIDED
 from harness.errors import HarnessError
 from harness.files import holds, write_atomically
 from harness.report import output
 from harness.report.output import Report
+from harness.runtime.compile import binary as binaries
+from harness.runtime.compile.compiling import CompileJob, CompilePool
+from harness.runtime.compile.static import compile_for, untuned
+from harness.runtime.module import load
+from harness.session.entries import FileEntry, GraphFile, UserEntry, find_graphs, is_user_file, read
 from harness.table import Block, Column, Table, Text, plural
 from harness.target import Target, find_target
 
 if TYPE_CHECKING:
-    from harness.codegen.source import EmittedModule
     from harness.graph.model import Graph
     from harness.schedule.group import Schedule
-    from harness.session.entries import GraphFile
 
 
 @command
@@ -44,8 +49,6 @@ def emit(
     harness emit llama_block_forward -o kernels/
     python kernels/triton_per_fused_mul_0.py --check
     """
-    from harness.session.entries import find_graphs, is_user_file
-
     chosen = find_target(target or answer.options.target)
     modules: dict[str, EmittedModule] = {}
     rows: list[dict[str, Any]] = []
@@ -78,8 +81,6 @@ def _by_hand(
     path: Path, small: bool, failures: list[dict[str, str]]
 ) -> Iterator[tuple[str, EmittedModule, int]]:
     """The hand-written kernels of a file: its name, a module, one launch."""
-    from harness.session.entries import UserEntry
-
     found, failed = UserEntry(path).modules(small)
     yield from ((path.stem, module, 1) for module in found)
     failures += [{"graph": path.stem, "reason": f"{one.name}: {one.reason}"} for one in failed]
@@ -93,8 +94,6 @@ def _compiled(
     failures: list[dict[str, str]],
 ) -> Iterator[tuple[str, EmittedModule, int]]:
     """The distinct kernels of graphs: the graph's name, a module, how often it is launched."""
-    from harness.session.entries import FileEntry
-
     with answer.progress("compiling") as bar:
         for position, file in enumerate(files):
             bar.update(f"compiling {file.name}", position, len(files))
@@ -134,11 +133,6 @@ def _write_binaries(
     """Write ``NAME.kernel`` for every module text: its untuned choice compiled for ``target``, with
     what is needed to launch it. What does not compile is answered with its reason. Raises
     ``RecordError`` when the folder cannot be written."""
-    from harness.runtime import module
-    from harness.runtime.compile import binary as binaries
-    from harness.runtime.compile.compiling import CompileJob, CompilePool
-    from harness.runtime.compile.static import compile_for, untuned
-
     failed = []
     names = list(texts)
     jobs = [CompileJob(texts[name], target) for name in names]
@@ -152,7 +146,7 @@ def _write_binaries(
             if isinstance(figures, HarnessError):
                 failed.append({"kernel": names[index], "reason": str(figures)})
                 continue
-            loaded = module.load(texts[names[index]], place)
+            loaded = load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
             compiled = compile_for(loaded, target, config, cache=place)
             found = binaries.of_compiled(compiled, loaded, config, ())
@@ -182,8 +176,6 @@ def explain(
     harness explain llama_block_forward --node mul_3
     harness explain llama_block_forward --stages stages/
     """
-    from harness.session.entries import find_graphs, read
-
     options = answer.options
     chosen = find_target(target or options.target)
     files = find_graphs(options, suite, [graph])
@@ -204,7 +196,6 @@ def explain(
 def _explained(
     graph: Graph, target: Target, nodes: tuple[str, ...], folder: Path | None
 ) -> dict[str, Any]:
-    from harness.decisions import UNDECIDED
     from harness.hooks import StageFiles, StageTimes
     from harness.pipeline import STAGES, compile_graph
 

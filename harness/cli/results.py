@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from harness.cli.arguments import AckFile
-from harness.cli.changes import waivers_of
 from harness.cli.command import FAILED, FINE, Answer, command, describe
 from harness.history import index, prune
+from harness.history.changes import waivers
 from harness.imports import reading
 from harness.report import output
 from harness.report.output import Report
@@ -39,7 +39,7 @@ def gc(
     """
     results = answer.options.results
     answer.recover()
-    found = prune.survey(results, prune.Rules(days, repeats), waivers_of(ack, results))
+    found = prune.survey(results, prune.Rules(days, repeats), waivers.of_results(ack, results))
     gone = prune.remove(found) if yes else []
     if gone:
         index.refresh(results)

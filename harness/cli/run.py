@@ -7,7 +7,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -18,18 +18,17 @@ from harness.corpus import selecting
 from harness.corpus.model import Pattern
 from harness.corpus.store import load as load_corpus
 from harness.errors import NoDevice, UnknownName, UsageError
-from harness.history import index
+from harness.history import accumulated, index
 from harness.history.journal import Journal, Memory
 from harness.measure.peers.jobs import parse
 from harness.options import Options
 from harness.records.run import GraphRecord, Run, one_line
 from harness.report import output
 from harness.report.kernels import graph_blocks, run_report, summary
-
-if TYPE_CHECKING:  # these import torch
-    from harness.session.model import Event, TimedAgain
-    from harness.session.plan import Plan, Request
-
+from harness.session import model
+from harness.session.entries import corpus_folder
+from harness.session.model import Event, TimedAgain
+from harness.session.plan import Plan, Request, all_seen, new_run, prepare
 
 _Against: TypeAlias = Annotated[
     str | None,
@@ -104,8 +103,6 @@ def run(
         answer.recover()
     with contextlib.ExitStack() as stack:
         with answer.progress("starting, and taking GPUs"):
-            from harness.session.plan import Request, prepare
-
             request = Request(*asked, answer.only, devices, workers, decide=decide)
             part = _part(options, request, resume, minutes)
             plan = stack.enter_context(prepare(options, part))
@@ -114,8 +111,6 @@ def run(
 
 def _part(options: Options, request: Request, resume: bool, minutes: float | None) -> Request:
     """``request`` for a part of its patterns of a corpus: those that are left, or fit a budget."""
-    from harness.session.entries import corpus_folder
-
     if not resume and minutes is None:
         return request
     if (folder := corpus_folder(options, request.suite)) is None:
@@ -141,9 +136,6 @@ def _part(options: Options, request: Request, resume: bool, minutes: float | Non
 
 def _left(options: Options, request: Request, found: Sequence[Pattern]) -> Sequence[Pattern]:
     """Those of ``found`` that no earlier run has as they are generated now; the others are said."""
-    from harness.history import accumulated
-    from harness.session.plan import all_seen, new_run
-
     here = all_seen(options, request)[0]
     like = new_run(options, request, here.target, here)
     known = accumulated.measured(options.results, like, request.against, request.processes)
@@ -166,8 +158,6 @@ def _within(
 ) -> Sequence[Pattern]:
     """Those of ``found`` that tell most in that time; what is left out is said. With other
     compilers a pattern counts as measured once one of them was."""
-    from harness.session.plan import all_seen
-
     against = request.against
     known, now = index.refresh(options.results), dt.datetime.now(dt.UTC)
     ages = {place: run.days(now) for place, run in enumerate(known.runs)}
@@ -246,8 +236,6 @@ class _Follower:
                     self._print(name)
 
     def _take(self, event: Event) -> None:
-        from harness.session import model
-
         match event:
             case model.GraphStarted():
                 self._say(f"compiling {event.name}")
@@ -305,14 +293,13 @@ def detecting(
             return
         from harness.calibration.judging import Detector
         from harness.history.between import learn
-        from harness.session.model import GraphDone, KernelDone
 
         days = learn(results, run)
         detector = Detector(found, days.specific if days else None)
         for event in events:
-            if isinstance(event, KernelDone):
+            if isinstance(event, model.KernelDone):
                 event = dataclasses.replace(event, kernel=detector.kernel(event.kernel))
-            elif isinstance(event, GraphDone):
+            elif isinstance(event, model.GraphDone):
                 event = dataclasses.replace(event, record=detector.graph(event.record))
             yield event
 

@@ -7,26 +7,34 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from harness.cli.arguments import Sample, Seed, Suite, Where, queried
 from harness.cli.command import FAILED, FINE, Answer, command
+from harness.corpus import rollup, selecting
+from harness.corpus import store as corpora
+from harness.corpus.model import CORPUS
+from harness.corpus.store import Corpus
 from harness.errors import RecordError, UsageError, unknown
 from harness.graph.suite import load_suite
-from harness.history import index, lookup, store
+from harness.history import accumulated, index, lookup, store
 from harness.options import Options
 from harness.records.names import find, is_chosen
 from harness.records.run import Run, fields
 from harness.report import output
+from harness.report.corpus import (
+    captures_report,
+    coverage_report,
+    patterns_report,
+    standings_report,
+)
 from harness.report.kernels import run_report
 from harness.report.output import Report
+from harness.session.entries import corpus_folder
 from harness.table import Column, Fit, Row, Table, Text, clean, columns, plural, shorten
 from harness.target import TARGETS, of_board
-
-if TYPE_CHECKING:
-    from harness.corpus.store import Corpus
 
 
 @command(table=True, only=True, cases=True)
@@ -78,12 +86,6 @@ def show(
 
 def _summed_up(answer: Answer, run: Run, by: str, baseline: str | None, unchanged: bool) -> Report:
     """A run of the corpus by model, family or kind, against a run or a compiler."""
-    from harness.corpus import rollup
-    from harness.corpus import store as corpora
-    from harness.corpus.model import CORPUS
-    from harness.report.corpus import standings_report
-    from harness.session.entries import corpus_folder
-
     if by not in rollup.BY:
         raise UsageError("a run is not summed up by that", got=by, expected=", ".join(rollup.BY))
     options = answer.options
@@ -124,9 +126,6 @@ def _with_others(options: Options, run: Run) -> Run:
 def _unchanged(options: Options, corpus: Corpus, run: Run, baseline: str | None) -> Run:
     """Of all runs like ``run`` the patterns whose kernels are generated now as they were, if
     ``baseline`` is a compiler those that were compared with it."""
-    from harness.corpus.model import CORPUS
-    from harness.history import accumulated
-
     every = accumulated.measured(options.results, run, () if baseline is None else (baseline,))
     every = every or accumulated.measured(options.results, run)  # the baseline is a run
     own = run.machine.multiprocessors, run.machine.l2_bytes
@@ -210,28 +209,24 @@ def list_(
 
 def _corpus(answer: Answer, suite: str, models: bool, coverage: bool) -> Report | None:
     """The patterns or captures of a suite that is a corpus, None for one that is declared."""
-    from harness.corpus import selecting, store
-    from harness.report import corpus as report
-    from harness.session.entries import corpus_folder
-
     folder, only = corpus_folder(answer.options, suite), answer.only
     if folder is None:
         return None
     with answer.progress("reading the corpus"):
-        found = store.load(folder)
+        found = corpora.load(folder)
     for note in found.notes:
         output.note(f"error: {note}")
     query = suite.partition(":")[2]
     if models:
         captures = [c for c in selecting.captures(found, query) if is_chosen(only, c.name)]
-        return report.captures_report(found, captures)
+        return captures_report(found, captures)
     chosen = [p for p in selecting.select(found, query) if is_chosen(only, p.name)]
     answer.note_nothing_like(chosen, "pattern of the corpus")
     if coverage:
         from harness.graph.lowering.operators import RULES
 
-        return report.coverage_report(found, chosen, (op.split(".")[1].strip("_") for op in RULES))
-    return report.patterns_report(found, chosen)
+        return coverage_report(found, chosen, (op.split(".")[1].strip("_") for op in RULES))
+    return patterns_report(found, chosen)
 
 
 def _suite(options: Options, suite: str, answer: Answer) -> Report:

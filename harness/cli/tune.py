@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from harness.cli.arguments import GraphName, Jobs, Suite, TargetName, Timing
 from harness.cli.command import FAILED, FINE, INTERRUPTED, Answer, command
@@ -20,10 +20,10 @@ from harness.records.run import Run
 from harness.report import output
 from harness.report.tuning import tuning_report
 from harness.runtime.tune.tuning_cache import TABLE_FORMAT, LookupTable
+from harness.session.entries import find_graphs
+from harness.session.plan import Request
+from harness.session.tune_session import open_session
 from harness.target import Target, find_target
-
-if TYPE_CHECKING:
-    from harness.session.plan import Request  # whose module imports torch
 
 NO_TIMES = (
     "no GPU here: candidates are compiled for {target}, with registers, spills, shared memory and "
@@ -68,9 +68,6 @@ def tune(
     """
     if run is not None:
         return _recorded(answer, graph, suite, run)
-    with answer.progress("starting"):  # it imports torch
-        from harness.session.plan import Request
-
     request = Request(suite, (graph,), target, jobs, timing)
     how = TuneKernel("", search, fresh=fresh, debug=check_writes, deterministic=deterministic)
     return _live(answer, request, how, save_table)
@@ -89,8 +86,6 @@ def _chosen(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
 
 
 def _live(answer: Answer, request: Request, how: TuneKernel, table: Path | None) -> int:
-    from harness.session.tune_session import open_session
-
     options, (graph,) = answer.options, request.names
     with (
         answer.progress("starting") as bar,
@@ -161,8 +156,6 @@ def _graphs_of(options: Options, graph: str, suite: str, run: Run) -> set[str]:
     recorded = [g.name for g in run.graphs]
     if graph in recorded:
         return {graph}
-    from harness.session.entries import find_graphs
-
     if named := {file.name for file in find_graphs(options, suite, [graph])} & set(recorded):
         return named
     remedy = "see its graphs: harness show RUN"

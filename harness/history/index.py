@@ -15,10 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from harness.errors import RecordError, reason
 from harness.files import write_atomically
@@ -27,9 +30,6 @@ from harness.records import metrics
 from harness.records.names import some
 from harness.records.run import EMPTY, TWICE, Run, fields, from_json, to_json
 from harness.table import plural
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FOLDER = ".index"
 FILE = "runs.arrow"
@@ -120,9 +120,6 @@ class Index:
 
 def refresh(results: Path) -> Index:
     """The index of all runs below ``results``, brought up to date with the folders."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     present = _present(results)
     known, rows, notes = _read_index(results / FOLDER / FILE)
     runs = {run.file: run for run in known if present.get(run.file) == (run.size, run.changed)}
@@ -158,8 +155,6 @@ class _Keys:
     def find(self, of: pa.Table) -> tuple[pa.Array, bool]:
         """The keys (``schema.series_keys``) of kernels with these graphs, regions, nodes (in
         lines) and names, and whether these tell each kernel from all others."""
-        import pyarrow as pa
-
         last = self._last
         if last is None or not of.equals(last[0]):
             known = [*zip(*of.to_pydict().values(), strict=True)]
@@ -180,8 +175,6 @@ def _present(results: Path) -> dict[str, tuple[int, int]]:
 
 def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, tuple[str, ...]]:
     """What the index file holds, nothing if it is missing; a note if it is damaged."""
-    import pyarrow as pa
-
     empty = _columns().empty_table()
     try:
         # Mapped, not read: a renamed file stays whole for those who have it open.
@@ -200,8 +193,6 @@ def _read_index(path: Path) -> tuple[list[IndexedRun], pa.Table, tuple[str, ...]
 
 def _write_index(folder: Path, runs: Sequence[IndexedRun], rows: pa.Table) -> None:
     """Replace the index file; a folder that refuses has its index made anew each time."""
-    import pyarrow as pa
-
     kept = {_FORMAT: VERSION.encode(), _RUNS: msgspec.json.encode(runs)}
     whole = rows.replace_schema_metadata(kept)
     sink = pa.BufferOutputStream()
@@ -217,8 +208,6 @@ def _read_run(
     results: Path, name: str, size: int, changed: int, keys: _Keys
 ) -> tuple[IndexedRun, pa.Table]:
     """A run file's entry and rows, read without samples and texts."""
-    import pyarrow as pa
-
     path = results / name
     try:
         with pa.memory_map(str(path)) as source:
@@ -247,8 +236,6 @@ def _read_run(
 
 def _opened(source: Any) -> Any:
     """A run file whose texts are read as they are kept there, each once with its number."""
-    import pyarrow.parquet as pq
-
     try:
         return pq.ParquetFile(source, pre_buffer=False, read_dictionary=_columns_of(_TEXTS))
     except KeyError:  # one of an older version, without some of these columns
@@ -261,9 +248,6 @@ def _projected(
     """The rows of kernels of a ``file`` with the columns ``held``, those of graphs with their
     regions, and what is wrong with kernels. A file whose columns or checks are as they once were is
     brought up to date, which takes reading it whole."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kinds = _kinds()
     names = _columns_of(kinds)
     present = {*held, *(metric.column for metric in metrics.static())}
@@ -325,8 +309,6 @@ def _columns_of(names: Iterable[str]) -> list[str]:
 
 
 def _as(column: Any, kind: pa.DataType) -> Any:
-    import pyarrow as pa
-
     if pa.types.is_dictionary(kind) and column.type != kind:
         return column.cast(pa.string()).dictionary_encode()
     return column.cast(kind)
@@ -334,8 +316,6 @@ def _as(column: Any, kind: pa.DataType) -> Any:
 
 def _kinds() -> dict[str, pa.DataType]:
     """The columns that are taken from run files, static metrics among them."""
-    import pyarrow as pa
-
     return {
         **dict.fromkeys(_TEXTS, pa.dictionary(pa.int32(), pa.string())),
         **dict.fromkeys((*_COUNTS, *(metric.column for metric in metrics.static())), pa.int64()),
@@ -344,8 +324,6 @@ def _kinds() -> dict[str, pa.DataType]:
 
 
 def _columns() -> pa.Schema:
-    import pyarrow as pa
-
     kinds = _kinds()
     return pa.schema([("file", kinds["graph"]), *kinds.items(), ("failed", pa.bool_())])
 

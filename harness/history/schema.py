@@ -19,17 +19,17 @@ import typing
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from harness.records import metrics
 from harness.records import run as records
 from harness.records.run import KernelRecord, RegionRecord, Run, fields, from_json, to_json
 from harness.records.timing import DISTURBED
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RUN_KEY = b"harness.run"
 VERSION_KEY = b"harness.schema"
@@ -112,8 +112,6 @@ def _in_order(lines: str) -> str:
 def table(run: Run) -> pa.Table:
     """``run`` as a table of kernels, everything else in the table's metadata. What other compilers
     made of a graph's regions is a list in the graph's first row."""
-    import pyarrow as pa
-
     key = fields(run, _OF_RUN)
     key |= {"run": run.id, "machine": run.machine.key, "gpu": run.machine.gpu}
     rows = []
@@ -140,10 +138,6 @@ def write(run: Run, sink: Any) -> None:
     """Write ``run`` as a Parquet file, so that it takes little room: figures as far as they are
     known, byte by byte, those of one rank together; a module once, beside those whose text begins
     alike; and no second copy of the metadata, as Arrow keeps one for itself."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     rows, kinds = known(run)
     metadata, place = rows.schema.metadata, rows.column_names.index("module")
     texts = pa.array(sorted({*rows["module"].to_pylist()}), pa.string())
@@ -167,8 +161,6 @@ def write(run: Run, sink: Any) -> None:
 def known(run: Run) -> tuple[pa.Table, dict[str, bool]]:
     """As ``table``, with figures as far as a file keeps them, so that a run and what was read of
     its file are equal; and the columns that it consists of, and whether they hold figures."""
-    import pyarrow as pa
-
     made, kinds = table(run), dict[str, bool]()
     columns = [_known(made[name].combine_chunks(), name, kinds) for name in made.column_names]
     return pa.table(columns, schema=made.schema), kinds
@@ -177,8 +169,6 @@ def known(run: Run) -> tuple[pa.Table, dict[str, bool]]:
 def _known(array: Any, path: str, kinds: dict[str, bool]) -> Any:
     """What stands in a file at ``path``, with its figures as far as they are known. ``kinds`` gets
     the columns that it consists of, and whether they hold figures."""
-    import pyarrow as pa
-
     kind, lacks = array.type, array.is_null()
     if pa.types.is_list(kind):
         values = _known(array.values, f"{path}.list.element", kinds)
@@ -262,8 +252,6 @@ def _derived(kernel: KernelRecord) -> dict[str, Any]:
 
 def columns() -> pa.Schema:
     """The columns of a run file."""
-    import pyarrow as pa
-
     texts = ("run", "created", "commit", "machine", "gpu", "target", "method")
     return pa.schema(
         [
@@ -292,8 +280,6 @@ def _fields(kind: Any) -> list[tuple[str, pa.DataType]]:
 
 
 def _type(hint: Any) -> pa.DataType:
-    import pyarrow as pa
-
     inner = _inner(hint)
     if typing.get_origin(inner) is tuple:
         return pa.list_(_type(typing.get_args(inner)[0]))

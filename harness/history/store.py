@@ -15,7 +15,11 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from harness import files
 from harness.errors import RecordError
@@ -24,9 +28,6 @@ from harness.history import schema
 from harness.history.schema import RUN_KEY, VERSION_KEY
 from harness.records.lines import known_version
 from harness.records.run import SCHEMA_VERSION, GraphRecord, KernelRecord, Run, from_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SUFFIX = ".parquet"
 
@@ -56,8 +57,6 @@ def save(results: Path, run: Run) -> Path:
 
 def save_new(results: Path, run: Run, is_same: Callable[[Path], bool]) -> Path | None:
     """As ``save``; None, and nothing is written, if a file of that name ``is_same``."""
-    import pyarrow as pa
-
     path = run_path(results, run)
     sink = pa.BufferOutputStream()
     schema.write(run, sink)
@@ -79,9 +78,6 @@ def load(path: str | os.PathLike[str]) -> Run:
 def load_modules(path: Path, graphs: Collection[str]) -> list[GraphRecord]:
     """``graphs`` of the run in the file at ``path``, of their kernels no more than names, launches
     and modules. Raises as ``load``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     run, table = _read(path, ["graph", "name", "launches", "module"])
     rows = table.filter(pc.is_in(table["graph"], pa.array(graphs, pa.string()))).to_pylist()
     kernels: dict[str, list[KernelRecord]] = {name: [] for name in graphs}
@@ -94,9 +90,6 @@ def load_modules(path: Path, graphs: Collection[str]) -> list[GraphRecord]:
 
 def _read(path: Path, columns: Sequence[str] | None = None) -> tuple[Run, pa.Table]:
     """What a run file says of the run, and its rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         # One thread, no file object: pyarrow's pools may otherwise still be starting a thread
         # when a short command ends, and the process aborts.

@@ -13,7 +13,6 @@ from typing import ClassVar
 from harness.devices.job import Device, Job
 from harness.devices.pool import Pool
 from harness.heuristics.facts import Config
-from harness.measure.roofline import Limit, Roofline
 from harness.measure.timer.state import Reading
 from harness.records.run import Machine
 from harness.records.timing import Samples
@@ -27,6 +26,52 @@ _IMPORTS = (_WORKER, "harness.measure.timer.probes", "scipy.special")
 _AHEAD = 3
 """Processes that import while another one measures, on four cores each: importing takes 4 s, and
 measuring few subjects less."""
+_MOSTLY = 0.1
+"""Share of reads or of writes below which a kernel is one that only writes or only reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What holds a kernel back: ``copy``, ``read``, ``write`` or ``compute``, and the share of
+    the limit that it reaches."""
+
+    roof: str
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Bandwidths in GB/s (10^9 bytes per second; a copy counts bytes read and bytes written),
+    throughputs in 10^12 floating-point operations per second; None if not measured."""
+
+    copy_gbps: float
+    read_gbps: float | None = None
+    write_gbps: float | None = None
+    fp32_tflops: float | None = None
+    tensor_tflops: float | None = None
+
+    def gbps(self, written: float) -> float:
+        """The limit of a kernel whose bytes are writes to the share ``written`` (0 to 1)."""
+        read = self.read_gbps or self.copy_gbps
+        write = self.write_gbps or self.copy_gbps
+        side, share = (read, 1 - 2 * written) if written < 0.5 else (write, 2 * written - 1)
+        return 1 / (share / side + (1 - share) / self.copy_gbps)
+
+    def limit(
+        self, ms: float, nbytes: int, written: int, flops: int = 0, tensor: bool = False
+    ) -> Limit | None:
+        """Of a kernel that takes ``ms`` for ``nbytes``, of which ``written`` are writes, and
+        ``flops`` operations, on the tensor cores or not. None for a kernel that does nothing."""
+        share = min(1.0, written / nbytes) if nbytes else 0.5
+        moving = nbytes / self.gbps(share) / 1e6
+        throughput = self.tensor_tflops if tensor else self.fp32_tflops
+        computing = flops / throughput / 1e9 if throughput else 0.0
+        if ms <= 0 or not (moving or computing):
+            return None
+        if computing > moving:
+            return Limit("compute", computing / ms)
+        roof = "read" if share < _MOSTLY else "write" if share > 1 - _MOSTLY else "copy"
+        return Limit(roof, moving / ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from harness.devices.job import Context, Unusable
 from harness.errors import CheckFailed, HarnessError, NoDevice, OutOfMemory, reason
 from harness.heuristics.facts import Config
 from harness.measure import jobs, roofline
-from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Timing
-from harness.measure.roofline import Roofline, bytes_written
+from harness.measure.jobs import DeviceFacts, PairJob, PairSamples, Roofline, Timing
+from harness.measure.roofline import bytes_written
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.measure.timer.state import Reading
 from harness.records.machine import current_uuid, fingerprint

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CheckFailed, UsageError
-from harness.records.timing import METHOD, Samples, Work
+from harness.records.timing import METHOD, Samples, Timer, Work
 from harness.table import Column, Fit, Row, Table, plain, text_lines
 
 if TYPE_CHECKING:
-    from harness.measure.roofline import Limit, Roofline
-    from harness.records.timing import Timer
+    from harness.measure.jobs import Limit, Roofline
 
 DEFAULT_BUDGET_MS = 500.0
 """GPU time for one benchmark, at most; the timer stops earlier once it knows enough."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.measure.noise.processes import pooled
 from harness.measure.peers.jobs import SUBJECTS
 from harness.measure.peers.ratios import Ratio, RollUp, by_region, ratios, roll_up
 from harness.records import metrics
@@ -287,8 +288,6 @@ def _conditions(run: Run) -> list[str]:
 
 def _precision(run: Run) -> str:
     """How well the times are known."""
-    from harness.measure.noise.processes import pooled
-
     sets = [s for kernel in run.kernels for s in kernel.sets]
     parts = [f"timed in {plural(run.processes, 'process', 'processes')}"]
     if ends := Counter(s.stopped for s in sets if s.stopped):

@@ -24,6 +24,7 @@ from harness.measure.peers import pool as peers
 from harness.measure.peers.pool import PeerPool
 from harness.measure.timer.state import summary
 from harness.options import Options
+from harness.records.machine import commit_of, fingerprint
 from harness.records.run import Machine, Run
 from harness.records.timing import METHOD
 from harness.runtime.compile.cache import usable
@@ -34,6 +35,7 @@ from harness.session.cuda import CudaDevice
 from harness.session.entries import Entry, FileEntry, corpus_folder, find_entries
 from harness.session.session import CheckQueue, Session, StaticQueue
 from harness.session.spread import BOARDS, Fleet, Homes, require_one_kind
+from harness.session.workers import remote_gpus
 from harness.target import Target, find_target
 
 _GENERATING = 4
@@ -230,8 +232,6 @@ def _boards(options: Options, request: Request, workers: int) -> Iterator[list[C
             return stack.enter_context(cuda.CudaDevice(*given, where=where, **more))
 
         if request.workers:
-            from harness.session.workers import remote_gpus
-
             remote = stack.enter_context(remote_gpus(request.workers))
             with ThreadPoolExecutor(len(remote)) as threads:  # seconds each
                 asked = [threads.submit(board, *one) for one in remote]
@@ -294,7 +294,6 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
 
 def seen(number: int | None = None) -> DeviceFacts:
     """A GPU, the current one if None, as the driver describes it, without a process on it."""
-    from harness.records.machine import fingerprint
     from harness.runtime.device import current_target
 
     return DeviceFacts(current_target(number), fingerprint(number=number), METHOD)
@@ -333,8 +332,6 @@ def _require_kind(request: Request, here: Target) -> None:
 
 def new_run(options: Options, request: Request, target: Target, device: DeviceFacts | None) -> Run:
     """A run that starts now, on this machine, from this checkout."""
-    from harness.records.machine import commit_of, fingerprint
-
     commit = commit_of(Path(harness.__path__[0]).parent, options.commit)
     now = dt.datetime.now(dt.UTC).replace(microsecond=0)
     machine: Machine = fingerprint() if device is None else device.machine

@@ -21,10 +21,9 @@ from harness.devices.job import tried
 from harness.devices.queue import Answer, Inbox, Queue
 from harness.errors import HarnessError, NoDevice, OutOfMemory
 from harness.heuristics.facts import Config
-from harness.measure.jobs import Timing
+from harness.measure.jobs import Limit, Timing
 from harness.measure.noise.processes import combined
 from harness.measure.peers.pool import PeerPool
-from harness.measure.roofline import Limit
 from harness.records import metrics, modules
 from harness.records.metrics import StaticMetrics
 from harness.records.run import Check, GraphRecord, KernelRecord, one_line

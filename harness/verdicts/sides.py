@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.errors import RecordError, UnknownName, UsageError, unknown
 from harness.files import read_text
@@ -35,11 +35,9 @@ from harness.records.run import (
     from_json,
     region_of,
 )
+from harness.session.entries import GraphFile
 from harness.verdicts.causes import settings
 from harness.verdicts.comparing import Pool, Side
-
-if TYPE_CHECKING:
-    from harness.session.entries import GraphFile
 
 CompileAt = Callable[[str | None, str], Side]
 """Compiles the suite's graphs with a commit's compiler (None: the working tree's); the second

@@ -29,7 +29,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(device, "current_target", lambda: H100)
     # What imports the name has to have done so before, or it keeps the replacement for good.
     importlib.import_module("harness.session.plan")
-    monkeypatch.setattr("harness.session.entries.find_entries", lambda *_: entries)
+    monkeypatch.setattr("harness.cli.calibrate.find_entries", lambda *_: entries)
     monkeypatch.setattr(run, "CompilePool", MagicMock())
     real = run.measure
 
@@ -134,7 +134,7 @@ def test_a_kernel_that_fails_is_left_out_with_its_reason(
 ) -> None:
     bad = [module("crashing", "x", text="# crashes"), module("failing", "y", text="# fails")]
     entries = [FakeEntry("g", compiled(*KERNELS, *bad))]
-    monkeypatch.setattr("harness.session.entries.find_entries", lambda *_: entries)
+    monkeypatch.setattr("harness.cli.calibrate.find_entries", lambda *_: entries)
     answer = harness("calibrate", "--processes", "3")
     assert answer.status == 1
     assert "left out: g: crashing" in answer.out

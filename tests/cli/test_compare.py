@@ -11,7 +11,7 @@ from harness.history import store
 from harness.records.run import Check, KernelRecord, RegionRecord
 from harness.records.timing import Samples
 from harness.runtime import device
-from harness.verdicts import confirming, sides
+from harness.verdicts import confirming
 from tests.cli.conftest import Answer, Command
 from tests.history.examples import run
 from tests.history.kernels import graph, kernel, side
@@ -224,7 +224,7 @@ def test_an_unknown_side_is_wrong_usage(harness: Command, results: Path) -> None
 def test_a_side_that_is_not_there_is_said_before_the_other_is_compiled(
     harness: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sides, "commit_side", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr("harness.cli.compare.commit_side", lambda *_: pytest.fail("compiled"))
     answer = harness("compare", "--static", "worktree", "nosuch")
     assert answer.status == 2 and "got: nosuch" in answer.err
 

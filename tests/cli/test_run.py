@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from harness.cli import run as running
 from harness.codegen.source import EmittedModule
 from harness.errors import CompileFailed, NoDevice, UnsupportedOperator
 from harness.history import journal, store
@@ -55,7 +56,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
             made = session(*entries, device=device, **parts)
             yield plan.Plan(made, run, device is not None, ended=ended)
 
-        monkeypatch.setattr(plan, "prepare", prepare)
+        monkeypatch.setattr(running, "prepare", prepare)
 
     return use
 
@@ -68,7 +69,7 @@ def test_something_is_said_while_gpus_are_taken(
     harness: Command, planned: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned(GOOD)
-    said, real, shown = list[str](), plan.prepare, output.progress
+    said, real, shown = list[str](), running.prepare, output.progress
 
     @contextlib.contextmanager
     def progress(title: str, *given: Any) -> Iterator[output.Progress]:
@@ -84,7 +85,7 @@ def test_something_is_said_while_gpus_are_taken(
             yield made
 
     monkeypatch.setattr(output, "progress", progress)
-    monkeypatch.setattr(plan, "prepare", prepare)
+    monkeypatch.setattr(running, "prepare", prepare)
     assert harness("run", "--no-record").status == 0
     assert said == ["starting, and taking GPUs", "done", "starting", "done"]
 
@@ -445,8 +446,8 @@ def test_processes_and_the_limit_reach_the_plan(
     harness: Command, planned: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned(GOOD)
-    use, asked = plan.prepare, []
-    monkeypatch.setattr(plan, "prepare", lambda *given: asked.append(given[1]) or use(*given))
+    use, asked = running.prepare, []
+    monkeypatch.setattr(running, "prepare", lambda *given: asked.append(given[1]) or use(*given))
     assert harness("run", "--processes", "5", "--kernel-seconds", "9").status == 0
     assert harness("run").status == 0
     assert [(r.processes, r.kernel_seconds) for r in asked] == [(5, 9.0), (3, 180.0)]
@@ -459,7 +460,7 @@ def test_the_summary_says_how_well_times_are_known_and_how_the_gpu_fared(
 ) -> None:
     state = StateSummary(40, 1755, 1980, 1980, 2619, 61, 412.5, {"power cap": 3})
     planned(GOOD, device=RepeatableDevice(), processes=2)
-    use = plan.prepare
+    use = running.prepare
 
     @contextlib.contextmanager
     def prepare(*given: object) -> Iterator[plan.Plan]:
@@ -468,7 +469,7 @@ def test_the_summary_says_how_well_times_are_known_and_how_the_gpu_fared(
             ended = functools.partial(dataclasses.replace, state=state)
             yield dataclasses.replace(made, run=run, ended=ended)
 
-    monkeypatch.setattr(plan, "prepare", prepare)
+    monkeypatch.setattr(running, "prepare", prepare)
     out = " ".join(harness("run", "--no-record").out.split())
     assert "copies 3000 GB/s, reads 3300 GB/s" in out
     assert "fp32 51 Tflop/s" in out

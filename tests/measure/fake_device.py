@@ -13,10 +13,10 @@ from harness.measure.jobs import (
     DeviceFacts,
     KnownConfigs,
     OpenDevice,
+    Roofline,
     TimeKernel,
     Timing,
 )
-from harness.measure.roofline import Roofline
 from harness.measure.timer.state import Reading
 from harness.records.run import Machine
 from harness.records.timing import Samples

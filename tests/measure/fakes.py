@@ -12,9 +12,8 @@ from harness.codegen.source import EmittedModule
 from harness.devices.queue import Inbox, Queue
 from harness.errors import CompileFailed, HarnessError, NoDevice
 from harness.heuristics.facts import Config, Facts, Family
-from harness.measure.jobs import Timing
+from harness.measure.jobs import Limit, Timing
 from harness.measure.peers.jobs import Comparable
-from harness.measure.roofline import Limit
 from harness.records.metrics import StaticMetrics
 from harness.records.modules import facts
 from harness.records.run import Check, LibraryCall, RegionRecord

@@ -25,8 +25,7 @@ from harness.errors import (
 )
 from harness.heuristics.facts import Config
 from harness.measure import worker
-from harness.measure.jobs import OpenDevice
-from harness.measure.roofline import Limit, Roofline
+from harness.measure.jobs import Limit, OpenDevice, Roofline
 from harness.measure.timer import graph_timer as timers
 from harness.measure.worker import Measurer
 from harness.records import machine

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measure.roofline import Limit, Roofline, bytes_written
+from harness.measure.jobs import Limit, Roofline
+from harness.measure.roofline import bytes_written
 
 FULL = Roofline(3000.0, 3300.0, 2800.0, 50.0, 700.0)
 

@@ -16,8 +16,7 @@ from triton.runtime.cache import triton_key
 from harness.devices.job import Context, Unusable
 from harness.errors import CheckFailed, HarnessError, NoDevice, OutOfMemory
 from harness.measure import roofline, worker
-from harness.measure.jobs import DeviceFacts, OpenDevice, gpu
-from harness.measure.roofline import Roofline
+from harness.measure.jobs import DeviceFacts, OpenDevice, Roofline, gpu
 from harness.records.run import Machine
 from harness.target import H100
 

@@ -16,7 +16,7 @@ import pytest
 
 from harness.corpus.model import is_pattern_name
 from harness.errors import CheckFailed, UsageError
-from harness.measure.roofline import Limit, Roofline
+from harness.measure.jobs import Limit, Roofline
 from harness.pytest.gpu_benchmark import Gpu, GpuBenchmark, ManualClock, section
 from harness.pytest.plugin import pytest_benchmark_update_commit_info
 from harness.records.timing import Launch, Samples
@@ -30,7 +30,7 @@ FAKE_GPU = """
 import os
 import pytest
 import torch
-from harness.measure.roofline import Roofline
+from harness.measure.jobs import Roofline
 
 from harness.records.timing import Samples, Work
 from harness.pytest.gpu_benchmark import Gpu
@@ -261,7 +261,7 @@ from harness.records.timing import Samples
 from harness.runtime.interpret.interpreter import CheckResult
 from harness.measure.jobs import Timing
 from harness.heuristics.facts import Config
-from harness.measure.roofline import Limit
+from harness.measure.jobs import Limit
 from suites.benchmarking import (
     RegionTimes, named, parametrize,
 )

@@ -63,7 +63,7 @@ def test_the_lines_that_a_night_offers_waive_it(world: World, tmp_path: Path) ->
     for left in (1, 0):
         lines.append(offered(world))
         file.write_text("\n".join(lines))
-        night = world.night(waivers=waivers.read(file, ["ms"]))
+        night = world.night(waivers=waivers.read(file))
         assert len(night.regressions) == left
         assert any(case.failure for case in world.cases) == bool(left)
     assert (night.light, night.status) == (Light.GREEN, 0)
@@ -84,7 +84,7 @@ def test_a_sum_that_is_slower_for_the_sake_of_a_waived_kernel_fails_no_test(
     assert [case.name for case in world.cases if case.failure]
     file = tmp_path / "acknowledged.txt"
     file.write_text(offered(world))
-    night = world.night(waivers=waivers.read(file, ["ms"]))
+    night = world.night(waivers=waivers.read(file))
     assert night.light is Light.GREEN
     assert not [case.name for case in world.cases if case.failure]
 
@@ -145,7 +145,7 @@ def test_a_sum_is_not_waived_with_one_of_its_regressions(world: World, tmp_path:
     world.suite["h"].append((made("more", "m", 0.05), 1))
     night, file = world.night(), tmp_path / "acknowledged.txt"
     file.write_text(*(f.waiver(night.commit) for f in night.regressions if f.label == "n3"))
-    night = world.night(waivers=waivers.read(file, ["ms"]))
+    night = world.night(waivers=waivers.read(file))
     assert [one.label for one in night.regressions] == ["h (sum)"]
     failing = {case.name.split()[0] for case in world.cases if case.failure}
     assert failing == {"graph", "suite"}

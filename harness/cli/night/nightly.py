@@ -9,28 +9,33 @@ import getpass
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import arguments
 from harness.cli.arguments import AckFile, Order, Repository
-from harness.cli.changes import followed_metrics, waivers_of
+from harness.cli.changes import followed_metrics
 from harness.cli.command import Answer, command
 from harness.cli.show import require_runs
 from harness.errors import UsageError
 from harness.files import write_atomically
 from harness.history import lookup, nights, store
+from harness.history.changes import waivers
 from harness.history.changes.changes import find
 from harness.history.changes.fitting import Settings
 from harness.history.changes.series import arrange
 from harness.records import git
+from harness.report.night import night_report, openmetrics
 from harness.report.output import Report
+from harness.report.site.data import Site
+from harness.report.site.gather import earlier_of, folders, gather
+from harness.report.site.pages import require, write
+from harness.report.site.tonight import Tonight
+from harness.session.plan import Request
 from harness.table import Text
-
-if TYPE_CHECKING:
-    from harness.report.site.data import Site
-    from harness.report.site.tonight import Tonight
+from harness.verdicts.nightly import Ask
+from harness.verdicts.nightly import nightly as make
 
 
 @command(table=True, cases=True, gate=True)
@@ -69,16 +74,11 @@ def nightly(
     harness nightly --markdown > "$GITHUB_STEP_SUMMARY"
     harness nightly --metrics /var/lib/node_exporter/harness.prom
     """
-    from harness.report.night import night_report, openmetrics
-    from harness.session.plan import Request
-    from harness.verdicts.nightly import Ask
-    from harness.verdicts.nightly import nightly as make
-
     answer.recover()
     asked = (suite, tuple(graphs or ()), None, jobs, timing)
     request = Request(*asked, kernel_seconds=kernel_seconds, devices=devices, workers=workers)
-    waivers = waivers_of(ack, answer.options.results)
-    ask = Ask(request, baseline, budget, waivers, accept_green, _who())
+    waived = waivers.of_results(ack, answer.options.results)
+    ask = Ask(request, baseline, budget, waived, accept_green, _who())
     with answer.progress("starting") as bar:
         night, found = make(answer.options, ask, answer.note, bar.update)
     answer.tell(night_report(night, found))
@@ -164,12 +164,8 @@ def report(
     harness report -o site
     harness report results -o public --machine h200
     """
-    from harness.report.site.pages import require, write
-
     require()
     gc.set_threshold(100_000)  # what is read is kept to the end: a second of 10 went into looking
-    from harness.report.site.gather import earlier_of, folders, gather
-
     folder, place = results or answer.options.results, repository or Path.cwd()
     with answer.progress("reading the runs") as bar:
         runs = require_runs(folder)
@@ -179,7 +175,8 @@ def report(
         with ThreadPoolExecutor(1) as reader:  # decoding leaves Python alone: judging goes on
             earlier = {name: reader.submit(earlier_of, folder, known, name) for name in places}
             bar.update("judging the series")
-            found = find(known, followed_metrics([], runs), Settings(), waivers_of(ack, folder))
+            waived = waivers.of_results(ack, folder)
+            found = find(known, followed_metrics([], runs), Settings(), waived)
 
             def sites() -> Iterator[tuple[str, Site, Tonight]]:
                 for name, below in places.items():

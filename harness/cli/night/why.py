@@ -8,7 +8,7 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,19 +16,27 @@ from harness.cli.arguments import TargetName
 from harness.cli.command import FINE, NOTHING_JUDGED, Answer, command
 from harness.errors import HarnessError, UnknownName, UsageError
 from harness.files import write_atomically
-from harness.history import lookup, store
+from harness.history import index, lookup, nights, store
+from harness.history.between import learn
+from harness.history.changes.series import arrange
+from harness.measure.noise.judge import Rules
 from harness.options import Options, project_root
 from harness.records import names
 from harness.records.lines import Kept
 from harness.records.run import GraphRecord, KernelRecord, Machine, Run, one_line
 from harness.records.timing import METHOD
+from harness.report.why import bisect_report, why_report
+from harness.runtime.compile.compiling import CompilePool
+from harness.session.entries import find_graphs
 from harness.target import find_target
-
-if TYPE_CHECKING:
-    from harness.verdicts.bisecting import Bisected, ByTime, Environments, Made
-    from harness.verdicts.comparing import Comparison, Side
-    from harness.verdicts.generating import Generator, Kernel, Subject
-    from harness.verdicts.why import Why
+from harness.verdicts import bisecting, confirming, generating
+from harness.verdicts.bisecting import Bisected, ByTime, Environments, Made
+from harness.verdicts.comparing import Comparison, Side, compare
+from harness.verdicts.generating import Generator, Kernel, Subject, commits, first_change
+from harness.verdicts.night_record import as_judged
+from harness.verdicts.sides import commit_side, find_side, resolve_commit
+from harness.verdicts.static_comparing import with_figures
+from harness.verdicts.why import Label, Why, of_kernel
 
 _Kernel = Annotated[
     str,
@@ -62,11 +70,6 @@ def why(
     harness why poi_fused_mul_4 20260102 latest
     harness why '*var_mean*' HEAD~20 HEAD
     """
-    from harness.measure.noise.judge import Rules
-    from harness.report.why import why_report
-    from harness.verdicts.comparing import compare
-    from harness.verdicts.why import Label, of_kernel
-
     answer.recover()
     with answer.cache() as cache, answer.progress("reading both sides") as bar:
         asked = _Asked(answer.options, kernel, graph, target, cache)
@@ -74,8 +77,6 @@ def why(
         bar.update("comparing", 1, 3)
         between = None
         if one.run.id and other.run.id:
-            from harness.history.between import learn
-
             between = learn(answer.options.results, one.run, other.run)
         compared = asked.as_judged(compare(one, other, Rules(), between))
         now = _named_in_b(one.run, compared)
@@ -115,17 +116,12 @@ class _Asked:
 
     def commit(self, name: str) -> str:
         """The commit called ``name``, or of the run called so. Raises a ``HarnessError``."""
-        from harness.verdicts.sides import find_side, resolve_commit
-
         if not name:
             raise UsageError("a run was made of no commit", remedy="measure a checkout of git")
         return resolve_commit(self.root, name) or find_side(self.options.results, name).run.commit
 
     def as_judged(self, found: Comparison) -> Comparison:
         """``found`` with what the night of B measured, if there was one."""
-        from harness.history import nights
-        from harness.verdicts.night_record import as_judged
-
         run = found.b.run
         path = nights.path_of(self.options.results, run.machine.key, run.id)
         return as_judged(found, nights.load(path)) if run.id and path.exists() else found
@@ -142,8 +138,6 @@ class _Asked:
 
     def sides(self, a: str, b: str) -> list[Side]:
         """Both sides: runs, or, where a commit has none, what both commits generate."""
-        from harness.verdicts.sides import commit_side, find_side
-
         try:
             return [find_side(self.options.results, name) for name in (a, b)]
         except UnknownName:
@@ -153,9 +147,6 @@ class _Asked:
 
     def generator(self) -> Generator:
         """Generates the graph that has the kernel."""
-        from harness.session.entries import find_graphs
-        from harness.verdicts.generating import Generator
-
         graph = self.graph or self._recorded_graph()
         try:
             files = find_graphs(self.options, "default", [graph])
@@ -176,8 +167,6 @@ class _Asked:
     def _recorded_graph(self) -> str:
         """The graph, of those that are known by name (a user's file is not), of the newest run
         that has the kernel. Raises ``UsageError``."""
-        from harness.session.entries import find_graphs
-
         for newest in (dict, self._newest_names):  # asked for where no graph has its name any more
             names_now = newest()
             for path in reversed(lookup.runs(self.options.results)):
@@ -195,9 +184,6 @@ class _Asked:
 
     def _newest_names(self) -> dict[str, str]:
         """What graphs that were renamed since are called in the newest run."""
-        from harness.history import index
-        from harness.history.changes.series import arrange
-
         known = arrange(index.refresh(self.options.results), self.root)
         return {old: new for names in known.recorded.values() for old, new in names.items()}
 
@@ -210,8 +196,6 @@ class _Asked:
     def traced(self, found: Why, before: str, after: str) -> Why:
         """``found`` with the commit and the stage that changed the text, or a sentence where they
         cannot be found."""
-        from harness.verdicts.generating import commits, first_change
-
         line = "generated now, both write the same text: the graph or torch made the difference"
         try:
             search = dataclasses.replace(self, graph=found.graph)
@@ -274,9 +258,6 @@ def bisect(
     harness bisect poi_fused_mul_4 HEAD~30 HEAD
     harness bisect poi_fused_mul_4 old new --environment old=a/python --environment new=b/python
     """
-    from harness.report.why import bisect_report
-    from harness.verdicts import bisecting, generating
-
     with answer.cache() as cache, answer.progress("generating") as bar:
         asked = _Asked(answer.options, kernel, graph, target, cache)
         generator = asked.generator()
@@ -315,9 +296,6 @@ class _Bench:
 
     def figures(self, made: Made) -> Sequence[KernelRecord]:
         """The kernels with what their binaries say."""
-        from harness.runtime.compile.compiling import CompilePool
-        from harness.verdicts.static_comparing import with_figures
-
         if self.others:
             return self.others.figures(made)
         target = find_target(self.generator.target)
@@ -328,7 +306,6 @@ class _Bench:
         """By times, kept in a file of this question until the search is over; None without a GPU,
         which is said."""
         from harness.runtime import device
-        from harness.verdicts import bisecting, confirming
 
         if not device.is_available():
             self.answer.note("no usable GPU here: finds commits that change the text, times none")

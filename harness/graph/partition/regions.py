@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 from harness.decisions import UNDECIDED, Decisions
 from harness.graph.bounds import with_bounds
+from harness.graph.lowering import supports, supports_node
 from harness.graph.model import (
     FAMILIAR,
     Graph,
@@ -129,8 +130,6 @@ def partition(
     what shares a region wherever they know all that is to be moved. Region names are
     ``<graph>.r0``, ``.r1`` … in an order in which they can run. Equal graphs give equal partitions.
     """
-    from harness.graph.lowering import supports_node
-
     cleaned = clean(graph)
     types, answered = cleaned.types(), dict[object, bool]()
     known = supports or functools.partial(
@@ -283,8 +282,6 @@ def _host_call(layout: Layout, node: Node) -> HostCall:
 def _why_library(layout: Layout, node: Node) -> str:
     if node.op == "harness.seeds.default":
         return "seeds are drawn from torch's generator"
-    from harness.graph.lowering import supports
-
     parts = tensors_of(*(layout.types[name] for name in node.refs()), node.type)
     opaque = next((part.dtype for part in parts if part.dtype.is_opaque), None)
     if opaque is None or not supports(node.op):

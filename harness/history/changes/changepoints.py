@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
 from threadpoolctl import threadpool_limits
 
 from harness.history.changes import fitting, noise
@@ -210,8 +211,6 @@ def _describe(
     raw: Block, row: Block, fit: Fit, known: Noise, law: Law, settings: Settings
 ) -> tuple[Step, ...]:
     """The steps of a ``row``, which is ``raw`` without its outliers."""
-    from scipy.special import stdtrit
-
     if not fit.cuts:
         return ()
     steps = []
@@ -263,8 +262,6 @@ def _newest(
     raw: Block, row: Block, found: Fit, known: Noise, law: Law, settings: Settings
 ) -> Step | None:
     """A step at the last point alone, as measured (``raw``), if it lies off the level before it."""
-    from scipy.special import stdtr, stdtrit
-
     last = len(row) - 1
     start = found.cuts[-1] if found.cuts else 0
     off = abs(float(raw[-1] - row[start:last].mean()))

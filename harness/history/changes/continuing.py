@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from harness.corpus.model import CORPUS
@@ -25,9 +26,6 @@ from harness.ir.reach import grouped
 from harness.records.names import DIGITS, look_alike, some
 from harness.records.run import GraphRecord
 from harness.table import plural
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _TURNS = 2
 """How often two names may follow each other: there and back."""
@@ -208,8 +206,6 @@ class _Walk:
 def under_newest_names(frame: pd.DataFrame, recorded: Recorded) -> pd.DataFrame:
     """``frame`` with the graphs of runs, their regions, and the keys that hold these, under the
     graphs' newest names."""
-    import pandas as pd
-
     if not recorded or not len(frame):
         return frame
     every = ((n, pair) for n, names in recorded.items() for pair in names.items())

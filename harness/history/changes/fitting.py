@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrc, ndtr, ndtri, pdtrik, stdtr
 
 from harness.history.changes.noise import Noise
 from harness.history.changes.structures import Block
@@ -95,8 +96,6 @@ class Tail:
 
     def scores(self, far: Block) -> Block:
         """Normal scores of points that lie ``far`` deviations off to this side."""
-        from scipy.special import ndtri
-
         return np.minimum(far, -ndtri(self.beyond(far))) if self.rate else far
 
     def beyond(self, far: Block | float) -> Block:
@@ -134,8 +133,6 @@ class Law:
     def run(self, far: float, length: int) -> float:
         """The chance that of ``length`` points two thirds or more are ``far`` deviations off and
         more, to the side of its sign."""
-        from scipy.special import bdtrc, ndtr
-
         side, off = self.up if far > 0 else self.down, max(abs(far), 1.0)
         rate = float(side.beyond(off)) + ndtr(-off)
         return float(bdtrc((2 * length - 1) // 3, length, min(1.0, rate)))
@@ -193,8 +190,6 @@ def _between_quiet(far: Block) -> Block:
 
 
 def _tail(beyond: Block, points: int) -> Tail:
-    from scipy.special import ndtr, pdtrik
-
     expected = points * float(ndtr(-FROM))
     usual = max(HARMLESS * points, float(np.ceil(pdtrik(1 - CHANCE, expected))))
     return _own_tail(beyond, points) if len(beyond) > usual else Tail()
@@ -276,8 +271,6 @@ def fit(row: Block, cuts: list[int], known: Noise, settings: Settings) -> Fit:
 def chance(t: Block, points: int, found: Fit, settings: Settings) -> Block:
     """At most the chance that a flat series shows a step of such t statistics (a row for each
     structure) at any position, being fitted as in ``found``."""
-    from scipy.special import stdtr
-
     each = _tries(points, found, settings) * 2 * stdtr(found.freedom[:, None], -t)
     return np.asarray(found.weights @ np.minimum(1.0, found.caution * each))
 

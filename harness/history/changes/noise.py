@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtri
 
 from harness.history.changes.structures import ENOUGH, Block, Explained, Labels, Shape, Sums
 from harness.ir.reach import grouped
-
-if TYPE_CHECKING:
-    from harness.measure.noise.variance import Prior
+from harness.measure.noise import variance
+from harness.measure.noise.variance import Prior
 
 NORMAL_MEDIAN = 0.6745
 """Median of the absolute value of a standard normal variable."""
@@ -131,8 +130,6 @@ def learn_scales(
     blocks: Sequence[Block], shapes: Sequence[Shape], explained: Sequence[Sequence[Explained]]
 ) -> list[Scales]:
     """The scales of all ``blocks`` of a machine, whose rows are ``explained``."""
-    from harness.measure.noise import variance
-
     own, freedom = [], []
     for block, shape, rows in zip(blocks, shapes, explained, strict=True):
         left = np.array([block.shape[1] - 1.0 - len(row.cuts) for row in rows])
@@ -170,8 +167,6 @@ def _own(block: Block, shape: Shape, rows: Sequence[Explained]) -> Block:
 
 def _usual(prior: Prior, level: Block, freedom: Block) -> tuple[Block, Block, float]:
     """The usual variance of each row, the largest that is not unusual, and what both are worth."""
-    from scipy.special import fdtri
-
     if not prior.trend:
         return np.zeros(len(level)), np.zeros(len(level)), 0.0
     usual = prior.variance(level)

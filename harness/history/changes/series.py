@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from harness.history.changes.continuing import Recorded, continued, under_newest_names
@@ -22,9 +23,6 @@ from harness.history.index import Index, IndexedRun
 from harness.measure.peers.jobs import SUBJECTS
 from harness.records.causes import version_changes
 from harness.records.metrics import Metric, Scope, named
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _NO_COMMITS = "no run names its commit: runs are in the order of their time"
 MOSTLY = 0.5
@@ -165,8 +163,6 @@ def _placed(
 
 def series_of(known: History, metric: Metric) -> list[Series]:
     """Every series of ``metric``, by graph, kernel and environment."""
-    import pandas as pd
-
     table = _rows(known, metric)
     if metric.name in ("ms", "gbps"):
         # Names stay categories: as texts they take a second.
@@ -294,8 +290,6 @@ def _complete(known: History) -> NDArray[np.bool_]:
 
 
 def _graph_rows(known: History, metric: Metric) -> pd.DataFrame:
-    import pandas as pd
-
     if metric.name == "codegen":
         entries = [
             (i, graph, seconds)

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.files import read_text
+from harness.records import metrics
 
 FILE = "acknowledged.txt"
 COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -77,7 +78,14 @@ def _place(commit: str, places: Mapping[str, int]) -> int | None:
     return hits[0] if len(hits) == 1 else None
 
 
-def read(path: Path, metrics: Sequence[str]) -> tuple[Waiver, ...]:
+def of_results(given: Path | None, results: Path) -> tuple[Waiver, ...]:
+    """What the file of waived changes says: the ``given`` one, else the one in the results
+    folder, if there is one."""
+    path = given or results / FILE
+    return () if given is None and not path.is_file() else read(path)
+
+
+def read(path: Path) -> tuple[Waiver, ...]:
     """The waivers in the file at ``path``. Raises ``UsageError`` with the line's number for one
     that cannot be understood, and for a file that cannot be read or is not UTF-8."""
     remedy = "name another one (--ack FILE), or make it"
@@ -85,11 +93,11 @@ def read(path: Path, metrics: Sequence[str]) -> tuple[Waiver, ...]:
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
-            found.append(_parse(line, number, f"{path}:{number}", metrics))
+            found.append(_parse(line, number, f"{path}:{number}"))
     return tuple(found)
 
 
-def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Waiver:
+def _parse(line: str, number: int, where: str) -> Waiver:
     def require(holds: bool, what: str, got: str, expected: str, remedy: str) -> None:
         if not holds:
             raise UsageError(what, where, got=got, expected=expected, remedy=remedy)
@@ -105,7 +113,7 @@ def _parse(line: str, number: int, where: str, metrics: Sequence[str]) -> Waiver
     expected = "7 to 64 hexadecimal digits, or two of those with .. between"
     remedy = "take the commit from `harness changes`; the reason comes last in the line"
     require(named, "a waived change names no commit", commit, expected, remedy)
-    known = ("*", *metrics)
+    known = ("*", *metrics.names())
     what, remedy = "a waived change names no metric", "name one of these; * means all of them"
     require(metric in known, what, metric, ", ".join(known), remedy)
     what, expected = "a waived change names no series", "graph/kernel; * stands for anything"

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from harness.history.changes import noise
@@ -24,9 +24,6 @@ from harness.history.changes.fitting import Settings
 from harness.history.changes.series import Environment, History, Series
 from harness.ir.reach import grouped
 from harness.records.names import some
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEAST = 8
 """Unchanged kernels of a run from which its common effect is known."""

@@ -10,9 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from harness.errors import RecordError
 from harness.files import slug
@@ -32,9 +35,6 @@ from harness.report.site.tonight import Tonight, first_page
 from harness.table import Row
 from harness.verdicts.comparing import Comparison, Side, compare
 from harness.verdicts.night_record import night_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MONTH = timedelta(days=30)
 _READERS = 2
@@ -210,9 +210,6 @@ def _modules(results: Path, known: History, rows: Mapping[int, Row]) -> dict[int
 
 def _texts(path: Path, wanted: Mapping[Place, int]) -> dict[int, str]:
     """The modules of the ``wanted`` kernels (graph, name) of a run file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         file = pq.ParquetFile(path, pre_buffer=False)
         names = file.read(columns=["graph", "name"], use_threads=False).to_pydict()

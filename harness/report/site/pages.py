@@ -11,8 +11,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import jinja2
 import msgspec
 from markupsafe import Markup, escape
 
@@ -24,15 +25,11 @@ from harness.measure.peers.jobs import INDUCTOR
 from harness.measure.peers.ratios import by_region, ratios, roll_up
 from harness.records import metrics
 from harness.records.names import short
+from harness.records.run import KernelRecord
+from harness.records.trials import Trial
 from harness.report.site.data import NOWHERE, Kernel, Line, Site, chart
 from harness.report.site.tonight import Tonight
 from harness.table import MOST, clean, microseconds, plural, ratio
-
-if TYPE_CHECKING:
-    import jinja2
-
-    from harness.records.run import KernelRecord
-    from harness.records.trials import Trial
 
 MANIFEST = ".harness-site.json"
 """The list of the files that are ours: what is in it and no longer made goes."""
@@ -203,8 +200,6 @@ def _compilers(site: Site) -> dict[str, Any]:
 
 
 def _environment() -> jinja2.Environment:
-    import jinja2
-
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,

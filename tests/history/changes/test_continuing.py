@@ -88,7 +88,7 @@ class World:
     def report(self, *lines: str) -> Report:
         path = self.results / waivers.FILE
         path.write_text("\n".join(lines))
-        return find(self.history(), [named("ms")], Settings(), waivers.read(path, ["ms"]))
+        return find(self.history(), [named("ms")], Settings(), waivers.read(path))
 
 
 def graphs(**of: str) -> Graphs:

@@ -13,7 +13,7 @@ from harness.history.changes.waivers import Waiver
 def read(tmp_path: Path, reason: str) -> Waiver:
     path = tmp_path / waivers.FILE
     path.write_text(f"abcdef1  ms  g/k  {reason}\n")
-    (found,) = waivers.read(path, ["ms"])
+    (found,) = waivers.read(path)
     return found
 
 
