@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from harness.codegen.reference import read_value, sizes_text
 from harness.graph.bounds import distinct_indices
 from harness.graph.model import Graph, Node, Ref
@@ -56,27 +58,29 @@ def argument_rows(plan: KernelPlan, graph: Graph) -> list[str]:
             continue
         buffer = buffers[argument.buffers[0]]
         value = read_value(argument, buffers)
-        kind = f"small:{steep[buffer.name]}" if buffer.name in steep else "normal"
+        kind = steep.get(buffer.name, "normal")
         kind = "positive" if value in positive or buffer.name in statistics else kind
         kind = distinct.get(value or "", "sorted" if value in ascending else kind)
         rows.append(_row(buffer, kind))
     return rows
 
 
-def _steep(plan: KernelPlan) -> dict[str, int]:
-    """By how much the kernel multiplies what floating buffers hold, at most, before an exponential
-    takes it: positions times a slope (ALiBi). Where exponentials are close to infinite, the order
-    of a sum decides whether it is finite, so that neither a kernel nor its reference may be asked.
-    """
-    found, factors = dict[str, int](), dict[int, float]()
+def _steep(plan: KernelPlan) -> dict[str, str]:
+    """Contents of floating buffers that the kernel multiplies by much before an exponential takes
+    them: ``small:``, and by how much at most, for a slope of positions (ALiBi), ``mask`` for what a
+    constant is added to before, as in ``(1 - mask) * -65504``. Where exponentials are close to
+    infinite, the order of a sum decides whether it is finite, and what is small beside 1 leaves
+    65504 everywhere, beside which float32 rounds scores: neither a kernel nor its reference may be
+    asked for these."""
+    found, factors = dict[str, float](), dict[int, float]()
     every = ir.values(plan.stores)
     if not any(isinstance(v, ir.Compute) and v.op in _EXPONENTIALS for v in every):
-        return found
+        return {}
     known = Simplifier({e.var: size_hint(e.length) for t in plan.tiles for e in t.entries})
     for value in reversed(every):
         factor, op = factors.get(id(value), 0.0), getattr(value, "op", None)
         if isinstance(value, ir.Load) and value.dtype.is_float and factor > _STEEP:
-            found[value.buffer] = max(int(factor), found.get(value.buffer, 0))
+            found[value.buffer] = max(factor, found.get(value.buffer, 0.0))
         if op in _EXPONENTIALS or op in _CARRIED or isinstance(value, ir.Masked):
             factor = 1.0 if op in _EXPONENTIALS else factor
             operands = ir.operands(value)
@@ -85,8 +89,10 @@ def _steep(plan: KernelPlan) -> dict[str, int]:
                 if factor and op is Op.MUL:  # by positions, or a constant; 1 for what memory holds
                     most = max(map(abs, value_bounds(other, known) or (1.0,)))
                     times *= most if most < 2**31 else 1.0
+                elif factor > _STEEP and isinstance(other, ir.Constant) and op in (Op.ADD, Op.SUB):
+                    times = math.inf
                 factors[id(operand)] = max(times, factors.get(id(operand), 0.0))
-    return found
+    return {b: "mask" if math.isinf(n) else f"small:{int(n)}" for b, n in found.items()}
 
 
 def _searched(graph: Graph) -> frozenset[str]:

@@ -466,6 +466,4 @@ def _spans(body: Body, store: Store) -> bool:
     """Whether a store of a loop happens at every reduced point (or once, after)."""
     own = [tile_of(body.frame.plan.tiles, s) or "x" for s in store.index.free_symbols]
     varying = any(body.varies(v) for v in (store.value, *(v for _, v in store.indirect)))
-    if varying or any(prefix.startswith("r") for prefix in own):
-        return True
-    return store.mode.is_atomic and not any(isinstance(v, Reduce) for v in walk([store.value]))
+    return varying or store.repeated or any(prefix.startswith("r") for prefix in own)

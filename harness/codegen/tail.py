@@ -152,9 +152,12 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
     )
 
 
-def check(kernel: str, signature: Sequence[str], references: Sequence[Reference] = ()) -> str:
+def check(
+    kernel: str, signature: Sequence[str], references: Sequence[Reference] = (), masks: bool = False
+) -> str:
     """The rest of a module: check, times, command line. ``kernel`` is the kernel's text,
-    ``signature`` its arguments' types, ``references`` what it is checked against."""
+    ``signature`` its arguments' types, ``references`` what it is checked against, ``masks`` whether
+    rows of ``ARGS`` are masks, which are exact."""
     loops = re.findall(r" in (?:tl\.)?range\((.*)\):", kernel)
     bounds = set(re.findall(r"\b[a-z]\w*\b(?!=)", "".join(loops)))  # known, or of a launch
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))
@@ -165,6 +168,7 @@ def check(kernel: str, signature: Sequence[str], references: Sequence[Reference]
         signature=signature,
         steps=any(reference.steps for reference in references),
         inexact=any(reference.inexact for reference in references),
+        masks=masks,
         multiplies="tl.dot(" in kernel and "*bf16" in signature,
         rounds=any(re.search("bf16|fp8", kind) for kind in signature),
         library=called,

@@ -211,7 +211,9 @@ def points(axes: Iterable[Axis]) -> sympy.Expr:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store:
-    """Write ``value`` to ``buffer`` at flat element offset ``index``, where ``mask`` holds."""
+    """Write ``value`` to ``buffer`` at flat element offset ``index``, where ``mask`` holds.
+    ``repeated``, of a kernel's atomic stores: also at every reduced point, whether anything of it
+    varies there or not."""
 
     buffer: str
     index: sympy.Expr
@@ -219,6 +221,7 @@ class Store:
     mode: StoreMode = StoreMode.PLAIN
     indirect: Indirect = ()
     mask: Value | None = None
+    repeated: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, islice
 
 import sympy
@@ -96,18 +96,18 @@ def plan(
     if category is Category.REDUCTION:
         online = [r for r in reductions(stores) if r.kind is ReduceKind.SOFTMAX]
         side = side_by_side(online, dtypes, facts.hint, aligned)
-        facts = dataclasses.replace(facts, aligned=aligned is not None, side=side)
+        facts = replace(facts, aligned=aligned is not None, side=side)
     lanes = in_lanes(stores, tiles[0], dtypes) if is_window(facts) else None
     if lanes is not None:
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
-        facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
+        facts = replace(facts, sizes=(("x", int(tiles[0].numel)),))
     extents, (initial, kept) = _extents(group, space, buffers, stores), _states(program, group)
     split = category is Category.SPLIT_SCAN
     shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
         shared = shared_rows(segments, tiles, facts)
     if isinstance(shared, SharedRows) and category is Category.REDUCTION and not facts.chunked:
-        facts = dataclasses.replace(facts, family=Family.COOPERATIVE)
+        facts = replace(facts, family=Family.COOPERATIVE)
     made = KernelPlan(
         name=kernel_name(category.value, group.origins),
         category=category,
@@ -152,10 +152,10 @@ def _with_held(made: KernelPlan, program: Program, group: FusedGroup, space: Spa
         return made
     kind, (moved, longest) = Category.PERSISTENT, (made.facts.bytes, made.facts.longest)
     facts = _facts(kind, space, segments, made.buffers, group, moved, longest)
-    both = dataclasses.replace(made, tiles=space.tiles())
-    alone = dataclasses.replace(both, category=kind, segments=segments, facts=facts, aligned=None)
-    alone = dataclasses.replace(alone, workspace=None)
-    return dataclasses.replace(both, held=alone)
+    both = replace(made, tiles=space.tiles())
+    alone = replace(both, category=kind, segments=segments, facts=facts, aligned=None)
+    alone = replace(alone, workspace=None)
+    return replace(both, held=alone)
 
 
 def _aligned(
@@ -257,6 +257,8 @@ def _segments(
         for nest in segment.nests:
             stores = inliner.rewrite(nest.stores, space.index)
             if segment.kind is SegmentKind.LOOP:
+                if not reductions(nest.stores):
+                    stores = tuple(replace(s, repeated=s.mode.is_atomic) for s in stores)
                 in_loop.extend(s.buffer for s in stores if not contains_reduce(s.value))
             if id(nest) not in written:
                 fresh.extend(stores)
@@ -270,7 +272,7 @@ def _segments(
     if group.raxes:
         result = with_cheap_sums(result, space.tiles(), builder)
     elif len(space.tiles()) == 1:
-        result = [dataclasses.replace(s, stores=space.compared(s.stores)) for s in result]
+        result = [replace(s, stores=space.compared(s.stores)) for s in result]
     return online_softmax(result, builder, sums_beside_maxima(group) if one_scope else None)
 
 
@@ -368,7 +370,7 @@ def _facts(
     )
     shared = shared_rows(segments, space.tiles(), made)
     chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))
-    return dataclasses.replace(made, fixed_blocks=made.pinned, chunked=chunked)
+    return replace(made, fixed_blocks=made.pinned, chunked=chunked)
 
 
 def _ahead(read: _Read, dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:

@@ -147,5 +147,6 @@ def with_cheap_sums(
         stores = ir.rewrite_stores(segment.stores, builder, replace=summed)
         combined = any(isinstance(v, Reduce | ir.Scan | ir.Sort) for v in ir.values(stores))
         loops = combined or any(i.free_symbols & along for i in ir.index_exprs(stores))
+        loops |= any(store.repeated for store in stores)
         made.append(PlanSegment(segment.kind if loops else SegmentKind.FLAT, stores))
     return made

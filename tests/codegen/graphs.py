@@ -98,6 +98,22 @@ SCATTER = _graph("""def scatter(
     return (put,)
 """)
 
+REPEATED = _graph("""def repeated(
+    x: "f32[6, 300]",
+    index: "i64[6] bound=4",
+):
+    sum: "f32[6]" = aten.sum.dim_IntList(x, [-1])
+    zeros: "f32[4]" = aten.full.default([4], 0, dtype=torch.float32)
+    unsqueeze: "i64[6, 1]" = aten.unsqueeze.default(index, 1)
+    places: "i64[6, 300]{1, 0}" = aten.expand.default(unsqueeze, [6, 300])
+    unsqueeze_1: "f32[6, 1]" = aten.unsqueeze.default(sum, 1)
+    sums: "f32[6, 300]{1, 0}" = aten.expand.default(unsqueeze_1, [6, 300])
+    put: "f32[4]" = aten.index_put.default(zeros, [places], sums, True)
+    once: "f32[4]" = aten.index_put.default(zeros, [index], sum, True)
+    return (put, once, sum)
+""")
+"""What each row comes to is added to a place of its own: as often as it has columns, and once."""
+
 PART = _graph("""def part(
     values: "f32[33, 8]",
     held: "f32[100, 8] parameter",
@@ -171,7 +187,8 @@ CURVES = _graph("""def curves(
 """)
 
 GRAPHS = (
-    SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, PART, CACHE, STEP, CURVES
+    SOFTMAX, LAYER_NORM, TRANSPOSE, BIAS, OUTER, ARGMAX, SCATTER, REPEATED, PART, CACHE, STEP,
+    CURVES,
 )  # fmt: skip
 
 

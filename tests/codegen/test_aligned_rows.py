@@ -73,12 +73,25 @@ def layer_norm(
 """
 )
 
+_BEHIND = """# harness graph 1
+def behind(
+    x: "{t}[{m}, {n}]{view}",
+):
+    flip: "{t}[{m}, {n}]" = aten.flip.default(x, [1])
+    both: "{t}[{m}, {twice}]" = aten.cat.default([flip, x], 1)
+    wide: "f32[{m}, {twice}]" = aten._to_copy.default(both, dtype=torch.float32)
+    total: "f32[{m}]" = aten.sum.dim_IntList(wide, [1])
+    return (total,)
+"""
+"""Of the first row, what lies behind the other piece would begin before its tensor."""
+
 _DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 
 
 def graph(text: str, rows: int, columns: int, dtype: str, stride: int | None = None) -> Graph:
     view = "" if stride is None else f"{{{stride}, 1}}"
-    full = text.format(m=rows, n=columns, t=dtype, torch=_DTYPES[dtype], view=view)
+    sizes = {"m": rows, "n": columns, "twice": 2 * columns}
+    full = text.format(**sizes, t=dtype, torch=_DTYPES[dtype], view=view)
     return loads(full)
 
 
@@ -93,7 +106,7 @@ def cases() -> list[tuple[str, Graph]]:
     long, which begin at whole vectors or not."""
     draw = random.Random(0)
     found = []
-    for text in (_SOFTMAX, _STATISTICS, _LAYER_NORM):
+    for text in (_SOFTMAX, _STATISTICS, _LAYER_NORM, _BEHIND):
         for dtype in _DTYPES:
             columns = draw.randrange(4097, 6000) // 2 * 2 + 1
             name = f"{text.split('(')[0].split()[-1]} {dtype}"

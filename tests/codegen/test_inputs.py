@@ -69,6 +69,40 @@ def alibi(
     assert interpreter.check(module.text).passed
 
 
+def test_what_hides_scores_is_a_mask(interpreter: InterpreterPool, tmp_path: Path) -> None:
+    """CANINE's: a mask that is small beside 1 would add -65504 to all scores of a row."""
+    (module,) = modules(
+        loads(
+            """# harness graph 1
+def hidden(
+    score: "f16[24, 4, 128]",
+    mask: "f32[24, 128]",
+):
+    div: "f16[24, 4, 128]" = aten.div.Tensor(score, 8.0)
+    view: "f32[24, 1, 128]" = aten.view.default(mask, [24, 1, 128])
+    rest: "f32[24, 1, 128]" = aten.sub.Tensor(1.0, view)
+    far: "f32[24, 1, 128]" = aten.mul.Tensor(rest, -65504.0)
+    narrow: "f16[24, 1, 128]" = aten._to_copy.default(far, dtype=torch.float16)
+    add: "f16[24, 4, 128]" = aten.add.Tensor(div, narrow)
+    wide: "f32[24, 4, 128]" = aten._to_copy.default(add, dtype=torch.float32)
+    amax: "f32[24, 4, 1]" = aten.amax.default(wide, [-1], True)
+    sub: "f32[24, 4, 128]" = aten.sub.Tensor(wide, amax)
+    exp: "f32[24, 4, 128]" = aten.exp.default(sub)
+    sum: "f32[24, 4, 1]" = aten.sum.dim_IntList(exp, [-1], True)
+    share: "f32[24, 4, 128]" = aten.div.Tensor(exp, sum)
+    kept: "f16[24, 4, 128]" = aten._to_copy.default(share, dtype=torch.float16)
+    return (kept,)
+""",
+            "test graph",
+        )
+    )
+    mask = next(a for a in load(module.text, tmp_path).get_args("cpu") if a.shape == (24, 128))
+    assert set(mask.unique().tolist()) == {0.0, 1.0}
+    assert interpreter.check(module.text).passed
+    wrong = module.text.replace("= tl.sum(", "= 1.01 * tl.sum(")
+    assert wrong != module.text and not interpreter.check(wrong).passed
+
+
 @pytest.mark.parametrize("stride", ["{1, 0}", "{0, 1}", "{9, 1}"])
 def test_places_that_memory_repeats_are_distinct_where_they_can_be(
     stride: str, tmp_path: Path

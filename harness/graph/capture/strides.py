@@ -60,7 +60,7 @@ MISTRACED = (
 """Elementwise operators that stay whole, and that fake tensors lay out wrongly."""
 
 _LIKE = [
-    getattr(torch.ops.aten, name) for name in "_to_copy clone flip full_like index_put".split()
+    getattr(torch.ops.aten, name) for name in "_to_copy clone flip full_like index_put sort".split()
 ]
 """Packets whose results are laid out as their first operand if that is dense."""
 
@@ -258,7 +258,10 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
 
 def _eager_strides(node: fx.Node) -> Iterator[Sizes]:
     """What is known of the strides that eager mode gives ``node``, by rules one after the other."""
-    value, target = node.meta.get("val"), node.target
+    value = node.meta.get("val")
+    if node.target is operator.getitem:
+        (node,) = node.all_input_nodes  # one result of several
+    target = node.target
     if not isinstance(target, torch._ops.OpOverload) or not isinstance(value, Tensor):
         return
     if value.layout is not torch.strided:

@@ -53,6 +53,8 @@ _ALONE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "type": lambda x: x.double(),
     "turned": lambda x: x.flip(*range(x.dim())),
     "full": lambda x: torch.full_like(x, 2),
+    "sorted": lambda x: x.sort(dim=-1, stable=True)[0],
+    "places": lambda x: x.sort(dim=0, stable=True)[1],
     "put": lambda x: torch.ops.aten.index_put(x, [torch.tensor([0])], torch.tensor(2.0)),
 }
 
