@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import torch
 
+from harness.devices.job import Context
 from harness.graph.model import Graph
 from harness.graph.replay import bound, replay, stand_in
 from harness.measure.peers.jobs import EAGER, INDUCTOR, TUNED
@@ -25,6 +26,30 @@ Make: TypeAlias = "Callable[[Sequence[Any]], Provider]"
 
 TUNED_OPTIONS = {"max_autotune_pointwise": True, "coordinate_descent_tuning": True}
 """What ``inductor-tuned`` adds to Inductor's defaults."""
+
+
+class Coming:
+    """Inductor's providers of one graph, made before they are asked for."""
+
+    def __init__(self, _: Context) -> None:
+        self._graph: Graph | None = None
+        self._made: dict[str, Provider | Exception] = {}
+
+    def make(self, graph: Graph, names: Sequence[str], device: torch.device) -> None:
+        """Make those of ``names`` that are Inductor's. What fails is raised when it is taken."""
+        self._graph, self._made = graph, {}
+        for name in (name for name in names if name in (INDUCTOR, TUNED)):
+            try:
+                self._made[name] = inductor(graph, device, name == TUNED)
+            except Exception as error:  # noqa: BLE001 - see above
+                self._made[name] = error
+
+    def take(self, name: str, graph: Graph) -> Provider | None:
+        """The provider called ``name``, once, if it was made for ``graph``."""
+        found = self._made.pop(name, None) if graph == self._graph else None
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
 def maker(name: str, graph: Graph, device: torch.device) -> Make:

@@ -28,7 +28,7 @@ import random
 import statistics
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -56,6 +56,8 @@ _MOST_SAMPLES = 1500
 _LEAST_SAMPLES = 5
 _CHUNK_MS = 20.0
 """About how much is enqueued before the host waits and looks at the budget."""
+_LONG_CHUNK_MS = 200.0
+"""The same where the host has something else to do ``meanwhile``."""
 _MOST_CHUNK = 40
 _WAIT = 30.0
 """How many budgets a measurement may lose to an unusual launch interval, as far as there is
@@ -151,10 +153,13 @@ class _Sampling:
 
 @dataclass(eq=False, slots=True)
 class GraphTimer:
-    """Times on ``engine``. ``watch`` knows about throttling, if anything does."""
+    """Times on ``engine``. ``watch`` knows about throttling, if anything does. ``meanwhile`` is
+    what the host does, once, while samples that it has enqueued are taken. What that enqueues comes
+    after them, and the time it takes is not the budget's."""
 
     engine: CudaEngine
     watch: Monitor | None = None
+    meanwhile: Callable[[], object] | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
     _sampled_at: float = -math.inf
@@ -282,6 +287,9 @@ class GraphTimer:
         """Take samples and drop them until a few in a row differ little from those before:
         modules are loaded then and clocks have risen."""
         began = time.monotonic()
+        if began < self._sampled_at + _STAYS_WARM:
+            self._rounds(subjects, 1)  # a recording's first replay takes longer
+            return
         before = 0.0
         while (time.monotonic() - began) * 1000 < _MOST_WARM_MS:
             found = self._rounds(subjects, _WARM_ROUNDS).values()
@@ -297,7 +305,8 @@ class GraphTimer:
             rounds = max(1, min(chunk, looks[so_far.looked] - so_far.usable, _MOST_CHUNK))
             ms = self._chunk(so_far, rounds)
             left = so_far.left_ms()
-            chunk = int(min(_CHUNK_MS, left if left > 0 else _CHUNK_MS) / ms * rounds)
+            most = _CHUNK_MS if self.meanwhile is None else _LONG_CHUNK_MS
+            chunk = int(min(most, left if left > 0 else _CHUNK_MS) / ms * rounds)
             if so_far.usable >= looks[so_far.looked]:
                 so_far.looked += 1
                 so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
@@ -313,10 +322,17 @@ class GraphTimer:
 
     def _chunk(self, so_far: _Sampling, rounds: int) -> float:
         """Take ``rounds`` samples of each; the milliseconds it took."""
+        meanwhile = None
+        if so_far.slowed:  # it is known how many of them take long enough
+            meanwhile, self.meanwhile = self.meanwhile, None
         began = time.monotonic()
-        for name, taken in self._rounds(so_far.subjects, rounds).items():
+        for name, taken in self._rounds(so_far.subjects, rounds, meanwhile).items():
             so_far.subjects[name].taken.extend(taken)
         ended = time.monotonic()
+        if meanwhile is not None:
+            last = 2 * rounds * len(so_far.subjects) + 1
+            waited = max(0.0, ended - began - self.engine.elapsed_ms(0, last) / 1000)
+            so_far.began, began = so_far.began + waited, began + waited
         unusual = self._intervals.unusual()
         throttled = bool(self.watch and self.watch.throttled(began, ended))
         so_far.slowed.extend([unusual or throttled] * rounds)
@@ -326,7 +342,12 @@ class GraphTimer:
             so_far.lost_ms += took
         return took
 
-    def _rounds(self, subjects: Mapping[str, _Subject], rounds: int) -> dict[str, list[_Sample]]:
+    def _rounds(
+        self,
+        subjects: Mapping[str, _Subject],
+        rounds: int,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> dict[str, list[_Sample]]:
         """``rounds`` samples of each subject, enqueued at once, read after one wait."""
         engine = self.engine
         order = list(subjects)
@@ -346,6 +367,8 @@ class GraphTimer:
         engine.mark(2 * len(taken))
         engine.probe()
         engine.mark(2 * len(taken) + 1)
+        if meanwhile is not None:
+            meanwhile()
         engine.wait()
         self._sampled_at = time.monotonic()
         self._intervals.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))

@@ -9,6 +9,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +20,13 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from harness.codegen.source import EmittedModule
 from harness.devices.job import Context, Unusable
+from harness.dtypes import DType
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
-from harness.measure.peers import worker
+from harness.measure.peers import providers, worker
 from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
@@ -343,6 +345,63 @@ def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> Non
     assert timer.width == 2 * WIDTH
     worker.compared(CompareJob(work.work, ("eager",), {}, width=0.03), Context(), timer, CPU)
     assert timer.width == 0.03
+
+
+def test_inductors_code_for_the_next_region_is_looked_for_once(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def inductor(graph: Graph, *_: Any) -> Any:
+        made.append(graph.name)
+        return maker("eager", graph, CPU)(())
+
+    monkeypatch.setattr(providers, "inductor", inductor)
+    (work,) = comparables(compile_graph(graph, H100).regions)
+    assert work.graph is not None
+    heard: list[str] = []
+    context, names = Context(step=heard.append), ("inductor", "eager")
+    worker.look_ahead(context, CompareJob(work.work, names, {}, ahead=work.graph), CPU)
+    assert heard == ["ahead", "timing"]
+    for _ in range(2):
+        found = worker.compared(CompareJob(work.work, names, {}), context, FakeTimer(), CPU)
+        assert found["inductor"].check is Check.PASSED
+    assert made == [work.graph.name] * 2, "what was made ahead is used once"
+    other = providers.Coming(context)
+    other.make(replace(work.graph, name="other"), names, CPU)
+    assert other.take("inductor", work.graph) is None
+
+
+def test_what_fails_ahead_fails_where_it_is_compared(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def inductor(*_: Any) -> Any:
+        raise ValueError("no such kernel")
+
+    monkeypatch.setattr(providers, "inductor", inductor)
+    (work,) = comparables(compile_graph(graph, H100).regions)
+    context, job = Context(), CompareJob(work.work, ("inductor", "eager"), {}, ahead=work.graph)
+    worker.look_ahead(context, job, CPU)
+    found = worker.compared(job, context, FakeTimer(), CPU)
+    assert "no such kernel" in found["inductor"].reason and found["eager"].ms
+
+
+def test_inputs_with_several_elements_in_one_place_are_compared() -> None:
+    build = GraphBuilder()
+    x = build.input("x", (8, 4), DType.BF16, stride=(0, 1))
+    graph = build.graph(build.call("aten.neg.default", x))
+    inputs = random_inputs(graph, CPU)
+    for value in (worker.copied(inputs[0]), worker._moved(inputs[0], 1, (torch.bfloat16,))):
+        assert value.stride() == (0, 1) and torch.equal(value[0], value[7])
+        assert torch.allclose(value, inputs[0], rtol=2**-7)
+    whole = torch.arange(24).view(4, 6)
+    for view in (whole[1:, ::2], whole.T, whole[:, :0], whole[2, 3], whole.unfold(1, 3, 1)):
+        made = worker.copied(view)
+        assert torch.equal(made, view) and made.data_ptr() != view.data_ptr() or not view.numel()
+        assert made.stride() == view.stride()
+    makers = {name: maker("eager", graph, CPU) for name in ("harness", "eager")}
+    found = compare(region_task(graph, CPU), makers, FakeTimer())
+    assert [row.check for row in found.values()] == [Check.PASSED] * 2
 
 
 def test_who_compares_has_the_modules_that_were_loaded_to_time_them(
