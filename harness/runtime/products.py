@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -16,14 +16,12 @@ _AT_ONCE = 2**30
 """Products are written out up to so many."""
 _mul, _sum = torch.ops.aten.mul.Tensor, torch.ops.aten.sum.dim_IntList
 
-P = ParamSpec("P")
 
-
-def in_slices(compute: Callable[P, Sequence[Any]]) -> Callable[P, list[Any]]:
+def in_slices(compute: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
     """``compute``, of tensors that nobody changes, with products that are many summed in slices."""
 
     @functools.wraps(compute)
-    def run(*args: P.args, **kwargs: P.kwargs) -> list[Any]:
+    def run(*args: Any, **kwargs: Any) -> list[Any]:
         with _Late():  # type: ignore[no-untyped-call]
             found = compute(*args, **kwargs)
         return [_whole(value) for value in found]
@@ -38,7 +36,7 @@ class _Late(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func is _sum and isinstance(args[0], _Product):
             return _summed(*args[0].factors, *args[1:], **(kwargs or {}))
         args, kwargs = tree_map(_whole, args), tree_map(_whole, kwargs or {})
-        if func is _mul and all(isinstance(factor, torch.Tensor) for factor in args):
+        if func is _mul and all(isinstance(f, torch.Tensor) and f.dim() for f in args):
             shape = torch.broadcast_shapes(*(f.shape for f in args))  # type: ignore[no-untyped-call]
             if math.prod(shape) > _AT_ONCE:
                 return _Product(*args)
@@ -55,8 +53,7 @@ class _Product(torch.Tensor):
         like = [(f.shape, f.stride(), f.dtype) for f in factors]
         with _disable_current_modes():  # nobody counts these, which take no memory
             made = _mul(*(torch.empty_strided(s, n, dtype=d, device="meta") for s, n, d in like))
-        where = next((f.device for f in factors if f.dim()), factors[0].device)
-        given = {"strides": made.stride(), "dtype": made.dtype, "device": where}
+        given = {"strides": made.stride(), "dtype": made.dtype, "device": factors[0].device}
         found: Any = torch.Tensor._make_wrapper_subclass(cls, made.shape, **given)
         found.factors = factors
         return found

@@ -5,11 +5,10 @@ compared without it."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.devices.job import BESIDE_TIMING, Closing, Device, cores, tried
 from harness.devices.pool import Pool
@@ -31,9 +30,6 @@ from harness.measure.peers.jobs import (
 )
 from harness.records.run import Check, RegionRecord, one_line
 from harness.records.timing import METHOD
-
-if TYPE_CHECKING:
-    from harness.graph.model import Graph
 
 _SECONDS = 300.0
 """What comparing one region may take, compiling and tuning by every compiler included."""
@@ -88,9 +84,8 @@ class PeerPool(Closing):
     def prepare(self, work: Sequence[Comparable]) -> None:
         """Compile with Inductor what ``compare`` will need, in parallel, beside what is timed. What
         fails here fails again, with its reason, when it is compared."""
-        graphs = [one.graph for one in work]
-        warm = functools.partial(WarmJob, seconds=self._seconds)
-        jobs = [warm(g, tuned) for tuned in self._tuned for g in graphs if g is not None]
+        graphs = [one.graph for one in work if one.graph is not None]
+        jobs = [WarmJob(g, tuned, seconds=self._seconds) for tuned in self._tuned for g in graphs]
         # Before it times anything, the process that compares imports Inductor too, meanwhile.
         first, self._imported = [] if self._imported else jobs[:1], True
         with ThreadPoolExecutor(1) as thread:
@@ -102,33 +97,31 @@ class PeerPool(Closing):
     ) -> tuple[RegionRecord, ...]:
         """A row for ours and for each of the others, in that order. ``configs`` are tuned
         configurations by module text. Code for the ``following`` one is looked for meanwhile."""
-        ahead = None if following is None else following.graph
+        ask = functools.partial(
+            CompareJob,
+            one.work,
+            configs=dict(configs),
+            ahead=None if following is None else following.graph,
+            seconds=self._seconds,
+        )
         subject = USER if isinstance(one.work, str) else OURS
         rows = {name: RegionRecord(one.name, name) for name in (subject, *self.against)}
         for process, worker in enumerate(self._workers):
             left = [name for name, row in rows.items() if process == 0 or row.sets]
-            for name, row in self._compared(worker, one, left, configs, ahead).items():
+            for name, row in self._compared(worker, left, ask).items():
                 rows[name] = _joined(rows[name], one, process, row)
         return tuple(rows.values())
 
     def _compared(
-        self,
-        worker: Pool,
-        one: Comparable,
-        names: Sequence[str],
-        configs: Mapping[str, Config],
-        ahead: Graph | None,
+        self, worker: Pool, names: Sequence[str], ask: Callable[..., CompareJob]
     ) -> dict[str, RegionRecord]:
         """The compilers called ``names`` in one process, and in another where that is lost."""
         lost: dict[str, RegionRecord] = {}
         while left := [name for name in names if name not in lost]:
-            job = CompareJob(
-                one.work, tuple(left), dict(configs), ahead=ahead, seconds=self._seconds
-            )
-            if not isinstance(found := tried(worker.run, job), HarnessError):
+            if not isinstance(found := tried(worker.run, ask(names=tuple(left))), HarnessError):
                 return {**found, **lost}
             if found.step == AHEAD:  # another region's fault, and that one's row will say so
-                ahead = None
+                ask = functools.partial(ask, ahead=None)
                 continue
             lost.update(_blamed(left, found))
         return lost

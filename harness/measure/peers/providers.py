@@ -33,23 +33,18 @@ class Coming:
 
     def __init__(self, _: Context) -> None:
         self._graph: Graph | None = None
-        self._made: dict[str, Provider | Exception] = {}
+        self._made: dict[str, Provider] = {}
 
     def make(self, graph: Graph, names: Sequence[str], device: torch.device) -> None:
-        """Make those of ``names`` that are Inductor's. What fails is raised when it is taken."""
+        """Make those of ``names`` that are Inductor's. What fails fails again, with its reason."""
         self._graph, self._made = graph, {}
-        for name in (name for name in names if name in (INDUCTOR, TUNED)):
-            try:
+        for name in {INDUCTOR, TUNED}.intersection(names):
+            with contextlib.suppress(Exception):
                 self._made[name] = inductor(graph, device, name == TUNED)
-            except Exception as error:  # noqa: BLE001 - see above
-                self._made[name] = error
 
     def take(self, name: str, graph: Graph) -> Provider | None:
         """The provider called ``name``, once, if it was made for ``graph``."""
-        found = self._made.pop(name, None) if graph == self._graph else None
-        if isinstance(found, Exception):
-            raise found
-        return found
+        return self._made.pop(name, None) if graph == self._graph else None
 
 
 def maker(name: str, graph: Graph, device: torch.device) -> Make:

@@ -28,7 +28,7 @@ import random
 import statistics
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -159,7 +159,7 @@ class GraphTimer:
 
     engine: CudaEngine
     watch: Monitor | None = None
-    meanwhile: Callable[[], object] | None = None
+    meanwhile: Launch | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
     _sampled_at: float = -math.inf
@@ -343,10 +343,7 @@ class GraphTimer:
         return took
 
     def _rounds(
-        self,
-        subjects: Mapping[str, _Subject],
-        rounds: int,
-        meanwhile: Callable[[], object] | None = None,
+        self, subjects: Mapping[str, _Subject], rounds: int, meanwhile: Launch | None = None
     ) -> dict[str, list[_Sample]]:
         """``rounds`` samples of each subject, enqueued at once, read after one wait."""
         engine = self.engine
