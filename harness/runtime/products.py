@@ -59,9 +59,7 @@ class _Product(torch.Tensor):
         return found
 
     @classmethod
-    def __torch_dispatch__(  # type: ignore[override]
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(cls, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         with _Late():  # type: ignore[no-untyped-call]
             return func(*args, **(kwargs or {}))
 

@@ -28,23 +28,9 @@ TUNED_OPTIONS = {"max_autotune_pointwise": True, "coordinate_descent_tuning": Tr
 """What ``inductor-tuned`` adds to Inductor's defaults."""
 
 
-class Coming:
-    """Inductor's providers of one graph, made before they are asked for."""
-
-    def __init__(self, _: Context) -> None:
-        self._graph: Graph | None = None
-        self._made: dict[str, Provider] = {}
-
-    def make(self, graph: Graph, names: Sequence[str], device: torch.device) -> None:
-        """Make those of ``names`` that are Inductor's. What fails fails again, with its reason."""
-        self._graph, self._made = graph, {}
-        for name in {INDUCTOR, TUNED}.intersection(names):
-            with contextlib.suppress(Exception):
-                self._made[name] = inductor(graph, device, name == TUNED)
-
-    def take(self, name: str, graph: Graph) -> Provider | None:
-        """The provider called ``name``, once, if it was made for ``graph``."""
-        return self._made.pop(name, None) if graph == self._graph else None
+def coming(_: Context) -> dict[str, tuple[Graph, Provider]]:
+    """Inductor's providers that are made before they are asked for, by name, each for one graph."""
+    return {}
 
 
 def maker(name: str, graph: Graph, device: torch.device) -> Make:

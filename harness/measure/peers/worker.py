@@ -35,7 +35,7 @@ from harness.graph.model import Graph, Partition
 from harness.graph.replay import random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.peers import providers
-from harness.measure.peers.jobs import AHEAD, SUBJECTS, TIMING, CompareJob, WarmJob
+from harness.measure.peers.jobs import AHEAD, INDUCTOR, SUBJECTS, TIMING, TUNED, CompareJob, WarmJob
 from harness.measure.peers.providers import Make, Provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.measure.worker import Gpu, give_back, is_lost
@@ -308,11 +308,16 @@ def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]
 
 
 def look_ahead(context: Context, job: CompareJob, device: torch.device) -> None:
-    """Make what the following region is compared with, as far as that runs no kernel of it."""
-    if job.ahead is not None:
-        context.step(AHEAD)
-        context.once(providers.Coming).make(job.ahead, job.names, device)
-        context.step(TIMING)
+    """Look for Inductor's code for the following region. What fails fails again, with its reason,
+    when that is compared."""
+    if job.ahead is None:
+        return
+    context.step(AHEAD)
+    for name in {INDUCTOR, TUNED}.intersection(job.names):
+        with contextlib.suppress(Exception):
+            made = providers.inductor(job.ahead, device, name == TUNED)
+            context.once(providers.coming)[name] = job.ahead, made
+    context.step(TIMING)
 
 
 def warm(_: Context, job: WarmJob) -> str:
@@ -359,10 +364,15 @@ def _of_region(
         kernels = compiled_kernels(target, job.configs, context.cache, load)
         return region_provider(region, kernels, device, target)
 
-    graph, coming = region.region.graph, context.once(providers.Coming)
+    graph, coming = region.region.graph, context.once(providers.coming)
 
     def other(name: str) -> Make:
-        return lambda given: coming.take(name, graph) or providers.maker(name, graph, device)(given)
+        known, made = coming.pop(name, (None, None))
+        return (
+            providers.maker(name, graph, device)
+            if made is None or known != graph
+            else lambda _: made
+        )
 
     return region_task(graph, device), ours, other
 

@@ -367,9 +367,10 @@ def test_inductors_code_for_the_next_region_is_looked_for_once(
         found = worker.compared(CompareJob(work.work, names, {}), context, FakeTimer(), CPU)
         assert found["inductor"].check is Check.PASSED
     assert made == [work.graph.name] * 2, "what was made ahead is used once"
-    other = providers.Coming(context)
-    other.make(replace(work.graph, name="other"), names, CPU)
-    assert other.take("inductor", work.graph) is None
+    other = CompareJob(work.work, names, {}, ahead=replace(work.graph, name="other"))
+    worker.look_ahead(context, other, CPU)
+    worker.compared(CompareJob(work.work, names, {}), context, FakeTimer(), CPU)
+    assert made[2:] == ["other", work.graph.name]
 
 
 def test_what_fails_ahead_fails_where_it_is_compared(
