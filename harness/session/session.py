@@ -23,7 +23,6 @@ from harness.errors import HarnessError, NoDevice, OutOfMemory
 from harness.heuristics.facts import Config
 from harness.measure.jobs import Timing
 from harness.measure.noise.processes import combined
-from harness.measure.peers.jobs import Comparable
 from harness.measure.peers.pool import PeerPool
 from harness.measure.roofline import Limit
 from harness.records import metrics, modules
@@ -235,27 +234,20 @@ class Session:
             block, comparable = timed[number]
             del timed[number]
             ready = done(comparable, self.until)
-            left = [
-                (progress, compiled)
-                for entry, compiled in block
-                if (progress := self._flight.get(entry.name)) and isinstance(compiled, Compiled)
-            ]
-            coming = deque(region for _, compiled in left for region in compiled.regions)
-            for progress, compiled in left:
+            for name, compiled in ((entry.name, made) for entry, made in block):
+                progress = self._flight.get(name)
+                if progress is None or isinstance(compiled, HarnessError):
+                    continue
                 if self.peers is not None and ready and time.monotonic() <= self.until:
-                    yield from self._compare(self.peers, compiled, progress, coming)
+                    yield from self._compare(self.peers, compiled, progress)
                 progress.comparing = False
-                yield from self._landed(progress.record.name)
+                yield from self._landed(name)
 
-    def _compare(
-        self, peers: PeerPool, compiled: Compiled, progress: _Progress, coming: deque[Comparable]
-    ) -> Iterator[Event]:
-        """Compare a graph's regions, the next of those that are ``coming``."""
+    def _compare(self, peers: PeerPool, compiled: Compiled, progress: _Progress) -> Iterator[Event]:
         name, total = progress.record.name, len(compiled.regions)
         configs = {k.module: config_from_dict(k.config) for k in progress.kernels if k.config}
-        for position in range(1, total + 1):
-            one = coming.popleft()
-            rows = peers.compare(one, configs, coming[0] if coming else None)
+        for position, one in enumerate(compiled.regions, start=1):
+            rows = peers.compare(one, configs)
             progress.record = replace(progress.record, regions=(*progress.record.regions, *rows))
             yield model.RegionDone(name, rows, position, total)
             yield from self._arrived(wait=False)

@@ -166,16 +166,12 @@ class FakePeers:
 
     prepared: list[str] = field(default_factory=list)
     configs: list[Mapping[str, Config]] = field(default_factory=list)
-    following: list[tuple[str, str]] = field(default_factory=list)
 
     def prepare(self, work: Sequence[Comparable]) -> None:
         self.prepared.extend(one.name for one in work)
 
-    def compare(
-        self, one: Comparable, configs: Mapping[str, Config], following: Comparable | None = None
-    ) -> tuple[RegionRecord, ...]:
+    def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
         self.configs.append(configs)
-        self.following.append((one.name, following.name if following else ""))
         rows = (("harness", 0.002, ""), ("inductor", 0.004, ""), ("eager", None, "it crashed"))
         return tuple(
             RegionRecord(

@@ -278,7 +278,7 @@ class FakeDevice:
         return Timing(CONFIG, Samples((0.4, 0.5, 0.6), copy_gbps=3000.0), Limit("write", 0.8))
 
 class FakePeers:
-    def compare(self, one, configs, following=None):
+    def compare(self, one, configs):
         assert set(configs.values()) == {CONFIG}
         yield RegionRecord(one.name, "harness", 1.0, kernels=2, sets=(Samples((1.0, 1.2)),),
                            check=Check.PASSED if RIGHT else Check.FAILED, max_error=0.5)

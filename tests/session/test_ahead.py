@@ -161,12 +161,10 @@ def test_other_compilers_compile_the_next_graphs_while_one_is_timed(
                 comparing.wait(60)  # goes on until the first graph is compared
             prepared.update(one.name for one in work)
 
-        def compare(
-            self, one: Comparable, configs: Mapping[str, Config], *more: Any
-        ) -> tuple[Any, ...]:
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
             log.append((one.name, one.name in prepared))
             comparing.set()
-            return super().compare(one, configs, *more)
+            return super().compare(one, configs)
 
     entries = [
         FakeEntry(name, replace(compiled(made), regions=(Comparable(name, made.text),)))
@@ -196,11 +194,9 @@ def test_kernels_are_timed_while_other_compilers_are_not_done(
         def prepare(self, work: Sequence[Comparable]) -> None:
             assert third.wait(60)
 
-        def compare(
-            self, one: Comparable, configs: Mapping[str, Config], *more: Any
-        ) -> tuple[Any, ...]:
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
             log.append(f"compare {one.name}")
-            return super().compare(one, configs, *more)
+            return super().compare(one, configs)
 
     names = [f"k{n}" for n in range(5)]
     entries = [
@@ -225,13 +221,11 @@ def test_a_graph_that_takes_other_compilers_long_holds_up_no_other_block(
         def prepare(self, work: Sequence[Comparable]) -> None:
             assert "k0" not in {one.name for one in work} or others.wait(60)
 
-        def compare(
-            self, one: Comparable, configs: Mapping[str, Config], *more: Any
-        ) -> tuple[Any, ...]:
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
             compared.append(one.name)
             if one.name == "k3":  # three blocks after the one that waits
                 others.set()
-            return super().compare(one, configs, *more)
+            return super().compare(one, configs)
 
     entries = [
         FakeEntry(n, replace(compiled(module(n)), regions=(Comparable(n, "text"),)))
@@ -269,11 +263,9 @@ def test_a_block_is_compared_while_the_next_is_timed_once_it_can_be(
         def prepare(self, work: Sequence[Comparable]) -> None:
             assert "k0" not in {one.name for one in work} or second.wait(60)
 
-        def compare(
-            self, one: Comparable, configs: Mapping[str, Config], *more: Any
-        ) -> tuple[Any, ...]:
+        def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[Any, ...]:
             log.append(f"compare {one.name}")
-            return super().compare(one, configs, *more)
+            return super().compare(one, configs)
 
     monkeypatch.setattr(ahead, "ThreadPoolExecutor", Watched)
     entries = [

@@ -73,8 +73,6 @@ def parse(text: str, backends: Sequence[str] | None = None) -> tuple[str, ...]:
 
 TIMING = "timing"
 """The step of a ``CompareJob`` at which all compilers are timed, interleaved."""
-AHEAD = "ahead"
-"""The step at which code for the following region is looked for, while samples are taken."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,8 +80,8 @@ class CompareJob(Job):
     """Compare ``names`` (what they are compared with among them) on ``work``: a region, or the
     text of a user's kernel. ``configs`` are tuned configurations by module text. Its steps are the
     names that are about to be run, then ``TIMING``. Medians are wanted to ``width``: compilers
-    differ by more, and a sample takes half as long. ``ahead`` is the graph of the region that is
-    compared next. Answers a ``RegionRecord`` for each name, which names no region."""
+    differ by more, and a sample takes half as long. Answers a ``RegionRecord`` for each name, which
+    names no region."""
 
     handler: ClassVar[str] = "harness.measure.peers.worker:compare_region"
     work: CompiledRegion | str
@@ -91,7 +89,6 @@ class CompareJob(Job):
     configs: dict[str, Config]
     budget_ms: float = 120.0
     width: float = 2 * WIDTH
-    ahead: Graph | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,11 +110,6 @@ class Comparable:
     work: CompiledRegion | str
     count: int = 1
     kernels: int = 1
-
-    @property
-    def graph(self) -> Graph | None:
-        """The region's graph."""
-        return None if isinstance(self.work, str) else self.work.region.graph
 
 
 def comparables(regions: Sequence[CompiledRegion]) -> tuple[Comparable, ...]:

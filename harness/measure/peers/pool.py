@@ -4,8 +4,7 @@ compared without it."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from harness.heuristics.facts import Config
 from harness.measure.jobs import OpenDevice, gpu
 from harness.measure.noise.processes import combined
 from harness.measure.peers.jobs import (
-    AHEAD,
     INDUCTOR,
     OURS,
     SUBJECTS,
@@ -84,7 +82,7 @@ class PeerPool(Closing):
     def prepare(self, work: Sequence[Comparable]) -> None:
         """Compile with Inductor what ``compare`` will need, in parallel, beside what is timed. What
         fails here fails again, with its reason, when it is compared."""
-        graphs = [one.graph for one in work if one.graph is not None]
+        graphs = [one.work.region.graph for one in work if not isinstance(one.work, str)]
         jobs = [WarmJob(g, tuned, seconds=self._seconds) for tuned in self._tuned for g in graphs]
         # Before it times anything, the process that compares imports Inductor too, meanwhile.
         first, self._imported = [] if self._imported else jobs[:1], True
@@ -92,37 +90,26 @@ class PeerPool(Closing):
             thread.submit(self._workers[0].all, first)
             self._warming.all(jobs)
 
-    def compare(
-        self, one: Comparable, configs: Mapping[str, Config], following: Comparable | None = None
-    ) -> tuple[RegionRecord, ...]:
+    def compare(self, one: Comparable, configs: Mapping[str, Config]) -> tuple[RegionRecord, ...]:
         """A row for ours and for each of the others, in that order. ``configs`` are tuned
-        configurations by module text. Code for the ``following`` one is looked for meanwhile."""
-        ask = functools.partial(
-            CompareJob,
-            one.work,
-            configs=dict(configs),
-            ahead=None if following is None else following.graph,
-            seconds=self._seconds,
-        )
+        configurations by module text."""
         subject = USER if isinstance(one.work, str) else OURS
         rows = {name: RegionRecord(one.name, name) for name in (subject, *self.against)}
         for process, worker in enumerate(self._workers):
             left = [name for name, row in rows.items() if process == 0 or row.sets]
-            for name, row in self._compared(worker, left, ask).items():
+            for name, row in self._compared(worker, one, left, configs).items():
                 rows[name] = _joined(rows[name], one, process, row)
         return tuple(rows.values())
 
     def _compared(
-        self, worker: Pool, names: Sequence[str], ask: Callable[..., CompareJob]
+        self, worker: Pool, one: Comparable, names: Sequence[str], configs: Mapping[str, Config]
     ) -> dict[str, RegionRecord]:
         """The compilers called ``names`` in one process, and in another where that is lost."""
         lost: dict[str, RegionRecord] = {}
         while left := [name for name in names if name not in lost]:
-            if not isinstance(found := tried(worker.run, ask(names=tuple(left))), HarnessError):
+            job = CompareJob(one.work, tuple(left), dict(configs), seconds=self._seconds)
+            if not isinstance(found := tried(worker.run, job), HarnessError):
                 return {**found, **lost}
-            if found.step == AHEAD:  # another region's fault, and that one's row will say so
-                ask = functools.partial(ask, ahead=None)
-                continue
             lost.update(_blamed(left, found))
         return lost
 

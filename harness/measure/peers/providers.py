@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 import torch
 
-from harness.devices.job import Context
 from harness.graph.model import Graph
 from harness.graph.replay import bound, replay, stand_in
 from harness.measure.peers.jobs import EAGER, INDUCTOR, TUNED
@@ -26,11 +25,6 @@ Make: TypeAlias = "Callable[[Sequence[Any]], Provider]"
 
 TUNED_OPTIONS = {"max_autotune_pointwise": True, "coordinate_descent_tuning": True}
 """What ``inductor-tuned`` adds to Inductor's defaults."""
-
-
-def coming(_: Context) -> dict[str, tuple[Graph, Provider]]:
-    """Inductor's providers that are made before they are asked for, by name, each for one graph."""
-    return {}
 
 
 def maker(name: str, graph: Graph, device: torch.device) -> Make:

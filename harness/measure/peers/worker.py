@@ -12,7 +12,6 @@ this process with it, and the parent, told step by step how far it came, goes on
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import math
 import warnings
@@ -35,7 +34,7 @@ from harness.graph.model import Graph, Partition
 from harness.graph.replay import random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.peers import providers
-from harness.measure.peers.jobs import AHEAD, INDUCTOR, SUBJECTS, TIMING, TUNED, CompareJob, WarmJob
+from harness.measure.peers.jobs import SUBJECTS, TIMING, CompareJob, WarmJob
 from harness.measure.peers.providers import Make, Provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
 from harness.measure.worker import Gpu, give_back, is_lost
@@ -299,25 +298,7 @@ def why(error: Exception) -> str:
 def compare_region(context: Context, job: CompareJob) -> dict[str, RegionRecord]:
     """The handler of ``CompareJob``."""
     warnings.filterwarnings("ignore")
-    timer, device = context.once(Gpu).timer, torch.device("cuda")
-    timer.meanwhile = functools.partial(look_ahead, context, job, device)
-    try:
-        return compared(job, context, timer, device)
-    finally:
-        timer.meanwhile = None
-
-
-def look_ahead(context: Context, job: CompareJob, device: torch.device) -> None:
-    """Look for Inductor's code for the following region. What fails fails again, with its reason,
-    when that is compared."""
-    if job.ahead is None:
-        return
-    context.step(AHEAD)
-    for name in {INDUCTOR, TUNED}.intersection(job.names):
-        with contextlib.suppress(Exception):
-            made = providers.inductor(job.ahead, device, name == TUNED)
-            context.once(providers.coming)[name] = job.ahead, made
-    context.step(TIMING)
+    return compared(job, context, context.once(Gpu).timer, torch.device("cuda"))
 
 
 def warm(_: Context, job: WarmJob) -> str:
@@ -364,17 +345,8 @@ def _of_region(
         kernels = compiled_kernels(target, job.configs, context.cache, load)
         return region_provider(region, kernels, device, target)
 
-    graph, coming = region.region.graph, context.once(providers.coming)
-
-    def other(name: str) -> Make:
-        known, made = coming.pop(name, (None, None))
-        return (
-            providers.maker(name, graph, device)
-            if made is None or known != graph
-            else lambda _: made
-        )
-
-    return region_task(graph, device), ours, other
+    graph = region.region.graph
+    return (region_task(graph, device), ours, lambda n: providers.maker(n, graph, device))
 
 
 def _of_kernel(

@@ -56,8 +56,6 @@ _MOST_SAMPLES = 1500
 _LEAST_SAMPLES = 5
 _CHUNK_MS = 20.0
 """About how much is enqueued before the host waits and looks at the budget."""
-_LONG_CHUNK_MS = 200.0
-"""The same where the host has something else to do ``meanwhile``."""
 _MOST_CHUNK = 40
 _WAIT = 30.0
 """How many budgets a measurement may lose to an unusual launch interval, as far as there is
@@ -153,13 +151,10 @@ class _Sampling:
 
 @dataclass(eq=False, slots=True)
 class GraphTimer:
-    """Times on ``engine``. ``watch`` knows about throttling, if anything does. ``meanwhile`` is
-    what the host does, once, while samples that it has enqueued are taken. What that enqueues comes
-    after them, and the time it takes is not the budget's."""
+    """Times on ``engine``. ``watch`` knows about throttling, if anything does."""
 
     engine: CudaEngine
     watch: Monitor | None = None
-    meanwhile: Launch | None = None
     _random: random.Random = field(default_factory=lambda: random.Random(0))
     _intervals: LaunchIntervals = field(default_factory=LaunchIntervals)
     _sampled_at: float = -math.inf
@@ -305,8 +300,7 @@ class GraphTimer:
             rounds = max(1, min(chunk, looks[so_far.looked] - so_far.usable, _MOST_CHUNK))
             ms = self._chunk(so_far, rounds)
             left = so_far.left_ms()
-            most = _CHUNK_MS if self.meanwhile is None else _LONG_CHUNK_MS
-            chunk = int(min(most, left if left > 0 else _CHUNK_MS) / ms * rounds)
+            chunk = int(min(_CHUNK_MS, left if left > 0 else _CHUNK_MS) / ms * rounds)
             if so_far.usable >= looks[so_far.looked]:
                 so_far.looked += 1
                 so_far.narrow = so_far.narrow + 1 if so_far.is_narrow() else 0
@@ -322,17 +316,10 @@ class GraphTimer:
 
     def _chunk(self, so_far: _Sampling, rounds: int) -> float:
         """Take ``rounds`` samples of each; the milliseconds it took."""
-        meanwhile = None
-        if so_far.slowed:  # it is known how many of them take long enough
-            meanwhile, self.meanwhile = self.meanwhile, None
         began = time.monotonic()
-        for name, taken in self._rounds(so_far.subjects, rounds, meanwhile).items():
+        for name, taken in self._rounds(so_far.subjects, rounds).items():
             so_far.subjects[name].taken.extend(taken)
         ended = time.monotonic()
-        if meanwhile is not None:
-            last = 2 * rounds * len(so_far.subjects) + 1
-            waited = max(0.0, ended - began - self.engine.elapsed_ms(0, last) / 1000)
-            so_far.began, began = so_far.began + waited, began + waited
         unusual = self._intervals.unusual()
         throttled = bool(self.watch and self.watch.throttled(began, ended))
         so_far.slowed.extend([unusual or throttled] * rounds)
@@ -342,9 +329,7 @@ class GraphTimer:
             so_far.lost_ms += took
         return took
 
-    def _rounds(
-        self, subjects: Mapping[str, _Subject], rounds: int, meanwhile: Launch | None = None
-    ) -> dict[str, list[_Sample]]:
+    def _rounds(self, subjects: Mapping[str, _Subject], rounds: int) -> dict[str, list[_Sample]]:
         """``rounds`` samples of each subject, enqueued at once, read after one wait."""
         engine = self.engine
         order = list(subjects)
@@ -364,8 +349,6 @@ class GraphTimer:
         engine.mark(2 * len(taken))
         engine.probe()
         engine.mark(2 * len(taken) + 1)
-        if meanwhile is not None:
-            meanwhile()
         engine.wait()
         self._sampled_at = time.monotonic()
         self._intervals.add(engine.elapsed_ms(2 * len(taken), 2 * len(taken) + 1))

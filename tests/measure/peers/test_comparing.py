@@ -9,7 +9,6 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +25,7 @@ from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
 from harness.graph.replay import random_inputs, replay, torch_dtype
 from harness.graph.text import load
-from harness.measure.peers import providers, worker
+from harness.measure.peers import worker
 from harness.measure.peers.jobs import CompareJob, WarmJob, comparables
 from harness.measure.peers.pool import PeerPool
 from harness.measure.peers.providers import TUNED_OPTIONS, Make, graph_module, maker
@@ -345,46 +344,6 @@ def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> Non
     assert timer.width == 2 * WIDTH
     worker.compared(CompareJob(work.work, ("eager",), {}, width=0.03), Context(), timer, CPU)
     assert timer.width == 0.03
-
-
-def test_inductors_code_for_the_next_region_is_looked_for_once(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[str] = []
-
-    def inductor(graph: Graph, *_: Any) -> Any:
-        made.append(graph.name)
-        return maker("eager", graph, CPU)(())
-
-    monkeypatch.setattr(providers, "inductor", inductor)
-    (work,) = comparables(compile_graph(graph, H100).regions)
-    assert work.graph is not None
-    heard: list[str] = []
-    context, names = Context(step=heard.append), ("inductor", "eager")
-    worker.look_ahead(context, CompareJob(work.work, names, {}, ahead=work.graph), CPU)
-    assert heard == ["ahead", "timing"]
-    for _ in range(2):
-        found = worker.compared(CompareJob(work.work, names, {}), context, FakeTimer(), CPU)
-        assert found["inductor"].check is Check.PASSED
-    assert made == [work.graph.name] * 2, "what was made ahead is used once"
-    other = CompareJob(work.work, names, {}, ahead=replace(work.graph, name="other"))
-    worker.look_ahead(context, other, CPU)
-    worker.compared(CompareJob(work.work, names, {}), context, FakeTimer(), CPU)
-    assert made[2:] == ["other", work.graph.name]
-
-
-def test_what_fails_ahead_fails_where_it_is_compared(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def inductor(*_: Any) -> Any:
-        raise ValueError("no such kernel")
-
-    monkeypatch.setattr(providers, "inductor", inductor)
-    (work,) = comparables(compile_graph(graph, H100).regions)
-    context, job = Context(), CompareJob(work.work, ("inductor", "eager"), {}, ahead=work.graph)
-    worker.look_ahead(context, job, CPU)
-    found = worker.compared(job, context, FakeTimer(), CPU)
-    assert "no such kernel" in found["inductor"].reason and found["eager"].ms
 
 
 def test_inputs_with_several_elements_in_one_place_are_compared() -> None:

@@ -88,15 +88,6 @@ def test_a_process_lost_while_timing_cannot_be_blamed_on_one(tmp_path: Path) -> 
     )
 
 
-def test_what_is_compiled_ahead_costs_no_row(tmp_path: Path, graph: CompiledGraph) -> None:
-    """A process that is lost meanwhile is another region's fault, which will say so itself."""
-    one, other = comparables(graph.regions)[:2]
-    with PeerPool(("eager",), tmp_path, 1, 600.0, HANDLERS) as pool:
-        rows = pool.compare(one, {}, other)
-    assert [row.ms for row in rows] == [2.0, 2.0]
-    assert (tmp_path / "started").read_text() == "xx"
-
-
 def test_without_a_device_nothing_goes_on(tmp_path: Path) -> None:
     with pytest.raises(NoDevice):
         rows(tmp_path, "gone")
