@@ -45,6 +45,9 @@ from harness.target import Target
 
 _FLUSHES = 500
 """Some tens of milliseconds of work: long enough to read the clocks meanwhile."""
+_KEPT = 0.25
+"""The part of a device's memory that torch may hold from one kernel to the next. Drivers need some
+beside it, for code and recordings, as do the contexts of processes that compile."""
 _UNTHROTTLED_SECONDS = 3.0
 """What the clocks are given to come back after the product of matrices before one is timed."""
 
@@ -208,7 +211,7 @@ def is_lost() -> bool:
 
 
 def surviving(work: Callable[[], T]) -> T:
-    """``work``'s result; gives its memory back. Raises ``HarnessError``, or ``Unusable`` with it
+    """``work``'s result; gives memory back. Raises ``HarnessError``, or ``Unusable`` with it
     where the device's context did not survive, so that the pool replaces the process; whether there
     is still a device is for the next one to say."""
     try:
@@ -219,7 +222,7 @@ def surviving(work: Callable[[], T]) -> T:
         kind = OutOfMemory if lacks_memory(error) else HarnessError
         failed = kind("a kernel could not be timed", got=reason(error))
     else:
-        torch.cuda.empty_cache()
+        give_back()
         return found
     # Tracebacks hold tensors, of causes too: the next kernel may need their memory.
     failed.__traceback__ = failed.__cause__ = failed.__context__ = None
@@ -228,6 +231,14 @@ def surviving(work: Callable[[], T]) -> T:
         raise Unusable(lost if isinstance(failed, NoDevice) else failed)
     torch.cuda.empty_cache()
     raise failed
+
+
+def give_back() -> None:
+    """Give back what torch holds beside its tensors, once that is much: the device has to be still
+    for it, and the next kernel has to ask for as much again."""
+    kept = torch.cuda.memory_reserved()
+    if kept and kept > _KEPT * torch.cuda.get_device_properties().total_memory:
+        torch.cuda.empty_cache()
 
 
 def open_device(context: Context, job: jobs.OpenDevice) -> DeviceFacts:

@@ -1,12 +1,9 @@
-"""What a kernel's check holds in memory at most, and a reference that holds less: a sum over
-products writes these out before it sums them, in float64 up to 256 GiB at full size."""
+"""What a kernel's check holds in memory at most, and turns on a board by that."""
 
 from __future__ import annotations
 
 import fcntl
-import math
 import os
-import re
 import sys
 import time
 import weakref
@@ -19,51 +16,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.runtime.module import frugal
+from harness.runtime.products import in_slices
 
 if TYPE_CHECKING:
     from harness.runtime.module import LoadedModule
 
 _WIDE = 8
 """Bytes of an element in float64, which a reference and errors are."""
-_AT_ONCE = 2**30
-"""Products that are summed are written out whole up to so many."""
-_SUMMED = re.compile(
-    r"(\w+) = torch\.ops\.aten\.mul\.Tensor\(([a-z]\w*, [a-z]\w*)\)\n"
-    r" +(\w+) = torch\.ops\.aten\.sum\.dim_IntList\(\1, (\[[^]]*\](?:, \w+)?)\)\n"
-)
-
-
-def in_slices(text: str) -> str:
-    """A module's text whose reference sums products in slices; it computes the same."""
-    start = text.index("\n", text.index("def reference("))
-    end = text.index("\n\n\n", start)
-    sliced = _SUMMED.sub(_in_slices, text[start:end])
-    return f"{text[:start]}\n    from {__name__} import summed_products{sliced}{text[end:]}"
-
-
-def _in_slices(found: re.Match[str]) -> str:
-    """A product and its sum as one call, where nothing else reads the product."""
-    product, factors, name, rest = found.groups()
-    if len(re.findall(rf"\b{product}\b", found.string)) > 2:
-        return found[0]
-    return f"{name} = summed_products({factors}, {rest})\n"
-
-
-def summed_products(
-    one: torch.Tensor, other: torch.Tensor, dims: list[int], keep: bool = False
-) -> torch.Tensor:
-    """``(one * other).sum(dims, keep)``; where the products are many, a slice after the other along
-    the first dimension that is not summed."""
-    factors = torch.broadcast_tensors(one, other)  # type: ignore[no-untyped-call]
-    shape = factors[0].shape
-    summed = {dim % (len(shape) or 1) for dim in dims}
-    along = next((n for n, size in enumerate(shape) if size > 1 and n not in summed), None)
-    if along is None or math.prod(shape) <= _AT_ONCE:
-        return (one * other).sum(dims, keep)
-    at_once = max(1, _AT_ONCE * shape[along] // math.prod(shape))
-    slices = zip(*(factor.split(at_once, along) for factor in factors), strict=True)
-    found = torch.cat([(a * b).sum(dims, True) for a, b in slices], along)
-    return found if keep else found.squeeze(tuple(summed))
 
 
 def most(module: LoadedModule) -> int:
@@ -76,7 +35,7 @@ def most(module: LoadedModule) -> int:
     ]
     try:
         with _Alive() as alive:
-            frugal(module)([arg.clone() for arg in args], wide=True)
+            in_slices(frugal(module))([arg.clone() for arg in args], wide=True)
     except (RuntimeError, TypeError):
         return sys.maxsize
     sizes = [arg.untyped_storage().nbytes() for arg in args]

@@ -139,14 +139,14 @@ def _checked(context: Context, module: str, job: TryJob) -> tuple[str, float]:
     from harness.runtime import module as modules
     from harness.runtime.interpret.interpreter import CheckJob
     from harness.runtime.interpret.interpreting import check, result
-    from suites.building.holding import in_slices, most, room
+    from suites.building.holding import most, room
 
     def run() -> CheckResult:
         return result(loaded.check(loaded.get_args(device=job.device, seed=0)), 0.0)
 
     try:
         if job.device:
-            loaded = modules.load(in_slices(module), context.cache)
+            loaded = modules.load(module, context.cache)
             board = Path(job.folder, os.environ.get("CUDA_VISIBLE_DEVICES", "board"))
             board.mkdir(parents=True, exist_ok=True)
             needed = most(loaded) * 6 // 5  # what is freed is not for others at once

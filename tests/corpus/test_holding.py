@@ -3,15 +3,13 @@ from __future__ import annotations
 import threading
 import time
 
-import pytest
-import torch
-
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime import module as modules
+from harness.runtime import products
 from harness.target import find_target
 from suites.building import holding
-from suites.building.holding import in_slices, most, room, summed_products
+from suites.building.holding import most, room
 
 PRODUCTS = """# harness graph 1
 def g(
@@ -29,41 +27,14 @@ def module(text):
     return kernel.module.text
 
 
-def test_products_in_slices_are_the_same_and_hold_less(monkeypatch):
-    monkeypatch.setattr(holding, "_AT_ONCE", 1)
-    whole = modules.load(module(PRODUCTS))
-    lean = modules.load(in_slices(whole.text))
-    args = whole.get_args(device="cpu")
-    for wide in (True, False):
-        found = lean.reference(args, wide)
-        assert all(map(torch.equal, found, whole.reference(args, wide)))
-    assert most(lean) < most(whole)
-    assert lean.launch_hash == whole.launch_hash
-
-
-def test_what_a_check_holds():
+def test_what_a_check_holds(monkeypatch):
     """Of a sum of products, in float64: arguments, copies twice, one slice of the products."""
-    lean = modules.load(in_slices(module(PRODUCTS)))
+    monkeypatch.setattr(products, "_AT_ONCE", 8 * 16 * 32)
     arguments = 4 * (4 * 8 * 32 + 4 * 16 * 32 + 4 * 8 * 16)
     output = 4 * 4 * 8 * 16
-    wide, products = 8 * (4 * 8 * 32 + 4 * 16 * 32), 8 * (4 * 8 * 16 * 32)
+    wide, slices = 8 * (4 * 8 * 32 + 4 * 16 * 32), 8 * (8 * 16 * 32)
     sums = 8 * 4 * 8 * 16
-    assert most(lean) == 2 * arguments + output + wide + products + sums
-
-
-def test_a_product_that_is_read_again_is_made():
-    other = PRODUCTS.replace("return (d,)", "return (d, c)")
-    assert "summed_products(" not in in_slices(module(other))
-    assert "summed_products(" in in_slices(module(PRODUCTS))
-
-
-@pytest.mark.parametrize(("dims", "keep"), [([-1], False), ([2, 0], True), ([0, 1, 2], False)])
-def test_products_are_summed_in_slices(dims, keep, monkeypatch):
-    monkeypatch.setattr(holding, "_AT_ONCE", 1)
-    one, other = torch.rand(3, 1, 5), torch.rand(4, 5)
-    wanted = (one * other).sum(dims, keep)
-    found = summed_products(one, other, dims, keep)
-    assert found.shape == wanted.shape and torch.allclose(found, wanted)
+    assert most(modules.load(module(PRODUCTS))) == 2 * arguments + output + wide + slices + sums
 
 
 def test_a_board_has_room_for_some(tmp_path, monkeypatch):

@@ -250,11 +250,15 @@ def test_arithmetic_is_held_against_the_units_that_do_it(tmp_path: Path) -> None
         assert found == Limit("compute", pytest.approx(fraction))
 
 
-def test_memory_is_given_back_after_each_kernel_failed_or_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("kept", "times"), [(30 << 30, 3), (1 << 30, 1)])
+def test_memory_is_given_back_where_it_is_much_or_a_kernel_failed(
+    kept: int, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released: list[bool] = []
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: released.append(True))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: kept)
+    board = SimpleNamespace(total_memory=80 << 30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: board)
     monkeypatch.setattr(worker, "is_lost", lambda: False)
     measurer = Measurer(H100, FakeTimer(0.5), Roofline(100.0), tmp_path, "cpu", preparer=by_torch)
     config = modules.load(emitted.POINTWISE, tmp_path).configs[0]
@@ -262,7 +266,7 @@ def test_memory_is_given_back_after_each_kernel_failed_or_not(
         worker.surviving(lambda: measurer.measure(emitted.POINTWISE, asked))  # noqa: B023
     with pytest.raises(CompileFailed):
         worker.surviving(lambda: measurer.measure("KERNEL = 1"))
-    assert released == [True] * 3
+    assert released == [True] * times
 
 
 @pytest.mark.parametrize("board", ["GPU-b", ""])

@@ -37,12 +37,13 @@ from harness.measure.peers import providers
 from harness.measure.peers.jobs import SUBJECTS, TIMING, CompareJob, WarmJob
 from harness.measure.peers.providers import Make, Provider
 from harness.measure.timer.graph_timer import METHOD_DIRECT
-from harness.measure.worker import Gpu, is_lost
+from harness.measure.worker import Gpu, give_back, is_lost
 from harness.records.run import Check, RegionRecord
 from harness.records.timing import WIDTH, Samples, Timer, Work
 from harness.runtime import module as modules
 from harness.runtime.device import current_target
 from harness.runtime.launch.launcher import Launcher
+from harness.runtime.products import in_slices
 from harness.target import Target
 
 _TOLERANCE = {
@@ -85,6 +86,7 @@ def region_task(graph: Graph, device: torch.device) -> Task:
     def results(outputs: Sequence[torch.Tensor | None], given: Sequence[Any]) -> list[torch.Tensor]:
         return [t for t in outputs if t is not None] + [given[n] for n in changed]
 
+    @in_slices
     def wanted(given: Sequence[Any], float64: bool) -> list[torch.Tensor]:
         # Such a replay changes none of its inputs, so what they will hold is an output.
         return [t for t in replay(asked, given, device, float64) if t is not None]
@@ -181,8 +183,10 @@ def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
     made, chance = copied(value), torch.Generator(value.device).manual_seed(seed)
     size = torch.finfo(value.dtype).eps * min(2, value.itemsize // 2)
     wide = torch.promote_types(value.dtype, torch.float32)
-    off = torch.empty_like(made, dtype=wide).uniform_(-size, size, generator=chance)
-    return made.copy_(made * (off + 1))
+    whole = _memory(made)  # what lies in one place is off by the same
+    off = torch.empty_like(whole, dtype=wide).uniform_(-size, size, generator=chance)
+    whole.copy_(whole * (off + 1))
+    return made
 
 
 def _timed(
@@ -245,11 +249,19 @@ def _error(
 
 
 def copied(value: Any) -> Any:
-    """A copy of a tensor in the same layout; anything else as it is."""
+    """A copy of a tensor in the same layout, also where that has several elements in one place;
+    anything else as it is."""
     if not isinstance(value, torch.Tensor):
         return value
     made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-    return made.copy_(value)
+    _memory(made).copy_(_memory(value))
+    return made
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """What lies from a tensor's first element to its last, each place once."""
+    steps = ((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((1 + sum(steps) if tensor.numel() else 0,), (1,))
 
 
 def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None = None) -> float:
@@ -321,7 +333,7 @@ def compared(
     finally:
         if not is_lost():  # else these fail, too, in place of what says that the process ends
             torch.compiler.reset()
-            torch.cuda.empty_cache()
+            give_back()
 
 
 def _of_region(
@@ -395,7 +407,7 @@ def kernel_task(loaded: modules.LoadedModule, device: torch.device) -> Task:
     return Task(
         lambda: loaded.get_args(device=str(device)),
         lambda outputs, _: [t for t in outputs if t is not None],
-        lambda args, wide: loaded.reference([copied(a) for a in args], wide=wide),
+        in_slices(lambda args, wide: loaded.reference([copied(a) for a in args], wide=wide)),
     )
 
 

@@ -19,6 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from harness.codegen.source import EmittedModule
 from harness.devices.job import Context, Unusable
+from harness.dtypes import DType
 from harness.errors import HarnessError
 from harness.graph.model import Graph
 from harness.graph.partition.regions import partition
@@ -343,6 +344,24 @@ def test_compilers_are_timed_to_the_width_that_is_asked_for(graph: Graph) -> Non
     assert timer.width == 2 * WIDTH
     worker.compared(CompareJob(work.work, ("eager",), {}, width=0.03), Context(), timer, CPU)
     assert timer.width == 0.03
+
+
+def test_inputs_with_several_elements_in_one_place_are_compared() -> None:
+    build = GraphBuilder()
+    x = build.input("x", (8, 4), DType.BF16, stride=(0, 1))
+    graph = build.graph(build.call("aten.neg.default", x))
+    inputs = random_inputs(graph, CPU)
+    for value in (worker.copied(inputs[0]), worker._moved(inputs[0], 1, (torch.bfloat16,))):
+        assert value.stride() == (0, 1) and torch.equal(value[0], value[7])
+        assert torch.allclose(value, inputs[0], rtol=2**-7)
+    whole = torch.arange(24).view(4, 6)
+    for view in (whole[1:, ::2], whole.T, whole[:, :0], whole[2, 3], whole.unfold(1, 3, 1)):
+        made = worker.copied(view)
+        assert torch.equal(made, view) and made.data_ptr() != view.data_ptr() or not view.numel()
+        assert made.stride() == view.stride()
+    makers = {name: maker("eager", graph, CPU) for name in ("harness", "eager")}
+    found = compare(region_task(graph, CPU), makers, FakeTimer())
+    assert [row.check for row in found.values()] == [Check.PASSED] * 2
 
 
 def test_who_compares_has_the_modules_that_were_loaded_to_time_them(

@@ -121,3 +121,18 @@ def test_what_cannot_be_recorded_is_enqueued_in_turn() -> None:
     engine = FakeEngine(recordable=False)
     found = GraphTimer(engine).sampler(free).rounds(works(engine, [torch.zeros(256)], a=0.001), 2)
     assert found["a"][0] == pytest.approx(0.001 + engine.launch_ms + 1024 / engine.memory)
+
+
+def test_right_after_samples_one_round_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, later = FakeEngine(), [0.0]
+    monkeypatch.setattr(timers.time, "monotonic", lambda: engine.now / 1000 + later[0])
+    timer = GraphTimer(engine)
+
+    def dropped() -> int:
+        before = engine.notes
+        timer._warm({"": timer._subject(works(engine, [torch.zeros(256)], a=0.1)["a"], 1, None)})
+        return engine.notes - before - 1  # less the one before the probe
+
+    assert [dropped(), dropped()] == [2 * (timers._WARM_ROUNDS + 1) - 1, 1]
+    later[0] = timers._STAYS_WARM
+    assert dropped() == 2 * (timers._WARM_ROUNDS + 1) - 1
