@@ -16,7 +16,7 @@ from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, VECTOR, cdiv
 from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
-from harness.heuristics.reduction import SOME_ROWS, STORED_COLUMNS
+from harness.heuristics.reduction import GATHERED, SOME_ROWS, STORED_COLUMNS
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.nodes import (
     Builder,
@@ -102,6 +102,8 @@ def plan(
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
     extents, (initial, kept) = _extents(group, space, buffers, stores), _states(program, group)
+    if facts.chunked:  # the last chunk may end behind the rows
+        extents.append(group.rnumel + MAX_REDUCTION_BLOCK * GATHERED)
     split = category is Category.SPLIT_SCAN
     shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
@@ -127,7 +129,7 @@ def plan(
         workspace=shared,
         aligned=aligned,
         runs=lanes[2] if lanes is not None else (),
-        extents=_counted(sizes, extents, stores),
+        extents=_counted(sizes, extents, stores, tiles),
     )
     return _with_held(made, program, group, space) if longest else made
 
@@ -313,16 +315,25 @@ def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:
 
 
 def _counted(
-    sizes: Sequence[sympy.Symbol], extents: Sequence[sympy.Expr], stores: Sequence[Store]
+    sizes: Sequence[sympy.Symbol],
+    extents: Sequence[sympy.Expr],
+    stores: Sequence[Store],
+    tiles: Sequence[Tile],
 ) -> tuple[sympy.Expr, ...]:
-    """Extents, and products of sizes that are values, of which a launch may find that 32 bits hold
-    them; none if one is too large for certain, or sizes are computed with otherwise."""
-    indices = [v.index for v in values(stores) if isinstance(v, IndexValue)]
+    """Extents, and ends of values that sizes are part of, of which a launch may find that 32 bits
+    hold them; none if one is too large for certain, or sizes are more than added and multiplied."""
+    indices = (v.index for v in values(stores) if isinstance(v, IndexValue))
     used = [index for index in indices if index.free_symbols & set(sizes)]
-    factors = [f for index in used for f in sympy.Mul.make_args(index)]
-    plain = all(f.is_positive and (f.is_Symbol or f.is_Integer) for f in factors)
+    # Of a difference, where the terms end that are added and subtracted.
+    used = [e.xreplace({n: -n for n in e.atoms(sympy.Integer) if n < 0}) for e in used]
+    used = [e.xreplace({i.var: i.length for tile in tiles for i in tile.entries}) for e in used]
+    plain = sympy.Symbol, sympy.Integer, sympy.Add, sympy.Mul
+    parts = {part for index in used for part in sympy.preorder_traversal(index)}
     known = [int(e) for e in extents if e.is_Integer]
-    if not (sizes and plain and all(e < INT32_LIMIT for e in known)):
+    told = all(isinstance(e, plain) for e in parts) and {e for e in parts if e.is_Symbol} <= {
+        *sizes
+    }
+    if not (sizes and told and all(e < INT32_LIMIT for e in known)):
         return ()
     return tuple(dict.fromkeys((*sizes, *used, *(e for e in extents if not e.is_Integer))))
 
