@@ -41,7 +41,8 @@ _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
 _USERS = "users"
-"""In the same: whether there are gradients that a user wrote, which need not be 0 of zeros."""
+"""In the same: a bit for each call that its output depends on of which a user wrote the gradient,
+which need not be 0 of zeros."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
 _MOST = 8
@@ -314,22 +315,26 @@ def _is_a_users(call: Any) -> bool:
 
 def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | None) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
-    gradients, and whether some are a user's functions (``_USERS``). Answers which of the outputs
-    have a tangent, without tokens, which no part has. Of ``users``, the graph with a user's
-    functions whole, each output depends on all that such a function takes."""
+    gradients, and ``_USERS``. Answers which of the outputs have a tangent, without tokens, which no
+    part has. Of ``users``, the graph with a user's functions whole, each output depends on all that
+    such a function takes."""
     described, given = joint.graph.output_node().meta["desc"], _given(joint)
     bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
     reads = _reads(joint, {node: bits.get(node.meta["desc"], 0) for node in given})
     found = dict(zip(described[:kept], map(reads.get, _returned(joint)), strict=False))
+    calls = dict.fromkeys(found, 0 if users is None else -1)  # where nobody says: of all
     if users is not None:
         own = {getattr(one, "idx", None): bit for one, bit in bits.items()}
         reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
+        called = [node for node in users.graph.nodes if _is_a_users(node.target)]
+        through = _reads(users, {node: 1 << n for n, node in enumerate(called)})
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
+                calls[one] = through.get(_returned(users)[one.idx], 0)
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
-        node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: users is not None}
+        node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: calls.get(output, 0)}
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
 
 
@@ -364,6 +369,8 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
             missing = tuple(n for n in tangents if args[n] is None)
             if missing not in made and len(made) >= _MOST:
                 called.say(f"more than {_MOST} sets of gradients")
+                if len(made) >= 2 * _MOST:  # of those that torch runs the eldest
+                    del made[list(made)[_MOST]]
                 rest = _without(graph, missing)
                 made[missing] = lambda args: rest(*args)
             if missing not in made:
@@ -442,7 +449,10 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
-    users = any(node.meta.get(_USERS) for node in placeholders)
+    # Whether there are gradients that get zeros for what is missing beside what is there.
+    calls = [node.meta.get(_USERS, 0) for node in placeholders]
+    unasked = functools.reduce(operator.or_, (calls.pop(n) for n in reversed(missing)), 0)
+    users = unasked & functools.reduce(operator.or_, calls, 0) != 0
     told = _sizes(gm)
     # What depends on tangents: whether on missing ones only.
     alone = {node: False for node in placeholders if "tangents" in node.name}
