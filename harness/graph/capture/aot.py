@@ -219,7 +219,6 @@ def compile_joint(
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
-    shared = functools.partial(share_conjugates, gm)
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -247,7 +246,9 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward), called),
-        inference_compiler=part(inference, require_own_types, called.note_changed, relaid, shared),
+        inference_compiler=part(
+            inference, require_own_types, called.note_changed, relaid, share_conjugates
+        ),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,
