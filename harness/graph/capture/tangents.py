@@ -23,6 +23,7 @@ from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, PlainAOTOutput
+from torch._functorch.autograd_function import autograd_function_apply
 from torch.autograd import forward_ad
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils._sympy.interp import sympy_interp
@@ -31,7 +32,6 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 from harness.errors import HarnessError
 from harness.graph.capture.fx import source_of, tensor_type
 from harness.graph.capture.libraries.calls import traced, value
-from harness.graph.model import DIFFERENTIABLE
 from harness.graph.sizes import overlap
 
 _aten = torch.ops.aten
@@ -43,6 +43,8 @@ _GRADIENTS = "gradients"
 _USERS = "users"
 """In the same: a bit for each call that its output depends on of which a user wrote the gradient,
 which need not be 0 of zeros."""
+_CALL = "call"
+"""In the ``meta`` of a node that a user's gradient is traced to: the bit of its call."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
 _MOST = 8
@@ -328,6 +330,9 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
         reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
         called = [node for node in users.graph.nodes if _is_a_users(node.target)]
         through = _reads(users, {node: 1 << n for n, node in enumerate(called)})
+        names = {node.name: 1 << n for n, node in enumerate(called)}
+        for node in joint.graph.nodes:
+            node.meta[_CALL] = names.get(node.meta.get("custom", {}).get(_USERS), 0)
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
@@ -336,6 +341,14 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
     for output, node in tangents.items():
         node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: calls.get(output, 0)}
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
+
+
+def mark_users(gm: fx.GraphModule) -> None:
+    """Mark the gradients that users wrote in ``gm`` as of their calls, for what is traced of them
+    (torch keeps what is ``custom``)."""
+    for call in gm.graph.find_nodes(op="call_function", target=autograd_function_apply):
+        for node in gm.get_submodule(call.args[1].target).graph.nodes:
+            node.meta["custom"] = {**node.meta.get("custom", {}), _USERS: call.name}
 
 
 def _returned(gm: fx.GraphModule) -> Sequence[Any]:
@@ -424,16 +437,6 @@ def _sizes(gm: fx.GraphModule) -> dict[sympy.Expr, fx.Proxy]:
     return {size: fx.Proxy(n) for n, size in sizes if size.is_Symbol}
 
 
-def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str, str], ...]:
-    """Which of the first outputs of a forward graph have gradients (``found``), for its ``facts``;
-    nothing if all floats have."""
-    values = [getattr(node, "meta", {}).get("val") for node in _returned(gm)[: len(found)]]
-    floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in values]
-    if not any(f and not d for f, d in zip(floats, found, strict=True)):
-        return ()
-    return ((DIFFERENTIABLE, " ".join(str(n) for n, has in enumerate(found) if has)),)
-
-
 def _computed(size: Any, told: dict[sympy.Expr, fx.Proxy]) -> Any:
     """A size, or the node of what computes it of those that are ``told``."""
     if type(size) is int:
@@ -449,10 +452,12 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
-    # Whether there are gradients that get zeros for what is missing beside what is there.
-    calls = [node.meta.get(_USERS, 0) for node in placeholders]
-    unasked = functools.reduce(operator.or_, (calls.pop(n) for n in reversed(missing)), 0)
-    users = unasked & functools.reduce(operator.or_, calls, 0) != 0
+    # Calls whose gradients eager mode computes, or not; of some it is known what belongs to them.
+    calls = {n: node.meta.get(_USERS, 0) for n, node in enumerate(placeholders)}
+    unasked = functools.reduce(operator.or_, map(calls.pop, missing), 0)
+    asked = functools.reduce(operator.or_, calls.values(), 0)
+    known = functools.reduce(operator.or_, (n.meta.get(_CALL, 0) for n in gm.graph.nodes), 0)
+    dead, users = known & unasked & ~asked, unasked & asked & ~known
     told = _sizes(gm)
     # What depends on tangents: whether on missing ones only.
     alone = {node: False for node in placeholders if "tangents" in node.name}
@@ -471,9 +476,12 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
             node.meta["val"] = traced(node)
         found = [a for a in node.all_input_nodes if a in alone]
         there = [a for a in found if not alone[a]]
-        if found:
+        if node.meta.get(_CALL):  # which gets zeros for what is missing, if it is called
+            alone[node] = node.meta[_CALL] & dead != 0
+        elif found:
             alone[node] = not there and (node.target in _ZERO_OF_ZERO or not users)
-        added = node.target is _aten.add.Tensor and not node.kwargs and len(found) > len(there) == 1
+        added = node.target is _aten.add.Tensor and not (node.kwargs or node.meta.get(_CALL))
+        added &= len(found) > len(there) == 1
         # What follows reads it as the sum lies.
         if added and tensor_type(value(node)) == tensor_type(value(there[0])):
             node.replace_all_uses_with(there[0])

@@ -57,20 +57,32 @@ class OneMore(torch.autograd.Function):
         return one + 1
 
 
+class Fives(OneMore):
+    """Whose gradient depends on nothing."""
+
+    @staticmethod
+    def backward(ctx: Any, one: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return torch.full((3, 2), 5.0)
+
+
+@pytest.mark.parametrize("function", [OneMore, Fives])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_users_function_whose_gradient_nobody_asks_for_adds_nothing(
-    devices: Devices, dynamic: bool
+    devices: Devices, dynamic: bool, function: type[OneMore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return OneMore.apply(x), x * 3, OneMore.apply(x * 2).sin()
+    monkeypatch.setattr(tangents, "_MOST", 16)
 
-    run = torch.compile(function, backend=Compiler(devices=devices), dynamic=dynamic)
+    def both(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        inner = OneMore.apply(x * 2)
+        return function.apply(x), x * 3, inner.sin(), OneMore.apply(inner)
+
+    run = torch.compile(both, backend=Compiler(devices=devices), dynamic=dynamic)
     x = torch.rand(3, 2).requires_grad_()
-    for asked in itertools.product((0, 1), repeat=3):
+    for asked in itertools.product((0, 1), repeat=4):
         if any(asked):
             found, wanted = (
                 torch.autograd.grad(sum(y.sum() for y in itertools.compress(how(x), asked)), x)
-                for how in (run, function)
+                for how in (run, both)
             )
             torch.testing.assert_close(found, wanted)
 
