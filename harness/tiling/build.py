@@ -378,8 +378,9 @@ def _facts(
         width=max((v.dtype.itemsize for r in reductions(stores) for v in r.args), default=0),
     )
     shared = shared_rows(segments, space.tiles(), made)
-    chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))
-    return dataclasses.replace(made, fixed_blocks=made.pinned, chunked=chunked)
+    if shared and shared.columns and not shared_pairs(group.in_place, segments):
+        made = dataclasses.replace(made, chunked=shared.each)
+    return dataclasses.replace(made, fixed_blocks=made.pinned)
 
 
 def _ahead(read: _Read, dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:
