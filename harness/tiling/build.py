@@ -86,8 +86,7 @@ def plan(
     tiles, dtypes = space.tiles(), {b.name: b.dtype for b in buffers}
     segments, tiles = with_products(segments, tiles, dtypes) if space.product else (segments, tiles)
     stores = [s for segment in segments for s in segment.stores]
-    sizes = _unknown_sizes(tiles, buffers, stores)
-    pairs = shared_pairs(group.in_place, segments)
+    sizes, pairs = _unknown_sizes(tiles, buffers, stores), shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     moved, touched = bytes_moved(reads, writes, dict.fromkeys(sizes, UNKNOWN_SIZE))
     longest = _longest(category, group, space, target, decisions)
@@ -101,9 +100,8 @@ def plan(
     if lanes is not None:
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = dataclasses.replace(facts, sizes=(("x", int(tiles[0].numel)),))
-    extents, (initial, kept) = _extents(group, space, buffers, stores), _states(program, group)
-    if facts.chunked:  # the last chunk may end behind the rows
-        extents.append(group.rnumel + MAX_REDUCTION_BLOCK * GATHERED)
+    extents = _extents(group, space, buffers, stores, facts.chunked)
+    initial, kept = _states(program, group)
     split = category is Category.SPLIT_SCAN
     shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
@@ -295,17 +293,19 @@ def _unknown_sizes(
 
 
 def _extents(
-    group: FusedGroup, space: Space, buffers: Sequence[Buffer], stores: Sequence[Store]
+    group: FusedGroup, space: Space, buffers: Sequence[Buffer], stores: Sequence[Store], shared: int
 ) -> list[sympy.Expr]:
-    """How many points (of matrix products: results) and elements there are to count, and how large
-    the numbers become that positions are made into."""
+    """How many points (of matrix products: results) and elements there are to count, how large the
+    numbers become that positions are made into, and where the last chunk of ``shared`` rows may
+    end, which is behind them."""
     points = group.numel if space.product else group.numel * group.rnumel
     known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
     numbers = (v.index for v in values(stores) if isinstance(v, IndexValue))
     ends = (known.bounds(number) for number in numbers if not is_small(number))
     far = (e for low, high in ends for e in (low if low is None else -low, high))
     sure = (sympy.Integer(INT32_LIMIT) if e is None else e for e in far)
-    return [points, *(b.extent for b in buffers), *sure]
+    chunked = [group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)
+    return [points, *(b.extent for b in buffers), *sure, *chunked]
 
 
 def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:

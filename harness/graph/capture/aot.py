@@ -220,6 +220,7 @@ def compile_joint(
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
+    changes = require_own_types, called.note_changed, relaid, share_conjugates
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -247,9 +248,7 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward), called),
-        inference_compiler=part(
-            inference, require_own_types, called.note_changed, relaid, share_conjugates
-        ),
+        inference_compiler=part(inference, *changes),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,

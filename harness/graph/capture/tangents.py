@@ -14,7 +14,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import sympy
 import torch
@@ -347,7 +347,8 @@ def mark_users(gm: fx.GraphModule) -> None:
     """Mark the gradients that users wrote in ``gm`` as of their calls, for what is traced of them
     (torch keeps what is ``custom``)."""
     for call in gm.graph.find_nodes(op="call_function", target=autograd_function_apply):
-        for node in gm.get_submodule(call.args[1].target).graph.nodes:
+        body: Any = gm.get_submodule(cast(Any, call.args[1]).target)
+        for node in body.graph.nodes:
             node.meta["custom"] = {**node.meta.get("custom", {}), _USERS: call.name}
 
 

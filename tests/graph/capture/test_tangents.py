@@ -90,7 +90,12 @@ def test_a_users_function_whose_gradient_nobody_asks_for_adds_nothing(
 def test_sets_that_torch_runs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tangents, "_MOST", 2)
     made = list[tuple[int, ...]]()
-    monkeypatch.setattr(tangents, "_without", lambda graph, missing: made.append(missing) or len)
+
+    def without(_graph: fx.GraphModule, missing: tuple[int, ...]) -> Any:
+        made.append(missing)
+        return len
+
+    monkeypatch.setattr(tangents, "_without", without)
     graph = fx.symbolic_trace(lambda tangents_1, tangents_2, tangents_3: tangents_1)
     for node in graph.graph.find_nodes(op="placeholder"):
         node.meta["val"] = torch.empty(2)
