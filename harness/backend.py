@@ -45,8 +45,14 @@ from harness.executor.specialising import (
     specialised,
 )
 from harness.graph.bounds import with_bounds
-from harness.graph.capture import control, tangents
-from harness.graph.capture.aot import KEPT_OUTPUTS, RestartAnalysis, compile_joint, run_eagerly
+from harness.graph.capture import control
+from harness.graph.capture.aot import (
+    KEPT_OUTPUTS,
+    RestartAnalysis,
+    compile_joint,
+    differentiable,
+    run_eagerly,
+)
 from harness.graph.capture.decompositions import Rejected
 from harness.graph.capture.fx import convert, real_tensors
 from harness.graph.model import CHECKED, DIVISORS, MANY_TILES, TEMPLATES, Graph
@@ -378,7 +384,7 @@ class Compiler:
     def _compiled(
         self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str
     ) -> Runner:
-        facts = () if part else tangents.differentiable(gm, gm.meta.get(KEPT_OUTPUTS, ()))
+        facts = () if part else differentiable(gm)
         converted, options = convert(gm, name, None, facts), settings.current()
         require_sizes(converted.graph)
         shared, device = bases(converted.graph), device_of(gm, inputs)

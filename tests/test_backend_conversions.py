@@ -351,7 +351,8 @@ def test_numbers_beyond_8_bits_are_what_eager_mode_makes_of_them(
     x = torch.tensor(numbers + special, dtype=torch.float64).to(dtype)
 
     def function(x: Tensor) -> tuple[Tensor, ...]:
-        return x.to(narrow).float(), (x + 1).to(narrow).to(torch.bfloat16) * 2, x.to(narrow)
+        copied = torch.zeros(x.shape, dtype=narrow).copy_(x)
+        return x.to(narrow).float(), (x + 1).to(narrow).to(torch.bfloat16) * 2, x.to(narrow), copied
 
     found = torch.compile(function, backend=compiler)(x)
     assert not compiler.reports[0].library_calls

@@ -122,8 +122,9 @@ def constants(plan: KernelPlan) -> list[str]:
 def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
-    chunks, one = ["CHUNKS"] * plan.facts.chunked, plan.workspace == SharedRows(1, columns=True)
-    chunks += ["UNROLL"] * (one and plan.facts.hint is Hint.OUTER)
+    chunks = ["CHUNKS"] * bool(plan.facts.chunked)
+    one = plan.facts.chunked == 1 and plan.facts.hint is Hint.OUTER
+    chunks += ["UNROLL"] * (one or plan.facts.varies)
     held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
     return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown
 

@@ -94,7 +94,8 @@ class Facts:
     much that only programs with points of some piece compute (``tiling.passes.pieces``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
     work (``tiling.choose.shared_boundary``), ``longest`` the longest row that a kernel for rows of
-    unknown length holds in a block, ``chunked`` whether programs share columns, ``width`` the bytes
+    unknown length holds in a block, ``chunked`` the numbers of each column that
+    programs who share columns tell each other (0: they do not), ``width`` the bytes
     of the widest number that is reduced (2 of a matrix product of 16 bits, 8 of sums that 32
     bits may not hold).
     """
@@ -119,7 +120,7 @@ class Facts:
     full: bool = False
     shared: bool = False
     longest: int = 0
-    chunked: bool = False
+    chunked: int = 0
     width: int = 0
 
     @property
@@ -153,6 +154,11 @@ class Facts:
         scaled = replace(made, bytes=self.bytes * own // old, again=again, aligned=aligned)
         fixed = dict((*self.fixed_blocks, *scaled.pinned))
         return replace(scaled, fixed_blocks=tuple(fixed.items()))
+
+    @property
+    def varies(self) -> bool:
+        """Whether it is a variance of columns that programs may share."""
+        return (self.hint, self.chunked, self.reductions) == (Hint.OUTER, 2, 1)
 
     @property
     def strips(self) -> bool:

@@ -51,16 +51,21 @@ rows of a chunk, and words that one program puts together at most."""
 
 UNROLLED = 4
 """Turns of a loop down columns whose loads are under way together: the compiler does so itself
-where it knows the length. Elements read one by one take too many registers for it."""
+where it knows the length. Elements read one by one take too many registers for it, but in the
+small blocks of variances: two turns where nobody shares (docs/measurements/dynamic-sizes.md)."""
 
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates for a looped reduction, by its hint."""
-    if in_chunks(facts, target):
+    if (shared := in_chunks(facts, target)) or facts.varies:
         # The fastest first (docs/measurements/dynamic-sizes.md).
         warps = 16 if facts.parallel == 1 else 8
         blocks = [(1, 4096, warps), (1, 2048, 4), (1, 4096, 24 - warps)]
-        if facts.hint is Hint.OUTER:
+        if facts.parallel == 1 and facts.loads > 1:  # a loss: 1.03 times a known size's time so
+            blocks[:2] = blocks[1::-1]
+        if facts.varies:
+            blocks = [(32, 16, 4), (32, 64, 4), (16, 64, 4), (32, 32, 4)][:: 1 if shared else -1]
+        elif facts.hint is Hint.OUTER:
             blocks = [(32, 64, 4), (32, 32, 4), (16, 64, 4), (64, 32, 8)]
             if facts.parallel % 8:  # read one by one
                 blocks[:2] = blocks[1::-1]
@@ -86,7 +91,7 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
 def in_chunks(facts: Facts, target: Target) -> bool:
     """Whether several programs share columns, or rows, that do not fill the device alone."""
     wanted = CHUNK_WARPS if facts.hint is Hint.OUTER else CHUNK_PROGRAMS
-    return facts.chunked and facts.parallel < wanted * target.multiprocessors
+    return bool(facts.chunked) and facts.parallel < wanted * target.multiprocessors
 
 
 def _proposal(x: int, r: int, warps: int, most: int = _MAX_WARPS) -> Proposal:
@@ -189,7 +194,7 @@ def has_rules(facts: Facts, target: Target) -> bool:
     many = facts.parallel >= STORED_COLUMNS * target.multiprocessors
     strips = facts.sizes[0][0] == "y" and facts.loads <= _STRIP_LOADS and facts.reduced >= 512
     stored = facts.hint is Hint.OUTER and (facts.full or strips) and facts.loops == 1
-    own = is_long(facts, target) or in_chunks(facts, target) or _is_moved(facts)
+    own = is_long(facts, target) or in_chunks(facts, target) or _is_moved(facts) or facts.varies
     own |= facts.strided > 0  # columns that lie in two directions
     return own or (stored and many) or _is_wide(facts, target)
 

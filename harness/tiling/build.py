@@ -16,7 +16,7 @@ from harness.heuristics.facts import Facts, Family, Hint
 from harness.heuristics.limits import LEAST_SCAN_BLOCK, MAX_REDUCTION_BLOCK, VECTOR, cdiv
 from harness.heuristics.mixed import LONG
 from harness.heuristics.pointwise import is_window
-from harness.heuristics.reduction import SOME_ROWS, STORED_COLUMNS
+from harness.heuristics.reduction import GATHERED, SOME_ROWS, STORED_COLUMNS
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
 from harness.ir.nodes import (
     Builder,
@@ -86,8 +86,7 @@ def plan(
     tiles, dtypes = space.tiles(), {b.name: b.dtype for b in buffers}
     segments, tiles = with_products(segments, tiles, dtypes) if space.product else (segments, tiles)
     stores = [s for segment in segments for s in segment.stores]
-    sizes = _unknown_sizes(tiles, buffers, stores)
-    pairs = shared_pairs(group.in_place, segments)
+    sizes, pairs = _unknown_sizes(tiles, buffers, stores), shared_pairs(group.in_place, segments)
     reads, writes = accesses(program, segments, group.internal, tiles)
     moved, touched = bytes_moved(reads, writes, dict.fromkeys(sizes, UNKNOWN_SIZE))
     longest = _longest(category, group, space, target, decisions)
@@ -101,7 +100,8 @@ def plan(
     if lanes is not None:
         tiles, segments = lanes[:1], (PlanSegment(SegmentKind.FLAT, lanes[1]),)
         facts = replace(facts, sizes=(("x", int(tiles[0].numel)),))
-    extents, (initial, kept) = _extents(group, space, buffers, stores), _states(program, group)
+    extents = _extents(group, space, buffers, stores, facts.chunked)
+    initial, kept = _states(program, group)
     split = category is Category.SPLIT_SCAN
     shared: Workspace | SharedRows | None = _workspace(group, stores) if split else None
     if facts.chunked or category is Category.MIXED or not (shared or pairs or aligned or longest):
@@ -127,7 +127,7 @@ def plan(
         workspace=shared,
         aligned=aligned,
         runs=lanes[2] if lanes is not None else (),
-        extents=_counted(sizes, extents, stores),
+        extents=_counted(sizes, extents, stores, tiles),
     )
     return _with_held(made, program, group, space) if longest else made
 
@@ -295,17 +295,19 @@ def _unknown_sizes(
 
 
 def _extents(
-    group: FusedGroup, space: Space, buffers: Sequence[Buffer], stores: Sequence[Store]
+    group: FusedGroup, space: Space, buffers: Sequence[Buffer], stores: Sequence[Store], shared: int
 ) -> list[sympy.Expr]:
-    """How many points (of matrix products: results) and elements there are to count, and how large
-    the numbers become that positions are made into."""
+    """How many points (of matrix products: results) and elements there are to count, how large the
+    numbers become that positions are made into, and where the last chunk of ``shared`` rows may
+    end, which is behind them."""
     points = group.numel if space.product else group.numel * group.rnumel
     known = Simplifier({e.var: e.length for tile in space.tiles() for e in tile.entries})
     numbers = (v.index for v in values(stores) if isinstance(v, IndexValue))
     ends = (known.bounds(number) for number in numbers if not is_small(number))
     far = (e for low, high in ends for e in (low if low is None else -low, high))
     sure = (sympy.Integer(INT32_LIMIT) if e is None else e for e in far)
-    return [points, *(b.extent for b in buffers), *sure]
+    chunked = [group.rnumel + MAX_REDUCTION_BLOCK * GATHERED] * bool(shared)
+    return [points, *(b.extent for b in buffers), *sure, *chunked]
 
 
 def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:
@@ -315,16 +317,25 @@ def _index_dtype(extents: Sequence[sympy.Expr]) -> DType:
 
 
 def _counted(
-    sizes: Sequence[sympy.Symbol], extents: Sequence[sympy.Expr], stores: Sequence[Store]
+    sizes: Sequence[sympy.Symbol],
+    extents: Sequence[sympy.Expr],
+    stores: Sequence[Store],
+    tiles: Sequence[Tile],
 ) -> tuple[sympy.Expr, ...]:
-    """Extents, and products of sizes that are values, of which a launch may find that 32 bits hold
-    them; none if one is too large for certain, or sizes are computed with otherwise."""
-    indices = [v.index for v in values(stores) if isinstance(v, IndexValue)]
+    """Extents, and ends of values that sizes are part of, of which a launch may find that 32 bits
+    hold them; none if one is too large for certain, or sizes are more than added and multiplied."""
+    indices = (v.index for v in values(stores) if isinstance(v, IndexValue))
     used = [index for index in indices if index.free_symbols & set(sizes)]
-    factors = [f for index in used for f in sympy.Mul.make_args(index)]
-    plain = all(f.is_positive and (f.is_Symbol or f.is_Integer) for f in factors)
+    # Of a difference, where the terms end that are added and subtracted.
+    used = [e.xreplace({n: -n for n in e.atoms(sympy.Integer) if n < 0}) for e in used]
+    used = [e.xreplace({i.var: i.length for tile in tiles for i in tile.entries}) for e in used]
+    plain = sympy.Symbol, sympy.Integer, sympy.Add, sympy.Mul
+    parts = {part for index in used for part in sympy.preorder_traversal(index)}
     known = [int(e) for e in extents if e.is_Integer]
-    if not (sizes and plain and all(e < INT32_LIMIT for e in known)):
+    told = all(isinstance(e, plain) for e in parts) and {e for e in parts if e.is_Symbol} <= {
+        *sizes
+    }
+    if not (sizes and told and all(e < INT32_LIMIT for e in known)):
         return ()
     return tuple(dict.fromkeys((*sizes, *used, *(e for e in extents if not e.is_Integer))))
 
@@ -369,8 +380,9 @@ def _facts(
         width=max((v.dtype.itemsize for r in reductions(stores) for v in r.args), default=0),
     )
     shared = shared_rows(segments, space.tiles(), made)
-    chunked = bool(shared and shared.columns and not shared_pairs(group.in_place, segments))
-    return replace(made, fixed_blocks=made.pinned, chunked=chunked)
+    if shared and shared.columns and not shared_pairs(group.in_place, segments):
+        made = replace(made, chunked=shared.each)
+    return replace(made, fixed_blocks=made.pinned)
 
 
 def _ahead(read: _Read, dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:

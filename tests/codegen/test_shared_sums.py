@@ -107,3 +107,20 @@ def test_rows_in_pieces_are_shared_whatever_their_number(tmp_path: Path) -> None
     assert programs(s0=8192, s1=15, s2=64) == (64, 8, 1)
     assert programs(s0=8192, s1=1000, s2=3) == (3, 128, 1)
     assert programs(s0=8192, s1=15, s2=5000) == (5000, 1, 1)
+
+
+def test_32_bits_count_what_they_hold(tmp_path: Path) -> None:
+    """Also where a size less one is a value, and up to the end of the last program's part."""
+
+    def wide(text: str, **known: int) -> int:
+        (module,) = modules(loads(f"# harness graph 1\n{text}", "test graph"))
+        loaded = runtime.load(module.text, tmp_path)
+        args = loaded.only_sizes(known)
+        return dict(loaded.at(args, H100).configs[0].blocks)["WIDE"]
+
+    unbiased = TEXTS["variances"].replace("correction=0", "correction=1")
+    for text in (unbiased, TEXTS["variances"], TEXTS["everything"]):
+        assert not wide(text, s0=8192, s1=1000)
+        assert wide(text, s0=1 << 16, s1=1 << 15)
+    assert wide(TEXTS["everything"], s0=(1 << 31) - 3 * (1 << 20), s1=1)
+    assert not wide(TEXTS["everything"], s0=(1 << 31) - (1 << 25), s1=1)

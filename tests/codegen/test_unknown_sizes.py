@@ -69,6 +69,14 @@ ADDED = graph("""def added(
     return (add,)
 """)
 
+VARIANCES = graph("""def variances(
+    x: "bf16[s0, s1]",
+):
+    both: ("f32[s1]", "f32[s1]") = aten.var_mean.correction(x, [0], correction=1, keepdim=False)
+    var: "f32[s1]" = getitem(both, 0)
+    mean: "f32[s1]" = getitem(both, 1)
+    return (var, mean)
+""")
 DOWN = graph("""def down(
     x: "f32[s0, s1]",
 ):
@@ -329,8 +337,22 @@ def test_turns_of_a_loop_down_columns_are_taken_together(
     first = loaded.at(loaded.only_sizes({"s0": s0, "s1": s1}), H100).configs[0]
     assert first.block("UNROLL") == turns
     assert block in (None, (first.block("XBLOCK"), first.block("R0_BLOCK")))
-    (several,) = modules(DOWN)  # variances take too many registers
+    (several,) = modules(DOWN)  # take too many registers
     assert "UNROLL" not in several.text
+
+
+@pytest.mark.parametrize(
+    "s0, s1, block, turns",
+    [(8192, 1000, (32, 16), 4), (32768, 257, (32, 16), 4), (1000, 50257, (32, 32), 2)],
+)
+def test_variances_down_columns_take_small_blocks_together(
+    tmp_path: Path, s0: int, s1: int, block: tuple[int, int], turns: int
+) -> None:
+    (module,) = modules(VARIANCES)
+    loaded = runtime.load(module.text, tmp_path)
+    first = loaded.at(loaded.only_sizes({"s0": s0, "s1": s1}), H100).configs[0]
+    assert (first.block("XBLOCK"), first.block("R0_BLOCK")) == block
+    assert (first.num_warps, first.block("UNROLL")) == (4, turns)
 
 
 def test_nothing_to_reduce_is_reduced_as_torch_does(interpreter: InterpreterPool) -> None:

@@ -48,6 +48,7 @@ from harness.graph.capture.scattering import (
     writes,
 )
 from harness.graph.capture.strides import follow_eager
+from harness.graph.model import DIFFERENTIABLE
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
@@ -215,11 +216,11 @@ def compile_joint(
 
     for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
         ask_early(body)
-    for change in (dense_masks, resampled, writes):
+    for change in (dense_masks, resampled, writes, tangents.mark_users):
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
-    shared = functools.partial(share_conjugates, gm)
+    changes = require_own_types, called.note_changed, relaid, share_conjugates
 
     def partition(
         joint: fx.GraphModule, joint_inputs: Sequence[Any], **options: Any
@@ -247,7 +248,7 @@ def compile_joint(
     compiler: Callable[..., Callable[..., Any]] = through_autograd(
         fw_compiler=part(forward),
         bw_compiler=tangents.by_gradients(part(backward), called),
-        inference_compiler=part(inference, require_own_types, called.note_changed, relaid, shared),
+        inference_compiler=part(inference, *changes),
         partition_fn=partition,
         decompositions=counted_masks(decompositions(eager_random, on_device=True) | _list_rules()),
         keep_inference_input_mutations=True,
@@ -341,6 +342,18 @@ def _without_running(gm: fx.GraphModule) -> Callable[..., Any]:
     given: Any = gm.graph.output_node().args[0]
     values = [node.meta["val"] if isinstance(node, fx.Node) else node for node in given]
     return tangents.boxed(lambda _: values)
+
+
+def differentiable(gm: fx.GraphModule) -> tuple[tuple[str, str], ...]:
+    """Which of the outputs of a forward graph have gradients, for its ``facts``; nothing if all
+    floats have."""
+    output: Any = gm.graph.output_node()
+    found = gm.meta.get(KEPT_OUTPUTS, ())
+    values = [getattr(node, "meta", {}).get("val") for node in output.args[0][: len(found)]]
+    floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in values]
+    if not any(f and not d for f, d in zip(floats, found, strict=True)):
+        return ()
+    return ((DIFFERENTIABLE, " ".join(str(n) for n, has in enumerate(found) if has)),)
 
 
 def run_eagerly(gm: fx.GraphModule) -> Callable[..., Any]:

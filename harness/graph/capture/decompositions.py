@@ -160,7 +160,7 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
         table[op] = functools.partial(_ranged, op, table.get(op))
     with _disable_current_modes():
         if torch.tensor(1e3, device="cpu").to(torch.float8_e4m3fn).isnan():  # before torch 2.13
-            table[_to_copy] = _to_float8
+            table |= {_to_copy: _to_float8, torch.ops.aten.copy.default: _copy_to_float8}
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -271,8 +271,19 @@ def _to_float8(x: Tensor, **options: Any) -> Any:
     mode = get_proxy_mode()
     if mode is None or mode.decomp_layers > 1 or options.get("dtype") is not torch.float8_e4m3fn:
         return NotImplemented
+    return _to_copy(_in_float8(x), **options)
+
+
+def _copy_to_float8(to: Tensor, x: Tensor, *args: Any) -> Any:
+    mode = get_proxy_mode()
+    if mode is None or mode.decomp_layers > 1 or to.dtype is not torch.float8_e4m3fn:
+        return NotImplemented
+    return torch.ops.aten.copy.default(to, _in_float8(x), *args)
+
+
+def _in_float8(x: Tensor) -> Tensor:
     x = x if x.dtype in _NARROW else x.float()  # what is compared is rounded
-    return _to_copy(torch.where(x.abs() > 464, torch.nan, x), **options)
+    return torch.where(x.abs() > 464, torch.nan, x)
 
 
 def _ldexp(on_device: bool, whole: Whole, x: Tensor, exponent: Tensor) -> Any:

@@ -39,7 +39,8 @@ def writes(gm: fx.GraphModule) -> None:
     """Have ``x[mask] = value`` choose by the mask where one value goes to all places: autograd
     would gather a row for each, and not knowing how many there are stops tracing. And have
     windows that may be written be views by strides: tracing puts a zero wherever no window is. In
-    an index a tensor without dimensions is the number for which Dynamo has read it, in a guard."""
+    an index a tensor without dimensions is the number for which Dynamo has read it, in a guard.
+    What is marked as conjugated or negated is computed, so eager mode's resolving it is a copy."""
     written: set[fx.Node] = set()  # what is written, or something made of it
     for node in reversed(gm.graph.nodes):
         name = str(getattr(node.target, "__name__", node.target))
@@ -57,7 +58,12 @@ def writes(gm: fx.GraphModule) -> None:
             node.target = _assign
         elif node.op == "call_method" and name == "unfold" and node in written:
             node.op, node.target = "call_function", _windows
+        elif name in _MARKS and _MARKS[name](node.all_input_nodes[0].meta["example_value"]):
+            node.op, node.target = "call_function", torch.clone
     gm.recompile()
+
+
+_MARKS = {"resolve_conj": Tensor.is_conj, "resolve_neg": Tensor.is_neg}
 
 
 def _is_tensor(index: Any) -> bool:
@@ -307,12 +313,10 @@ def require_own_types(gm: fx.GraphModule) -> None:
             raise HarnessError("a result is a view of a tensor of another type")
 
 
-def share_conjugates(program: fx.GraphModule, gm: fx.GraphModule) -> None:
+def share_conjugates(gm: fx.GraphModule) -> None:
     """Return what eager mode only marks as conjugated, or as the negative of such a number's second
-    part, in the memory that it is a view of, where that is returned a second time, unless the
-    ``program`` asks for copies. (That memory is complex: no kernel makes or reads it.)"""
-    if any("resolve_" in str(node.target) for node in program.graph.nodes):
-        return
+    part, in the memory that it is a view of, where that is returned a second time. (That memory is
+    complex: no kernel makes or reads it.)"""
     output, parts = gm.graph.output_node(), set[fx.Node]()
 
     def base(node: fx.Node) -> fx.Node:

@@ -14,7 +14,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import sympy
 import torch
@@ -23,6 +23,7 @@ from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, PlainAOTOutput
+from torch._functorch.autograd_function import autograd_function_apply
 from torch.autograd import forward_ad
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils._sympy.interp import sympy_interp
@@ -31,7 +32,6 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 from harness.errors import HarnessError
 from harness.graph.capture.fx import source_of, tensor_type
 from harness.graph.capture.libraries.calls import traced, value
-from harness.graph.model import DIFFERENTIABLE
 from harness.graph.sizes import overlap
 
 _aten = torch.ops.aten
@@ -41,7 +41,10 @@ _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
 _USERS = "users"
-"""In the same: whether there are gradients that a user wrote, which need not be 0 of zeros."""
+"""In the same: a bit for each call that its output depends on of which a user wrote the gradient,
+which need not be 0 of zeros."""
+_CALL = "call"
+"""In the ``meta`` of a node that a user's gradient is traced to: the bit of its call."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
 _MOST = 8
@@ -314,23 +317,39 @@ def _is_a_users(call: Any) -> bool:
 
 def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | None) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
-    gradients, and whether some are a user's functions (``_USERS``). Answers which of the outputs
-    have a tangent, without tokens, which no part has. Of ``users``, the graph with a user's
-    functions whole, each output depends on all that such a function takes."""
+    gradients, and ``_USERS``. Answers which of the outputs have a tangent, without tokens, which no
+    part has. Of ``users``, the graph with a user's functions whole, each output depends on all that
+    such a function takes."""
     described, given = joint.graph.output_node().meta["desc"], _given(joint)
     bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
     reads = _reads(joint, {node: bits.get(node.meta["desc"], 0) for node in given})
     found = dict(zip(described[:kept], map(reads.get, _returned(joint)), strict=False))
+    calls = dict.fromkeys(found, 0 if users is None else -1)  # where nobody says: of all
     if users is not None:
         own = {getattr(one, "idx", None): bit for one, bit in bits.items()}
         reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
+        called = [node for node in users.graph.nodes if _is_a_users(node.target)]
+        through = _reads(users, {node: 1 << n for n, node in enumerate(called)})
+        names = {node.name: 1 << n for n, node in enumerate(called)}
+        for node in joint.graph.nodes:
+            node.meta[_CALL] = names.get(node.meta.get("custom", {}).get(_USERS), 0)
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
+                calls[one] = through.get(_returned(users)[one.idx], 0)
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
-        node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: users is not None}
+        node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: calls.get(output, 0)}
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
+
+
+def mark_users(gm: fx.GraphModule) -> None:
+    """Mark the gradients that users wrote in ``gm`` as of their calls, for what is traced of them
+    (torch keeps what is ``custom``)."""
+    for call in gm.graph.find_nodes(op="call_function", target=autograd_function_apply):
+        body: Any = gm.get_submodule(cast(Any, call.args[1]).target)
+        for node in body.graph.nodes:
+            node.meta["custom"] = {**node.meta.get("custom", {}), _USERS: call.name}
 
 
 def _returned(gm: fx.GraphModule) -> Sequence[Any]:
@@ -364,6 +383,8 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
             missing = tuple(n for n in tangents if args[n] is None)
             if missing not in made and len(made) >= _MOST:
                 called.say(f"more than {_MOST} sets of gradients")
+                if len(made) >= 2 * _MOST:  # of those that torch runs the eldest
+                    del made[list(made)[_MOST]]
                 rest = _without(graph, missing)
                 made[missing] = lambda args: rest(*args)
             if missing not in made:
@@ -417,16 +438,6 @@ def _sizes(gm: fx.GraphModule) -> dict[sympy.Expr, fx.Proxy]:
     return {size: fx.Proxy(n) for n, size in sizes if size.is_Symbol}
 
 
-def differentiable(gm: fx.GraphModule, found: Sequence[bool]) -> tuple[tuple[str, str], ...]:
-    """Which of the first outputs of a forward graph have gradients (``found``), for its ``facts``;
-    nothing if all floats have."""
-    values = [getattr(node, "meta", {}).get("val") for node in _returned(gm)[: len(found)]]
-    floats = [isinstance(v, torch.Tensor) and v.is_floating_point() for v in values]
-    if not any(f and not d for f, d in zip(floats, found, strict=True)):
-        return ()
-    return ((DIFFERENTIABLE, " ".join(str(n) for n, has in enumerate(found) if has)),)
-
-
 def _computed(size: Any, told: dict[sympy.Expr, fx.Proxy]) -> Any:
     """A size, or the node of what computes it of those that are ``told``."""
     if type(size) is int:
@@ -442,7 +453,12 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     gm = copy.deepcopy(gm)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
-    users = any(node.meta.get(_USERS) for node in placeholders)
+    # Calls whose gradients eager mode computes, or not; of some it is known what belongs to them.
+    calls = {n: node.meta.get(_USERS, 0) for n, node in enumerate(placeholders)}
+    unasked = functools.reduce(operator.or_, map(calls.pop, missing), 0)
+    asked = functools.reduce(operator.or_, calls.values(), 0)
+    known = functools.reduce(operator.or_, (n.meta.get(_CALL, 0) for n in gm.graph.nodes), 0)
+    dead, users = known & unasked & ~asked, unasked & asked & ~known
     told = _sizes(gm)
     # What depends on tangents: whether on missing ones only.
     alone = {node: False for node in placeholders if "tangents" in node.name}
@@ -461,9 +477,12 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
             node.meta["val"] = traced(node)
         found = [a for a in node.all_input_nodes if a in alone]
         there = [a for a in found if not alone[a]]
-        if found:
+        if node.meta.get(_CALL):  # which gets zeros for what is missing, if it is called
+            alone[node] = node.meta[_CALL] & dead != 0
+        elif found:
             alone[node] = not there and (node.target in _ZERO_OF_ZERO or not users)
-        added = node.target is _aten.add.Tensor and not node.kwargs and len(found) > len(there) == 1
+        added = node.target is _aten.add.Tensor and not (node.kwargs or node.meta.get(_CALL))
+        added &= len(found) > len(there) == 1
         # What follows reads it as the sum lies.
         if added and tensor_type(value(node)) == tensor_type(value(there[0])):
             node.replace_all_uses_with(there[0])

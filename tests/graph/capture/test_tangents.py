@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from typing import Any
 
 import pytest
 import torch
+from torch import fx
 
 from harness.backend import Compiler, Devices
+from harness.graph.capture import tangents
 
 
 class Apart(torch.autograd.Function):
@@ -39,3 +43,66 @@ def test_what_a_users_function_makes_of_zeros_alone_is_a_gradient(
                 for how in (run, function)
             )
             torch.testing.assert_close(found, wanted)
+
+
+class OneMore(torch.autograd.Function):
+    """Whose gradient of nothing is 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, one: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return one + 1
+
+
+class Fives(OneMore):
+    """Whose gradient depends on nothing."""
+
+    @staticmethod
+    def backward(ctx: Any, one: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return torch.full((3, 2), 5.0)
+
+
+@pytest.mark.parametrize("function", [OneMore, Fives])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_users_function_whose_gradient_nobody_asks_for_adds_nothing(
+    devices: Devices, dynamic: bool, function: type[OneMore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tangents, "_MOST", 16)
+
+    def both(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        inner = OneMore.apply(x * 2)
+        return function.apply(x), x * 3, inner.sin(), OneMore.apply(inner)
+
+    run = torch.compile(both, backend=Compiler(devices=devices), dynamic=dynamic)
+    x = torch.rand(3, 2).requires_grad_()
+    for asked in itertools.product((0, 1), repeat=4):
+        if any(asked):
+            found, wanted = (
+                torch.autograd.grad(sum(y.sum() for y in itertools.compress(how(x), asked)), x)
+                for how in (run, both)
+            )
+            torch.testing.assert_close(found, wanted)
+
+
+def test_sets_that_torch_runs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tangents, "_MOST", 2)
+    made = list[tuple[int, ...]]()
+
+    def without(_graph: fx.GraphModule, missing: tuple[int, ...]) -> Any:
+        made.append(missing)
+        return len
+
+    monkeypatch.setattr(tangents, "_without", without)
+    graph = fx.symbolic_trace(lambda tangents_1, tangents_2, tangents_3: tangents_1)
+    for node in graph.graph.find_nodes(op="placeholder"):
+        node.meta["val"] = torch.empty(2)
+    called = tangents.Called(graph, lambda error: None)
+    run = tangents.by_gradients(lambda graph, inputs: lambda args: None, called)(graph, [1, 2, 3])
+    sets = [[n if n in there else None for n in range(3)] for there in ((0,), (1,), (2,), (0, 1))]
+    for given in [*sets, [0, None, 2], *sets[:2], *sets[3:], sets[2]]:
+        with contextlib.suppress(TypeError):
+            run(list(given))
+    assert made == [(1, 2), (0, 2), (0, 1), (2,), (1,), (0, 1)]
