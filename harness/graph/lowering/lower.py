@@ -29,6 +29,7 @@ from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, T
 from harness.graph.model import MANY_TILES, Graph, Mutation, Node, Ref, TensorType, tensors_of
 from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import crossed
+from harness.heuristics.limits import VECTOR
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, StoreMode, walk
@@ -53,6 +54,8 @@ _DIVIDING = (
     "aten.div.Tensor_mode", "aten.floor_divide", "aten.fmod", "aten.frexp", "aten.remainder",
 )  # fmt: skip
 MOST_TERMS = 8  # of a reduction that is written out
+
+SIDE_WORK = 6  # cost of the functions of pieces that are computed at once
 
 
 def _end(
@@ -401,8 +404,33 @@ class Lowering:
             # The buffer may be one that only this kernel knows; what is stored in the input is not.
             tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
-        self.maker.fill(buffer, tensor, self.origins[name])
+        if pieces := self._side_by_side(name):
+            self.maker.fill_pieces(buffer, *pieces, self.origins[name])
+        else:
+            self.maker.fill(buffer, tensor, self.origins[name])
         self._stored(buffer)
+
+    def _side_by_side(self, name: str) -> tuple[list[Tensor], int] | None:
+        """The pieces of a ``cat`` that nothing here reads, and its dimension, if they are alike in
+        size and much of what they compute is from the same loads: one kernel computes all of them
+        at each point of a piece, as the gradients of a gate's halves."""
+        node, kind = self.graph.node(name), self.types[name]
+        changed = any(m.value == name for m in self.graph.mutations)
+        if node.packet != "cat" or name not in self.context.outputs or changed:
+            return None
+        parts = [self.tensors[ref] for ref in node.refs()]
+        dim = int(node.argument(1, "dim") or 0) % len(kind.shape)
+        run = parts[0].shape[dim] * kind.stride[dim] if len({p.shape for p in parts}) == 1 else None
+        if self.uses.demand[name].users > 1 or run is None or not run.is_Integer:
+            return None
+        found = [profile(part.value) for part in parts]
+        loads = {(load.buffer, load.index) for one in found for load in one.loads}
+        shared = sum(len(one.loads) for one in found) > len(loads)
+        work = sum(one.short + one.long for one in found)
+        if not shared or work < SIDE_WORK or run % VECTOR or run.is_zero:
+            return None
+        cast = self.context.scalar.cast
+        return [replace(part, value=cast(part.value, kind.dtype)) for part in parts], dim
 
     def _stored(self, buffer: Buffer) -> None:
         """From now on the value is read from its buffer."""

@@ -81,6 +81,18 @@ class NestMaker:
         index = flat_index(buffer.stride, canonical(buffer.shape))
         self._add(axes, (), [Store(buffer.name, index, tensor.value)], origins)
 
+    def fill_pieces(
+        self, buffer: Buffer, pieces: list[Tensor], dim: int, origins: frozenset[str]
+    ) -> None:
+        """Store tensors of one shape into a buffer, one behind the other along ``dim``."""
+        shape, stores = pieces[0].shape, []
+        for number, piece in enumerate(pieces):
+            place = list(canonical(shape))
+            place[dim] += number * shape[dim]
+            index = flat_index(buffer.stride, tuple(place))
+            stores.append(Store(buffer.name, index, piece.value))
+        self._add(axes_in_order(shape, buffer.stride), (), stores, origins)
+
     def reduce(self, parts: list[tuple[Buffer, Reduced]], origins: frozenset[str]) -> None:
         """Store the results of one reduction."""
         first, reduced = parts[0]

@@ -39,8 +39,8 @@ WORTH_ELEMENTS = 32768
 """Elements one program must at least reduce for a split to pay: 128 KiB of float32, which
 one multiprocessor streams in roughly the time that a second launch takes (3 to 5 µs)."""
 
-OUTER_TILE = 64
-"""Results one program of a reduction across memory makes side by side."""
+OUTER_TILE, BOTH_TILE = 64, 8
+"""Results one program of a reduction across memory makes side by side, and of one both ways."""
 
 INNER_CHUNK = 1024
 """Least elements of a chunk along memory: one iteration of a looped reduction."""
@@ -170,6 +170,17 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
         return 1.0, 1
     least = INNER_CHUNK if reduction.inner else OUTER_CHUNK
     return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many), least
+
+
+def parts_of_blocks(rows: int, reduced: int, target: Target) -> int:
+    """Into how many parts to split ``rows`` of ``reduced`` elements that run both ways through
+    memory, so that programs reduce several side by side; 1 if these are enough."""
+    programs = -(-rows // BOTH_TILE)
+    if programs >= FULL_WAVES * target.multiprocessors or reduced * BOTH_TILE < WORTH_ELEMENTS:
+        return 1
+    most = reduced // INNER_CHUNK
+    parts = min(most, round(WAVES * target.multiprocessors / programs))
+    return parts if parts >= LEAST_SPLIT else 1
 
 
 def _nearest(cuts: Iterable[Chunks], ideal: float) -> Chunks | None:

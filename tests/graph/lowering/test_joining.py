@@ -88,19 +88,49 @@ def test_slices_that_are_put_together_are_computed_there() -> None:
     assert stored(program) == [("whole",)]
 
 
+@pytest.mark.parametrize(
+    ("split", "function", "read", "stores"),
+    [
+        (8, "sigmoid", False, 2),
+        (8, "sigmoid", True, 1),  # what reads it would have to wait
+        (8, "abs", False, 1),
+        (7, "sigmoid", False, 1),
+    ],
+)
+def test_pieces_that_compute_much_of_the_same_loads_are_stored_by_one_nest(
+    split: int, function: str, read: bool, stores: int
+) -> None:
+    b = GraphBuilder()
+    x, scale = b.input("x", (4, 8, 16)), b.input("scale", (4, 8, 1))
+    parts = []
+    for ends in ((0, split), (split, 16)):
+        own = b.call("aten.slice.Tensor", x, 2, *ends)
+        made = b.call(f"aten.{function}.default", own)
+        parts.append(b.call("aten.mul.Tensor", made, scale))
+    whole = b.call("aten.cat.default", tuple(parts), 2, name="whole")
+    results = [whole, b.call("aten.neg.default", whole)] if read else [whole]
+    program = check(b.graph(*results))
+    assert len(nest_of(program, "whole").stores) == stores
+
+
+@pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize(("dim", "masked"), [(1, True), (2, False)])
-def test_what_is_put_into_one_place_is_read_for_it_alone(dim: int, masked: bool) -> None:
+def test_what_is_put_into_one_place_is_read_for_it_alone(
+    dim: int, masked: bool, padded: bool
+) -> None:
     """Not in the last dimension, whose lanes load vectors."""
     b = GraphBuilder()
     sizes = [1, 1, 1]
     sizes[dim] = 6
-    whole, x = b.input("whole", (4, 6, 6)), b.input("x", (4, 6))
+    whole, x = b.input("whole", (4, 6, 6)), b.input("x", (4, 4 if padded else 6))
+    x = b.call("aten.constant_pad_nd.default", x, (1, 1), 2.0) if padded else x
     places = b.call("aten.view.default", b.call("aten.arange.start_step", 0, 6), tuple(sizes))
     put = b.call("aten.unsqueeze.default", b.call("aten.neg.default", x), dim)
     here = b.call("aten.eq.Scalar", places, 3)
     program = check(b.graph(b.call("aten.where.self", here, put, whole)))
     (nest,) = program.nests
-    assert any(isinstance(v, Masked) for v in walk(store_roots(nest.stores))) == masked
+    masks = [v.mask for v in walk(store_roots(nest.stores)) if isinstance(v, Masked)]
+    assert any(isinstance(m, Compute) and m.op is Op.EQ for m in masks) == masked
 
 
 @pytest.mark.parametrize(("power", "product"), [(9, True), (-9, True), (10, False)])
