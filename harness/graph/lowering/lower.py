@@ -23,13 +23,13 @@ from harness.graph.lowering.cost import (
 )
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators import pointwise
+from harness.graph.lowering.operators.joining import at_once
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
 from harness.graph.model import MANY_TILES, Graph, Mutation, Node, Ref, TensorType, tensors_of
 from harness.graph.passes.cleanup import kept_names
 from harness.graph.passes.reductions import crossed
-from harness.heuristics.limits import VECTOR
 from harness.ir.affine import size_hint
 from harness.ir.index import flat_index
 from harness.ir.nodes import Load, StoreMode, walk
@@ -54,8 +54,6 @@ _DIVIDING = (
     "aten.div.Tensor_mode", "aten.floor_divide", "aten.fmod", "aten.frexp", "aten.remainder",
 )  # fmt: skip
 MOST_TERMS = 8  # of a reduction that is written out
-
-SIDE_WORK = 6  # cost of the functions of pieces that are computed at once
 
 
 def _end(
@@ -172,8 +170,6 @@ class Lowering:
         mutated, buffers = self._mutate(), tuple(self.buffers.values())
         nests, many = tuple(self.maker.nests), MANY_TILES in self.graph.facts
         return Program(self.graph.name, buffers, nests, outputs, mutated, many)
-
-    # -- nodes ---------------------------------------------------------------------
 
     def _lower_node(self, node: Node) -> None:
         before = (self.origins[r] for r in node.refs())
@@ -331,7 +327,7 @@ class Lowering:
         """Give a result that is more than an expression its buffer."""
         buffer = self._new_buffer(name, self.types[name])
         if isinstance(result, Scattered):
-            self.maker.fill(buffer, result.initial, self.origins[name])
+            self.maker.fill(buffer, [result.initial], self.origins[name])
             self.maker.scatter(buffer, result, self.origins[name])
         self._made([(buffer, result)], self.origins[name])
 
@@ -353,8 +349,6 @@ class Lowering:
         root = self.alias[name] = self.alias.get(other, other)
         self.tensors[name] = self.tensors[root]
         self.origins[name] = self.origins[root]
-
-    # -- buffers -------------------------------------------------------------------
 
     def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
         if name in self.context.outputs:
@@ -399,38 +393,16 @@ class Lowering:
 
     def _realise(self, name: str, tensor: Tensor) -> None:
         kind = self.types[name]
-        narrow = kind.dtype.is_float and kind.dtype.compute is not kind.dtype
-        if narrow and any(m.value == name for m in self.graph.mutations):
+        changes = any(m.value == name for m in self.graph.mutations)
+        if changes and kind.dtype.is_float and kind.dtype.compute is not kind.dtype:
             # The buffer may be one that only this kernel knows; what is stored in the input is not.
             tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
-        if pieces := self._side_by_side(name):
-            self.maker.fill_pieces(buffer, *pieces, self.origins[name])
-        else:
-            self.maker.fill(buffer, tensor, self.origins[name])
+        alone = name in self.context.outputs and self.uses.demand[name].users == 1 and not changes
+        found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
+        pieces, dim = found if found and alone else ([tensor], 0)
+        self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)
-
-    def _side_by_side(self, name: str) -> tuple[list[Tensor], int] | None:
-        """The pieces of a ``cat`` that nothing here reads, and its dimension, if they are alike in
-        size and much of what they compute is from the same loads: one kernel computes all of them
-        at each point of a piece, as the gradients of a gate's halves."""
-        node, kind = self.graph.node(name), self.types[name]
-        changed = any(m.value == name for m in self.graph.mutations)
-        if node.packet != "cat" or name not in self.context.outputs or changed:
-            return None
-        parts = [self.tensors[ref] for ref in node.refs()]
-        dim = int(node.argument(1, "dim") or 0) % len(kind.shape)
-        run = parts[0].shape[dim] * kind.stride[dim] if len({p.shape for p in parts}) == 1 else None
-        if self.uses.demand[name].users > 1 or run is None or not run.is_Integer:
-            return None
-        found = [profile(part.value) for part in parts]
-        loads = {(load.buffer, load.index) for one in found for load in one.loads}
-        shared = sum(len(one.loads) for one in found) > len(loads)
-        work = sum(one.short + one.long for one in found)
-        if not shared or work < SIDE_WORK or run % VECTOR or run.is_zero:
-            return None
-        cast = self.context.scalar.cast
-        return [replace(part, value=cast(part.value, kind.dtype)) for part in parts], dim
 
     def _stored(self, buffer: Buffer) -> None:
         """From now on the value is read from its buffer."""
@@ -440,8 +412,6 @@ class Lowering:
         place = flat_index(buffer.stride, canonical(buffer.shape))
         value = self.context.load(name, place, buffer.dtype)
         self.tensors[name] = Tensor(buffer.shape, buffer.dtype, value)
-
-    # -- the end of the program ----------------------------------------------------
 
     def _output(self, name: str) -> str:
         """The buffer of an output; made now if the output is another name of a value
@@ -506,7 +476,7 @@ class Lowering:
             kind = self.types[name]
             made = Buffer(own, kind.dtype, kind.shape, layout_of(kind), role, name)
             self.buffers[own] = made
-            self.maker.fill(made, self.tensors[name], origins)
+            self.maker.fill(made, [self.tensors[name]], origins)
             self._stored(made)
         return own
 
@@ -524,4 +494,4 @@ class Lowering:
                 f"shape {buffer.shape}",
             )
         cast = self.context.scalar.cast(tensor.value, buffer.dtype)
-        self.maker.fill(buffer, Tensor(buffer.shape, buffer.dtype, cast), origins)
+        self.maker.fill(buffer, [Tensor(buffer.shape, buffer.dtype, cast)], origins)

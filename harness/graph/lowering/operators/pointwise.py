@@ -13,7 +13,7 @@ from harness.graph.lowering.rule import Call, Rule, Rules, elementwise
 from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Shape, canonical
 from harness.ir.index import FloorDiv
-from harness.ir.nodes import Compute, Constant, IndexValue, Load, Masked, Value, walk
+from harness.ir.nodes import Compute, Constant, IndexValue, Load, Value, walk
 from harness.ir.ops import NUMBERS, Op
 from harness.ir.ops import Rule as Types
 from harness.ir.value_bounds import is_held
@@ -168,7 +168,7 @@ def _is_one_place(mask: Value, shape: Shape) -> bool:
 def _is_read(value: Value) -> bool:
     """Whether a value is computed from memory, element by element."""
     values = list(walk([value]))
-    kinds = (Compute, Constant, IndexValue, Load, Masked)
+    kinds = (Compute, Constant, IndexValue, Load)
     return all(isinstance(v, kinds) for v in values) and any(isinstance(v, Load) for v in values)
 
 
