@@ -241,7 +241,8 @@ def _found(
     places = [place for load in loads for _, place in load.indirect]
     floats = any(v.dtype.is_float for v in ir.walk(places))
     whole = all(simplify(load.index).coeff(inner) == 1 for load in loads)
-    return (1,) * (floats and whole and not any(map(moves, places)))
+    along = all(moves(v.mask) for v in values if isinstance(v, ir.Masked))  # pieces of rows
+    return (1,) * (floats and whole and along and not any(map(moves, places)))
 
 
 def _pieces(
