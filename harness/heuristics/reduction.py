@@ -236,10 +236,8 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
     if _has_few_columns(facts, target):
         x = max(2, min(8, next_power_of_two(cdiv(facts.parallel, target.multiprocessors))))
         rows = min(next_power_of_two(r), 2048 // x)
-        first = (x, rows, max(1, x * rows // 128))
-        return [
-            _proposal(*b) for b in dict.fromkeys((first, (8, 64, 16), (4, 128, 16), (8, 256, 16)))
-        ]
+        wanted = [(x, rows, max(1, x * rows // 128)), (8, 64, 16), (4, 128, 16), (8, 256, 16)]
+        return [_proposal(*block) for block in wanted]
     blocks = [(64, 32, 8, 1), (64, 64, 4, 1), (32, 16, 4, 1), (32, 32, 4, 1), (128, 16, 4, 1)]
     if facts.full and facts.loads + facts.reductions >= _MANY_VALUES:  # 1.01 times the fastest's
         blocks.insert(0, (32, 16, 4, 1))  # time for three kernels of the corpus, not 1.43
