@@ -45,12 +45,6 @@ def reduction(x: int, r: int, hint: Hint, **rest: object) -> Facts:
     return Facts(Family.REDUCTION, (("x", x), ("r0_", r)), hint, **rest)  # type: ignore[arg-type]
 
 
-def columns(y: int, x: int, r: int) -> Facts:
-    """Sums of columns that lie in both directions."""
-    sizes = ("y", y), ("x", x), ("r0_", r)
-    return Facts(Family.REDUCTION, sizes, Hint.OUTER, loads=4, strided=1)
-
-
 def persistent(x: int, r: int, hint: Hint = Hint.INNER, **rest: object) -> Facts:
     return Facts(Family.PERSISTENT, (("x", x), ("r0_", r)), hint, **rest)  # type: ignore[arg-type]
 
@@ -73,10 +67,6 @@ BEST = [
     (reduction(1 << 16, 4096, Hint.OUTER), {"XBLOCK": 64, "R0_BLOCK": 32}, 8, 4),
     (reduction(1 << 16, 4096, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 64}, 4, 2),
     (reduction(12288, 98, Hint.MIXED), {"XBLOCK": 8, "R0_BLOCK": 128}, 2, 1),
-    (reduction(24, 768, Hint.MIXED), {"XBLOCK": 1, "R0_BLOCK": 1024}, 4, 2),
-    (reduction(24, 2048, Hint.MIXED), {"XBLOCK": 8, "R0_BLOCK": 128}, 2, 1),
-    (columns(1024, 24, 196), {"XBLOCK": 4, "YBLOCK": 16, "R0_BLOCK": 32, "STAGES": 1}, 4, 2),
-    (columns(4096, 256, 128), {"XBLOCK": 32, "YBLOCK": 32, "R0_BLOCK": 4, "STAGES": 1}, 8, 4),
     (reduction(1 << 16, 125, Hint.MIXED, loads=2), {"XBLOCK": 16, "R0_BLOCK": 128}, 1, 1),
     (reduction(1 << 16, 4096, Hint.DEFAULT), {"XBLOCK": 1, "R0_BLOCK": 2048}, 16, 8),
     (persistent(1 << 16, 96, Hint.MIXED), {"XBLOCK": 32, "R0_BLOCK": 128}, 2, 1),

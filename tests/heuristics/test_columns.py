@@ -77,3 +77,20 @@ def test_few_columns_have_many_rows_at_once(
     assert (best.block("XBLOCK"), best.block("R0_BLOCK"), best.num_warps) == first
     more = candidates(replace(facts, sizes=(("x", 2048), ("r0_", 3137))), H200)[0]
     assert more.block("XBLOCK") > 8 or more.block("R0_BLOCK") < 256
+
+
+@pytest.mark.parametrize(
+    ("hint", "sizes", "first"),
+    [
+        (Hint.OUTER, (1024, 24, 196), {"XBLOCK": 4, "YBLOCK": 16, "R0_BLOCK": 32, "STAGES": 1}),
+        (Hint.OUTER, (4096, 256, 128), {"XBLOCK": 32, "YBLOCK": 32, "R0_BLOCK": 4, "STAGES": 1}),
+        (Hint.MIXED, (24, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}),
+        (Hint.MIXED, (24, 2048), {"XBLOCK": 8, "R0_BLOCK": 128}),
+    ],
+)
+def test_what_lies_in_two_directions_has_smaller_blocks_where_it_is_few(
+    hint: Hint, sizes: tuple[int, ...], first: dict[str, int]
+) -> None:
+    named = tuple(zip(("y", "x", "r0_")[-len(sizes) :], sizes, strict=True))
+    facts = Facts(Family.REDUCTION, named, hint, loads=4, strided=len(sizes) - 2)
+    assert dict(candidates(facts, H200)[0].blocks) == first

@@ -175,7 +175,7 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
 def parts_of_blocks(rows: int, reduced: int, target: Target) -> int:
     """Into how many parts to split ``rows`` of ``reduced`` elements that run both ways through
     memory, so that programs of two warps reduce several side by side; 1 if these are enough. 13
-    kernels of the corpus took 0.10 to 0.44 of the time on an H200."""
+    kernels of the corpus took 0.10 to 0.30 of the time on an H200."""
     programs = -(-rows // BOTH_TILE)
     if programs >= FULL_WAVES * target.multiprocessors or reduced * BOTH_TILE < WORTH_ELEMENTS:
         return 1
