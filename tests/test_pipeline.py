@@ -83,9 +83,9 @@ def test_small_graph_follows_the_decisions_of_the_large_one(interpreter: Interpr
 @pytest.mark.parametrize(
     ("shape", "turned", "parts"),
     [
-        ((64, 64, 32, 32), True, 64),
+        ((64, 64, 32, 32), True, 256),
         ((64, 64, 32, 32), False, 8),
-        ((64, 512, 8, 8), True, 4),
+        ((64, 512, 8, 8), True, 16),
         ((64, 512, 8, 8), False, 0),
     ],
 )
