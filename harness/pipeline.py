@@ -21,7 +21,8 @@ from harness.graph.partition.regions import partition
 from harness.graph.passes.cleanup import structure_key
 from harness.graph.passes.rewriting import Choose
 from harness.graph.passes.scatters import copy_scatters
-from harness.graph.passes.split import split_reductions
+from harness.graph.passes.split import parts_of_blocks, split_reductions
+from harness.heuristics.facts import Family, Hint
 from harness.hooks import Hook, StageTimes, Step, verified
 from harness.ir.program import Program
 from harness.schedule.build import schedule
@@ -75,10 +76,27 @@ def _compile_region(region: Region, state: _State) -> CompiledRegion:
     if (twin := state.regions.get(key)) is not None:
         state.done("same", region.name, f"compiled as {twin.region.name}", 0.0)
         return _renamed(twin, region, graph)
+    before = dict(state.kernels)
     made = _generate(region, graph, state)
+    if finer := _finer(made.launches, state):
+        state.kernels, state.finer = before, state.finer | finer
+        return _compile_region(region, state)
     if made.complete:
         state.regions[key] = made
     return made
+
+
+def _finer(launches: Sequence[Launch], state: _State) -> dict[str, int]:
+    """Into how many parts to split what a kernel reduces both ways through memory, in blocks of
+    several rows, if these blocks are too few: how it runs is known here alone."""
+    found: dict[str, int] = {}
+    for launch in launches if state.decisions.chunks is None else ():
+        facts = launch.plan.facts
+        if facts.hint is Hint.MIXED and facts.family is Family.REDUCTION and not facts.unknown:
+            parts = parts_of_blocks(facts.parallel, facts.reduced, state.target)
+            names = [name.removesuffix("_partial") for name in launch.group.origins]
+            found |= {name: parts * state.splits.get(name, 1) for name in names if parts > 1}
+    return {name: parts for name, parts in found.items() if name not in state.finer}
 
 
 def _renamed(twin: CompiledRegion, region: Region, graph: Graph) -> CompiledRegion:
@@ -141,6 +159,7 @@ class _State:
     kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
     regions: dict[object, CompiledRegion] = field(default_factory=dict)
     splits: dict[str, int] = field(default_factory=dict)
+    finer: dict[str, int] = field(default_factory=dict)  # splits that kernels turned out to need
     region: str = ""
     group: str = ""
     origins: tuple[str, ...] = ()
@@ -187,7 +206,7 @@ class _State:
 
     def choose_split(self, node: str, default: int) -> int:
         """Into how many parts to split a node; recorded when it is a split."""
-        count = self.decisions.split(node, default)
+        count = self.decisions.split(node, self.finer.get(node, default))
         if count > 1:
             self.splits[node] = count
         return count

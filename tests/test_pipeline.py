@@ -9,7 +9,7 @@ import torch
 
 from harness.codegen.source import EmittedModule
 from harness.dtypes import DType
-from harness.graph.model import Graph, Ref
+from harness.graph.model import Graph, Ref, Token
 from harness.graph.replay import random_inputs, replay
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -78,6 +78,52 @@ def test_small_graph_follows_the_decisions_of_the_large_one(interpreter: Interpr
     assert Category.REDUCTION in kinds(full)
     assert kinds(guided) == kinds(full) != kinds(alone)
     check(small, guided, interpreter)
+
+
+@pytest.mark.parametrize(
+    ("shape", "turned", "parts"),
+    [
+        ((64, 64, 32, 32), True, 256),
+        ((64, 64, 32, 32), False, 8),
+        ((64, 512, 8, 8), True, 16),
+        ((64, 512, 8, 8), False, 0),
+    ],
+)
+def test_sums_whose_kernels_read_both_ways_are_split_for_their_blocks(
+    shape: tuple[int, ...], turned: bool, parts: int
+) -> None:
+    """A copy behind a view lies across, which the graph alone does not tell."""
+    b = GraphBuilder()
+    images, channels, *pixels = shape
+    order, sizes = ((0, 2, 1), (images, pixels[0] * pixels[1], channels))
+    if not turned:
+        order, sizes = (0, 1, 2), (images, channels, pixels[0] * pixels[1])
+    y = b.call("aten.permute.default", b.input("y", sizes), order)
+    y = b.call("aten.clone.default", y, memory_format=Token("contiguous_format"))
+    product = b.call("aten.mul.Tensor", b.input("x", shape), b.call("aten.view.default", y, shape))
+    graph = b.graph(b.call("aten.sum.dim_IntList", product, (0, 2, 3), name="total"))
+    compiled = compile_graph(graph, H100)
+    assert not compiled.failures and dict(compiled.splits).get("total", 0) == parts
+    names = [kernel.source.name for kernel in compiled.kernels]
+    assert len(names) == len(set(names)) == (2 if parts else 1)
+    again = compile_graph(graph, H100, compiled.decisions)
+    assert [k.source.text for k in again.kernels] == [k.source.text for k in compiled.kernels]
+
+
+def test_the_pieces_of_a_gates_gradient_are_computed_at_once(interpreter: InterpreterPool) -> None:
+    b = GraphBuilder()
+    x, g = b.input("x", (5, 48), DType.BF16), b.input("g", (5, 24), DType.BF16)
+    first, second = (b.call("aten.slice.Tensor", x, 1, n, n + 24) for n in (0, 24))
+    gate = b.call("aten.sigmoid.default", first)
+    parts = [
+        b.call("aten.mul.Tensor", g, b.call("aten.mul.Tensor", second, gate)),
+        b.call("aten.mul.Tensor", g, b.call("aten.tanh.default", first)),
+    ]
+    graph = b.graph(b.call("aten.cat.default", tuple(parts), -1))
+    compiled = compile_graph(graph, H100)
+    (kernel,) = compiled.kernels
+    assert kernel.source.text.count("tl.store(") == 2
+    check(graph, compiled, interpreter)
 
 
 def test_input_in_another_layout_is_copied_and_copied_back(interpreter: InterpreterPool) -> None:

@@ -93,11 +93,11 @@ class Facts:
     kernel of mixed order loads at each point of the rows that it walks, ``pieces`` whether there is
     much that only programs with points of some piece compute (``tiling.passes.pieces``),
     ``full`` whether a loop stores at every reduced point, ``shared`` whether the points of y share
-    work (``tiling.choose.shared_boundary``), ``longest`` the longest row that a kernel for rows of
-    unknown length holds in a block, ``chunked`` the numbers of each column that
-    programs who share columns tell each other (0: they do not), ``width`` the bytes
-    of the widest number that is reduced (2 of a matrix product of 16 bits, 8 of sums that 32
-    bits may not hold).
+    work (``tiling.choose.shared_boundary``), ``looked_up`` whether it loads at computed places,
+    ``longest`` the longest row that a kernel for rows of unknown length holds in a block,
+    ``chunked`` the numbers of each column that programs who share columns tell each other (0: they
+    do not), ``width`` the bytes of the widest number that is reduced (2 of a matrix product of 16
+    bits, 8 of sums that 32 bits may not hold).
     """
 
     family: Family
@@ -119,6 +119,7 @@ class Facts:
     pieces: bool = False
     full: bool = False
     shared: bool = False
+    looked_up: bool = False
     longest: int = 0
     chunked: int = 0
     width: int = 0

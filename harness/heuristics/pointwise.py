@@ -64,6 +64,8 @@ def _two(facts: Facts) -> list[Proposal]:
             blocks = [(256, 4, 4), (1024, 1, 4), (512, 4, 8)]
         if facts.loads >= _ONE_ROW and -facts.sizes[1][1] % 1024 * 3 <= facts.sizes[1][1]:
             blocks = [(1024, 1, 4), (256, 4, 4), (512, 4, 8)]
+        if facts.pieces and facts.looked_up:  # 491 and 189 us on an H200, not 787 and 252
+            blocks = [(256, 2, 1), (256, 2, 2), (256, 4, 2)]
         return [Proposal((("x", x), ("y", y)), warps=w) for x, y, w in blocks]
     # Smaller where there are few points, or so many loads that registers run out.
     small = facts.parallel < _MANY_POINTS or facts.loads >= _MANY_LOADS

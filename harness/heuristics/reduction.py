@@ -39,10 +39,16 @@ _WIDE_COLUMNS, _WIDE_BYTES = 224, 800
 """Columns of a multiprocessor from which on sums of 16-bit columns have a rule of their own, and
 bytes of a row of them from which on 8 warps of a program have enough under way: by tunings of
 30528 to 131072 columns (docs/measurements/limit.md)."""
+_SHORT = 1024  # elements that one program has at once of rows that are read both ways
+_FEW_COLUMNS = 8
+"""Columns a multiprocessor up to which programs of a few have many rows at once: of 35 kernels 15
+take 0.22 to 0.92 of the time of blocks of 8 columns and more (H200), the others 0.98 to 1.05."""
 _FEW_ROWS = 16
 """Rows a multiprocessor below which programs are larger."""
 _CROSSED = ((32, 4, 8, 32), (32, 8, 8, 32), (32, 8, 4, 16), (16, 8, 4, 32), (32, 4, 4, 32))
-"""Columns in x, rows, warps and columns in y of sums whose columns lie in both directions."""
+_FEW_CROSSED = ((4, 32, 4, 16), (8, 32, 4, 16), (8, 32, 8, 16), _CROSSED[3])
+"""Columns in x, rows, warps and columns in y of sums whose columns lie in both directions, and of
+so few that blocks of these leave multiprocessors without one: 83 us became 20 (H200)."""
 
 
 CHUNK_WARPS, CHUNK_PROGRAMS, LEAST_ROWS, GATHERED = 32, 4, 128, 4096
@@ -78,10 +84,12 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         case Hint.MIXED:
             # Wide enough for sectors in both directions. A few loads are summed in one turn of
             # one warp. Six kernels of the corpus took 1.12 times the fastest's time with 32 x 128
-            # first, 1.04 with 32 x 64.
+            # first, 1.04 with 32 x 64. Of few short rows each has a program (27 us became 6.5).
             few = facts.parallel < 32 * SOME_ROWS * target.multiprocessors
             turn = facts.reduced <= 128 and facts.loads <= 2 * _FEW_LOADS
             first = (8, 128, 2) if few else (16, 128, 1) if turn else (32, 64, 4)
+            if facts.parallel <= target.multiprocessors and facts.reduced <= _SHORT:
+                first = (1, _SHORT, 4)
             others = (32, 64, 4), (32, 128, 4), (32, 64, 2), (16, 128, 1), (64, 64, 4)
             return [_proposal(*block) for block in dict.fromkeys((first, *others))]
         case Hint.DEFAULT:
@@ -196,7 +204,13 @@ def has_rules(facts: Facts, target: Target) -> bool:
     stored = facts.hint is Hint.OUTER and (facts.full or strips) and facts.loops == 1
     own = is_long(facts, target) or in_chunks(facts, target) or _is_moved(facts) or facts.varies
     own |= facts.strided > 0  # columns that lie in two directions
+    own |= _has_few_columns(facts, target)
     return own or (stored and many) or _is_wide(facts, target)
+
+
+def _has_few_columns(facts: Facts, target: Target) -> bool:
+    few = facts.parallel <= _FEW_COLUMNS * target.multiprocessors
+    return few and facts.hint is Hint.OUTER and facts.sizes[0][0] == "x"
 
 
 def _is_moved(facts: Facts) -> bool:
@@ -218,11 +232,17 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
     else beside what was learnt."""
     r, points = facts.reduced, facts.parallel * facts.reduced
     if facts.strided:
-        return [_scan(*block) for block in _CROSSED]
+        few = facts.parallel < 32 * 16 * target.multiprocessors
+        return [_scan(*block) for block in (_FEW_CROSSED if few else _CROSSED)]
     if _is_wide(facts, target):
         enough = facts.bytes >= _WIDE_BYTES * r * target.multiprocessors
         first = [(64, 64, 8), (64, 64, 16)] if enough else [(64, 64, 16), (64, 64, 8)]
         return [_proposal(*b) for b in (*first, (128, 64, 8), (128, 16, 8), (64, 32, 4))]
+    if _has_few_columns(facts, target):
+        x = max(2, min(8, next_power_of_two(cdiv(facts.parallel, target.multiprocessors))))
+        rows = min(next_power_of_two(r), 2048 // x)
+        wanted = [(x, rows, max(1, x * rows // 128)), (8, 64, 16), (4, 128, 16), (8, 256, 16)]
+        return [_proposal(*block) for block in wanted]
     blocks = [(64, 32, 8, 1), (64, 64, 4, 1), (32, 16, 4, 1), (32, 32, 4, 1), (128, 16, 4, 1)]
     if facts.full and facts.loads + facts.reductions >= _MANY_VALUES:  # 1.01 times the fastest's
         blocks.insert(0, (32, 16, 4, 1))  # time for three kernels of the corpus, not 1.43

@@ -374,6 +374,7 @@ def _facts(
         pieces=category is Category.POINTWISE and next(apart, None) is not None,
         strided=_strided(read, space.tiles()) if skips else 0,
         shared=space.shared,
+        looked_up=any(v.indirect for v in loads(stores)),
         ahead=_ahead(read, dtypes, space.tiles()) if category is Category.MIXED else 0,
         full=looped and space.stored,
         longest=longest,

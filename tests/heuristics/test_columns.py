@@ -55,3 +55,42 @@ def test_wide_columns_that_are_only_read(rows: int, columns: int, loads: int, wa
     unlike.append({"sizes": (("x", 16384), ("r0_", rows)), "bytes": moved // columns << 14})
     for other in unlike:  # float32, two loops, rows, stored too, fewer columns
         assert candidates(replace(facts, **other), H200)[0] != first  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "first"),
+    [  # within 8 % of the fastest of those measured on an H200
+        (48, 512, (2, 512, 8)),
+        (152, 3137, (2, 1024, 16)),
+        (256, 128, (2, 128, 2)),
+        (384, 196, (4, 256, 8)),
+        (768, 3137, (8, 256, 16)),
+        (1024, 128, (8, 128, 8)),
+    ],
+)
+def test_few_columns_have_many_rows_at_once(
+    columns: int, rows: int, first: tuple[int, int, int]
+) -> None:
+    sizes, points = (("x", columns), ("r0_", rows)), columns * rows
+    facts = Facts(Family.REDUCTION, sizes, Hint.OUTER, 4, 4, 4, 16 * points, loops=1)
+    best = candidates(facts, H200)[0]
+    assert (best.block("XBLOCK"), best.block("R0_BLOCK"), best.num_warps) == first
+    more = candidates(replace(facts, sizes=(("x", 2048), ("r0_", 3137))), H200)[0]
+    assert more.block("XBLOCK") > 8 or more.block("R0_BLOCK") < 256
+
+
+@pytest.mark.parametrize(
+    ("hint", "sizes", "first"),
+    [
+        (Hint.OUTER, (1024, 24, 196), {"XBLOCK": 4, "YBLOCK": 16, "R0_BLOCK": 32, "STAGES": 1}),
+        (Hint.OUTER, (4096, 256, 128), {"XBLOCK": 32, "YBLOCK": 32, "R0_BLOCK": 4, "STAGES": 1}),
+        (Hint.MIXED, (24, 768), {"XBLOCK": 1, "R0_BLOCK": 1024}),
+        (Hint.MIXED, (24, 2048), {"XBLOCK": 8, "R0_BLOCK": 128}),
+    ],
+)
+def test_what_lies_in_two_directions_has_smaller_blocks_where_it_is_few(
+    hint: Hint, sizes: tuple[int, ...], first: dict[str, int]
+) -> None:
+    named = tuple(zip(("y", "x", "r0_")[-len(sizes) :], sizes, strict=True))
+    facts = Facts(Family.REDUCTION, named, hint, loads=4, strided=len(sizes) - 2)
+    assert dict(candidates(facts, H200)[0].blocks) == first

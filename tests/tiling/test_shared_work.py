@@ -9,6 +9,8 @@ import torch
 
 from harness.backend import Compiler, Devices
 from harness.conformance.compare import differences
+from harness.heuristics.registry import candidates
+from harness.target import H200
 
 
 def _bias(table: torch.Tensor, positions: int) -> torch.Tensor:
@@ -62,3 +64,24 @@ def test_pixels_found_at_computed_places_are_rows(
     assert differences(larger, [image], compiler) == []
     (kernel,) = compiler.compiled[-1].kernels
     assert [tile.prefix for tile in kernel.source.plan.tiles] == tiles
+
+
+@pytest.mark.parametrize(("dim", "rows"), [(1, True), (2, False)])
+def test_pixels_of_several_images_found_at_computed_places_are_rows(
+    dim: int, rows: bool, devices: Devices
+) -> None:
+    """Pieces of a ``cat`` along the channels, each a branch."""
+
+    def joined(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        both = (torch.nn.functional.interpolate(i, size=(9, 7), mode="bilinear") for i in (x, y))
+        return torch.cat([*both], dim)
+
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    images = [torch.randn(2, 256, n, 5).to(memory_format=torch.channels_last) for n in (3, 4)]
+    assert differences(joined, images, compiler) == []
+    (kernel,) = compiler.compiled[-1].kernels
+    best = candidates(kernel.source.plan.facts, H200)[0]
+    tiles = [tile.prefix for tile in kernel.source.plan.tiles]
+    assert tiles == (["y", "x"] if rows else ["x"])
+    assert best.num_warps == 1 and best.block("XBLOCK") == 256
+    assert not rows or best.block("YBLOCK") == 2

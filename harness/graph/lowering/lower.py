@@ -23,6 +23,7 @@ from harness.graph.lowering.cost import (
 )
 from harness.graph.lowering.nests import NestMaker, layout_of
 from harness.graph.lowering.operators import pointwise
+from harness.graph.lowering.operators.joining import at_once
 from harness.graph.lowering.operators.scanning import limited, only_picked, pick
 from harness.graph.lowering.rule import Call, Rule, Rules, unsupported
 from harness.graph.lowering.tensor import Reduced, Result, Scanned, Scattered, Tensor, canonical
@@ -169,8 +170,6 @@ class Lowering:
         mutated, buffers = self._mutate(), tuple(self.buffers.values())
         nests, many = tuple(self.maker.nests), MANY_TILES in self.graph.facts
         return Program(self.graph.name, buffers, nests, outputs, mutated, many)
-
-    # -- nodes ---------------------------------------------------------------------
 
     def _lower_node(self, node: Node) -> None:
         before = (self.origins[r] for r in node.refs())
@@ -328,7 +327,7 @@ class Lowering:
         """Give a result that is more than an expression its buffer."""
         buffer = self._new_buffer(name, self.types[name])
         if isinstance(result, Scattered):
-            self.maker.fill(buffer, result.initial, self.origins[name])
+            self.maker.fill(buffer, [result.initial], self.origins[name])
             self.maker.scatter(buffer, result, self.origins[name])
         self._made([(buffer, result)], self.origins[name])
 
@@ -350,8 +349,6 @@ class Lowering:
         root = self.alias[name] = self.alias.get(other, other)
         self.tensors[name] = self.tensors[root]
         self.origins[name] = self.origins[root]
-
-    # -- buffers -------------------------------------------------------------------
 
     def _needs_buffer(self, name: str, kind: TensorType, tensor: Tensor, rule: Rule | None) -> bool:
         if name in self.context.outputs:
@@ -396,12 +393,15 @@ class Lowering:
 
     def _realise(self, name: str, tensor: Tensor) -> None:
         kind = self.types[name]
-        narrow = kind.dtype.is_float and kind.dtype.compute is not kind.dtype
-        if narrow and any(m.value == name for m in self.graph.mutations):
+        changes = any(m.value == name for m in self.graph.mutations)
+        if changes and kind.dtype.is_float and kind.dtype.compute is not kind.dtype:
             # The buffer may be one that only this kernel knows; what is stored in the input is not.
             tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
-        self.maker.fill(buffer, tensor, self.origins[name])
+        alone = name in self.context.outputs and self.uses.demand[name].users == 1 and not changes
+        found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
+        pieces, dim = found if found and alone else ([tensor], 0)
+        self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)
 
     def _stored(self, buffer: Buffer) -> None:
@@ -412,8 +412,6 @@ class Lowering:
         place = flat_index(buffer.stride, canonical(buffer.shape))
         value = self.context.load(name, place, buffer.dtype)
         self.tensors[name] = Tensor(buffer.shape, buffer.dtype, value)
-
-    # -- the end of the program ----------------------------------------------------
 
     def _output(self, name: str) -> str:
         """The buffer of an output; made now if the output is another name of a value
@@ -478,7 +476,7 @@ class Lowering:
             kind = self.types[name]
             made = Buffer(own, kind.dtype, kind.shape, layout_of(kind), role, name)
             self.buffers[own] = made
-            self.maker.fill(made, self.tensors[name], origins)
+            self.maker.fill(made, [self.tensors[name]], origins)
             self._stored(made)
         return own
 
@@ -496,4 +494,4 @@ class Lowering:
                 f"shape {buffer.shape}",
             )
         cast = self.context.scalar.cast(tensor.value, buffer.dtype)
-        self.maker.fill(buffer, Tensor(buffer.shape, buffer.dtype, cast), origins)
+        self.maker.fill(buffer, [Tensor(buffer.shape, buffer.dtype, cast)], origins)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -75,11 +75,17 @@ class NestMaker:
         nodes = sorted(origins & self.order.keys(), key=self.order.__getitem__)
         self.nests.append(Nest(name, axes, raxes, tuple(stores), tuple(nodes)))
 
-    def fill(self, buffer: Buffer, tensor: Tensor, origins: frozenset[str]) -> None:
-        """Store a tensor into its buffer."""
-        axes = axes_in_order(buffer.shape, buffer.stride)
-        index = flat_index(buffer.stride, canonical(buffer.shape))
-        self._add(axes, (), [Store(buffer.name, index, tensor.value)], origins)
+    def fill(
+        self, buffer: Buffer, tensors: Sequence[Tensor], origins: frozenset[str], dim: int = 0
+    ) -> None:
+        """Store a tensor into its buffer, or several of one shape, one behind the other along
+        ``dim``, at once."""
+        shape, stores = tensors[0].shape, []
+        for number, tensor in enumerate(tensors):
+            place = [n + number * shape[d] * (d == dim) for d, n in enumerate(canonical(shape))]
+            index = flat_index(buffer.stride, tuple(place))
+            stores.append(Store(buffer.name, index, tensor.value))
+        self._add(axes_in_order(shape, buffer.stride), (), stores, origins)
 
     def reduce(self, parts: list[tuple[Buffer, Reduced]], origins: frozenset[str]) -> None:
         """Store the results of one reduction."""

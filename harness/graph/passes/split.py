@@ -39,14 +39,14 @@ WORTH_ELEMENTS = 32768
 """Elements one program must at least reduce for a split to pay: 128 KiB of float32, which
 one multiprocessor streams in roughly the time that a second launch takes (3 to 5 µs)."""
 
-OUTER_TILE = 64
-"""Results one program of a reduction across memory makes side by side."""
+OUTER_TILE, BOTH_TILE = 64, 8
+"""Results one program of a reduction across memory makes side by side, and of one both ways."""
 
 INNER_CHUNK = 1024
 """Least elements of a chunk along memory: one iteration of a looped reduction."""
 
-OUTER_CHUNK = 64
-"""Least rows of a chunk across memory."""
+OUTER_CHUNK, BOTH_CHUNK = 64, 256
+"""Least rows of a chunk across memory, and elements of one both ways."""
 
 STORED_STRIPS = 64
 """Chunks of a reduction across memory whose source is stored besides: its programs do more for
@@ -170,6 +170,17 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
         return 1.0, 1
     least = INNER_CHUNK if reduction.inner else OUTER_CHUNK
     return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many), least
+
+
+def parts_of_blocks(rows: int, reduced: int, target: Target) -> int:
+    """Into how many parts to split ``rows`` of ``reduced`` elements that run both ways through
+    memory, so that programs of two warps reduce several side by side; 1 if these are enough. 13
+    kernels of the corpus took 0.10 to 0.30 of the time on an H200."""
+    programs = -(-rows // BOTH_TILE)
+    if programs >= FULL_WAVES * target.multiprocessors or reduced * BOTH_TILE < WORTH_ELEMENTS:
+        return 1
+    wanted = min(4 * WAVES * target.multiprocessors // programs, reduced // BOTH_CHUNK)
+    return wanted if wanted >= LEAST_SPLIT else 1
 
 
 def _nearest(cuts: Iterable[Chunks], ideal: float) -> Chunks | None:

@@ -88,6 +88,31 @@ def test_slices_that_are_put_together_are_computed_there() -> None:
     assert stored(program) == [("whole",)]
 
 
+@pytest.mark.parametrize(
+    ("split", "function", "read", "stores"),
+    [
+        (8, "sigmoid", False, 2),
+        (8, "sigmoid", True, 1),  # what reads it would have to wait
+        (8, "abs", False, 1),
+        (7, "sigmoid", False, 1),
+    ],
+)
+def test_pieces_that_compute_much_of_the_same_loads_are_stored_by_one_nest(
+    split: int, function: str, read: bool, stores: int
+) -> None:
+    b = GraphBuilder()
+    x, scale = b.input("x", (4, 8, 16)), b.input("scale", (4, 8, 1))
+    parts = []
+    for ends in ((0, split), (split, 16)):
+        own = b.call("aten.slice.Tensor", x, 2, *ends)
+        made = b.call(f"aten.{function}.default", own)
+        parts.append(b.call("aten.mul.Tensor", made, scale))
+    whole = b.call("aten.cat.default", tuple(parts), 2, name="whole")
+    results = [whole, b.call("aten.neg.default", whole)] if read else [whole]
+    program = check(b.graph(*results))
+    assert len(nest_of(program, "whole").stores) == stores
+
+
 @pytest.mark.parametrize(("dim", "masked"), [(1, True), (2, False)])
 def test_what_is_put_into_one_place_is_read_for_it_alone(dim: int, masked: bool) -> None:
     """Not in the last dimension, whose lanes load vectors."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate, zip_longest
 
 import sympy
 
 from harness.dtypes import DType
+from harness.graph.lowering.cost import profile
 from harness.graph.lowering.operators.views import slice_start
 from harness.graph.lowering.rule import Call, Rule, Rules
+from harness.graph.lowering.scalar import Scalar
 from harness.graph.lowering.tensor import Lowered, Scattered, Tensor, canonical, is_one
+from harness.graph.model import Node, TensorType
+from harness.heuristics.limits import VECTOR
 from harness.ir.index import FloorDiv, Mod
 from harness.ir.nodes import Compute, Load, StoreMode, Value, operands, walk
 from harness.ir.ops import Op
+
+MUCH = 6  # cost of the functions of pieces, at least, to compute all of them at once
 
 
 def cat(call: Call) -> Lowered:
@@ -53,6 +60,27 @@ def _joined(call: Call, parts: list[Tensor], dim: int) -> Value:
         args = [*whole.args[:place], result, *whole.args[place + 1 :]]
         result = context.builder.compute(whole.op, *args, dtype=whole.dtype)
     return scalar.constant(0, call.dtype) if result is None else result
+
+
+def at_once(
+    node: Node, tensors: Mapping[str, Tensor], kind: TensorType, scalar: Scalar
+) -> tuple[list[Tensor], int] | None:
+    """The pieces of a ``cat``, and its dimension, if they are alike in size, share what they load
+    and compute functions of it, as the gradients of a gate's halves: for all to be computed at
+    each point of a piece, not at every point. 29 kernels of the corpus took 0.39 to 1.02 of the
+    time on an H200, 0.83 in the mean."""
+    parts = [tensors[ref] for ref in node.refs()] if node.packet == "cat" else []
+    if len({part.shape for part in parts}) != 1:
+        return None
+    dim = int(node.argument(1, "dim") or 0) % len(kind.shape)  # type: ignore[arg-type]
+    run = parts[0].shape[dim] * kind.stride[dim]
+    found = [profile(part.value) for part in parts]
+    loads = {(load.buffer, load.index) for one in found for load in one.loads}
+    shared = sum(len(one.loads) for one in found) > len(loads)
+    much = sum(one.short + one.long for one in found) >= MUCH
+    if not (shared and much and run.is_Integer) or run % VECTOR or run.is_zero:
+        return None
+    return [replace(part, value=scalar.cast(part.value, kind.dtype)) for part in parts], dim
 
 
 def _alike(values: list[Value]) -> tuple[Compute, int] | None:
