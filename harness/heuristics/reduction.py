@@ -63,19 +63,9 @@ small blocks of variances: two turns where nobody shares (docs/measurements/dyna
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates for a looped reduction, by its hint."""
-    if (shared := in_chunks(facts, target)) or facts.varies:
-        # The fastest first (docs/measurements/dynamic-sizes.md).
-        warps = 16 if facts.parallel == 1 else 8
-        blocks = [(1, 4096, warps), (1, 2048, 4), (1, 4096, 24 - warps)]
-        if facts.parallel == 1 and facts.loads > 1:  # a loss: 1.03 times a known size's time so
-            blocks[:2] = blocks[1::-1]
-        if facts.varies:
-            blocks = [(32, 16, 4), (32, 64, 4), (16, 64, 4), (32, 32, 4)][:: 1 if shared else -1]
-        elif facts.hint is Hint.OUTER:
-            blocks = [(32, 64, 4), (32, 32, 4), (16, 64, 4), (64, 32, 8)]
-            if facts.parallel % 8:  # read one by one
-                blocks[:2] = blocks[1::-1]
-        return [_proposal(*block) for block in blocks]
+    shared = in_chunks(facts, target)
+    if shared or facts.varies:
+        return [_proposal(*block) for block in _of_any_size(facts, shared)]
     match facts.hint:
         case Hint.INNER:
             return _inner(facts, target)
@@ -94,6 +84,20 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             return [_proposal(*block) for block in dict.fromkeys((first, *others))]
         case Hint.DEFAULT:
             return [*_inner(facts, target)[:2], *_outer(facts, target)[:1]]
+
+
+def _of_any_size(facts: Facts, shared: bool) -> list[tuple[int, int, int]]:
+    """The fastest blocks first (docs/measurements/dynamic-sizes.md)."""
+    if facts.varies:
+        return [(32, 16, 4), (32, 64, 4), (16, 64, 4), (32, 32, 4)][:: 1 if shared else -1]
+    if facts.hint is Hint.OUTER:
+        blocks = [(32, 64, 4), (32, 32, 4), (16, 64, 4), (64, 32, 8)]
+        second = facts.parallel % 8 > 0  # columns are read one by one
+    else:
+        warps = 16 if facts.parallel == 1 else 8
+        blocks = [(1, 4096, warps), (1, 2048, 4), (1, 4096, 24 - warps)]
+        second = facts.parallel == 1 and facts.loads > 1  # a loss: 1.03 of a known size's time
+    return [blocks[second], blocks[not second], *blocks[2:]]
 
 
 def in_chunks(facts: Facts, target: Target) -> bool:
