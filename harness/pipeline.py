@@ -24,6 +24,7 @@ from harness.graph.passes.scatters import copy_scatters
 from harness.graph.passes.split import parts_of_blocks, split_reductions
 from harness.heuristics.facts import Family, Hint
 from harness.hooks import Hook, StageTimes, Step, verified
+from harness.ir.nodes import reductions
 from harness.ir.program import Program
 from harness.schedule.build import schedule
 from harness.schedule.group import FusedGroup
@@ -93,8 +94,10 @@ def _finer(launches: Sequence[Launch], state: _State) -> dict[str, int]:
     for launch in launches if state.decisions.chunks is None else ():
         facts = launch.plan.facts
         if facts.hint is Hint.MIXED and facts.family is Family.REDUCTION and not facts.unknown:
-            parts = parts_of_blocks(facts.parallel, facts.reduced, state.target)
-            names = [name.removesuffix("_partial") for name in launch.group.origins]
+            again = facts.loops > 1
+            parts = parts_of_blocks(facts.parallel, facts.reduced, again, state.target)
+            reducing = (nest for nest in launch.group.nests if reductions(nest.stores))
+            names = {n.removesuffix("_partial") for nest in reducing for n in nest.origins}
             found |= {name: parts * state.splits.get(name, 1) for name in names if parts > 1}
     return {name: parts for name, parts in found.items() if name not in state.finer}
 

@@ -461,6 +461,16 @@ def test_a_number_that_torch_compiles_for_one_by_one_is_that_number(devices: Dev
         torch.testing.assert_close(*gradients)
 
 
+def test_a_negative_number_beyond_32_bits_keeps_its_value(devices: Devices) -> None:
+    compiled = torch.compile(
+        lambda x, n: (x * n, x + (n - 1)), backend=Compiler(devices=devices), dynamic=True
+    )
+    for n in (-3, -3_000_000_000, 3_000_000_000):
+        x = torch.arange(8)
+        for found, wanted in zip(compiled(x, n), (x * n, x + (n - 1)), strict=True):
+            assert torch.equal(found, wanted)
+
+
 RAGGED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "activation": lambda x: x.sin() * x,
     "softmax": lambda x: x.softmax(-1) + 1,

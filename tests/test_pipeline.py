@@ -10,6 +10,7 @@ import torch
 from harness.codegen.source import EmittedModule
 from harness.dtypes import DType
 from harness.graph.model import Graph, Ref, Token
+from harness.graph.passes.split import parts_of_blocks
 from harness.graph.replay import random_inputs, replay
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -108,6 +109,41 @@ def test_sums_whose_kernels_read_both_ways_are_split_for_their_blocks(
     assert len(names) == len(set(names)) == (2 if parts else 1)
     again = compile_graph(graph, H100, compiled.decisions)
     assert [k.source.text for k in again.kernels] == [k.source.text for k in compiled.kernels]
+
+
+@pytest.mark.parametrize(
+    ("rows", "again", "parts"), [(2048, False, 8), (2048, True, 1), (576, True, 29)]
+)
+def test_rows_that_are_read_again_are_split_where_blocks_do_not_fill_the_device(
+    rows: int, again: bool, parts: int
+) -> None:
+    assert parts_of_blocks(rows, 12544, again, H100) == parts
+
+
+def test_what_is_scattered_beside_a_sum_that_is_split_is_not() -> None:
+    b = GraphBuilder()
+    y = b.call("aten.permute.default", b.input("y", (64, 1024, 64)), (0, 2, 1))
+    y = b.call("aten.clone.default", y, memory_format=Token("contiguous_format"))
+    shape = (64, 64, 32, 32)
+    product = b.call("aten.mul.Tensor", b.input("x", shape), b.call("aten.view.default", y, shape))
+    total = b.call("aten.sum.dim_IntList", product, (0, 2, 3), name="total")
+    table, places = b.input("table", (100, 64, 32, 32)), b.input("places", (64,), DType.I64)
+    put = b.call("aten.index_put.default", table, (places,), product, True, name="put")
+    assert set(dict(compile_graph(b.graph(total, put), H100).splits)) == {"total"}
+
+
+def test_a_gate_of_what_a_row_is_scaled_by_shares_its_kernel() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (64, 128))
+    total = b.call("aten.sum.dim_IntList", b.call("aten.mul.Tensor", x, x), (-1,), True)
+    scaled = b.call("aten.mul.Tensor", x, b.call("aten.rsqrt.default", total))
+    one, other = (b.call("aten.slice.Tensor", scaled, 1, n, n + 64) for n in (0, 64))
+    parts = [
+        b.call("aten.mul.Tensor", b.call("aten.sigmoid.default", one), other),
+        b.call("aten.mul.Tensor", b.call("aten.tanh.default", other), one),
+    ]
+    compiled = compile_graph(b.graph(b.call("aten.cat.default", tuple(parts), -1)), H100)
+    assert len(compiled.kernels) == 1
 
 
 def test_the_pieces_of_a_gates_gradient_are_computed_at_once(interpreter: InterpreterPool) -> None:

@@ -214,10 +214,11 @@ def reduction_base(frame: Frame, tile: Tile) -> list[str]:
     if aligned.begins:
         lines += [f"r0_row = {start}", "r0_shift = 0"]
     else:
-        # Of a piece behind others, a row's start may be before its tensor: // rounds towards 0.
+        # Of a piece behind others, a row's start may be before its tensor, and // rounds towards 0;
+        # what & makes divisible Triton does not see.
         known = frame.printer.simplifier.is_nonnegative(aligned.start)
-        row = f"{start} // {vector} * {vector}" if known else f"{start} & -{vector}"
-        lines += [f"r0_row = {row}", f"r0_shift = {start} - r0_row"]
+        row = start if known else f"({start} & -{vector})"
+        lines += [f"r0_row = {row} // {vector} * {vector}", f"r0_shift = {start} - r0_row"]
     begin = f"r0_begin = (r0_shift + {vector - 1}) // {vector} * {vector}"
     lines.append(f"VECTOR: tl.constexpr = {vector} if ALIGNED else 1")
     lines += ["r0_stop = r0_shift + r0_numel", "r0_last = (r0_stop - 1) // R0_BLOCK * R0_BLOCK"]

@@ -33,7 +33,7 @@ class _Late(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Many products are computed where they are read."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is _sum and isinstance(args[0], _Product):
+        if func is _sum and isinstance(args[0], _Product) and len(args[0].factors) == 2:
             return _summed(*args[0].factors, *args[1:], **(kwargs or {}))
         args, kwargs = tree_map(_whole, args), tree_map(_whole, kwargs or {})
         if func is _mul and all(isinstance(f, torch.Tensor) and f.dim() for f in args):
@@ -46,7 +46,7 @@ class _Late(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class _Product(torch.Tensor):
     """What two tensors' product will be, of which there are the ``factors`` alone."""
 
-    factors: tuple[torch.Tensor, torch.Tensor]
+    factors: tuple[torch.Tensor, ...]
 
     @staticmethod
     def __new__(cls: type[_Product], *factors: torch.Tensor) -> _Product:
@@ -65,8 +65,11 @@ class _Product(torch.Tensor):
 
 
 def _whole(value: Any) -> Any:
-    """A product, computed; anything else as it is."""
-    return _mul(*value.factors) if isinstance(value, _Product) else value
+    """A product, computed once: it may be changed; anything else as it is."""
+    if not isinstance(value, _Product):
+        return value
+    value.factors = (functools.reduce(_mul, value.factors),)
+    return value.factors[0]
 
 
 def _summed(

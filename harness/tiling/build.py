@@ -329,13 +329,10 @@ def _counted(
     # Of a difference, where the terms end that are added and subtracted.
     used = [e.xreplace({n: -n for n in e.atoms(sympy.Integer) if n < 0}) for e in used]
     used = [e.xreplace({i.var: i.length for tile in tiles for i in tile.entries}) for e in used]
-    plain = sympy.Symbol, sympy.Integer, sympy.Add, sympy.Mul
+    plain = sympy.Integer, sympy.Add, sympy.Mul
     parts = {part for index in used for part in sympy.preorder_traversal(index)}
-    known = [int(e) for e in extents if e.is_Integer]
-    told = all(isinstance(e, plain) for e in parts) and {e for e in parts if e.is_Symbol} <= {
-        *sizes
-    }
-    if not (sizes and told and all(e < INT32_LIMIT for e in known)):
+    told = {e for e in parts if not isinstance(e, plain)} <= {s for s in sizes if s.is_nonnegative}
+    if not (sizes and told and all(e < INT32_LIMIT for e in extents if e.is_Integer)):
         return ()
     return tuple(dict.fromkeys((*sizes, *used, *(e for e in extents if not e.is_Integer))))
 

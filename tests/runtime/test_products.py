@@ -50,8 +50,19 @@ def test_a_product_that_something_else_reads_is_made(monkeypatch):
 
     def compute(a, b):
         product = aten.mul.Tensor(a, b)
-        again = aten.mul.Tensor(product, b)
-        return [product, product.exp(), None, again.sum([0]), product.stride(), product.shape]
+        again, changed = aten.mul.Tensor(product, b), aten.mul.Tensor(b, a)
+        changed += 1
+        aten.mul.Tensor(a, b)[0] = 7
+        return [
+            changed,
+            changed.sum([0]),
+            product,
+            product.exp(),
+            None,
+            again.sum([0]),
+            product.stride(),
+            product.shape,
+        ]
 
     for found, wanted in zip(in_slices(compute)(one, other), compute(one, other), strict=True):
         if isinstance(wanted, torch.Tensor):

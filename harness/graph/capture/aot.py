@@ -457,8 +457,10 @@ def _merge_equal(gm: fx.GraphModule, returned: set[fx.Node]) -> None:
         pure = target is operator.getitem or (known_op and not draws)
         if node.op != "call_function" or node in returned or not pure:
             continue
-        # As text 1, 1.0 and True differ, and 0.0 and -0.0 too; a node is its name.
-        first = known.setdefault((node.target, f"{node.args} {node.kwargs}"), node)
+        # As text 1, 1.0 and True differ, and 0.0 and -0.0 too; a node is its name. Users' gradients
+        # are told apart by their calls: one may not be asked for.
+        key = target, f"{node.args} {node.kwargs}", node.meta.get(tangents.CALL, 0)
+        first = known.setdefault(key, node)
         if first is not node:
             node.replace_all_uses_with(first)
             gm.graph.erase_node(node)

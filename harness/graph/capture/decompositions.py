@@ -66,6 +66,7 @@ RANDOM = (
 """Packets that draw random numbers: taken apart by ``capture.random`` alone."""
 
 _convert, _to_copy = torch.ops.prims.convert_element_type.default, torch.ops.aten._to_copy.default
+_copy = torch.ops.aten.copy.default
 _DIV = torch.ops.aten.div.Tensor_mode
 _NARROW = (torch.float16, torch.bfloat16)
 _BARE = {torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
@@ -160,7 +161,7 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
         table[op] = functools.partial(_ranged, op, table.get(op))
     with _disable_current_modes():
         if torch.tensor(1e3, device="cpu").to(torch.float8_e4m3fn).isnan():  # before torch 2.13
-            table |= {_to_copy: _to_float8, torch.ops.aten.copy.default: _copy_to_float8}
+            table |= {op: functools.partial(_to_float8, op) for op in (_to_copy, _copy)}
     table = _as_called(table, on_device)
     return table if eager_random else table | random_rules()
 
@@ -265,25 +266,15 @@ def _written(x: Tensor, kind: torch.dtype) -> Tensor:
     return made
 
 
-def _to_float8(x: Tensor, **options: Any) -> Any:
-    """A conversion that gives NaN beyond the numbers of ``float8_e4m3fn``, where kernels saturate.
-    Beyond 464 they are nearer to 480, which it has not."""
-    mode = get_proxy_mode()
-    if mode is None or mode.decomp_layers > 1 or options.get("dtype") is not torch.float8_e4m3fn:
+def _to_float8(op: Any, *args: Any, **options: Any) -> Any:
+    """A conversion or a copy that gives NaN beyond the numbers of ``float8_e4m3fn``, where kernels
+    saturate. Beyond 464 they are nearer to 480, which it has not."""
+    mode, n = get_proxy_mode(), int(op is _copy)
+    made = args[0].dtype if n else options.get("dtype")
+    if mode is None or mode.decomp_layers > 1 or made is not torch.float8_e4m3fn:
         return NotImplemented
-    return _to_copy(_in_float8(x), **options)
-
-
-def _copy_to_float8(to: Tensor, x: Tensor, *args: Any) -> Any:
-    mode = get_proxy_mode()
-    if mode is None or mode.decomp_layers > 1 or to.dtype is not torch.float8_e4m3fn:
-        return NotImplemented
-    return torch.ops.aten.copy.default(to, _in_float8(x), *args)
-
-
-def _in_float8(x: Tensor) -> Tensor:
-    x = x if x.dtype in _NARROW else x.float()  # what is compared is rounded
-    return torch.where(x.abs() > 464, torch.nan, x)
+    x = args[n] if args[n].dtype in _NARROW else args[n].float()  # what is compared is rounded
+    return op(*args[:n], torch.where(x.abs() > 464, torch.nan, x), *args[n + 1 :], **options)
 
 
 def _ldexp(on_device: bool, whole: Whole, x: Tensor, exponent: Tensor) -> Any:

@@ -43,7 +43,7 @@ _GRADIENTS = "gradients"
 _USERS = "users"
 """In the same: a bit for each call that its output depends on of which a user wrote the gradient,
 which need not be 0 of zeros."""
-_CALL = "call"
+CALL = "call"
 """In the ``meta`` of a node that a user's gradient is traced to: the bit of its call."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
 OVERLAPPING = "inputs that overlap, one of which changes, otherwise than it is compiled for"
@@ -331,12 +331,15 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
         called = [node for node in users.graph.nodes if _is_a_users(node.target)]
         through = _reads(users, {node: 1 << n for n, node in enumerate(called)})
         names = {node.name: 1 << n for n, node in enumerate(called)}
+        # What is changed in place depends on more than its node reads.
+        changes = any(_versions([n.meta.get("example_value") for n in users.graph.nodes]))
         for node in joint.graph.nodes:
-            node.meta[_CALL] = names.get(node.meta.get("custom", {}).get(_USERS), 0)
+            node.meta[CALL] = names.get(node.meta.get("custom", {}).get(_USERS), 0)
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
-                calls[one] = through.get(_returned(users)[one.idx], 0)
+                if not changes:
+                    calls[one] = through.get(_returned(users)[one.idx], 0)
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
         node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: calls.get(output, 0)}
@@ -457,7 +460,7 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     calls = {n: node.meta.get(_USERS, 0) for n, node in enumerate(placeholders)}
     unasked = functools.reduce(operator.or_, map(calls.pop, missing), 0)
     asked = functools.reduce(operator.or_, calls.values(), 0)
-    known = functools.reduce(operator.or_, (n.meta.get(_CALL, 0) for n in gm.graph.nodes), 0)
+    known = functools.reduce(operator.or_, (n.meta.get(CALL, 0) for n in gm.graph.nodes), 0)
     dead, users = known & unasked & ~asked, unasked & asked & ~known
     told = _sizes(gm)
     # What depends on tangents: whether on missing ones only.
@@ -477,11 +480,11 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
             node.meta["val"] = traced(node)
         found = [a for a in node.all_input_nodes if a in alone]
         there = [a for a in found if not alone[a]]
-        if node.meta.get(_CALL):  # which gets zeros for what is missing, if it is called
-            alone[node] = node.meta[_CALL] & dead != 0
+        if node.meta.get(CALL):  # which gets zeros for what is missing, if it is called
+            alone[node] = node.meta[CALL] & dead != 0
         elif found:
             alone[node] = not there and (node.target in _ZERO_OF_ZERO or not users)
-        added = node.target is _aten.add.Tensor and not (node.kwargs or node.meta.get(_CALL))
+        added = node.target is _aten.add.Tensor and not (node.kwargs or node.meta.get(CALL))
         added &= len(found) > len(there) == 1
         # What follows reads it as the sum lies.
         if added and tensor_type(value(node)) == tensor_type(value(there[0])):

@@ -398,9 +398,10 @@ class Lowering:
             # The buffer may be one that only this kernel knows; what is stored in the input is not.
             tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
-        alone = name in self.context.outputs and self.uses.demand[name].users == 1 and not changes
+        reads = {load.buffer for load in profile(tensor.value).loads}
+        alone = self.uses.demand[name].users == 1 and not (changes or self.maker.reduces(reads))
         found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
-        pieces, dim = found if found and alone else ([tensor], 0)
+        pieces, dim = found if found and alone and name in self.context.outputs else ([tensor], 0)
         self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)
 

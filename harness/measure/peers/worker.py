@@ -253,9 +253,7 @@ def copied(value: Any) -> Any:
     anything else as it is."""
     if not isinstance(value, torch.Tensor):
         return value
-    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-    _memory(made).copy_(_memory(value))
-    return made
+    return _memory(value).clone().as_strided(value.shape, value.stride())
 
 
 def _memory(tensor: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -70,19 +71,48 @@ class Fives(OneMore):
 def test_a_users_function_whose_gradient_nobody_asks_for_adds_nothing(
     devices: Devices, dynamic: bool, function: type[OneMore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tangents, "_MOST", 16)
+    monkeypatch.setattr(tangents, "_MOST", 32)
 
     def both(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         inner = OneMore.apply(x * 2)
-        return function.apply(x), x * 3, inner.sin(), OneMore.apply(inner)
+        return function.apply(x), x * 3, inner.sin(), OneMore.apply(inner), function.apply(x * 2)
 
-    run = torch.compile(both, backend=Compiler(devices=devices), dynamic=dynamic)
+    each_is_asked(both, 5, devices, dynamic)
+
+
+@pytest.mark.parametrize("way", ["add_", "copy_", "index", "relu"])
+def test_what_changes_in_place_by_a_users_function_has_its_gradient(
+    devices: Devices, way: str
+) -> None:
+    def changed(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        made, y = OneMore.apply(x), x * 3
+        if way == "index":
+            y[0] = made[1]
+        elif way == "relu":
+            y = torch.nn.functional.relu(made, inplace=True) * y
+        else:
+            getattr(y, way)(made)
+        return y, made.sin()
+
+    each_is_asked(changed, 2, devices, exactly=False)
+
+
+def each_is_asked(
+    function: Callable[[torch.Tensor], tuple[torch.Tensor, ...]],
+    count: int,
+    devices: Devices,
+    dynamic: bool = False,
+    exactly: bool = True,
+) -> None:
+    """Of each set of results; where not ``exactly``, of the first."""
+    run = torch.compile(function, backend=Compiler(devices=devices), dynamic=dynamic)
     x = torch.rand(3, 2).requires_grad_()
-    for asked in itertools.product((0, 1), repeat=4):
+    sets = itertools.product((0, 1), repeat=count) if exactly else [(1, 0), (1, 1)]
+    for asked in sets:
         if any(asked):
             found, wanted = (
                 torch.autograd.grad(sum(y.sum() for y in itertools.compress(how(x), asked)), x)
-                for how in (run, both)
+                for how in (run, function)
             )
             torch.testing.assert_close(found, wanted)
 
