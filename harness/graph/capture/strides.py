@@ -229,11 +229,13 @@ _WAYS: dict[str, Callable[..., Any]] = {
 
 def follow_eager(gm: fx.GraphModule) -> None:
     """Put the strides that eager mode gives elementwise results into ``gm``'s ``meta``, and
-    trace what is made from them again. (What depends on unknown sizes becomes a guard.)"""
+    trace what is made from them again. (What depends on unknown sizes becomes a guard.) Operands of
+    calls with graphs, which are not traced again, keep theirs."""
     changed: set[fx.Node] = set()
-    for node in gm.graph.nodes:
-        if node.op != "call_function":
-            continue
+    kept = {u for n in gm.graph.find_nodes(op="get_attr") if "val" not in n.meta for u in n.users}
+    for node in reversed(gm.graph.nodes):
+        kept.update(node.all_input_nodes if node in kept else ())
+    for node in (n for n in gm.graph.nodes if n.op == "call_function"):
         if changed.intersection(node.all_input_nodes):
             try:
                 made = traced(node)
@@ -243,7 +245,8 @@ def follow_eager(gm: fx.GraphModule) -> None:
                 continue  # the partitioner of torch 2.11 knows sizes that are symbols only
             node.meta["val"] = made
             changed.add(node)
-        _mend(node, changed)
+        if node not in kept:
+            _mend(node, changed)
 
 
 def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
@@ -258,13 +261,12 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
 
 def _eager_strides(node: fx.Node) -> Iterator[Sizes]:
     """What is known of the strides that eager mode gives ``node``, by rules one after the other."""
-    value = node.meta.get("val")
+    value: Any = node.meta.get("val")
     if node.target is operator.getitem:
         (node,) = node.all_input_nodes  # one result of several
     target = node.target
-    if not isinstance(target, torch._ops.OpOverload) or not isinstance(value, Tensor):
-        return
-    if value.layout is not torch.strided:
+    strided = isinstance(value, Tensor) and value.layout is torch.strided
+    if not (strided and isinstance(target, torch._ops.OpOverload)):
         return
     if target is torch.ops.aten.slice_scatter.default:
         yield from _kept_strides(node)
