@@ -207,8 +207,7 @@ def has_rules(facts: Facts, target: Target) -> bool:
     strips = facts.sizes[0][0] == "y" and facts.loads <= _STRIP_LOADS and facts.reduced >= 512
     stored = facts.hint is Hint.OUTER and (facts.full or strips) and facts.loops == 1
     own = is_long(facts, target) or in_chunks(facts, target) or _is_moved(facts) or facts.varies
-    own |= facts.strided > 0  # columns that lie in two directions
-    own |= _has_few_columns(facts, target)
+    own |= facts.strided > 0 or _has_few_columns(facts, target)  # strided: in two directions
     return own or (stored and many) or _is_wide(facts, target)
 
 

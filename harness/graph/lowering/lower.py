@@ -398,10 +398,11 @@ class Lowering:
             # The buffer may be one that only this kernel knows; what is stored in the input is not.
             tensor = replace(tensor, value=self.context.builder.rounded(tensor.value, kind.dtype))
         buffer = self._new_buffer(name, kind)
-        reads = {load.buffer for load in profile(tensor.value).loads}
-        alone = self.uses.demand[name].users == 1 and not (changes or self.maker.reduces(reads))
-        found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
-        pieces, dim = found if found and alone and name in self.context.outputs else ([tensor], 0)
+        pieces, dim = [tensor], 0
+        if name in self.context.outputs and self.uses.demand[name].users == 1 and not changes:
+            found = at_once(self.graph.node(name), self.tensors, kind, self.context.scalar)
+            if found and not self.maker.reduces({x.buffer for x in profile(tensor.value).loads}):
+                pieces, dim = found
         self.maker.fill(buffer, pieces, self.origins[name], dim)
         self._stored(buffer)
 
