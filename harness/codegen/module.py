@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from harness.codegen import tail
-from harness.codegen.frame import wrapped
 from harness.codegen.inputs import argument_rows
 from harness.codegen.kernel import constants, variants
 from harness.codegen.operations import floating_operations
@@ -17,14 +15,11 @@ from harness.codegen.source import EmittedModule, KernelSource
 from harness.graph.model import Graph
 from harness.heuristics import reduction
 from harness.heuristics.facts import Facts
-from harness.heuristics.limits import block_name
 from harness.heuristics.registry import candidates
 from harness.ir.affine import UNKNOWN_SIZE, size_hint
-from harness.ir.index_text import size_text
 from harness.ir.philox import philox
 from harness.runtime.module import config_dict
 from harness.target import Target
-from harness.tiling.build import INT32_LIMIT
 from harness.tiling.plan import ArgumentKind, KernelPlan
 
 _MOST_SOURCE_LINES = 24
@@ -62,9 +57,8 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
         assumed=dict.fromkeys(map(str, plan.sizes), UNKNOWN_SIZE),
         rows=rows,
         size_lines=_size_lines(plan),
-        mapping=dict_text,
-        sequence=tuple_text,
-        **of_sizes(),
+        constants=constants,
+        variants=variants,
     )
     body = "\n".join(
         (
@@ -77,12 +71,6 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     return EmittedModule.of(
         _summary(source, graph), tail.imports(source.text), body, facts=plan.facts
     )
-
-
-def of_sizes() -> dict[str, object]:
-    """What the text of kernels for unknown sizes is made by."""
-    made = {"block_name": block_name, "size_text": size_text, "limit": INT32_LIMIT}
-    return {**made, "constants": constants, "variants": variants, "wrapped": wrapped}
 
 
 def timed(plan: KernelPlan) -> Facts:
@@ -120,16 +108,6 @@ def signature_of(plan: KernelPlan) -> dict[str, str]:
 def reduced_elements(plan: KernelPlan) -> int:
     """Elements that one element of an output sums up."""
     return next((int(t.numel) for t in plan.tiles if t.is_reduction and t.numel.is_Integer), 1)
-
-
-def dict_text(pairs: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
-    """A dictionary of names and numbers as modules write it."""
-    return repr(dict(pairs)).replace("'", '"')
-
-
-def tuple_text(items: Iterable[object]) -> str:
-    """A tuple of names and numbers as modules write it."""
-    return repr(tuple(items)).replace("'", '"')
 
 
 def _size_lines(plan: KernelPlan) -> list[str]:

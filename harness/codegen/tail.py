@@ -10,15 +10,18 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import jinja2
 
+from harness.codegen.frame import wrapped
 from harness.codegen.reference import Reference
-from harness.heuristics.limits import next_power_of_two
+from harness.heuristics.limits import block_name, next_power_of_two
+from harness.ir.index_text import size_text
 from harness.ir.op_triton import TEMME_FROM, ZETA_TERMS, temme_terms
 from harness.ir.ops import Op
+from harness.tiling.build import INT32_LIMIT
 
 _ERRORS = {
     "fp64": 1e-10,
@@ -88,15 +91,28 @@ _OTHER_NAMES = {
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
+def _mapping(pairs: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
+    """A dictionary of names and numbers as modules write it."""
+    return repr(dict(pairs)).replace("'", '"')
+
+
+def _sequence(items: Iterable[object]) -> str:
+    """A tuple of names and numbers as modules write it."""
+    return repr(tuple(items)).replace("'", '"')
+
+
 @functools.cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         autoescape=False,  # it is Python that is written
     )
+    made.globals.update(mapping=_mapping, sequence=_sequence, limit=INT32_LIMIT)
+    made.globals.update(block_name=block_name, size_text=size_text, wrapped=wrapped)
+    return made
 
 
 def template(name: str) -> jinja2.Template:

@@ -19,7 +19,7 @@ import sympy
 
 from harness.codegen import module, tail
 from harness.codegen.inputs import argument_rows
-from harness.codegen.kernel import constants, function
+from harness.codegen.kernel import constants, function, variants
 from harness.codegen.operations import floating_operations
 from harness.codegen.reference import Reference, reference_of
 from harness.codegen.source import EmittedModule
@@ -158,11 +158,10 @@ def _own(
             for n, (part, reference) in enumerate(zip(parts, references, strict=True))
         ],
         sizes=sizes,
-        mapping=module.dict_text,
-        sequence=module.tuple_text,
         builtins=msgspec.to_builtins,
         operand=IndexPrinter(Simplifier({})).operand,
-        **module.of_sizes(),
+        constants=constants,
+        variants=variants,
         **given,
     )
 

@@ -16,6 +16,7 @@ from itertools import groupby
 from harness.corpus.store import Corpus
 from harness.errors import UsageError
 from harness.measure.peers.jobs import OURS
+from harness.measure.peers.ratios import Ratio
 from harness.records.run import Check, GraphRecord, Run
 
 BY = ("all", "kind", "family", "model", "pattern")
@@ -24,21 +25,6 @@ _ALPHA = 0.05
 _ENOUGH = 8
 """Compared patterns that may speak for others; where fewer are of like weight (within a factor of
 four), the next lighter ones join them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The weighted geometric mean of a baseline's time over ours (above 1: faster now), with an
-    interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def verdict(self) -> str:
-        """What the interval says."""
-        return "faster" if self.low > 1 else "slower" if self.high < 1 else "undecided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +41,7 @@ class Standing:
     covered: float
     ms: float
     fraction: float | None
-    score: Score | None
+    score: Ratio | None
     mean: float | None = None
     compared: int = 0
 
@@ -180,8 +166,9 @@ def _logs(run: Run, baseline: Run | str) -> dict[str, float]:
     return found
 
 
-def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score | None:
-    """Of (log ratio, weight) pairs; None for fewer than two."""
+def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Ratio | None:
+    """The weighted geometric mean of a baseline's time over ours (above 1: faster now), of pairs
+    (log ratio, weight); None for fewer than two."""
     if len(found) < 2:
         return None
     from scipy.special import stdtrit
@@ -192,4 +179,4 @@ def score(found: Sequence[tuple[float, float]], alpha: float = _ALPHA) -> Score 
     spread = sum((weight / whole * (x - mean)) ** 2 for x, weight in found)
     reach = float(stdtrit(count - 1, 1 - alpha / 2)) * math.sqrt(spread * count / (count - 1))
     high = math.exp(mean + reach) if mean + reach < 700 else math.inf  # more than a float holds
-    return Score(math.exp(mean), math.exp(mean - reach), high)
+    return Ratio(math.exp(mean), math.exp(mean - reach), high)

@@ -7,15 +7,18 @@ import functools
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from harness.history import index
 from harness.measure.noise.controls import LEAST, fit_sessions, odd_controls, overall
 from harness.measure.noise.estimate import Between
 from harness.measure.noise.variance import Floats
 from harness.records.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FEWEST = 5
 """Pairs of runs from which it is known how runs differ: with fewer, Student's t has so heavy a tail

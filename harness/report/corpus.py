@@ -12,6 +12,7 @@ from typing import Any
 from harness.corpus.model import Capture, Pattern
 from harness.corpus.rollup import Standing
 from harness.corpus.store import Corpus
+from harness.measure.peers.ratios import Ratio
 from harness.records.run import fields
 from harness.report.output import Report
 from harness.table import Column, Fit, Row, Table, Text, columns
@@ -134,6 +135,10 @@ def _ratio(value: float) -> str:
     return f"{value:.3f}" if value < 1000 else f"{value:.1e}"
 
 
+def _verdict(score: Ratio) -> str:
+    return "faster" if score.low > 1 else "slower" if score.high < 1 else "undecided"
+
+
 def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report:
     """A run of the corpus by model, family or kind."""
     shown = [
@@ -145,7 +150,7 @@ def standings_report(rows: Sequence[Standing], by: str, baseline: str) -> Report
             "mean": "–" if row.mean is None else f"{row.mean:.3f}",
             "score": "–" if row.score is None else f"{row.score.value:.3f}",
             "interval": f"{row.score.low:.3f} to {_ratio(row.score.high)}" if row.score else "–",
-            "verdict": "" if row.score is None else row.score.verdict,
+            "verdict": "" if row.score is None else _verdict(row.score),
         }
         for row in rows
     ]

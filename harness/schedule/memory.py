@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from harness.graph.partition.residents import Residents, Traffic, lowest
 from harness.ir.affine import size_hint
 from harness.ir.nodes import Load, Nest, Store, StoreMode, buffers_read, buffers_written, loads
-from harness.ir.program import Buffer, Program, Role
+from harness.ir.program import Buffer, Role
 from harness.schedule.facts import Facts, bits, gather
 from harness.schedule.group import FusedGroup, Schedule
 
@@ -47,7 +47,7 @@ def _residents(
 
 
 def reuse_in_place(
-    program: Program, groups: Sequence[FusedGroup], touched: Sequence[Traffic]
+    facts: Facts, groups: Sequence[FusedGroup], touched: Sequence[Traffic]
 ) -> tuple[tuple[tuple[str, str], ...], ...]:
     """Per group, pairs (output, input): the output gets the memory of a temporary that
     this group is the last to use. ``touched`` is each group's traffic.
@@ -56,13 +56,12 @@ def reuse_in_place(
     output is written, by no later nest than the one that writes it: no element is
     overwritten before its last read.
     """
-    buffers = {b.name: b for b in program.buffers}
-    kept = {b.name for b in program.buffers if b.role is not Role.TEMPORARY}
+    buffers = facts.buffers
     uses = [(name, n) for n, one in enumerate(touched) for name in (*one.reads, *one.writes)]
     first, last = dict(reversed(uses)), dict(uses)
     found: list[tuple[tuple[str, str], ...]] = []
     for number, (group, one) in enumerate(zip(groups, touched, strict=True)):
-        dying = [n for n in one.reads if n not in kept and first[n] < number == last[n]]
+        dying = [n for n in one.reads if n not in facts.needed and first[n] < number == last[n]]
         born = [n for n in one.writes if buffers[n].role is not Role.INPUT and first[n] == number]
         found.append(_pairs(group, born, dying, buffers))
     return tuple(found)

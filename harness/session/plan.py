@@ -95,17 +95,16 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
     taken is what the session raises."""
     _require_timing(request)
     named = find_target(request.target or options.target)
-    workers = request.jobs or options.jobs
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
-        options = replace(options, cache=cache)
+        options = replace(options, cache=cache, jobs=request.jobs or options.jobs)
         entries = find_entries(options, request.suite, request.names, named, request.only)
         device: CudaDevice | None = None
         boards: list[CudaDevice] = []
         if request.devices or request.workers:
-            boards = stack.enter_context(_boards(options, request, workers))
+            boards = stack.enter_context(_boards(options, request))
             device = boards[0]
-        elif device := open_device(options, request, workers):
+        elif device := open_device(options, request):
             stack.enter_context(device)
         facts = None if device is None else device.facts
         target = facts.target if facts else named
@@ -137,8 +136,8 @@ def prepare(options: Options, request: Request) -> Iterator[Plan]:
             devices = tuple(replace(board.where, opening=OpenDevice()) for board in boards)
             yield Plan(fleet, run, True, tuple(notes), ended, whole, devices)
             return
-        others = stack.enter_context(_peers(options, request, workers, device))
-        session = _session(options, others, workers, target, device, entries, request.processes)
+        others = stack.enter_context(_peers(options, request, device))
+        session = _session(options, others, target, device, entries, request.processes)
         yield Plan(session, run, device is not None, tuple(notes), ended, whole)
 
 
@@ -153,18 +152,18 @@ def _fleet(
     """A session over ``boards``, each with its share of the processes. Those of other compilers
     import for seconds: while code is generated, by a few processes: a board takes longer than they
     do."""
-    workers, target = request.jobs or options.jobs, boards[0].facts.target
-    each = max(1, workers // len(boards))
+    target = boards[0].facts.target
+    each = replace(options, jobs=max(1, options.jobs // len(boards)))
     with contextlib.ExitStack() as stack:
-        others = {b.name: stack.enter_context(_peers(options, request, each, b)) for b in boards}
+        others = {b.name: stack.enter_context(_peers(each, request, b)) for b in boards}
 
         def examine(board: CudaDevice, share: Sequence[Entry], processes: int) -> Session:
-            return _session(options, others[board.name], each, target, board, share, processes)
+            return _session(each, others[board.name], target, board, share, processes)
 
         cache, compared = options.kept_cache, bool(request.against)
         generate = functools.partial(
             ahead.all_generated,
-            jobs=min(workers, _GENERATING * len(boards)),
+            jobs=min(options.jobs, _GENERATING * len(boards)),
             cache=cache,
             compared=compared,
         )
@@ -174,20 +173,19 @@ def _fleet(
 def _session(
     options: Options,
     peers: PeerPool | None,
-    workers: int,
     target: Target,
     device: CudaDevice | None,
     entries: Sequence[Entry],
     processes: int,
 ) -> Session:
     """A session over ``entries`` on ``device``, with the compilers that it is compared with, and
-    ``workers`` processes beside it: half of them compile kernels and read their static metrics,
-    because this process generates code meanwhile; as many run small kernels in Triton's interpreter
-    and compare. That is the longer queue once static metrics are cached, but each of its workers
+    other processes beside it: half of them compile kernels and read their static metrics, because
+    this process generates code meanwhile; as many run small kernels in Triton's interpreter and
+    compare. That is the longer queue once static metrics are cached, but each of its workers
     takes a third of a GiB for torch."""
     inbox: Inbox = queue.SimpleQueue()
-    compiling = functools.partial(CompilePool, max(1, workers // 2), options.kept_cache)
-    checking = min(workers, max(4, workers // 2))
+    compiling = functools.partial(CompilePool, max(1, options.jobs // 2), options.kept_cache)
+    checking = min(options.jobs, max(4, options.jobs // 2))
     interpreting = functools.partial(InterpreterPool, checking, options.kept_cache)
     static: StaticQueue = Queue("static metrics", inbox, compiling, CompilePool.metrics_each)
     check: CheckQueue = Queue("checks", inbox, interpreting, InterpreterPool.each)
@@ -195,12 +193,12 @@ def _session(
 
 
 def _peers(
-    options: Options, request: Request, workers: int, device: CudaDevice | None
+    options: Options, request: Request, device: CudaDevice | None
 ) -> contextlib.AbstractContextManager[PeerPool | None]:
     """The compilers that a run on ``device`` is compared with, if any; their processes start."""
     if device is None or not request.against:
         return contextlib.nullcontext()
-    given, first, on = (request.against, options.cache, workers), device.worker, device.where
+    given, first, on = (request.against, options.cache, options.jobs), device.worker, device.where
     return peers.PeerPool(*given, processes=request.processes, first=first, on=on)
 
 
@@ -221,7 +219,7 @@ def _started(options: Options, request: Request) -> Iterator[Iterator[Process]]:
 
 
 @contextlib.contextmanager
-def _boards(options: Options, request: Request, workers: int) -> Iterator[list[CudaDevice]]:
+def _boards(options: Options, request: Request) -> Iterator[list[CudaDevice]]:
     """The GPUs that are asked for: of other machines, or of this one, taken meanwhile, each with
     its share of the processes. Raises ``UsageError`` where they do not go together."""
     _require_alone(request)
@@ -242,7 +240,7 @@ def _boards(options: Options, request: Request, workers: int) -> Iterator[list[C
                 from harness.runtime.device import boards  # imports torch
 
                 names, given = boards(request.devices), peers.environment(options.cache)
-                each, taken = max(1, workers // len(names)), []
+                each, taken = max(1, options.jobs // len(names)), []
                 for number, name in names.items():
                     more = {"seen": seen(number), "started": [*islice(started, 1)]}
                     taken.append(board(gpu(True, given, name), each, **more))
@@ -270,7 +268,7 @@ def _require_alone(request: Request) -> None:
         )
 
 
-def open_device(options: Options, request: Request, workers: int) -> CudaDevice | None:
+def open_device(options: Options, request: Request) -> CudaDevice | None:
     """The GPU, unless there is none, it is not wanted, or another target was named. Raises
     ``NoDevice`` for the first and the last where a GPU is demanded. It is taken meanwhile: where
     that fails, the first job raises ``NoDevice``."""
@@ -284,7 +282,7 @@ def open_device(options: Options, request: Request, workers: int) -> CudaDevice 
         found = seen()
         _require_kind(request, found.target)
         where = gpu(True, peers.environment(options.cache))
-        given = (options.cache, workers, request.kernel_seconds)
+        given = (options.cache, options.jobs, request.kernel_seconds)
         device = cuda.CudaDevice(*given, where=where, seen=found, started=[*islice(started, 1)])
         if not request.patient:
             device.take()
@@ -303,7 +301,7 @@ def all_seen(options: Options, request: Request) -> list[DeviceFacts]:
     """The GPUs that a run would use, which nothing holds afterwards. Raises as ``prepare`` does."""
     if not request.devices and not request.workers:
         return [seen()]
-    with _boards(options, replace(request, patient=True), options.jobs) as boards:
+    with _boards(options, replace(request, patient=True)) as boards:
         return [board.facts for board in boards]
 
 

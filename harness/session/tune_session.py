@@ -104,11 +104,12 @@ def open_session(
     search_named(how.search)
     named = find_target(request.target or options.target)
     files = find_graphs(options, request.suite, request.names)
-    how = replace(how, jobs=request.jobs or options.jobs)
+    options = replace(options, jobs=request.jobs or options.jobs)
+    how = replace(how, jobs=options.jobs)
     with contextlib.ExitStack() as stack:
         cache, note = stack.enter_context(usable(options.kept_cache))
         follow("looking for a GPU, and taking it")
-        if (device := open_device(replace(options, cache=cache), request, how.jobs)) is not None:
+        if (device := open_device(replace(options, cache=cache), request)) is not None:
             stack.enter_context(device)
         target = named if device is None else device.target
         modules: dict[str, EmittedModule] = {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from harness.errors import CommitUnusable, HarnessError, NoDevice, UsageError
 from harness.history.commits import tree
@@ -246,7 +246,7 @@ class ByTime:
     def _look(self, subject: Subject, times: PairTimes) -> Judged:
         a, b = (Times(tuple(side)) for side in zip(*times, strict=True))
         (one,), _ = estimate([Pair(a, b)], paired=True, method=self.method)
-        reach = float(special.stdtrit(min(one.df, 1e6), 1 - self._share / 2)) * one.error
+        reach = float(scipy.special.stdtrit(min(one.df, 1e6), 1 - self._share / 2)) * one.error
         low, high = one.log_ratio - reach, one.log_ratio + reach
         bad = True if low > self._middle else False if high < self._middle else None
         ratio, least, most = np.exp([one.log_ratio, low, high]).tolist()

@@ -421,7 +421,7 @@ class _Night:
             earlier = replace(one, graph=self.before.get(one.graph, one.graph))
             names = {one.waivable, earlier.waivable}
             for waiver in self.ask.waivers if one.verdict == Verdict.SLOWER.value else ():
-                covers = any(waiver.covers("ms", name, commits, places) for name in names)
+                covers = waiver.covers("ms", names, commits, places)
                 if covers and waiver.allows(one.ratio, today):
                     one = replace(one, waived=waiver.reason)
             yield one

@@ -55,13 +55,23 @@ def test_version(harness: Command) -> None:
     assert answer.out.startswith("harness 0.")
 
 
-def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
+@pytest.mark.parametrize(
+    ("command", "heavy"),
+    [
+        ([], {"torch", "triton", "sympy", "pandas", "pyarrow", "numpy"}),
+        (["compare"], {"torch", "triton", "sympy", "pandas", "scipy.special"}),
+        (["confirm"], {"torch", "triton", "sympy", "pandas", "scipy.special"}),
+    ],
+)
+def test_help_is_quick_because_nothing_heavy_is_imported(
+    command: list[str], heavy: set[str]
+) -> None:
     code = (
         "import sys\n"
         "from harness.cli.main import main\n"
-        "sys.argv = ['harness', '-h']\n"
+        f"sys.argv = ['harness', *{command}, '-h']\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'torch', 'triton', 'sympy', 'pandas', 'pyarrow', 'numpy'} & set(sys.modules)\n"
+        f"heavy = {heavy} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     done = subprocess.run(

@@ -425,9 +425,8 @@ def _waive(
         commits = line[places[change.lowest] + 1 : places[change.highest] + 1]
         for each in waived:
             ratio = None if change.size is None else 1 + abs(change.size)
-            if each.allows(ratio, today) and any(
-                each.covers(series.metric.name, name, commits, places) for name in names
-            ):
+            covers = each.covers(series.metric.name, names, commits, places)
+            if covers and each.allows(ratio, today):
                 used.add(each.line)
                 change = replace(change, waived=each)
                 break

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -55,11 +55,13 @@ class Waiver:
         return self.bound is None or (ratio is not None and ratio <= 1 + self.bound)
 
     def covers(
-        self, metric: str, series: str, commits: Sequence[str], places: Mapping[str, int]
+        self, metric: str, names: Iterable[str], commits: Sequence[str], places: Mapping[str, int]
     ) -> bool:
-        """Whether it speaks of a change of ``metric`` in ``series`` (``graph/kernel``) that lies at
-        one of ``commits``. ``places`` are positions in history, empty without it."""
-        if self.metric not in ("*", metric) or not fnmatchcase(series, self.series):
+        """Whether it speaks of a change of ``metric`` in the series of these ``names``
+        (``graph/kernel``) that lies at one of ``commits``. ``places`` are positions in history,
+        empty without it."""
+        named = any(fnmatchcase(name, self.series) for name in names)
+        if self.metric not in ("*", metric) or not named:
             return False
         if any(commit.startswith(self.last) for commit in commits):
             return True

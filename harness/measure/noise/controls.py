@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from harness.measure.noise.variance import Floats, middle, robust_fit
 
@@ -258,7 +258,7 @@ def _finer(values: Floats, scores: Floats, axis: int) -> tuple[Floats, Floats]:
 
 def _log_density(squares: Floats, df: Floats) -> Floats:
     """Student's, where the value's square over its scale's is one of ``squares``."""
-    own = special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - np.log(df) / 2
+    own = scipy.special.gammaln((df + 1) / 2) - scipy.special.gammaln(df / 2) - np.log(df) / 2
     return np.asarray(own - (df + 1) / 2 * np.log1p(squares / df))
 
 

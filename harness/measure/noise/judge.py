@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from harness.measure.noise.modes import FalsePositive
 from harness.measure.noise.variance import Floats
@@ -134,17 +134,17 @@ def judge(estimates: Sequence[Estimate], rules: Rules) -> list[Effect]:
     risk = [
         sum(o.chance for o in e.risks if o.low <= abs(e.log_ratio) <= o.high) for e in estimates
     ]
-    p = np.minimum(1.0, 2 * special.stdtr(df, -size / error) + risk)
+    p = np.minimum(1.0, 2 * scipy.special.stdtr(df, -size / error) + risk)
     adjusted = np.ones_like(p)
     adjusted[known] = holm(p[known])
-    half = special.stdtrit(df, (1 + rules.level) / 2) * error
-    beyond = special.stdtrit(df, 1 - rules.same_alpha) * error
+    half = scipy.special.stdtrit(df, (1 + rules.level) / 2) * error
+    beyond = scipy.special.stdtrit(df, 1 - rules.same_alpha) * error
     margin = np.log1p(rules.margin)
     same = known & (np.abs(d) + beyond < margin)
     retuned = known & (slack > 0) & (np.abs(d) + beyond < np.maximum(slack, margin))
     strictest = rules.alpha / max(1, int(known.sum()))
-    spread = special.stdtrit(df, 0.95) * error
-    clear = special.stdtrit(df, 1 - strictest / 2) * error + spread + slack
+    spread = scipy.special.stdtrit(df, 0.95) * error
+    clear = scipy.special.stdtrit(df, 1 - strictest / 2) * error + spread + slack
     low, high = np.exp(np.clip(d - half, -50, 50)), np.exp(np.clip(d + half, -50, 50))
     figures = np.stack((np.exp(d), low, high, p, adjusted), axis=1).tolist()
     effects = []
@@ -174,7 +174,7 @@ def _mde(
     rest = strictest - sum(risk.chance for risk in one.risks)
     certain = np.inf  # in spite of the risks
     if rest > 0:
-        certain = float(special.stdtrit(one.df, 1 - rest / 2)) * error + spread
+        certain = float(scipy.special.stdtrit(one.df, 1 - rest / 2)) * error + spread
     for risk in sorted(one.risks, key=lambda risk: risk.low):
         if found - spread > risk.high or certain <= risk.low:
             continue

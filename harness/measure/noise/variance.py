@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from harness.measure.noise import median
 from harness.measure.noise.processes import NORMAL
@@ -110,7 +110,7 @@ def fit_prior(ms: Floats, variances: Floats, df: Floats, within: Floats | None =
     centre = float(x.mean())
     x = x - centre
     # log s² is log σ² plus the logarithm of a chi-square over d, whose mean is known.
-    observed = np.log(variances) - (special.digamma(df / 2) - np.log(df / 2))
+    observed = np.log(variances) - (scipy.special.digamma(df / 2) - np.log(df / 2))
     degree = 2 if len(ms) >= _TREND_KERNELS and float(np.ptp(x)) > 0 else 0
     slope, usual, lead = 0.0, np.zeros(0), np.zeros_like(x)
     if within is not None and degree:
@@ -197,7 +197,7 @@ def _log_likelihoods(ratio: Floats, df: Floats, shifts: Floats, prior_df: float)
     """Of the logarithm of ``ratio``, as ``exp(shift)`` times F(df, prior_df), by shift."""
     scaled = df * ratio / prior_df
     odds = np.exp(-shifts)[:, None] * scaled
-    fixed = float((df / 2 * np.log(scaled) - special.betaln(df / 2, prior_df / 2)).sum())
+    fixed = float((df / 2 * np.log(scaled) - scipy.special.betaln(df / 2, prior_df / 2)).sum())
     return np.asarray(fixed - shifts * float(df.sum()) / 2 - np.log1p(odds) @ (df + prior_df) / 2)
 
 
@@ -222,16 +222,17 @@ def student(weights: Floats, errors: Floats, df: Floats, rare: float) -> tuple[F
     usual = 0.05
     at = []
     for chance in (usual, rare):
-        each = special.stdtrit(df, 1 - chance / 2) * errors
+        each = scipy.special.stdtrit(df, 1 - chance / 2) * errors
         low, high = each.min(axis=0), each.max(axis=0)
         for _ in range(25):
             middle = np.sqrt(low * high)
-            above = weights @ special.stdtr(df, -middle / errors) * 2 > chance
+            above = weights @ scipy.special.stdtr(df, -middle / errors) * 2 > chance
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         at.append(np.sqrt(low * high))
-    ratios = special.stdtrit(_FREEDOMS, 1 - rare / 2) / special.stdtrit(_FREEDOMS, 1 - usual / 2)
+    reach = scipy.special.stdtrit
+    ratios = reach(_FREEDOMS, 1 - rare / 2) / reach(_FREEDOMS, 1 - usual / 2)
     freedom = np.exp(np.interp(at[1] / at[0], ratios[::-1], np.log(_FREEDOMS)[::-1]))
-    return at[0] / special.stdtrit(freedom, 1 - usual / 2), freedom
+    return at[0] / reach(freedom, 1 - usual / 2), freedom
 
 
 def medians(series: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
