@@ -441,8 +441,8 @@ def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as
 
 
 def _interpolated(how: str, *args: Any, **options: Any) -> Any:
-    """What that function of ``torch.nn.functional`` makes of bytes, by a library: it rounds weights,
-    and rows before columns, where torch takes it apart without."""
+    """What that function of ``torch.nn.functional`` makes of bytes, by a library: it rounds its
+    weights, and rows before columns, where torch takes it apart without."""
     with no_python_dispatcher():
         return getattr(functional, how)(*args, **options)
 
