@@ -142,9 +142,7 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     ``Rejected`` where eager mode does there."""
     core: Any = core_aten_decompositions()  # which takes torch a third of a second
     table = dict(core.items())
-    # an older torch lacks some of them; it does not trace them either
-    names = [n for n in (*BATCH_NORMS, *DECOMPOSED) if hasattr(torch.ops.aten, n)]
-    packets = [getattr(torch.ops.aten, n) for n in names]
+    packets = [getattr(torch.ops.aten, name) for name in (*BATCH_NORMS, *DECOMPOSED)]
     table |= get_decompositions(packets) | own_rules() | get_decompositions([_NORM])
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
