@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._dispatch.python import no_python_dispatcher
 from torch._higher_order_ops import effects
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
@@ -95,6 +96,7 @@ _TAKEN_APART = [
         "upsample_bilinear upsample_nearest"
     ).split()
 ]
+_SMOOTH = ("aten::upsample_bilinear2d", "aten::upsample_bicubic2d")
 _FILLS = (torch.ops.aten.masked_fill.Tensor, torch.ops.aten.index_fill.int_Tensor)
 _MASKS = (torch.bool, torch.uint8)
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -140,9 +142,7 @@ def decompositions(eager_random: bool, on_device: bool = False) -> dict[Any, Cal
     ``Rejected`` where eager mode does there."""
     core: Any = core_aten_decompositions()  # which takes torch a third of a second
     table = dict(core.items())
-    # an older torch lacks some of them; it does not trace them either
-    names = [n for n in (*BATCH_NORMS, *DECOMPOSED) if hasattr(torch.ops.aten, n)]
-    packets = [getattr(torch.ops.aten, n) for n in names]
+    packets = [getattr(torch.ops.aten, name) for name in (*BATCH_NORMS, *DECOMPOSED)]
     table |= get_decompositions(packets) | own_rules() | get_decompositions([_NORM])
     table |= pooling_rules() | scattering_rules() | sorting_rules()
     kept = {getattr(torch.ops.aten, name, None) for name in (*KEPT, *RANDOM)}
@@ -361,6 +361,7 @@ def _asked(op: Any, rule: Any, whole: bool, known: Any, *args: Any, **options: A
         if error and (whole or torch._C._current_autograd_node() is None):
             raise Rejected(error)
         bare = any(getattr(one, "dtype", None) in _BARE for one in tree_leaves(given))
+        bare = bare or (_packet(op) in _SMOOTH and args[0].dtype is torch.uint8)
         rule = None if error or bare or op in _FILLS and _may_not_fit(*args) else rule
     return rule(*args, **options) if rule else NotImplemented
 
@@ -390,8 +391,11 @@ def ask_early(gm: fx.GraphModule) -> None:
             if error := _error(target, False, *given):
                 raise Rejected(error)
             x = node.all_input_nodes[0].meta["example_value"]
+            words = [one for one in tree_leaves(given) if isinstance(one, str)]
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
+            elif x.dtype is torch.uint8 and any("bi" in one for one in (target.__name__, *words)):
+                node.target, node.args = _interpolated, (target.__name__, *node.args)
             elif "margin" in target.__name__:
                 bound = signature(target).bind(*node.args, **node.kwargs)
                 bound.apply_defaults()
@@ -432,6 +436,13 @@ def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as
     lambd = near if input.device.type == "cuda" else lambd
     x = torch.where(x.abs() > near, x, x.detach())
     return torch.where(x.abs() > lambd, x - x.sign() * lambd, x * 0).to(input.dtype)
+
+
+def _interpolated(how: str, *args: Any, **options: Any) -> Any:
+    """What that function of ``torch.nn.functional`` makes of bytes, by a library: it rounds its
+    weights, and rows before columns, where torch takes it apart without."""
+    with no_python_dispatcher():
+        return getattr(functional, how)(*args, **options)
 
 
 def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:

@@ -360,3 +360,19 @@ def test_rms_norms_of_unknown_sizes_are_asked_with_the_sizes_of_their_input(
         norm = lambda x: functional.rms_norm(x, (x.shape[1],))  # noqa: E731
         got = torch.compile(norm, backend=compiler, dynamic=True)(x)
     torch.testing.assert_close(got, functional.rms_norm(x, (9,)))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
+def test_interpolated_bytes_are_those_of_the_library(devices: Devices, mode: str) -> None:
+    """It rounds rows before columns; the nearest ones are the same anyway, and generated."""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    x = torch.randint(0, 256, (3, 2, 9, 7), dtype=torch.uint8)
+    for options in ({"scale_factor": 1.7}, {"size": (7, 13)}):
+
+        def resized(x: Tensor, mode: str = mode, options: Any = options) -> Tensor:
+            return functional.interpolate(x, mode=mode, **options)
+
+        torch.compiler.reset()
+        found, wanted = torch.compile(resized, backend=compiler)(x), resized(x)
+        assert torch.equal(found, wanted) and found.stride() == wanted.stride()
+    assert all(bool(one.library_calls) is (mode != "nearest") for one in compiler.reports)
