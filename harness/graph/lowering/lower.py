@@ -156,6 +156,7 @@ class Lowering:
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
         self.context.crossed = functools.cache(functools.partial(crossed, self.graph))
         self.context.apart = self._is_apart
+        self.context.live = self.uses.live
 
     def run(self) -> Program:
         """Lower everything."""

@@ -133,7 +133,7 @@ def _decide(
         found = _nearest(_possible(reduction, LEAST_SPLIT, least_chunk, left), ideal * run)
     wanted = choose(reduction.node.name, 1 if found is None else found.count)
     if found is not None and wanted == found.count:
-        return found
+        return found if wanted > 1 else None
     cut = alike or _possible(reduction, 2, left=left)
     return _nearest(cut, wanted) if wanted > 1 else None
 
@@ -351,6 +351,8 @@ def _cut_alike(
         for reduction, mine in zip(together, own, strict=True):
             cuts = apart | {count: mine[count] for count in alike} | given
             made[reduction.node.name] = cuts.get(best), [*cuts.values()]
+        whole = (r for r in last if best in given and r.kept == best * columns)
+        made |= {r.node.name: (Chunks(1, ()), ()) for r in whole if r.node.name not in made}
     return made
 
 
