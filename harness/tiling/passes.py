@@ -102,9 +102,9 @@ def _spared(mask: Value, tiles: Sequence[Tile]) -> float:
     for value in walk([mask]):
         match value:
             case ir.Compute(
-                op=Op.GE | Op.LT | Op.EQ as op, args=(ir.IndexValue(index=at), ir.Constant() as end)
+                op=Op.GE | Op.LT as op, args=(ir.IndexValue(index=at), ir.Constant() as end)
             ) if at in lengths:
-                below = (1 if op is Op.EQ else end.number) / lengths[at]
+                below = end.number / lengths[at]
                 spared += below if op is Op.GE else 1 - below
             case ir.Compute(op=Op.LOGICAL_AND) | ir.IndexValue() | ir.Constant():
                 pass

@@ -42,6 +42,7 @@ def norm_of_positions(
     ("images", "positions", "dtype", "kept", "strips"),
     [
         (64, 17, "bf16", True, 17),  # the strips of the sums that are kept for positions
+        (512, 17, "f32", True, 17),  # which are not cut, though they add up many images
         (64, 17, "bf16", False, 64),  # as many as wanted, each an image
         (12, 23, "bf16", False, 23),  # images are too few: a position in all of them
         (14, 11, "f32", False, 22),  # or in half of them
