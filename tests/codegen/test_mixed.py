@@ -416,6 +416,11 @@ def test_rows_under_way_fit_shared_memory() -> None:
         blocks = [dict(config.blocks) for config in found]
         held = [(b[STAGES] - 1) * b["XBLOCK"] * 1024 * ahead for b in blocks]
         assert blocks and max(held) < H200.shared_per_block
+        sizes = (("y", 144), *facts.sizes[1:])  # more strips than multiprocessors
+        found = candidates(dataclasses.replace(facts, ahead=ahead, sizes=sizes), H200)
+        first = dict(found[0].blocks)
+        both = 2 * (first[STAGES] - 1) * first["XBLOCK"] * 1024 * ahead
+        assert both < H200.shared_per_block or first["XBLOCK"] == 1
 
 
 @pytest.mark.parametrize("rows", ["norm", "layer"])
