@@ -77,7 +77,7 @@ class Body:
     def __post_init__(self) -> None:
         plan = self.frame.plan
         found = pieces(ir.values(plan.stores), plan.tiles) if plan.facts.pieces else ()
-        tiles = () if plan.persistent else plan.tiles
+        tiles = plan.tiles if plan.category is Category.REDUCTION else ()
         alike = [tile for tile in tiles if self.frame.same_shape({tile.prefix}, ())]
         found = (*found, *alternatives(ir.values(plan.stores), tiles, alike))
         self._pieces = frozenset(map(id, found))
