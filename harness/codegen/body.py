@@ -14,7 +14,18 @@ import sympy
 
 from harness.codegen.frame import Frame, tile_of
 from harness.codegen.rounding import as_rounded, products_added_in_16_bits
-from harness.codegen.values import Scope, Var, constant_var, literal_text, materialised, remark
+from harness.codegen.values import (
+    Scope,
+    Var,
+    columns,
+    constant_var,
+    literal_text,
+    materialised,
+    needed,
+    operand,
+    remark,
+    summand,
+)
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
 from harness.ir import nodes as ir
@@ -22,7 +33,7 @@ from harness.ir.index_text import IndexPrinter
 from harness.ir.op_triton import float8_text, triton_type, widened
 from harness.ir.ops import Op, triton_text
 from harness.ir.value_bounds import is_held
-from harness.tiling.passes import pieces
+from harness.tiling.passes import alternatives, pieces
 from harness.tiling.plan import LANES, Category
 
 Context = tuple[ir.Value, ...]
@@ -66,6 +77,9 @@ class Body:
     def __post_init__(self) -> None:
         plan = self.frame.plan
         found = pieces(ir.values(plan.stores), plan.tiles) if plan.facts.pieces else ()
+        tiles = plan.tiles if plan.category is Category.REDUCTION else ()
+        alike = [tile for tile in tiles if self.frame.same_shape({tile.prefix}, ())]
+        found = (*found, *alternatives(ir.values(plan.stores), tiles, alike))
         self._pieces = frozenset(map(id, found))
 
     # whole blocks
@@ -194,32 +208,18 @@ class Body:
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
                 continue
+            if id(value) in self._pieces and isinstance(value, ir.Compute):
+                self._choose(value, masks)
+                continue
             if isinstance(value, ir.Masked) and id(value) in self._pieces:
                 self.value(value.mask, masks)
                 self._branches[id(value)] = Scope()
             stack.append((value, masks, True))
-            for operand, under in reversed(self._needs(value, masks)):
-                stack.append((operand, self._context(operand, under), False))
+            for one, under in reversed(needed(value, masks, self.dtypes)):
+                stack.append((one, self._context(one, under), False))
         found = self.known(root, context)
         assert found is not None
         return found
-
-    def _needs(self, value: ir.Value, masks: Context) -> list[tuple[ir.Value, Context]]:
-        match value:
-            case ir.Masked(mask=mask, body=body):
-                inner = (*masks, mask)
-                if isinstance(body, ir.Load) and self.dtypes[body.buffer].keeps(value.other.number):
-                    return [(mask, masks), *((v, inner) for _, v in body.indirect)]
-                return [(mask, masks), (body, inner)]
-            case ir.Reduce():
-                raise InvalidProgram(
-                    "a reduction is used before the loop that computes it has closed",
-                    where=self.frame.plan.name,
-                    got=value.kind.value,
-                    expected="the user in a later segment",
-                )
-            case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute() | ir.Scan() | ir.Sort():
-                return [(o, masks) for o in ir.operands(value)]
 
     def _at(self, value: ir.Value, context: Context) -> Var:
         var = self.known(value, self._context(value, context))
@@ -255,7 +255,7 @@ class Body:
     def _index_value(self, value: ir.IndexValue, context: Context) -> Var:
         text, tiles, _ = self._index(value.index, value.indirect, context)
         literal = {symbol for symbol, at in value.indirect if self._at(at, context).literal}
-        own = text if value.index.is_Integer else _operand(text)
+        own = text if value.index.is_Integer else operand(text)
         if value.index.free_symbols <= literal:  # a place among literals is one
             return Var(own, value.dtype, tiles, literal=True)
         return self._assign(value, context, f"{own}.to({triton_type(value.dtype)})", tiles)
@@ -332,6 +332,23 @@ class Body:
             self._scope(value, context).lines += [test, *lines]
         return found
 
+    def _choose(self, value: ir.Value, context: Context) -> None:
+        """Write one of two values, one for all points of a program: the other is not loaded."""
+        test, *sides = ir.operands(value)
+        self.value(test, context)
+        for mask in (side.mask for side in sides if isinstance(side, ir.Masked)):
+            self.value(mask, context)
+        lines, name, found = [f"if {materialised(self._at(test, context))}:"], self.fresh(), None
+        for side in sides:
+            self._branches[id(value)] = Scope()
+            found = self.value(side, context)
+            own = self._branches.pop(id(value)).lines
+            lines += [f"    {line}" for line in (*own, f"{name} = {found.text}")] + ["else:"]
+        assert found is not None
+        (scope := self._scope(value, context)).lines += lines[:-1]
+        scope.known[id(value), tuple(map(id, context))] = Var(name, value.dtype, found.tiles)
+        self._keep.append(value)
+
     # indices and memory
 
     def _index(
@@ -373,7 +390,7 @@ class Body:
     def _address(self, buffer: str, index: str, spread: str | None) -> str:
         pointer = self.pointers[buffer]
         if spread is not None:
-            index = f"tl.full({spread}, 0, {self.frame.index_type}) + {_summand(index)}"
+            index = f"tl.full({spread}, 0, {self.frame.index_type}) + {summand(index)}"
         if index == "0":
             return pointer
         return f"{pointer} + ({index})" if " " in index else f"{pointer} + {index}"
@@ -389,7 +406,7 @@ class Body:
         index, tiles, whole = self._index(load.index, load.indirect, context)
         mask, covered = self._mask_text(tiles, context)
         if count > 1:
-            index, mask = _columns(index, mask, count)
+            index, mask = columns(index, mask, count)
         spread = None if self.frame.same_shape(tiles, covered) else self.frame.shape(covered)
         if mask == "r0_mask" and whole:
             mask = "r0_inside"
@@ -425,7 +442,7 @@ class Body:
             values = [as_rounded(s.value, dtype) or s.value for s in stores[first : first + LANES]]
             texts = ", ".join(self.whole(self.value(value), dtype) for value in values)
             index, tiles, _ = self._index(store.index, (), ())
-            index, mask = _columns(index, self._mask_text(tiles, ())[0], LANES)
+            index, mask = columns(index, self._mask_text(tiles, ())[0], LANES)
             place = self._address(store.buffer, index, None)
             self.outer.stores.append(f"tl.store({place}, _beside({texts}), {mask})")
 
@@ -464,7 +481,7 @@ class Body:
         name = "tl.store"
         if store.mode.is_atomic:
             name = f"tl.{store.mode.value}"
-            parts[1] = f"{_summand(text)}.to({triton_type(dtype)})"
+            parts[1] = f"{summand(text)}.to({triton_type(dtype)})"
             parts.append('sem="relaxed"')
         streams = store.buffer in self.streamed and self.loop is not None
         hint = ', cache_modifier=".cs"' if streams and not store.mode.is_atomic else ""
@@ -480,17 +497,3 @@ class Body:
             "if PART != 1:",
             f"    tl.store({parts[0]}, {parts[1]}, r0_mask & (r0_whole == 0))",
         ]
-
-
-def _columns(index: str, mask: str, count: int) -> tuple[str, str]:
-    """An index and the ``count`` places from there on, a column each, and their mask."""
-    index = f"{_operand(index)}[:, None] + tl.arange(0, {count})"
-    return index, mask if mask == "None" else f"{_operand(mask)}[:, None]"
-
-
-def _operand(text: str) -> str:
-    return text if text.isidentifier() else f"({text})"
-
-
-def _summand(text: str) -> str:
-    return f"({text})" if " " in text else text

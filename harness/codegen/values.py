@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.dtypes import DType
 from harness.errors import InvalidProgram
+from harness.ir import nodes as ir
 from harness.ir.nodes import Constant, ReduceKind
 from harness.ir.op_triton import minus_zero, triton_type
 
@@ -98,3 +100,39 @@ class Scope:
     stores: list[str] = field(default_factory=list)
     known: dict[tuple[int, tuple[int, ...]], Var] = field(default_factory=dict)
     rows: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
+
+
+def columns(index: str, mask: str, count: int) -> tuple[str, str]:
+    """An index and the ``count`` places from there on, a column each, and their mask."""
+    index = f"{operand(index)}[:, None] + tl.arange(0, {count})"
+    return index, mask if mask == "None" else f"{operand(mask)}[:, None]"
+
+
+def operand(text: str) -> str:
+    """An expression as one operand."""
+    return text if text.isidentifier() else f"({text})"
+
+
+def summand(text: str) -> str:
+    """An expression as one summand."""
+    return f"({text})" if " " in text else text
+
+
+def needed(
+    value: ir.Value, masks: tuple[ir.Value, ...], dtypes: Mapping[str, DType]
+) -> list[tuple[ir.Value, tuple[ir.Value, ...]]]:
+    """What ``value`` under ``masks`` is written from, with the masks each is under."""
+    match value:
+        case ir.Masked(mask=mask, body=body):
+            inner = (*masks, mask)
+            if isinstance(body, ir.Load) and dtypes[body.buffer].keeps(value.other.number):
+                return [(mask, masks), *((v, inner) for _, v in body.indirect)]
+            return [(mask, masks), (body, inner)]
+        case ir.Reduce():
+            raise InvalidProgram(
+                "a reduction is used before the loop that computes it has closed",
+                got=value.kind.value,
+                expected="the user in a later segment",
+            )
+        case ir.Constant() | ir.Load() | ir.IndexValue() | ir.Compute() | ir.Scan() | ir.Sort():
+            return [(o, masks) for o in ir.operands(value)]

@@ -31,8 +31,9 @@ _BESIDE = 8192
 """Bytes of shared memory that sums along and down the rows go through."""
 _SHORT = 1024
 """Columns below which what spills likely does not with one block at a time."""
-_APART = ((2048, 8, 3), (1024, 4, 1), (1024, 4, 3), (2048, 4, 3))
-"""Elements of blocks whose rows are added up apart, warps, and blocks under way."""
+_APART, _ALONE = ((2048, 8, 3), (1024, 4, 1), (1024, 4, 3), (2048, 4, 3)), (4096, 16, 3)
+"""Elements of blocks whose rows are added up apart, warps, and blocks under way; of programs that
+have a multiprocessor each to themselves (44 us on an H200, not 71)."""
 SHORT_ROW = 512
 """The longest row of tensors that are contiguous in different directions that a block holds if it
 would be loaded twice: it also needs 16 rows or more, so that both directions fill sectors."""
@@ -88,14 +89,16 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         return [Proposal((("r0_", n),), w, 3, max_warps=16, grow=False) for n, w in sizes]
     row = next_power_of_two(facts.reduced)
     each = min(_PER_MULTIPROCESSOR, cdiv(facts.size("y"), target.multiprocessors))
-    x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
+    x = _rows(facts, target, each, row)
     w = max(1, row // 256 if row <= 2048 else row // 1024)
     if row == _SHORT:  # two rows in 4 warps took 1.04 times the fastest's time, in 2 1.00
         w = min(w, x)
     wanted = [(x, w, 3), (x, 2 * w, 3)]
     if facts.apart:
         first = {64: _APART[2], 128: _APART[0]}.get(row, _APART[3])
-        wanted = [(n // row, warps, ahead) for n, warps, ahead in dict.fromkeys((first, *_APART))]
+        alone = (_ALONE,) if each == 1 else ()
+        blocks = dict.fromkeys((*alone, first, *_APART))
+        wanted = [(n // row, warps, ahead) for n, warps, ahead in blocks]
     elif row < _SHORT and facts.loads > CROWDED:
         x = min(next_power_of_two(facts.size("x")), _A_WARP // 2 // row)
         wanted = [(x, max(1, 256 // row), 3), (max(1, x // 2), 1, 3), (x, 1, 2), (x, 2, 3)]
@@ -118,6 +121,16 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             warps = max(1, wide, n * row // _A_WARP)
             found.append(Proposal((("x", n),), warps, stages, max_warps=16, grow=False))
     return found
+
+
+def _rows(facts: Facts, target: Target, each: int, row: int) -> int:
+    """Rows of a block. Two programs of a multiprocessor fit its shared memory, or a few begin when
+    all others have ended (144 strips of 132 multiprocessors: 334 us on an H200, not 434)."""
+    x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
+    room = target.shared_per_block // 2 - _BESIDE
+    while each == 2 and x > 1 and 2 * x * row * facts.ahead > room:
+        x //= 2
+    return x
 
 
 def together(found: Sequence[Config], facts: Facts, target: Target) -> tuple[Config, ...]:

@@ -334,6 +334,11 @@ def _traffic(candidate: Candidate, facts: Facts, names: Collection[str] = ()) ->
     return sum(min(facts.nbytes(n), points * facts.buffers[n].dtype.itemsize) for n in names)
 
 
+_MANY_STRIPS, _A_STRIP = 64, 256
+"""Strips for each multiprocessor beyond which the time to begin programs counts, 0.6 ns each on an
+H200, and elements of a strip that take about as long to read."""
+
+
 def fuse(
     facts: Facts, decisions: Decisions, target: Target
 ) -> tuple[tuple[Kernel, ...], tuple[Rejection, ...]]:
@@ -422,8 +427,11 @@ def _strips(
     each = sharers(int(joined.rnumel), sizes, len(results), target)
     if not each or (each > 1 and not _told_at_once(joined, facts)):
         return f"a program cannot hold {len(sizes) + len(results)} rows of {joined.rnumel} values"
-    busy = (decided and each == 1) or fills(int(math.prod(strips)), target, each)
-    return "" if busy else f"{math.prod(strips)} strips of {each} programs do not fill the device"
+    count, points = int(math.prod(strips)), int(math.prod(joined.sizes))
+    if not decided and count > _MANY_STRIPS * target.multiprocessors and points < count * _A_STRIP:
+        return f"{count} strips of {points // count} elements take as long to begin as to read"
+    busy = (decided and each == 1) or fills(count, target, each)
+    return "" if busy else f"{count} strips of {each} programs do not fill the device"
 
 
 def _told_at_once(joined: Candidate, facts: Facts) -> bool:

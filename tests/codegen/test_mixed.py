@@ -378,15 +378,29 @@ def test_shorter_strips_do_not_join_longer_ones(interpreter: InterpreterPool) ->
         torch.testing.assert_close(one.double(), wanted, rtol=2e-5, atol=2e-4)
 
 
-def test_more_strips_than_a_grid_takes_in_y_are_numbered_as_they_are_launched() -> None:
-    made = compiled(
-        """# harness graph 1
-def many_strips(x: "f32[70000, 4, 8]"):
-    along: "f32[70000, 4]" = aten.sum.dim_IntList(x, [2])
-    across: "f32[70000, 8]" = aten.sum.dim_IntList(x, [1])
+def small_images(number: int, side: int) -> CompiledGraph:
+    return compiled(
+        f"""# harness graph 1
+def many_strips(x: "f32[{number}, {side}, {side}]"):
+    along: "f32[{number}, {side}]" = aten.sum.dim_IntList(x, [2])
+    across: "f32[{number}, {side}]" = aten.sum.dim_IntList(x, [1])
     return (along, across)
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "side", "kinds"),
+    [(70000, 11, ["per", "per"]), (100, 11, ["mix"]), (70000, 16, ["mix"])],
+)
+def test_many_strips_of_few_elements_are_not_walked(
+    number: int, side: int, kinds: list[str]
+) -> None:
+    assert categories(small_images(number, side)) == kinds
+
+
+def test_more_strips_than_a_grid_takes_in_y_are_numbered_as_they_are_launched() -> None:
+    made = small_images(70000, 16)
     (module,) = (k.module for k in made.kernels)
     loaded = load(module.text)
     assert module.category == "mix" and loaded.grid(loaded.configs[0]) == (70000, 1, 1)
@@ -402,6 +416,11 @@ def test_rows_under_way_fit_shared_memory() -> None:
         blocks = [dict(config.blocks) for config in found]
         held = [(b[STAGES] - 1) * b["XBLOCK"] * 1024 * ahead for b in blocks]
         assert blocks and max(held) < H200.shared_per_block
+        sizes = (("y", 144), *facts.sizes[1:])  # more strips than multiprocessors
+        found = candidates(dataclasses.replace(facts, ahead=ahead, sizes=sizes), H200)
+        first = dict(found[0].blocks)
+        both = 2 * (first[STAGES] - 1) * first["XBLOCK"] * 1024 * ahead
+        assert both < H200.shared_per_block or first["XBLOCK"] == 1
 
 
 @pytest.mark.parametrize("rows", ["norm", "layer"])

@@ -1,4 +1,4 @@
-"""What is added up in 32 bits."""
+"""What is added up in 32 bits, and which of several values a program loads."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from harness.dtypes import DType
 from harness.graph.text import loads
 from harness.ir.nodes import ReduceKind, reductions
 from harness.pipeline import compile_graph
+from harness.runtime.interpret.interpreter import InterpreterPool
 from harness.target import H100
 
 
@@ -84,3 +85,28 @@ def counted(
     kernels = [k for r in compile_graph(graph, H100, fixed).regions for k in r.launches]
     found = {v.dtype for kernel in kernels for v in reductions(kernel.plan.stores)}
     assert found == {down, along}
+
+
+@pytest.mark.parametrize(("pieces", "dim", "branches"), [(3, 1, 2), (2, 1, 1), (3, 2, 0)])
+def test_a_row_that_is_one_of_concatenated_ones_is_loaded_alone(
+    pieces: int, dim: int, branches: int, interpreter: InterpreterPool
+) -> None:
+    """A norm of channels, which a program has one of; pixels are of several pieces at once."""
+    shape, whole = [8, 3, 40, 40], [8, 3, 40, 40]
+    whole[dim] *= pieces
+    inputs = [f"x{n}" for n in range(pieces)]
+    given = "".join(f'    {name}: "bf16{shape}",\n' for name in inputs)
+    graph = loads(
+        f"""# harness graph 1
+def norm(
+{given}):
+    cat: "bf16{whole}" = aten.cat.default([{", ".join(inputs)}], {dim})
+    wide: "f32{whole}" = aten._to_copy.default(cat, dtype=torch.float32)
+    mean: "f32[1, {whole[1]}, 1, 1]" = aten.mean.dim(wide, [0, 2, 3], True)
+    out: "f32{whole}" = aten.sub.Tensor(wide, mean)
+    return (cat, out)
+"""
+    )
+    kernel, *_ = compile_graph(graph, H100).kernels
+    assert kernel.module.text.split("def grid")[0].count("else:\n") == branches
+    assert interpreter.check(kernel.module.text).passed

@@ -4,7 +4,7 @@ nodes and buffers beyond their strides."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -31,7 +31,8 @@ class Context:
     """Shared by the rules of one program; not shared between programs. ``facts``: the graph's,
     which say what kernels assert. ``given``: the program's inputs, which are in memory whatever is
     fused, as its ``outputs`` will be. ``crossed``: nodes behind reductions across memory, with
-    which no reduction along it shares a kernel. ``apart``: reductions to be written out."""
+    which no reduction along it shares a kernel. ``apart``: reductions to be written out. ``live``:
+    the nodes that something needs."""
 
     builder: ir.Builder = field(default_factory=ir.Builder)
     facts: Collection[tuple[str, str]] = ()
@@ -39,6 +40,7 @@ class Context:
     outputs: frozenset[str] = frozenset()
     crossed: Callable[[], Collection[str]] = tuple
     apart: Callable[[Node], bool] = lambda _: False
+    live: Sequence[Node] = ()
     _indirect: dict[sympy.Symbol, ir.Value] = field(default_factory=dict)
     _symbols: dict[int, sympy.Symbol] = field(default_factory=dict)
     _reads: dict[tuple[object, ...], ir.Value] = field(default_factory=dict)

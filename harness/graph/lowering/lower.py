@@ -155,7 +155,7 @@ class Lowering:
         self.context.given = frozenset(given.name for given in self.graph.inputs)
         self.context.outputs = frozenset(filter(None, self.graph.outputs))
         self.context.crossed = functools.cache(functools.partial(crossed, self.graph))
-        self.context.apart = self._is_apart
+        self.context.apart, self.context.live = self._is_apart, self.uses.live
 
     def run(self) -> Program:
         """Lower everything."""

@@ -133,7 +133,7 @@ def _decide(
         found = _nearest(_possible(reduction, LEAST_SPLIT, least_chunk, left), ideal * run)
     wanted = choose(reduction.node.name, 1 if found is None else found.count)
     if found is not None and wanted == found.count:
-        return found
+        return found if wanted > 1 else None
     cut = alike or _possible(reduction, 2, left=left)
     return _nearest(cut, wanted) if wanted > 1 else None
 
@@ -169,7 +169,21 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
     if reduction.reduced * min(tile, reduction.kept) < WORTH_ELEMENTS:
         return 1.0, 1
     least = INNER_CHUNK if reduction.inner else OUTER_CHUNK
-    return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many), least
+    run = _odd_run(reduction) if reduction.inner else 0
+    runs = reduction.reduced / run if run >= INNER_CHUNK else 0
+    return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many, runs), least
+
+
+def _odd_run(reduction: Reduction) -> int:
+    """Elements of what is reduced that lie side by side, if their number is odd; else 0. A chunk of
+    one such run has no places to work out, and there are more: sums of images of 165 x 165 took 657
+    us on an H200, not 1393, a norm of 83 x 83 32, not 69."""
+    run = 1
+    for dim in reversed(reduction.by_stride):
+        if reduction.stride[dim] != run:
+            break
+        run *= reduction.shape[dim]
+    return run if run % 2 else 0
 
 
 def parts_of_blocks(rows: int, reduced: int, again: bool, target: Target) -> int:
@@ -351,6 +365,8 @@ def _cut_alike(
         for reduction, mine in zip(together, own, strict=True):
             cuts = apart | {count: mine[count] for count in alike} | given
             made[reduction.node.name] = cuts.get(best), [*cuts.values()]
+        whole = (r for r in last if best in given and r.kept == best * columns)
+        made |= {r.node.name: (Chunks(1, ()), ()) for r in whole if r.node.name not in made}
     return made
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import pytest
 import torch
 
 from harness.backend import Compiler
+from harness.ir.nodes import Compute, values
+from harness.ir.ops import Op
 
 
 def gamma_ratios(a: float, x: float) -> tuple[float, float]:
@@ -111,3 +115,31 @@ def test_orders_and_points_that_are_numbers(compiler: Compiler) -> None:
     expected = torch.tensor([0.4375 + 1, -0.4375 + 1, 6.1875 + 0.5, 17.0 - 0.75])
     torch.testing.assert_close(torch.compile(both, backend=compiler)(x), expected)
     assert all(not report.library_calls for report in compiler.reports)
+
+
+def capped(x: torch.Tensor, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    curve = torch.tanh(x / 4)
+    return curve * 4, grad * (1 - curve * curve)
+
+
+def curved(x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+    curve = torch.tanh(x)
+    return grad * (1 + curve) + grad * x * (1 - curve * curve)
+
+
+def alone(x: torch.Tensor, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    curve = torch.tanh(x)
+    return curve, grad * (1 - curve * curve)
+
+
+@pytest.mark.parametrize(("function", "kept"), [(capped, True), (curved, False), (alone, True)])
+def test_one_less_the_square_of_a_tanh_takes_one_exponential(
+    function: Callable[..., Any], kept: bool, compiler: Compiler
+) -> None:
+    """The tanh's own where that is needed itself, else a sigmoid's."""
+    x, grad = torch.randn(300) * 5, torch.randn(300)
+    found = torch.compile(function, backend=compiler)(x, grad)
+    torch.testing.assert_close(found, function(x, grad), rtol=2e-6, atol=2e-6)
+    (kernel,) = compiler.compiled[-1].kernels
+    ops = {v.op for v in values(kernel.source.plan.stores) if isinstance(v, Compute)}
+    assert ops & {Op.TANH, Op.SIGMOID} == {Op.TANH if kept else Op.SIGMOID}

@@ -100,6 +100,8 @@ def test_16_bit_sums_stay_wide_between_the_steps() -> None:
     [
         ("aten.sum.dim_IntList", (8192, 768), (0,), 32),  # bias gradient
         ("aten.var_mean.correction", (32, 64, 112, 112), (0, 2, 3), 8),  # batch norm
+        ("aten.var_mean.correction", (16, 48, 165, 165), (0, 2, 3), 16),  # images of odd sizes
+        ("aten.sum.dim_IntList", (16, 48, 35, 35), (0, 2, 3), 1),  # small ones, of which few
         ("aten.sum.dim_IntList", (4096, 1024), (0, 1), 512),  # a loss
         ("aten.sum.dim_IntList", (8192, 4096), (1,), 1),  # rows: enough programs
         ("aten.sum.dim_IntList", (16, 4096), (1,), 1),  # too little work
