@@ -151,7 +151,7 @@ def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> 
     most = [torch.zeros_like(w, dtype=torch.float64) for w in want]
     for seed in range(_REPEATS):
         given = [_moved(value, seed, _WIDE) for value in inputs]
-        with _Elsewhere(seed):
+        with _Elsewhere(seed, given):
             made = task.wanted(given, False)
         for far, one, w in zip(most, made, want, strict=True):
             torch.maximum(far, (one.double() - w).abs().nan_to_num(math.inf, math.inf), out=far)
@@ -159,20 +159,39 @@ def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> 
 
 
 class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not.
+    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not; each
+    use that rounds anew, by another: a kernel may keep such a value for one use as it was before.
     Functions that are not correctly rounded are off by up to two, as another library's."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, given: Sequence[Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.seed = seed
+        self.given = {_place(value) for value in given if isinstance(value, torch.Tensor)}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made, self.seed = func(*args, **(kwargs or {})), self.seed + _REPEATS
         name = func.overloadpacket.__name__
         rounds = name == "_to_copy" or (name != "clone" and torch.Tag.pointwise in func.tags)
+        made = func(*args, **(kwargs or {}))
+        if rounds and made.is_floating_point():  # what is compared is not told apart
+            made = func(*map(self._used, args), **(kwargs or {}))
         types = _NARROW * rounds + _WIDE * inexact(str(func), args)
-        made = _moved(made, self.seed, types)
+        made = self._moved(made, types)
         return made.clamp(-1, 1) if name in _BOUNDED and made.dtype in types else made
+
+    def _used(self, value: Any) -> Any:
+        """An operand; inputs and constants are what they are."""
+        computed = (
+            isinstance(value, torch.Tensor) and value.dim() and _place(value) not in self.given
+        )
+        return self._moved(value, _NARROW) if computed else value
+
+    def _moved(self, value: Any, types: Sequence[torch.dtype]) -> Any:
+        self.seed += _REPEATS
+        return _moved(value, self.seed, types)
+
+
+def _place(value: torch.Tensor) -> int:
+    return value.untyped_storage().data_ptr()
 
 
 def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:

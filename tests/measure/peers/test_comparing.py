@@ -274,6 +274,36 @@ def test_functions_that_are_rounded_elsewhere_do_not_count() -> None:
     assert checks == [Check.PASSED, Check.PASSED, Check.FAILED], found
 
 
+def _over_the_largest(args: Sequence[torch.Tensor], to: torch.dtype) -> list[torch.Tensor]:
+    """How far a row's largest score is above itself: nothing."""
+    scores = args[0].to(to) * 3
+    return [(scores - scores.amax(-1, keepdim=True)).amax(-1)]
+
+
+@pytest.mark.parametrize("off", [0.0, 1.0])
+def test_what_one_use_rounds_and_another_does_not_is_no_error_where_all_cancels(off: float) -> None:
+    """The reference is zero everywhere, so that any difference is the whole of it. A kernel that
+    rounds scores for their maximum alone is half a unit off at most, as rounding is."""
+    task = Task(
+        lambda: [torch.randn(512, 64).bfloat16()],
+        lambda outputs, _: [t for t in outputs if t is not None],
+        lambda args, wide: _over_the_largest(args, torch.float64 if wide else torch.bfloat16),
+    )
+
+    def kept(args: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        scores = args[0].float() * 3
+        most = scores.amax(-1, keepdim=True)
+        return [(scores - most.bfloat16().float()).amax(-1).bfloat16() + off]
+
+    makers: dict[str, Make] = {
+        "harness": lambda _: kept,
+        "eager": lambda _: lambda args: list(_over_the_largest(args, torch.bfloat16)),
+    }
+    found = compare(task, makers, FakeTimer())
+    checks = [found[name].check for name in makers]
+    assert checks == [Check.FAILED if off else Check.PASSED, Check.PASSED], found
+
+
 def test_where_a_function_ends_at_1_nothing_is_unsure() -> None:
     """A hyperbolic tangent beyond 1 would make a root of a negative number, beside which anything
     is right."""
