@@ -40,7 +40,7 @@ _DOMAINS: tuple[tuple[int, tuple[int, ...], bool], ...] = (
 first: odd ones before others so that masks matter; then what divides well; as small as can be; with
 tables as they are (buckets of positions). Where there are none, sizes rise as the real ones do, so
 that places in a table stay inside it. At last dimensions stay in which something is looked up."""
-_APART = ((4, (5, 7, 3, 6, 4, 2), False), (4, (2, 3), False), (4, (2, 3), True))
+_APART = (*((4, few, False) for few in ((5, 7, 3, 6, 4, 2), (2, 3), (2, 1))), (4, (2, 3), True))
 """The same for dimensions that are told apart although their sizes are equal."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes, but in a shape."""
@@ -145,8 +145,10 @@ def tried(graph: Graph) -> Graph:
 
 
 def numbers_of(kind: ValueType) -> list[list[int]]:
-    """The sizes of a value's tensors."""
-    return [_ints(one.shape) for one in tensors_of(kind)]
+    """The sizes of each of a value's tensors; of one that is not there, none."""
+    return [
+        _ints(one.shape) if one else [] for one in (kind if isinstance(kind, tuple) else (kind,))
+    ]
 
 
 @dataclass(slots=True)
@@ -368,11 +370,10 @@ class _Rebuilt:
                 return arg
 
     def _result(self, node: Node, then: Any, now: Any) -> ValueType:
-        shapes = iter(self.shapes[node.name])
         if isinstance(node.type, tuple):
-            parts = zip(node.type, then, now, strict=True)
-            return tuple(self._one(k, a, b, next(shapes) if k else ()) for k, a, b in parts)
-        return self._one(node.type, then, now, next(shapes, ()))
+            parts = zip(node.type, then, now, self.shapes[node.name], strict=True)
+            return tuple(itertools.starmap(self._one, parts))
+        return self._one(node.type, then, now, *self.shapes[node.name])
 
     def _one(
         self, recorded: TensorType | None, then: Any, now: Any, sizes: Sequence[int]
