@@ -53,25 +53,11 @@ _SHAPES = RESHAPES | {"expand", "full"}
 """Calls whose lists of numbers are shapes."""
 _DIMENSIONS = frozenset({"permute", "squeeze", "unsqueeze", "sum", "mean", "var_mean", "amax"})
 """Calls whose numbers are dimensions."""
-_SPREADS = frozenset({"view", "unsqueeze", "expand"})
-"""Calls that leave an index's numbers as they are."""
 _TO_THE_END = 1 << 40
 
 
-class Size(int):
-    """The size of dimensions that have to agree: another of the same number is another size."""
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-    __hash__ = object.__hash__
-
-
 Shapes: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
-"""The sizes of every value's tensors, by name. Numbers that are equal are one size, but ``Size``."""
+"""The sizes of every value's tensors, by name. Those that are equal stay so."""
 
 
 class _Impossible(ValueError):
@@ -178,10 +164,10 @@ class _Extents:
             for table, dim, place in places(node):
                 sizes = {shape[dim] for shape in self.shapes[table]}
                 at = made.get(place)
-                while at is not None and at.packet in _SPREADS:
+                while at is not None and at.packet in ("view", "unsqueeze", "expand"):
                     at = made.get(next(at.refs()))
-                counted = at is not None and at.packet == "arange" and self.shapes[at.name][0][0]
-                yield from (n for n in sizes if not (isinstance(n, Size) and n is counted))
+                if at is None or at.packet != "arange" or self.shapes[at.name][0][0] not in sizes:
+                    yield from sizes
 
     def _demand(self, node: Node, types: Mapping[str, ValueType]) -> None:
         kind, first = node.type, node.args[0] if node.args else None
