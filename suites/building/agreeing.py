@@ -57,15 +57,17 @@ def _agreeing(
     understood, all."""
     given, made = [s for name in node.refs() for s in shapes[name]], shapes[node.name]
     if node.packet in RESHAPES:
-        groups = matched(*([sympy.Integer(n) for n in shape] for shape in (given[0], made[0])))
+        before, after = (tuple(map(sympy.Integer, shape)) for shape in (given[0], made[0]))
+        groups = matched(before, after)
         return [(given[0][a], made[0][b]) for (a, *rest), (b, *more) in groups if not rest + more]
     if node.op == "getitem":
-        return zip(given[int(node.args[1])], made[0], strict=True)  # type: ignore[call-overload]
+        return zip(given[int(node.args[1])], made[0], strict=True)  # type: ignore[arg-type]
     every = (*given, *made)
     if len(given) == 1 and (moved := _moved(node, types)):
         pairs = zip(moved, itertools.chain(*made), strict=True)
         return [(given[0][d], n) for d, n in pairs if d is not None]
-    if len(set(map(len, every))) == 1 or torch.Tag.pointwise in operator_function(node.op).tags:
+    tags = getattr(operator_function(node.op), "tags", ())
+    if len(set(map(len, every))) == 1 or torch.Tag.pointwise in tags:
         aligned = (zip(reversed(a), reversed(b), strict=False) for a in given for b in made)
         return itertools.chain.from_iterable(aligned)
     return itertools.combinations(itertools.chain(*every), 2)
