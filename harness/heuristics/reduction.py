@@ -55,6 +55,11 @@ CHUNK_WARPS, CHUNK_PROGRAMS, LEAST_ROWS, GATHERED = 32, 4, 128, 4096
 """Of programs that share columns: warps and programs that a multiprocessor wants at least, least
 rows of a chunk, and words that one program puts together at most."""
 
+UNROLLED = 4
+"""Turns of a loop down columns whose loads are under way together: the compiler does so itself
+where it knows the length. Elements read one by one take too many registers for it, but in the
+small blocks of variances: two turns where nobody shares (docs/measurements/dynamic-sizes.md)."""
+
 
 def proposals(facts: Facts, target: Target) -> list[Proposal]:
     """Candidates for a looped reduction, by its hint."""
