@@ -197,6 +197,20 @@ def laid_out(
     return torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device).copy_(value)
 
 
+def copied(value: Any, dtype: torch.dtype | None = None) -> Any:
+    """A copy of a tensor in the same layout, also where that has gaps or several elements in one
+    place, of another element type if one is given; anything else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return memory(value).to(dtype or value.dtype, copy=True).as_strided(value.shape, value.stride())
+
+
+def memory(tensor: torch.Tensor) -> torch.Tensor:
+    """What lies from a tensor's first element to its last, each place once."""
+    steps = ((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((1 + sum(steps) if tensor.numel() else 0,), (1,))
+
+
 def materialise(value: Any, node: Node) -> Any:
     """``value`` in the layout that the graph recorded for ``node``. Raises ``GraphError`` if the
     sizes are not the recorded ones."""
@@ -228,7 +242,7 @@ def replay(
     where = torch.device(device)
     check_inputs(graph, tensors)
     if float64:
-        tensors = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
+        tensors = [copied(t, torch.float64 if t.is_floating_point() else t.dtype) for t in tensors]
     values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
     types, keep = graph.types(), [name for name in graph.outputs if name is not None]
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))

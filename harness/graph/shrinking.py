@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 import torch
@@ -40,18 +40,24 @@ _DOMAINS: tuple[tuple[int, tuple[int, ...], bool], ...] = (
 first: odd ones before others so that masks matter; then what divides well; as small as can be; with
 tables as they are (buckets of positions). Where there are none, sizes rise as the real ones do, so
 that places in a table stay inside it. At last dimensions stay in which something is looked up."""
+_APART = (*((4, few, False) for few in ((5, 7, 3, 6, 4, 2), (2, 3), (2, 1))), (4, (2, 3), True))
+"""The same for dimensions that are told apart although their sizes are equal."""
 _FEW = 4
 """Numbers up to this one in a call are dimensions and counts, not sizes, but in a shape."""
 _FEW_ELEMENTS, MOST_ELEMENTS = 1 << 15, 1 << 19
 """In a tensor: what takes the interpreter a second; and, where nothing is as small, some."""
 _MOST_SIZE = 4096
 _STEPS = 100_000
-_RESHAPES = frozenset({"view", "_unsafe_view", "reshape", "unflatten"})
-_SHAPES = _RESHAPES | {"expand", "full"}
+RESHAPES = frozenset({"view", "_unsafe_view", "reshape", "unflatten"})
+_SHAPES = RESHAPES | {"expand", "full"}
 """Calls whose lists of numbers are shapes."""
 _DIMENSIONS = frozenset({"permute", "squeeze", "unsqueeze", "sum", "mean", "var_mean", "amax"})
 """Calls whose numbers are dimensions."""
 _TO_THE_END = 1 << 40
+
+
+Shapes: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
+"""The sizes of every value's tensors, by name. Those that are equal stay so."""
 
 
 class _Impossible(ValueError):
@@ -77,20 +83,26 @@ class _Demand:
         if (*own, *other).count(size) == 1 and min(*own, *other) >= 0:
             rest = self.total(chosen[n] for n in own if n != size)
             whole = self.total(chosen[n] for n in other)
-            yield min(size, whole - rest if self.total is sum else whole // max(1, rest))
+            yield min(int(size), whole - rest if self.total is sum else whole // max(1, rest))
 
 
-def shrunk(graph: Graph) -> tuple[Graph | None, str]:
-    """``graph`` at small sizes, or None and why there is none."""
+def shrunk(
+    graph: Graph, told_apart: Callable[[Graph], Shapes] | None = None
+) -> tuple[Graph | None, str]:
+    """``graph`` at small sizes, or None and why there is none. Equal sizes stay equal, or, where
+    that gives nothing small enough, those that ``told_apart`` leaves equal."""
     if not all(n.is_Integer for kind in tensors_of(*graph.types().values()) for n in kind.shape):
         return None, "it has sizes that only a launch knows"
     reason = "no small sizes meet what its views and slices demand"
     larger: list[tuple[int, Graph]] = []
-    for way in _DOMAINS:
-        if (sizes := _Extents(graph).solved(*way)) is None:
-            continue
+    numbers = {name: numbers_of(kind) for name, kind in graph.types().items()}
+    ways = [(lambda _: numbers, way) for way in _DOMAINS]
+    for shapes_of, way in ways + [(told_apart, way) for way in _APART if told_apart]:
         try:
-            made = _Rebuilt(sizes).graph(graph)
+            shapes = shapes_of(graph)
+            if (sizes := _Extents(graph, shapes).solved(*way)) is None:
+                continue
+            made = _Rebuilt(sizes, shapes).graph(graph)
             elements = max((int(k.numel) for k in tensors_of(*made.types().values())), default=0)
             if elements <= _FEW_ELEMENTS:
                 return tried(made), ""
@@ -118,53 +130,69 @@ def tried(graph: Graph) -> Graph:
     return graph
 
 
+def numbers_of(kind: ValueType) -> list[list[int]]:
+    """The sizes of each of a value's tensors; of one that is not there, none."""
+    return [
+        _ints(one.shape) if one else [] for one in (kind if isinstance(kind, tuple) else (kind,))
+    ]
+
+
 @dataclass(slots=True)
 class _Extents:
     """The sizes of a graph and what its calls demand of them."""
 
     graph: Graph
+    shapes: Shapes
     demands: list[_Demand] = field(default_factory=list)
 
     def solved(self, kept: int, domain: Sequence[int], tables: bool) -> dict[int, int] | None:
         """A small size for every size above ``kept``, or but of dimensions of ``tables``; None if
         the search finds none."""
         types = self.graph.types()
-        shapes = [kind.shape for kind in tensors_of(*types.values())]
         for node in self.graph.nodes:
             self._demand(node, types)
-        known = {int(n) for shape in shapes for n in shape}
-        known |= {n for demand in self.demands for n in demand.sizes}
-        chosen = {n: n for n in known if n <= kept}
-        chosen |= {n: n for n in self._looked_up(types) if tables}
-        return _search(sorted(known - set(chosen)), domain, self.demands, chosen)
+        every = (n for shapes in self.shapes.values() for shape in shapes for n in shape)
+        known = dict.fromkeys(itertools.chain(every, *(demand.sizes for demand in self.demands)))
+        tabled = set(map(int, self._looked_up())) if tables else set()
+        chosen = {n: int(n) for n in known if n <= kept or int(n) in tabled}
+        return _search(sorted(n for n in known if n not in chosen), domain, self.demands, chosen)
 
-    def _looked_up(self, types: Mapping[str, ValueType]) -> Iterator[int]:
+    def _looked_up(self) -> Iterator[int]:
+        """Sizes of dimensions in which something is looked up, but for those that are counted."""
+        made = {node.name: node for node in self.graph.nodes}
         for node in (one for one in self.graph.nodes if one.packet in LOOKED_UP):
-            for table, dim, _ in places(node):
-                yield from (int(kind.shape[dim]) for kind in tensors_of(types[table]))
+            for table, dim, place in places(node):
+                sizes = {shape[dim] for shape in self.shapes[table]}
+                at = made.get(place)
+                while at is not None and at.packet in ("view", "unsqueeze", "expand"):
+                    at = made.get(next(at.refs()))
+                if at is None or at.packet != "arange" or self.shapes[at.name][0][0] not in sizes:
+                    yield from sizes
 
     def _demand(self, node: Node, types: Mapping[str, ValueType]) -> None:
         kind, first = node.type, node.args[0] if node.args else None
         source = types[first.name] if isinstance(first, Ref) else None
         if not isinstance(kind, TensorType):
             return
+        (after,) = self.shapes[node.name]
         if isinstance(source, TensorType):
             self._of_one(node, source, kind)
         elif node.packet == "cat" and isinstance(first, tuple):
             dim = _number(node.args[1]) if len(node.args) > 1 else 0
-            parts = tensors_of(*(types[one.name] for one in first if isinstance(one, Ref)))
+            parts = [self.shapes[one.name][0] for one in first if isinstance(one, Ref)]
             # An empty part may have another rank.
-            pieces = tuple(int(p.shape[dim]) for p in parts if p.rank == kind.rank)
-            self._equal(sum, pieces, (int(kind.shape[dim]),))
+            pieces = [part[dim] for part in parts if len(part) == kind.rank]
+            self._equal(sum, pieces, (after[dim],))
         elif node.packet == "arange" and len(node.args) > 1 and kind.rank == 1:
             numbers = [int(a) for a in node.args[:3] if isinstance(a, int | sympy.Integer)]
             if len(numbers) == len(node.args[:3]):  # places that begin at a half are as many
                 start, end, step, *_ = *numbers, 1
-                self._range(start, end, step, int(kind.shape[0]))
+                self._range(start, end, step, after[0])
 
     def _of_one(self, node: Node, source: TensorType, kind: TensorType) -> None:
-        name, before, after = node.packet, _ints(source.shape), _ints(kind.shape)
-        if name in _RESHAPES:
+        name, first = node.packet, next(node.refs())
+        (before,), (after,) = self.shapes[first], self.shapes[node.name]
+        if name in RESHAPES:
             for ins, outs in matched(source.shape, kind.shape):
                 self._equal(math.prod, [before[d] for d in ins], [after[d] for d in outs])
         elif name == "as_strided":
@@ -177,7 +205,8 @@ class _Extents:
             whole = before[_number(node.args[1])]
             self._add((whole, at), lambda v: v[at] < v[whole])
         elif name in ("slice", "slice_scatter"):
-            self._slice(node, source)
+            part = [self.shapes[name][0] for name in (*node.refs(), node.name)][1]
+            self._slice(node, before, part)
         elif name.endswith("pool2d_backward"):
             for d, *numbers in zip((-2, -1), *map(_tuple, node.args[2:5]), strict=False):
                 sizes = after[d], before[d]
@@ -189,17 +218,17 @@ class _Extents:
         def of(value: Mapping[int, int], side: Sequence[int]) -> Any:
             return total(value[n] if n >= 0 else -value[-n] for n in side)
 
-        sizes = map(abs, (*left, *right))
+        sizes = (n if n >= 0 else -n for n in (*left, *right))
         self._add(sizes, lambda v: of(v, left) == of(v, right), total, (left, right))
 
-    def _slice(self, node: Node, source: TensorType) -> None:
-        """The length of what is cut out, and that it lies inside."""
+    def _slice(self, node: Node, source: Sequence[int], part: Sequence[int]) -> None:
+        """The length of the ``part`` that is cut out or put in, and that it lies inside."""
         numbers = [_number(a) for a in node.args[(2 if "scatter" in node.op else 1) :]]
         dim, start, end, step = (*numbers, *(0, 0, _TO_THE_END, 1)[len(numbers) :])
-        whole = int(source.shape[dim])
+        whole = source[dim]
         start = start + whole if start < 0 else start
-        end = min(end + whole if end < 0 else end, whole)
-        self._range(start, end, step, max(0, -(-(end - start) // step)))
+        end = min(whole, end + whole if end < 0 else end)
+        self._range(start, end, step, part[dim])
         self._add((whole, end), lambda v: v[end] <= v[whole])
 
     def _range(self, start: int, end: int, step: int, length: int) -> None:
@@ -212,7 +241,7 @@ class _Extents:
         self, sizes: Iterable[int], holds: Callable[[Mapping[int, int]], bool], *sides: Any
     ) -> None:
         different = tuple(dict.fromkeys(sizes))
-        if len(different) > 1 and holds({n: n for n in different}):
+        if len(different) > 1 and holds({n: int(n) for n in different}):
             self.demands.append(_Demand(different, holds, *sides))
 
 
@@ -251,14 +280,15 @@ def _order(sizes: Sequence[int], demands: Sequence[_Demand]) -> list[int]:
     demand waits for, of those the smallest, so that a choice that fails does so early. What is only
     bounded waits for what has to be equal."""
     left = dict.fromkeys(sizes)
-    waiting = [{n for n in d.sizes if n in left} for d in demands if d.sides[0]]
+    waiting = [dict.fromkeys(n for n in d.sizes if n in left) for d in demands if d.sides[0]]
     order = []
     while left:
         fewest = min((len(w) for w in waiting if w), default=0)
         next_ = min((n for w in waiting if len(w) == fewest for n in w), default=min(left))
         order.append(next_)
         del left[next_]
-        waiting = [w - {next_} for w in waiting]
+        for one in waiting:
+            one.pop(next_, None)
     return order
 
 
@@ -272,7 +302,7 @@ def _values(
     else:
         least = max((small for other, small in chosen.items() if other < size), default=0)
         free = [least + n for n in (2, 3, 4, 1, 5, 6, 8)]
-    free = [n for n in free if n <= size] or [size]
+    free = [n for n in free if n <= size] or [int(size)]
     return dict.fromkeys([*free, *range(1, min(size, _MOST_SIZE) + 1)] if forced else free)
 
 
@@ -281,6 +311,7 @@ class _Rebuilt:
     """Makes a graph again at other sizes."""
 
     sizes: Mapping[int, int]
+    shapes: Shapes
     small: dict[str, ValueType] = field(default_factory=dict)
 
     def graph(self, graph: Graph) -> Graph:
@@ -296,7 +327,7 @@ class _Rebuilt:
         bound = item.bound
         if bound is not None:
             bound = sympy.Integer(self.sizes.get(int(bound), min(int(bound), 3)))
-        return replace(item, type=self._type(item.type), bound=bound)
+        return replace(item, type=self._type(item.type, *self.shapes[item.name]), bound=bound)
 
     def _node(self, node: Node, types: Mapping[str, ValueType]) -> Node:
         args = tuple(self._argument(arg, node) for arg in node.args)
@@ -304,13 +335,16 @@ class _Rebuilt:
         made = replace(node, args=args, kwargs=kwargs)
         then = call_node(node, _stand_ins(node, types), META)
         now = call_node(made, _stand_ins(node, self.small), META)
-        kind = self.small[node.name] = self._result(node.type, then, now)
+        kind = self.small[node.name] = self._result(node, then, now)
         return replace(made, type=kind)
 
     def _argument(self, arg: Arg, node: Node, few: int = _FEW) -> Arg:
         match arg:
             case tuple():
                 few = 0 if node.packet in _SHAPES else _FEW
+                if not few and len(arg) == len(shape := self.shapes[node.name][0]):
+                    pairs = zip(arg, shape, strict=True)
+                    return tuple(one if _number(one) < 0 else self.sizes[n] for one, n in pairs)
                 return tuple(self._argument(one, node, few) for one in arg)
             case bool() | Ref() | DType():
                 return arg
@@ -321,13 +355,15 @@ class _Rebuilt:
             case _:
                 return arg
 
-    def _result(self, recorded: ValueType, then: Any, now: Any) -> ValueType:
-        if isinstance(recorded, tuple):
-            parts = zip(recorded, then, now, strict=True)
-            return tuple(self._one(kind, a, b) for kind, a, b in parts)
-        return self._one(recorded, then, now)
+    def _result(self, node: Node, then: Any, now: Any) -> ValueType:
+        if isinstance(node.type, tuple):
+            parts = zip(node.type, then, now, self.shapes[node.name], strict=True)
+            return tuple(itertools.starmap(self._one, parts))
+        return self._one(node.type, then, now, *self.shapes[node.name])
 
-    def _one(self, recorded: TensorType | None, then: Any, now: Any) -> TensorType | None:
+    def _one(
+        self, recorded: TensorType | None, then: Any, now: Any, sizes: Sequence[int]
+    ) -> TensorType | None:
         """The type of a result. Where torch laid it out as the graph recorded it, it does so here;
         elsewhere the recorded order of the dimensions holds."""
         if recorded is None or not isinstance(now, torch.Tensor):
@@ -335,14 +371,14 @@ class _Rebuilt:
         shape = tuple(sympy.Integer(n) for n in now.shape)
         if list(then.stride()) == _ints(recorded.stride):
             return TensorType(recorded.dtype, shape, tuple(map(sympy.Integer, now.stride())))
-        if shape != tuple(sympy.Integer(self.sizes[int(n)]) for n in recorded.shape):
+        if shape != tuple(sympy.Integer(self.sizes[n]) for n in sizes):
             raise _Impossible("a result has other sizes than its place demands")
-        return self._type(recorded)
+        return self._type(recorded, sizes)
 
-    def _type(self, kind: TensorType) -> TensorType:
+    def _type(self, kind: TensorType, sizes: Sequence[int]) -> TensorType:
         """``kind`` at the small sizes: the same order in memory, gaps where there were some."""
         old, strides = _ints(kind.shape), _ints(kind.stride)
-        new = [self.sizes[n] for n in old]
+        new = [self.sizes[n] for n in sizes]
         made, step, expected = [0] * len(old), 1, 1
         for d in sorted(range(len(old)), key=lambda d: (strides[d], -d)):
             if strides[d] == 0 and old[d] > 1:

@@ -49,8 +49,9 @@ def shrink_job(_context: Context, job: ShrinkJob) -> tuple[str, str]:
     """Do a ``ShrinkJob``."""
     from harness.graph.shrinking import shrunk
     from harness.graph.text import dumps, loads
+    from suites.building.agreeing import told_apart
 
-    small, why = shrunk(loads(job.text))
+    small, why = shrunk(loads(job.text), told_apart)
     return ("" if small is None else dumps(small)), why
 
 
@@ -156,7 +157,7 @@ def with_small(
     they are made small."""
     made = dict(known or {})
     todo = [pattern.text for pattern in patterns if pattern.text not in made]
-    with Pool(cores(workers, (("OMP_NUM_THREADS", "1"),)), seconds=60.0) as pool:
+    with Pool(cores(workers, (("OMP_NUM_THREADS", "1"),)), seconds=300.0) as pool:
         for index, answer in pool.each([ShrinkJob(text=text) for text in todo]):
             failed = isinstance(answer, HarnessError)
             made[todo[index]] = ("", answer.what) if failed else answer

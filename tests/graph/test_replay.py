@@ -11,7 +11,7 @@ from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
 from harness.graph.calltext import float_names, local_name, needed_nodes, node_text
 from harness.graph.model import Graph, Token
-from harness.graph.replay import random_inputs, replay, torch_dtype
+from harness.graph.replay import copied, random_inputs, replay, torch_dtype
 from tests.graph.building import GraphBuilder, assert_close
 
 
@@ -81,6 +81,30 @@ def test_results_have_the_recorded_layout() -> None:
     graph = b.graph(out)
     (tensor,) = replay(graph, random_inputs(graph, "cpu"), "cpu")
     assert tensor is not None and tensor.stride() == (48, 1, 12, 3)
+
+
+def test_a_copy_lies_as_what_it_is_of() -> None:
+    whole = torch.arange(24).view(4, 6)
+    for view in (whole[1:, ::2], whole.T, whole[:, :0], whole[2, 3], whole.unfold(1, 3, 1)):
+        for made in (copied(view), copied(view, torch.float64)):
+            assert torch.equal(made, view) and made.stride() == view.stride()
+            assert made.data_ptr() != view.data_ptr() or not view.numel()
+
+
+def test_what_is_repeated_of_a_tensor_with_gaps_is_computed_wide() -> None:
+    """In float64 an input lies as it does in its own type, so that views of it are as recorded:
+    one that repeats its elements cannot be written anew."""
+    build = GraphBuilder()
+    x = build.input("x", (16, 4), stride=(8, 1))
+    rows = build.call("aten.view.default", x, (16, 1, 4))
+    many = build.call("aten.expand.default", rows, (16, 3, 4))
+    graph = build.graph(many, build.call("aten.exp.default", many))
+    assert graph.nodes[1].type.stride[:2] == (8, 0)  # type: ignore[union-attr]
+    (given,) = random_inputs(graph, "cpu")
+    for wide in (False, True):
+        repeated, made = replay(graph, [given], "cpu", wide)
+        assert repeated is not None and repeated.stride()[:2] == (8, 0)
+        assert_close(made, given.double().exp()[:, None].expand(16, 3, 4).to(repeated.dtype))
 
 
 def test_mutations_change_the_callers_tensor_unless_wide() -> None:

@@ -31,7 +31,7 @@ from harness.devices.job import Context, Unusable
 from harness.errors import CheckFailed, HarnessError, reason
 from harness.executor import PrepareKernel, prepare_graph
 from harness.graph.model import Graph, Partition
-from harness.graph.replay import random_inputs, replay
+from harness.graph.replay import copied, memory, random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.peers import providers
 from harness.measure.peers.jobs import SUBJECTS, TIMING, CompareJob, WarmJob
@@ -151,7 +151,7 @@ def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> 
     most = [torch.zeros_like(w, dtype=torch.float64) for w in want]
     for seed in range(_REPEATS):
         given = [_moved(value, seed, _WIDE) for value in inputs]
-        with _Elsewhere(seed):
+        with _Elsewhere(seed, given):
             made = task.wanted(given, False)
         for far, one, w in zip(most, made, want, strict=True):
             torch.maximum(far, (one.double() - w).abs().nan_to_num(math.inf, math.inf), out=far)
@@ -159,20 +159,39 @@ def _unsure(task: Task, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> 
 
 
 class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not.
+    """What is rounded to 16 bits is off by up to a unit, as what is rounded elsewhere, or not; each
+    use that rounds anew, by another: a kernel may keep such a value for one use as it was before.
     Functions that are not correctly rounded are off by up to two, as another library's."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, given: Sequence[Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.seed = seed
+        self.given = {_place(value) for value in given if isinstance(value, torch.Tensor)}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made, self.seed = func(*args, **(kwargs or {})), self.seed + _REPEATS
         name = func.overloadpacket.__name__
         rounds = name == "_to_copy" or (name != "clone" and torch.Tag.pointwise in func.tags)
+        made = func(*args, **(kwargs or {}))
+        if rounds and made.is_floating_point():  # what is compared is not told apart
+            made = func(*map(self._used, args), **(kwargs or {}))
         types = _NARROW * rounds + _WIDE * inexact(str(func), args)
-        made = _moved(made, self.seed, types)
+        made = self._moved(made, types)
         return made.clamp(-1, 1) if name in _BOUNDED and made.dtype in types else made
+
+    def _used(self, value: Any) -> Any:
+        """An operand; inputs and constants are what they are."""
+        computed = (
+            isinstance(value, torch.Tensor) and value.dim() and _place(value) not in self.given
+        )
+        return self._moved(value, _NARROW) if computed else value
+
+    def _moved(self, value: Any, types: Sequence[torch.dtype]) -> Any:
+        self.seed += _REPEATS
+        return _moved(value, self.seed, types)
+
+
+def _place(value: torch.Tensor) -> int:
+    return value.untyped_storage().data_ptr()
 
 
 def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
@@ -183,7 +202,7 @@ def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
     made, chance = copied(value), torch.Generator(value.device).manual_seed(seed)
     size = torch.finfo(value.dtype).eps * min(2, value.itemsize // 2)
     wide = torch.promote_types(value.dtype, torch.float32)
-    whole = _memory(made)  # what lies in one place is off by the same
+    whole = memory(made)  # what lies in one place is off by the same
     off = torch.empty_like(whole, dtype=wide).uniform_(-size, size, generator=chance)
     whole.copy_(whole * (off + 1))
     return made
@@ -246,20 +265,6 @@ def _error(
     if shapes != expected:
         raise CheckFailed(f"its results have the shapes {shapes}, expected {expected}")
     return max(itertools.starmap(distance, itertools.zip_longest(got, want, unsure)), default=0.0)
-
-
-def copied(value: Any) -> Any:
-    """A copy of a tensor in the same layout, also where that has several elements in one place;
-    anything else as it is."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    return _memory(value).clone().as_strided(value.shape, value.stride())
-
-
-def _memory(tensor: torch.Tensor) -> torch.Tensor:
-    """What lies from a tensor's first element to its last, each place once."""
-    steps = ((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.as_strided((1 + sum(steps) if tensor.numel() else 0,), (1,))
 
 
 def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None = None) -> float:
