@@ -228,7 +228,7 @@ def replay(
     where = torch.device(device)
     check_inputs(graph, tensors)
     if float64:
-        tensors = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
+        tensors = [copied(t, float64) for t in tensors]
     values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
     types, keep = graph.types(), [name for name in graph.outputs if name is not None]
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))
@@ -294,6 +294,21 @@ def check_inputs(graph: Graph, given: Sequence[Any], unknown: Sequence[sympy.Sym
                 got=str(list(tensor.shape)),
                 expected=str(list(item.type.shape)),
             )
+
+
+def copied(value: Any, float64: bool = False) -> Any:
+    """A copy of a tensor, of floats in float64 if asked for, that lies as it does, gaps and several
+    elements in one place included, as views of it are recorded; anything else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    kind = torch.float64 if float64 and value.is_floating_point() else value.dtype
+    return memory(value).to(kind, copy=True).as_strided(value.shape, value.stride())
+
+
+def memory(tensor: torch.Tensor) -> torch.Tensor:
+    """What lies from a tensor's first element to its last, each place once."""
+    steps = ((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((1 + sum(steps) if tensor.numel() else 0,), (1,))
 
 
 def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> list[torch.Tensor]:

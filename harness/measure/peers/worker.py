@@ -31,7 +31,7 @@ from harness.devices.job import Context, Unusable
 from harness.errors import CheckFailed, HarnessError, reason
 from harness.executor import PrepareKernel, prepare_graph
 from harness.graph.model import Graph, Partition
-from harness.graph.replay import random_inputs, replay
+from harness.graph.replay import copied, memory, random_inputs, replay
 from harness.heuristics.facts import Config
 from harness.measure.peers import providers
 from harness.measure.peers.jobs import SUBJECTS, TIMING, CompareJob, WarmJob
@@ -183,7 +183,7 @@ def _moved(value: Any, seed: int, types: Sequence[torch.dtype]) -> Any:
     made, chance = copied(value), torch.Generator(value.device).manual_seed(seed)
     size = torch.finfo(value.dtype).eps * min(2, value.itemsize // 2)
     wide = torch.promote_types(value.dtype, torch.float32)
-    whole = _memory(made)  # what lies in one place is off by the same
+    whole = memory(made)  # what lies in one place is off by the same
     off = torch.empty_like(whole, dtype=wide).uniform_(-size, size, generator=chance)
     whole.copy_(whole * (off + 1))
     return made
@@ -246,20 +246,6 @@ def _error(
     if shapes != expected:
         raise CheckFailed(f"its results have the shapes {shapes}, expected {expected}")
     return max(itertools.starmap(distance, itertools.zip_longest(got, want, unsure)), default=0.0)
-
-
-def copied(value: Any) -> Any:
-    """A copy of a tensor in the same layout, also where that has several elements in one place;
-    anything else as it is."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    return _memory(value).clone().as_strided(value.shape, value.stride())
-
-
-def _memory(tensor: torch.Tensor) -> torch.Tensor:
-    """What lies from a tensor's first element to its last, each place once."""
-    steps = ((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.as_strided((1 + sum(steps) if tensor.numel() else 0,), (1,))
 
 
 def distance(got: torch.Tensor, want: torch.Tensor, unsure: torch.Tensor | None = None) -> float:
