@@ -90,7 +90,9 @@ def test_views_of_inputs_with_gaps_read_the_same_elements_when_wide() -> None:
     read = b.call("aten.as_strided.default", x, [9, 4], [8, 1], 8)
     graph = b.graph(repeated, read)
     given = random_inputs(graph, "cpu")
-    for one, other in zip(replay(graph, given, "cpu"), replay(graph, given, "cpu", True), strict=True):
+    for one, other in zip(
+        replay(graph, given, "cpu"), replay(graph, given, "cpu", True), strict=True
+    ):
         assert one is not None and other is not None
         assert torch.equal(one.double(), other) and one.stride() == other.stride()
 

@@ -422,7 +422,9 @@ def normalise(gm: fx.GraphModule) -> None:
                 node.args = (x.args[0], node.args[1])
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
-        elif node.target in _SAME_VALUE and GIVES_MEMORY not in [n.target for n in node.users]:
+        elif node.target not in _SAME_VALUE or node.meta.get(tangents.CALL):
+            continue  # (or a user's gradient, which need not be asked for)
+        elif GIVES_MEMORY not in [n.target for n in node.users]:
             same = node.args[0]
             for user in list(node.users):  # returned as well it is another tensor there
                 if user is not output or user not in same.users:

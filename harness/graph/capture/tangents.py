@@ -14,7 +14,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import sympy
 import torch
@@ -26,6 +26,7 @@ from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, Pl
 from torch._functorch.autograd_function import autograd_function_apply
 from torch.autograd import forward_ad
 from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.utils import _pytree as pytree
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
@@ -335,6 +336,8 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
         changes = any(_versions([n.meta.get("example_value") for n in users.graph.nodes]))
         for node in joint.graph.nodes:
             node.meta[CALL] = names.get(node.meta.get("custom", {}).get(_USERS), 0)
+            if node.meta[CALL]:  # also what depends on no tangent
+                node.meta["partitioner_tag"] = "must_be_in_backward"
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
@@ -346,13 +349,42 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
 
 
-def mark_users(gm: fx.GraphModule) -> None:
-    """Mark the gradients that users wrote in ``gm`` as of their calls, for what is traced of them
-    (torch keeps what is ``custom``)."""
-    for call in gm.graph.find_nodes(op="call_function", target=autograd_function_apply):
-        body: Any = gm.get_submodule(cast(Any, call.args[1]).target)
-        for node in body.graph.nodes:
-            node.meta["custom"] = {**node.meta.get("custom", {}), _USERS: call.name}
+def mark_users(gm: fx.GraphModule, of: str = "") -> None:
+    """Mark the gradients that users wrote in ``gm`` as of their calls, or of the call ``of``, whose
+    graph ``gm`` is, for what is traced of them (torch keeps what is ``custom``). What such a
+    gradient only hands on becomes a view, so that there is something to mark."""
+    for call in gm.graph.nodes:
+        parts = [operator.attrgetter(a.target)(gm) for a in call.args if _is_attribute(a)]
+        if call.target is autograd_function_apply:
+            body, output = parts[1], parts[1].graph.output_node()
+            with body.graph.inserting_before(output):
+                output.args = pytree.tree_map_only(fx.Node, _own, output.args)
+            for node in body.graph.nodes:
+                node.meta["custom"] = {**node.meta.get("custom", {}), _USERS: of or call.name}
+            body.recompile()
+        elif isinstance(call.target, torch._ops.HigherOrderOperator):
+            within = [part for part in parts if isinstance(part, fx.GraphModule)]
+            nodes = [node for part in within for one in part.modules() for node in one.graph.nodes]
+            # Of other gradients that users wrote there would be no mark.
+            if not any(map(_is_unmarked, nodes)):
+                for part in within:
+                    mark_users(part, of or call.name)
+
+
+def _is_unmarked(node: fx.Node) -> bool:
+    calls = node.op == "call_function" and _is_a_users(node.target)
+    return calls and node.target is not autograd_function_apply
+
+
+def _is_attribute(arg: Any) -> bool:
+    return isinstance(arg, fx.Node) and arg.op == "get_attr"
+
+
+def _own(node: fx.Node) -> fx.Node:
+    """A view of what a graph is given; a node of its own as it is."""
+    if node.op != "placeholder" or not isinstance(node.meta.get("example_value"), torch.Tensor):
+        return node
+    return node.graph.call_function(_aten.alias.default, (node,))
 
 
 def _returned(gm: fx.GraphModule) -> Sequence[Any]:
