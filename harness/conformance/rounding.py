@@ -252,10 +252,7 @@ class _Moved(_Repeat):
             if exact.all():
                 continue
             if self.units and one.itemsize > 2:
-                bits = one.view(_BITS[one.itemsize]) + self.units
-                if (odd := _COARSE.get(self.seed)) is not None:
-                    bits = (one.view(bits.dtype) + odd) // 2 * 2 - odd
-                one.copy_(torch.where(exact | (one == 0), one, bits.view(one.dtype)))
+                one.copy_(torch.where(exact | (one == 0), one, self._by_units(one)))
                 continue
             value, moved = one.double(), near.double()
             lost = torch.zeros_like(value) if double else (better.double() - value).abs()
@@ -273,6 +270,12 @@ class _Moved(_Repeat):
             if self._by_chance():
                 moved = torch.where(torch.isfinite(better), moved.clamp(kind.min, kind.max), moved)
             one.copy_(torch.where(exact, one, moved.to(one.dtype)))
+
+    def _by_units(self, one: Tensor) -> Tensor:
+        """All numbers as many units off, or without the last bit."""
+        bits, odd = one.view(_BITS[one.itemsize]), _COARSE.get(self.seed)
+        bits = bits + self.units if odd is None else (bits + odd) // 2 * 2 - odd
+        return bits.view(one.dtype)
 
     def _nearby(self, func: Any, given: Any) -> Sequence[Tensor] | None:
         """The results of operands that are moved a little: sums in another order."""

@@ -140,3 +140,14 @@ def test_a_count_of_what_a_unit_tells_apart() -> None:
     assert found(counts, lambda x: counts(x) - (torch.arange(1024) > 1000).long() * 800, x) != []
     whole = (x * 100).round()
     assert found(counts, lambda x: counts(x) - (torch.arange(1024) > 1000).long(), whole) != []
+
+
+def test_what_16_bits_make_infinite_is_read_as_such() -> None:
+    """Of a quotient that overflows, not its numerator, which does so in eager mode (4884310)."""
+    x = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
+
+    def infinite(x: torch.Tensor, wide: torch.dtype = torch.float16) -> torch.Tensor:
+        return ((x.to(wide) + x) // 1.5).half().nan_to_num(3, 7) == 7
+
+    assert found(infinite, lambda x: infinite(x, torch.float32), x) == []
+    assert found(infinite, lambda x: ~infinite(x), x) != []

@@ -49,6 +49,7 @@ from harness.graph.capture.scattering import (
 )
 from harness.graph.capture.strides import follow_eager
 from harness.graph.model import DIFFERENTIABLE
+from harness.graph.users_gradients import mark_users
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
@@ -216,7 +217,7 @@ def compile_joint(
 
     for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
         ask_early(body)
-    for change in (dense_masks, resampled, writes, tangents.mark_users):
+    for change in (dense_masks, resampled, writes, mark_users):
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
