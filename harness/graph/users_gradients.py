@@ -12,8 +12,8 @@ from torch._functorch.autograd_function import autograd_function_apply
 from torch.utils import _pytree as pytree
 
 USERS = "users"
-"""In the ``meta`` of a tangent: a bit for each call that its output depends on of which a user wrote
-the gradient, which need not be 0 of zeros. In that of a node, as ``custom``: its call's name."""
+"""In the ``meta`` of a tangent: a bit for each call that its output depends on of which a user
+wrote the gradient, which need not be 0 of zeros. In that of a node, as ``custom``: its call's name."""
 
 
 def is_a_users(call: Any) -> bool:
