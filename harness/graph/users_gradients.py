@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 USERS = "users"
 """In the ``meta`` of a tangent: a bit for each call that its output depends on of which a user
-wrote the gradient, which need not be 0 of zeros. In that of a node, as ``custom``: its call's name."""
+wrote the gradient, which need not be 0 of zeros. In a node's ``custom``: the name of its call."""
 
 
 def is_a_users(call: Any) -> bool:
