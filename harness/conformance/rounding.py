@@ -86,7 +86,7 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return isinstance(value, Tensor) and value.untyped_storage()._cdata in self.counts
 
 
-class _Unrounded(_Repeat):
+class _Unrounded(_Repeat):  # type: ignore[no-untyped-call]
     """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
     were before they were rounded, as inside a kernel; results have their types. With a ``seed``
     each reader has something in between, or of the backward pass alone, which computes values anew;
@@ -154,7 +154,7 @@ class _Unrounded(_Repeat):
         return torch.where(value != better, between, better)
 
 
-class _Moved(_Repeat):
+class _Moved(_Repeat):  # type: ignore[no-untyped-call]
     """Moves the results that were rounded by up to two units of the last place, or twice what was
     lost; among equal elements it names another."""
 

@@ -41,7 +41,7 @@ def mark_users(gm: fx.GraphModule, of: str = "") -> None:
                 node.meta["custom"] = {**node.meta.get("custom", {}), USERS: of or call.name}
             body.recompile()
         elif isinstance(call.target, torch._ops.HigherOrderOperator):
-            within = [part for part in parts if isinstance(part, fx.GraphModule)]
+            within: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
             nodes = [node for part in within for one in part.modules() for node in one.graph.nodes]
             # Of other gradients that users wrote there would be no mark.
             if not any(map(_is_unmarked, nodes)):
