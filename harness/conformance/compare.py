@@ -305,6 +305,7 @@ class Judge:
     eager: Sequence[Any]
     signed_zeros: bool
     known: list[Sequence[Any]] = field(default_factory=list)
+    counts: set[int] = field(default_factory=set)
 
     def is_right(self, number: int, found: Any) -> bool:
         """Whether ``found`` may be the result of this ``number``, whose type and shape it has."""
@@ -321,22 +322,25 @@ class Judge:
         if _is_close(wanted, found) and not (signs and _resigned(wanted, found).any()):
             return True
         bounds = _Bounds(wanted, found, signs)
-        return any(bounds.hold_after(_seen(repeat[number])) for repeat in self._repeats())
+        return any(
+            bounds.hold_after(_seen(repeat[number]), number in self.counts)
+            for repeat in self._repeats()
+        )
 
     def _repeats(self) -> Iterator[Sequence[Any]]:
         yield from self.known
-        for made in repeats(self.run, len(self.known)):
+        for made in repeats(self.run, len(self.known), self.counts):
             self.known.append(made if made and len(made) == len(self.eager) else self.eager)
             yield self.known[-1]
 
 
 class _Bounds:
     """How far from ``wanted`` each element may be: as far as the repeats seen; an integer or bool
-    has to be what one of them gave."""
+    has to be what one of them gave, or a count between two of them."""
 
     def __init__(self, wanted: Tensor, found: Tensor, signs: bool) -> None:
         self.wanted, self.found = wanted, found
-        self.same = same(wanted, found)
+        self.same, self.least, self.most = same(wanted, found), wanted, wanted
         self.other_sign = _resigned(wanted, found) & signs
         self.error = (found.double() - wanted.double()).abs().nan_to_num(torch.inf)
         self.bound = torch.full_like(self.error, -1)
@@ -344,8 +348,8 @@ class _Bounds:
             relative, absolute = default_tolerances(wanted.dtype)
             self.bound = absolute + relative * wanted.double().abs().nan_to_num(0, 0, 0)
 
-    def hold_after(self, repeat: Any) -> bool:
-        """Whether one more ``repeat`` leaves no element out of bounds."""
+    def hold_after(self, repeat: Any, counts: bool = False) -> bool:
+        """Whether one more ``repeat`` leaves no element out of bounds. (``counts``: it counts.)"""
         if not isinstance(repeat, Tensor) or repeat.shape != self.wanted.shape:
             return True
         if self.wanted.is_floating_point():
@@ -355,7 +359,9 @@ class _Bounds:
             signed = torch.signbit(repeat) == torch.signbit(self.wanted)
             self.other_sign = self.other_sign & (repeat == 0) & signed
         else:
-            self.same |= self.found == repeat
+            self.least, self.most = self.least.minimum(repeat), self.most.maximum(repeat)
+            within = (self.least <= self.found) & (self.found <= self.most)
+            self.same |= within if counts else self.found == repeat
         return bool((self.same | (self.error <= self.bound)).logical_and(~self.other_sign).all())
 
 

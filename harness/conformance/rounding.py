@@ -24,13 +24,16 @@ TIED = ("kthvalue", "median", "mode", "nanmedian", "topk")
 _UNROUNDED, _STORED = (3, 7), 3
 """Repeats, by the last digit of their number, that compute in wider types than 16 bits; the one
 that stores what is not computed element by element."""
-_IN_STEPS = 60
-"""The repeat that computes elementwise operators one operation after the other."""
+_IN_STEPS, _COARSE = 60, {50: 0, 55: 1}
+"""The repeat that computes elementwise operators one operation after the other; those that leave
+out the last bit, of which numbers first: what a unit tells apart is equal in one of them."""
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _ASSERTING = (
     "bernoulli bincount cross_entropy embedding gather index multinomial nll_loss put scatter take"
 ).split()
 """In what operators are called whose kernels on a GPU assert which values they are given."""
+_COUNTS, _OF_COUNTS = ("cumsum", "sum"), "add cat clone constant_pad_nd neg sub _to_copy".split()
+"""Packets of ``aten`` that count, if their results are integers; those that keep an order."""
 _MOVES = ("abs", "clone", "copy", "fill", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
 does on a CPU; what a GPU's instruction makes of them is not specified.)"""
@@ -40,11 +43,15 @@ _UNSIGNED_ZEROS = (
 """In what eager mode's zeros have a sign that depends on the order in memory, or of operations."""
 
 
-def repeats(run: Callable[[], T], first: int = 0) -> Iterator[T]:
-    """``run()`` with other roundings each time, beginning with the repeat of that number."""
+def repeats(run: Callable[[], T], first: int = 0, counts: set[int] | None = None) -> Iterator[T]:
+    """``run()`` with other roundings each time, beginning with the repeat of that number. Which of
+    its results are counts is added to ``counts``: of what rounding tells apart one by one, any
+    number may be counted between those of two repeats."""
     for seed in range(first, _REPEATS):
-        with _Moved(seed) if seed % 10 not in _UNROUNDED and seed else _Unrounded(seed):
+        with _Moved(seed) if seed % 10 not in _UNROUNDED and seed else _Unrounded(seed) as mode:
             made = run()
+        if counts is not None and isinstance(made, Sequence):
+            counts.update(n for n, one in enumerate(made) if mode.is_count(one))
         yield made
 
 
@@ -54,22 +61,39 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
     supports_higher_order_operators = True
     carried_out: Callable[..., Any]
 
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
+        self.counts: dict[int, torch.UntypedStorage] = {}  # (kept: none comes in its place)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is not torch.ops.higher_order.cond:
-            return self.carried_out(func, args, kwargs or {})
-        with self:
-            return args[1 if args[0] else 2](*args[3])
+        if func is torch.ops.higher_order.cond:
+            with self:
+                return args[1 if args[0] else 2](*args[3])
+        made = self.carried_out(func, args, kwargs or {})
+        name, whole = (
+            func._overloadpacket.__name__,
+            isinstance(made, Tensor) and not _is_float(made),
+        )
+        if whole and (
+            name in _COUNTS or (name in _OF_COUNTS and any(map(self.is_count, _leaves(args))))
+        ):
+            self.counts[made.untyped_storage()._cdata] = made.untyped_storage()
+        return made
+
+    def is_count(self, value: Any) -> bool:
+        """Whether ``value`` is a sum of integers, or such a one moved, or added to others."""
+        return isinstance(value, Tensor) and value.untyped_storage()._cdata in self.counts
 
 
-class _Unrounded(_Repeat):
+class _Unrounded(_Repeat):  # type: ignore[no-untyped-call]
     """Operators get one element after the other (3e38 % 0.5 is NaN in a vector), and what 16 bits
     were before they were rounded, as inside a kernel; results have their types. With a ``seed``
     each reader has something in between, or of the backward pass alone, which computes values anew;
     or what is not computed element by element is stored, where most kernels end."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
+        super().__init__(seed)
         # Each memory (kept, so that none comes in its place), its numbers as they were last known
         # to be stored, and in a wider type. A view of it reads and changes those of the whole.
         self.known: dict[Any, tuple[torch.UntypedStorage, Tensor, Tensor]] = {}
@@ -124,17 +148,18 @@ class _Unrounded(_Repeat):
             return better
         share = torch.rand((), generator=self.rng).mul(3).sub(1).clamp(0, 1)  # or an end
         between = better.lerp(value.to(better.dtype), share.to(better))
+        # (Between a number and the infinity that it was rounded to lies none.)
+        between = torch.where(value.isfinite(), between, value if share > 0.5 else better)
         # (Between two zeros lies one without their sign.)
-        return torch.where(value.isfinite() & (value != better), between, better)
+        return torch.where(value != better, between, better)
 
 
-class _Moved(_Repeat):
+class _Moved(_Repeat):  # type: ignore[no-untyped-call]
     """Moves the results that were rounded by up to two units of the last place, or twice what was
     lost; among equal elements it names another."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.seed, self.rng = seed, torch.Generator().manual_seed(seed)
+        super().__init__(seed)
         self.turn = sum(n % 10 not in _UNROUNDED for n in range(1, seed))
         # Some repeats move little: what depends on equality meets it. Some compute in a wider type.
         self.widely = seed % 4 == 1
@@ -158,8 +183,8 @@ class _Moved(_Repeat):
             self._move(func, before, _leaves(made))
         return made
 
-    def _by_chance(self) -> bool:
-        return float(torch.rand((), generator=self.rng)) < self.share
+    def _by_chance(self, most: float = 1.0) -> bool:
+        return float(torch.rand((), generator=self.rng)) < min(self.share, most)
 
     def _steps(self, like: Tensor, *, alike: bool = False) -> Tensor:
         """-2 … 2 for each element; ``alike``: equal ones have the same."""
@@ -227,8 +252,7 @@ class _Moved(_Repeat):
             if exact.all():
                 continue
             if self.units and one.itemsize > 2:
-                bits = one.view(_BITS[one.itemsize]) + self.units
-                one.copy_(torch.where(exact | (one == 0), one, bits.view(one.dtype)))
+                one.copy_(torch.where(exact | (one == 0), one, self._by_units(one)))
                 continue
             value, moved = one.double(), near.double()
             lost = torch.zeros_like(value) if double else (better.double() - value).abs()
@@ -239,13 +263,19 @@ class _Moved(_Repeat):
             # Equal operands have equal results; what rounding alone made equal may differ.
             like = value if double else better
             moved = moved + self._steps(like, alike=pointwise) * size.nan_to_num(0, 0, 0)
-            if not pointwise and self._by_chance():
-                # What cancelling leaves may as well be nothing.
+            if not pointwise and self._by_chance(0.5):
+                # What cancelling leaves may as well be nothing, or not.
                 moved = torch.where(value.abs() <= noise, 0.0, moved)
             moved = better.double() if self.widely and not double else moved
             if self._by_chance():
                 moved = torch.where(torch.isfinite(better), moved.clamp(kind.min, kind.max), moved)
             one.copy_(torch.where(exact, one, moved.to(one.dtype)))
+
+    def _by_units(self, one: Tensor) -> Tensor:
+        """All numbers as many units off, or without the last bit."""
+        bits, odd = one.view(_BITS[one.itemsize]), _COARSE.get(self.seed)
+        bits = bits + self.units if odd is None else (bits + odd) // 2 * 2 - odd
+        return bits.view(one.dtype)
 
     def _nearby(self, func: Any, given: Any) -> Sequence[Tensor] | None:
         """The results of operands that are moved a little: sums in another order."""

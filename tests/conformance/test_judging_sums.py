@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from tests.conformance.test_judging import found
 
@@ -118,3 +119,35 @@ def test_programs_with_floats_of_8_bits_are_repeated() -> None:
 
     assert found(f, moved, x) == []
     assert found(f, lambda x: (f(x)[0], f(x)[1] * (1 + 1e-5)), x) != []
+
+
+def test_a_count_of_what_a_unit_tells_apart() -> None:
+    """Of hundreds of deviations a kernel rounds some to one number that eager mode has as two, and
+    others the other way round: no repeat has them all (4885094)."""
+    x = torch.arange(3)[:, None] * 0.897 + torch.rand(1024)
+    x[:, 1000] *= 2
+    middle, chosen = x.std(0).median().item(), torch.rand(1024) < 0.3
+
+    def counts(x: torch.Tensor) -> torch.Tensor:
+        return F.pad((x.std(0) > middle).cumsum(0), (1, 0))[:-1]
+
+    def others(x: torch.Tensor) -> torch.Tensor:
+        beside = (x.std(0) - middle).abs() <= 2e-7
+        return F.pad(((x.std(0) > middle) ^ (beside & chosen)).cumsum(0), (1, 0))[:-1]
+
+    assert (counts(x) != others(x)).sum() > 500
+    assert found(counts, others, x) == []
+    assert found(counts, lambda x: counts(x) - (torch.arange(1024) > 1000).long() * 800, x) != []
+    whole = (x * 100).round()
+    assert found(counts, lambda x: counts(x) - (torch.arange(1024) > 1000).long(), whole) != []
+
+
+def test_what_16_bits_make_infinite_is_read_as_such() -> None:
+    """Of a quotient that overflows, not its numerator, which does so in eager mode (4884310)."""
+    x = torch.tensor([6e4, 1.0, 2.5], dtype=torch.float16)
+
+    def infinite(x: torch.Tensor, wide: torch.dtype = torch.float16) -> torch.Tensor:
+        return ((x.to(wide) + x) // 1.5).half().nan_to_num(3, 7) == 7
+
+    assert found(infinite, lambda x: infinite(x, torch.float32), x) == []
+    assert found(infinite, lambda x: ~infinite(x), x) != []

@@ -49,6 +49,7 @@ from harness.graph.capture.scattering import (
 )
 from harness.graph.capture.strides import follow_eager
 from harness.graph.model import DIFFERENTIABLE
+from harness.graph.users_gradients import mark_users
 
 __all__ = ["RestartAnalysis"]  # torch's own, for who catches it; the rest is made here
 
@@ -216,7 +217,7 @@ def compile_joint(
 
     for body in (one for one in gm.modules() if isinstance(one, fx.GraphModule)):
         ask_early(body)
-    for change in (dense_masks, resampled, writes, tangents.mark_users):
+    for change in (dense_masks, resampled, writes, mark_users):
         change(gm)
     called = tangents.Called(gm, tell)
     relaid = functools.partial(_relaid, for_gpu=for_gpu)
@@ -422,7 +423,9 @@ def normalise(gm: fx.GraphModule) -> None:
                 node.args = (x.args[0], node.args[1])
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
-        elif node.target in _SAME_VALUE and GIVES_MEMORY not in [n.target for n in node.users]:
+        elif node.target not in _SAME_VALUE or node.meta.get(tangents.CALL):
+            continue  # (or a user's gradient, which need not be asked for)
+        elif GIVES_MEMORY not in [n.target for n in node.users]:
             same = node.args[0]
             for user in list(node.users):  # returned as well it is another tensor there
                 if user is not output or user not in same.users:

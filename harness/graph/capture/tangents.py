@@ -14,7 +14,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import sympy
 import torch
@@ -23,7 +23,6 @@ from torch._C._dynamo.guards import compute_overlapping_tensors
 from torch._dynamo import compiled_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import ForwardTokenAOTOutput, PlainAOTOutput
-from torch._functorch.autograd_function import autograd_function_apply
 from torch.autograd import forward_ad
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils._sympy.interp import sympy_interp
@@ -33,6 +32,7 @@ from harness.errors import HarnessError
 from harness.graph.capture.fx import source_of, tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.sizes import overlap
+from harness.graph.users_gradients import USERS, is_a_users
 
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
@@ -40,9 +40,6 @@ _OTHERS = {_aten.mul.Tensor, torch.ops.prims.convert_element_type.default}
 _ZERO_OF_ZERO = {getattr(_aten, name).default for name in _OF_ZERO} | _OTHERS
 _GRADIENTS = "gradients"
 """In the ``meta`` of a tangent: a bit for each gradient of an input that its output depends on."""
-_USERS = "users"
-"""In the same: a bit for each call that its output depends on of which a user wrote the gradient,
-which need not be 0 of zeros."""
 CALL = "call"
 """In the ``meta`` of a node that a user's gradient is traced to: the bit of its call."""
 _NODE, _CHECK = "CompiledFunctionBackward", "check_custom_op_aliasing"
@@ -99,7 +96,7 @@ class Called:
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
-        return note_gradients(joint, kept, self.gm if any(map(_is_a_users, calls)) else None)
+        return note_gradients(joint, kept, self.gm if any(map(is_a_users, calls)) else None)
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
@@ -304,20 +301,9 @@ def _versions(values: Sequence[Any]) -> list[float]:
         return [math.nan] * len(values)
 
 
-def _is_a_users(call: Any) -> bool:
-    """Whether ``call`` may have a gradient that a user wrote: a graph, in which there may be
-    anything, an operator of another library, or a function that is traced as it is."""
-    if isinstance(call, torch._ops.HigherOrderOperator):
-        return call.__name__ != "register_hook"  # which has no gradient of its own
-    if isinstance(call, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
-        return str(call).partition(".")[0] not in ("aten", "prims")
-    root = (getattr(call, "__module__", None) or "torch").partition(".")[0]
-    return root not in ("torch", "_operator", "builtins", "math")
-
-
 def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | None) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
-    gradients, and ``_USERS``. Answers which of the outputs have a tangent, without tokens, which no
+    gradients, and ``USERS``. Answers which of the outputs have a tangent, without tokens, which no
     part has. Of ``users``, the graph with a user's functions whole, each output depends on all that
     such a function takes."""
     described, given = joint.graph.output_node().meta["desc"], _given(joint)
@@ -328,13 +314,15 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
     if users is not None:
         own = {getattr(one, "idx", None): bit for one, bit in bits.items()}
         reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
-        called = [node for node in users.graph.nodes if _is_a_users(node.target)]
+        called = [node for node in users.graph.nodes if is_a_users(node.target)]
         through = _reads(users, {node: 1 << n for n, node in enumerate(called)})
         names = {node.name: 1 << n for n, node in enumerate(called)}
         # What is changed in place depends on more than its node reads.
         changes = any(_versions([n.meta.get("example_value") for n in users.graph.nodes]))
         for node in joint.graph.nodes:
-            node.meta[CALL] = names.get(node.meta.get("custom", {}).get(_USERS), 0)
+            node.meta[CALL] = names.get(node.meta.get("custom", {}).get(USERS), 0)
+            if node.meta[CALL]:  # also what depends on no tangent
+                node.meta["partitioner_tag"] = "must_be_in_backward"
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
@@ -342,17 +330,8 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
                     calls[one] = through.get(_returned(users)[one.idx], 0)
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
-        node.meta |= {_GRADIENTS: found.get(output) or 0, _USERS: calls.get(output, 0)}
+        node.meta |= {_GRADIENTS: found.get(output) or 0, USERS: calls.get(output, 0)}
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
-
-
-def mark_users(gm: fx.GraphModule) -> None:
-    """Mark the gradients that users wrote in ``gm`` as of their calls, for what is traced of them
-    (torch keeps what is ``custom``)."""
-    for call in gm.graph.find_nodes(op="call_function", target=autograd_function_apply):
-        body: Any = gm.get_submodule(cast(Any, call.args[1]).target)
-        for node in body.graph.nodes:
-            node.meta["custom"] = {**node.meta.get("custom", {}), _USERS: call.name}
 
 
 def _returned(gm: fx.GraphModule) -> Sequence[Any]:
@@ -457,7 +436,7 @@ def _without(gm: fx.GraphModule, missing: Sequence[int]) -> fx.GraphModule:
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     tangents = {n: node.meta.get(_GRADIENTS, 0) for n, node in enumerate(placeholders)}
     # Calls whose gradients eager mode computes, or not; of some it is known what belongs to them.
-    calls = {n: node.meta.get(_USERS, 0) for n, node in enumerate(placeholders)}
+    calls = {n: node.meta.get(USERS, 0) for n, node in enumerate(placeholders)}
     unasked = functools.reduce(operator.or_, map(calls.pop, missing), 0)
     asked = functools.reduce(operator.or_, calls.values(), 0)
     known = functools.reduce(operator.or_, (n.meta.get(CALL, 0) for n in gm.graph.nodes), 0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from torch import fx
+from torch.utils.checkpoint import checkpoint
 
 from harness.backend import Compiler, Devices
 from harness.graph.capture import tangents
@@ -66,7 +67,21 @@ class Fives(OneMore):
         return torch.full((3, 2), 5.0)
 
 
-@pytest.mark.parametrize("function", [OneMore, Fives])
+class Kept(OneMore):
+    """Whose gradient is what it was given."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, one: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        (kept,) = ctx.saved_tensors
+        return kept  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("function", [OneMore, Fives, Kept])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_users_function_whose_gradient_nobody_asks_for_adds_nothing(
     devices: Devices, dynamic: bool, function: type[OneMore], monkeypatch: pytest.MonkeyPatch
@@ -78,6 +93,15 @@ def test_a_users_function_whose_gradient_nobody_asks_for_adds_nothing(
         return function.apply(x), x * 3, inner.sin(), OneMore.apply(inner), function.apply(x * 2)
 
     each_is_asked(both, 5, devices, dynamic)
+
+
+@pytest.mark.parametrize("function", [OneMore, Kept])
+def test_so_it_is_in_what_is_computed_again(devices: Devices, function: type[OneMore]) -> None:
+    def both(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        again = checkpoint(lambda y: function.apply(y).sin(), x, use_reentrant=False)
+        return cast(torch.Tensor, again), x * 3
+
+    each_is_asked(both, 2, devices, False)
 
 
 @pytest.mark.parametrize("way", ["add_", "copy_", "index", "relu"])

@@ -1,0 +1,65 @@
+"""Gradients that users wrote (``torch.autograd.Function``, other libraries' operators), in graphs
+of ``torch.compile``: eager mode does not call them where nobody asks for them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch import fx
+from torch._functorch.autograd_function import autograd_function_apply
+from torch.utils import _pytree as pytree
+
+USERS = "users"
+"""In the ``meta`` of a tangent: a bit for each call that its output depends on of which a user
+wrote the gradient, which need not be 0 of zeros. In a node's ``custom``: the name of its call."""
+
+
+def is_a_users(call: Any) -> bool:
+    """Whether ``call`` may have a gradient that a user wrote: a graph, in which there may be
+    anything, an operator of another library, or a function that is traced as it is."""
+    if isinstance(call, torch._ops.HigherOrderOperator):
+        return call.__name__ != "register_hook"  # which has no gradient of its own
+    if isinstance(call, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        return str(call).partition(".")[0] not in ("aten", "prims")
+    root = (getattr(call, "__module__", None) or "torch").partition(".")[0]
+    return root not in ("torch", "_operator", "builtins", "math")
+
+
+def mark_users(gm: fx.GraphModule, of: str = "") -> None:
+    """Mark the gradients that users wrote in ``gm`` as of their calls, or of the call ``of``, whose
+    graph ``gm`` is, for what is traced of them (torch keeps what is ``custom``). What such a
+    gradient only hands on becomes a view, so that there is something to mark."""
+    for call in gm.graph.nodes:
+        parts = [operator.attrgetter(a.target)(gm) for a in call.args if _is_attribute(a)]
+        if call.target is autograd_function_apply:
+            body, output = parts[1], parts[1].graph.output_node()
+            with body.graph.inserting_before(output):
+                output.args = pytree.tree_map_only(fx.Node, _own, output.args)
+            for node in body.graph.nodes:
+                node.meta["custom"] = {**node.meta.get("custom", {}), USERS: of or call.name}
+            body.recompile()
+        elif isinstance(call.target, torch._ops.HigherOrderOperator):
+            within: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
+            nodes = [node for part in within for one in part.modules() for node in one.graph.nodes]
+            # Of other gradients that users wrote there would be no mark.
+            if not any(map(_is_unmarked, nodes)):
+                for part in within:
+                    mark_users(part, of or call.name)
+
+
+def _is_unmarked(node: fx.Node) -> bool:
+    calls = node.op == "call_function" and is_a_users(node.target)
+    return calls and node.target is not autograd_function_apply
+
+
+def _is_attribute(arg: Any) -> bool:
+    return isinstance(arg, fx.Node) and arg.op == "get_attr"
+
+
+def _own(node: fx.Node) -> fx.Node:
+    """A view of what a graph is given; a node of its own as it is."""
+    if node.op != "placeholder" or not isinstance(node.meta.get("example_value"), torch.Tensor):
+        return node
+    return node.graph.call_function(torch.ops.aten.alias.default, (node,))
