@@ -46,11 +46,12 @@ class Exchange:
     _used: int = 0
 
     def part(self, number: str) -> list[str]:
-        """Which of the reduced elements the program ``number`` has."""
-        all_ = f"R0_BLOCK * {self.programs}"
+        """Which of the reduced elements the program ``number`` has. One that has none begins where
+        they end: turns taken together are counted without a sign."""
+        all_, first = f"R0_BLOCK * {self.programs}", f"{number} * r0_part"
         return [
             f"r0_part = (r0_numel + {all_} - 1) // ({all_}) * R0_BLOCK",
-            f"r0_first = {number} * r0_part",
+            f"r0_first = {first if self.programs == 'RSPLIT' else f'tl.minimum({first}, r0_numel)'}",
             "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
         ]
 
