@@ -49,9 +49,11 @@ class Exchange:
         """Which of the reduced elements the program ``number`` has. One that has none begins where
         they end: turns taken together are counted without a sign."""
         all_, first = f"R0_BLOCK * {self.programs}", f"{number} * r0_part"
+        if self.programs == "CHUNKS":
+            first = f"tl.minimum({first}, r0_numel)"
         return [
             f"r0_part = (r0_numel + {all_} - 1) // ({all_}) * R0_BLOCK",
-            f"r0_first = {first if self.programs == 'RSPLIT' else f'tl.minimum({first}, r0_numel)'}",
+            f"r0_first = {first}",
             "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
         ]
 
