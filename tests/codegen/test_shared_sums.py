@@ -103,7 +103,7 @@ def test_short_pieces_of_rows_are_right_at_every_size(
 ) -> None:
     """Beside each other, several rows in a block; more elements than one block holds."""
     (module,) = modules(loads(f"# harness graph 1\n{TEXTS[name]}", "test graph"))
-    loaded, rng, jobs = runtime.load(module.text), random.Random(name), []
+    loaded, rng, jobs = runtime.load(module.text), random.Random(name), list[CheckJob]()
     for run in range(1, 18):
         known = {"s0": rng.randint(8193, 9 * 8192) // run + 1, "s1": run}
         known |= {"s2": rng.choice((1, 5, 17))} if "s2" in TEXTS[name] else {}
