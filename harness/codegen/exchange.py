@@ -46,11 +46,13 @@ class Exchange:
     _used: int = 0
 
     def part(self, number: str) -> list[str]:
-        """Which of the reduced elements the program ``number`` has."""
-        all_ = f"R0_BLOCK * {self.programs}"
+        """Which of the reduced elements the program ``number`` has. One that has none begins where
+        they end: turns taken together are counted without a sign."""
+        all_, begin = f"R0_BLOCK * {self.programs}", f"{number} * r0_part"
+        first = f"tl.minimum({begin}, r0_numel)" if self.programs == "CHUNKS" else begin
         return [
             f"r0_part = (r0_numel + {all_} - 1) // ({all_}) * R0_BLOCK",
-            f"r0_first = {number} * r0_part",
+            f"r0_first = {first}",
             "r0_stop = tl.minimum(r0_first + r0_part, r0_numel)",
         ]
 
@@ -96,7 +98,8 @@ class Exchange:
         names = [(name, part.dtype) for part in parts for name in part.names]
         before, outer.lines = outer.lines, []
         vectors = [f"all_{name}" for name, _ in names]
-        sent = ", ".join(_bits(name, dtype) for name, dtype in names)
+        bits = {DType.F32: ".to(tl.int32, bitcast=True)"}
+        sent = ", ".join(name + bits.get(dtype, "") for name, dtype in names)
         place = f"row_words + {self._used} * RSPLIT" if self._used else "row_words"
         call = f"_exchange_{len(names)}({place}, {sent}, row, RSPLIT)"
         if last := ["last"] * (self.programs == "CHUNKS"):
@@ -132,7 +135,3 @@ class Exchange:
             "if RSPLIT > 1:",
             f"{_INDENT}_leave(row_words, {self.words}, RSPLIT)",
         ]
-
-
-def _bits(name: str, dtype: DType) -> str:
-    return f"{name}.to(tl.int32, bitcast=True)" if dtype is DType.F32 else name

@@ -123,7 +123,7 @@ def variants(plan: KernelPlan) -> list[str]:
     """The parameters that say what of ``plan``'s kernel is compiled for the sizes of a launch."""
     unknown = [f"{t.prefix.upper()}EVEN" for t in plan.tiles if not t.numel.is_Integer]
     chunks = ["CHUNKS"] * bool(plan.facts.chunked)
-    one = plan.facts.chunked == 1 and plan.facts.hint is Hint.OUTER
+    one = plan.facts.chunked == 1 and (plan.facts.hint is Hint.OUTER or plan.facts.run > 0)
     chunks += ["UNROLL"] * (one or plan.facts.varies)
     held, wrap = ["HELD", "LEAST"] * (plan.held is not None), ["WRAP"] * bool(wrapped(plan))
     return ["WIDE"] * bool(plan.extents) + held + chunks + wrap + unknown

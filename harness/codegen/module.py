@@ -36,7 +36,8 @@ def emit(source: KernelSource, graph: Graph, target: Target) -> EmittedModule:
     written = [n for n, a in enumerate(plan.arguments) if a.name in plan.mutated]
     types = [signature[plan.arguments[n].name] for n in written]
     reduced = reduced_elements(plan)
-    masks = not plan.sizes and any('"mask"' in row for row in rows)
+    made = "arg_rows(**UNKNOWN_SIZES)" if plan.sizes else "ARGS"
+    masks = made * any('"mask"' in row for row in rows)
     facts = timed(plan)
     allowed = tail.allowed_pairs(types, reduced, reference.floating, *reference.rounds)
     own = tail.template("kernel.py.j2").render(

@@ -169,11 +169,11 @@ def arguments(name: str, sizes: bool, rows: str, kernel: str) -> str:
 
 
 def check(
-    kernel: str, signature: Sequence[str], references: Sequence[Reference] = (), masks: bool = False
+    kernel: str, signature: Sequence[str], references: Sequence[Reference] = (), masks: str = ""
 ) -> str:
     """The rest of a module: check, times, command line. ``kernel`` is the kernel's text,
-    ``signature`` its arguments' types, ``references`` what it is checked against, ``masks`` whether
-    rows of ``ARGS`` are masks, which are exact."""
+    ``signature`` its arguments' types, ``references`` what it is checked against, ``masks`` the
+    text of rows of arguments of which some are masks, which are exact."""
     loops = re.findall(r" in (?:tl\.)?range\((.*)\):", kernel)
     bounds = set(re.findall(r"\b[a-z]\w*\b(?!=)", "".join(loops)))  # known, or of a launch
     called = sorted(set(re.findall(r"libdevice\.(\w+)", kernel)))

@@ -97,7 +97,8 @@ class Facts:
     ``longest`` the longest row that a kernel for rows of unknown length holds in a block,
     ``chunked`` the numbers of each column that programs who share columns tell each other (0: they
     do not), ``width`` the bytes of the widest number that is reduced (2 of a matrix product of 16
-    bits, 8 of sums that 32 bits may not hold).
+    bits, 8 of sums that 32 bits may not hold), ``run`` the elements that lie in one piece of rows
+    in several, which programs may share.
     """
 
     family: Family
@@ -123,12 +124,15 @@ class Facts:
     longest: int = 0
     chunked: int = 0
     width: int = 0
+    run: int = 0
 
     @property
     def pinned(self) -> tuple[tuple[str, int], ...]:
         """Blocks that the text of a kernel of these sizes fixes."""
         if self.family is Family.TEMPLATE:
             return (("ZBLOCK", 1),) * (self.sizes[0][0] == "z")
+        if self.brief:
+            return ()
         reduced = self.sizes[-1][0].startswith("r") and self.sizes[-1][0] not in self.unknown
         long = self.hint is Hint.INNER and self.longest >= NO_X_LOOPED  # short ones are held
         if self.family is Family.SPLIT_SCAN or not reduced:
@@ -148,13 +152,20 @@ class Facts:
     def at(self, points: Mapping[str, int]) -> Facts:
         """What holds where the tiles have ``points``, by prefix. Bytes are scaled. What the text
         of the kernel fixes stays so: for the same sizes, known earlier, it may be another one."""
-        made = replace(self, sizes=tuple((p, points[p]) for p, _ in self.sizes), unknown=())
+        sizes, run = tuple((p, points[p]) for p, _ in self.sizes), points.get("run", self.run)
+        made = replace(self, sizes=sizes, unknown=(), run=run)
         own, old = made.parallel * made.reduced, self.parallel * self.reduced
         again = self.again * made.reduced // self.reduced
         aligned = self.aligned and made.reduced % 8 != 0
         scaled = replace(made, bytes=self.bytes * own // old, again=again, aligned=aligned)
-        fixed = dict((*self.fixed_blocks, *scaled.pinned))
+        fixed = dict((*(self.fixed_blocks * (not scaled.brief)), *scaled.pinned))
         return replace(scaled, fixed_blocks=tuple(fixed.items()))
+
+    @property
+    def brief(self) -> bool:
+        """Whether pieces of rows are so short that a program has several results at once: memory
+        is read by 32 bytes (up to 16 elements on an H200, docs/measurements/dynamic-sizes.md)."""
+        return self.chunked > 0 and 0 < self.run <= 16
 
     @property
     def varies(self) -> bool:

@@ -88,11 +88,15 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
 
 def _of_any_size(facts: Facts, shared: bool) -> list[tuple[int, int, int]]:
     """The fastest blocks first (docs/measurements/dynamic-sizes.md)."""
+    vectors = facts.parallel % 8 == 0  # else columns are read one by one
     if facts.varies:
-        return [(32, 16, 4), (32, 64, 4), (16, 64, 4), (32, 32, 4)][:: 1 if shared else -1]
-    if facts.hint is Hint.OUTER:
-        blocks = [(32, 64, 4), (32, 32, 4), (16, 64, 4), (64, 32, 8)]
-        second = facts.parallel % 8 > 0  # columns are read one by one
+        blocks = [(32, 16, 4), (32, 64, 4), (16, 64, 4), (32, 32, 4)][:: 1 if shared else -1]
+        return [(16, 256, 16)] * (shared and vectors) + blocks
+    if facts.brief:
+        blocks, second = [(16, 32, 4), (8, 128, 4), (16, 64, 4)], facts.run > 4
+    elif facts.hint is Hint.OUTER:
+        blocks = [(32, 64, 4), (32, 32, 4), (32, 16, 4), (16, 64, 4), (64, 32, 8)]
+        blocks, second = blocks[facts.chunked == 1 :], not vectors  # several take no turns together
     else:
         warps = 16 if facts.parallel == 1 else 8
         blocks = [(1, 4096, warps), (1, 2048, 4), (1, 4096, 24 - warps)]

@@ -379,7 +379,9 @@ def _facts(
     )
     shared = shared_rows(segments, space.tiles(), made)
     if shared and shared.columns and not shared_pairs(group.in_place, segments):
-        made = replace(made, chunked=shared.each)
+        inner, *outer = sorted(space.tiles()[-1].entries, key=lambda e: e.divisor != 1)
+        run = size_hint(inner.length) if outer and made.hint is Hint.INNER else 0
+        made = replace(made, chunked=shared.each, run=run)
     return replace(made, fixed_blocks=made.pinned)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import torch
 
+from harness.codegen.exchange import Exchange
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime.compile.static import compile_for
@@ -68,3 +70,24 @@ def test_gradients_of_normalised_rows_that_no_program_holds(interpreter: Interpr
         assert one is not None
         rounding = 4e-3 if one.dtype is torch.bfloat16 else 2e-5
         torch.testing.assert_close(one.double(), right, rtol=rounding, atol=2e-3)
+
+
+def test_no_program_begins_behind_what_is_reduced() -> None:
+    """A loop that is unrolled counts its turns without a sign: from 2,304 to 2,100 there are 2**26,
+    of which one to three, before the end, were taken (2,100 rows in 16 chunks of 192)."""
+    rng = random.Random(5)
+    for programs in (16, *(rng.randint(1, 64) for _ in range(200))):
+        numel, block = rng.randint(0, 5000), rng.choice((8, 32, 64))
+        found: list[int] = []
+        for number in range(programs):
+            names = {"r0_numel": numel, "CHUNKS": programs, "R0_BLOCK": block, "at": number}
+            exec("\n".join(Exchange(1, "CHUNKS").part("at")), {"tl": _Numbers}, names)
+            assert names["r0_first"] <= names["r0_stop"] <= numel
+            found += range(names["r0_first"], names["r0_stop"])
+        assert found == list(range(numel))
+
+
+class _Numbers:
+    """What parts are computed with."""
+
+    minimum = min

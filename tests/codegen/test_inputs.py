@@ -69,11 +69,12 @@ def alibi(
     assert interpreter.check(module.text).passed
 
 
-def test_what_hides_scores_is_a_mask(interpreter: InterpreterPool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows, size", [("24", "24"), ("s0", 'sym("s0")')])
+def test_what_hides_scores_is_a_mask(
+    rows: str, size: str, interpreter: InterpreterPool, tmp_path: Path
+) -> None:
     """CANINE's: a mask that is small beside 1 would add -65504 to all scores of a row."""
-    (module,) = modules(
-        loads(
-            """# harness graph 1
+    text = """# harness graph 1
 def hidden(
     score: "f16[24, 4, 128]",
     mask: "f32[24, 128]",
@@ -92,11 +93,12 @@ def hidden(
     share: "f32[24, 4, 128]" = aten.div.Tensor(exp, sum)
     kept: "f16[24, 4, 128]" = aten._to_copy.default(share, dtype=torch.float16)
     return (kept,)
-""",
-            "test graph",
-        )
+"""
+    (module,) = modules(
+        loads(text.replace("(mask, [24", f"(mask, [{size}").replace("24", rows), "test graph")
     )
-    mask = next(a for a in load(module.text, tmp_path).get_args("cpu") if a.shape == (24, 128))
+    args = load(module.text, tmp_path).get_args("cpu")
+    mask = next(a for a in args if isinstance(a, torch.Tensor) and a.shape[1:] == (128,))
     assert set(mask.unique().tolist()) == {0.0, 1.0}
     assert interpreter.check(module.text).passed
     wrong = module.text.replace("= tl.sum(", "= 1.01 * tl.sum(")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -96,6 +97,28 @@ def test_sums_are_right_at_every_size(name: str, interpreter: InterpreterPool) -
     right()
 
 
+@pytest.mark.parametrize("name", ["few", "means"])
+def test_short_pieces_of_rows_are_right_at_every_size(
+    name: str, interpreter: InterpreterPool
+) -> None:
+    """Beside each other, several rows in a block; more elements than one block holds."""
+    (module,) = modules(loads(f"# harness graph 1\n{TEXTS[name]}", "test graph"))
+    loaded, rng, jobs = runtime.load(module.text), random.Random(name), list[CheckJob]()
+    for run in range(1, 18):
+        known = {"s0": rng.randint(8193, 9 * 8192) // run + 1, "s1": run}
+        known |= {"s2": rng.choice((1, 5, 17))} if "s2" in TEXTS[name] else {}
+        first = loaded.at(loaded.only_sizes(known), H100).configs[0]
+        columns = known.get("s2", 5)
+        assert (first.block("XBLOCK") > 1) == (
+            run <= 16 and columns > 1 and first.block("HELD") == 0
+        )
+        known["s0"] = min(known["s0"], 3 * MOST // run // columns)
+        jobs.append(CheckJob(module.text, sizes=tuple(known.items())))
+    for position, answer in interpreter.each(jobs):
+        passed = isinstance(answer, CheckResult) and answer.passed
+        assert passed, (jobs[position].sizes, answer)
+
+
 def test_rows_in_pieces_are_shared_whatever_their_number(tmp_path: Path) -> None:
     (module,) = modules(loads(f"# harness graph 1\n{TEXTS['means']}", "test graph"))
     loaded = runtime.load(module.text, tmp_path)
@@ -104,7 +127,8 @@ def test_rows_in_pieces_are_shared_whatever_their_number(tmp_path: Path) -> None
         args = loaded.only_sizes(known)
         return loaded.grid(loaded.at(args, H100).configs[0], args)
 
-    assert programs(s0=8192, s1=15, s2=64) == (64, 8, 1)
+    assert programs(s0=8192, s1=15, s2=64) == (8, 128, 1)  # of eight rows each
+    assert programs(s0=8192, s1=17, s2=64) == (64, 8, 1)
     assert programs(s0=8192, s1=1000, s2=3) == (3, 128, 1)
     assert programs(s0=8192, s1=15, s2=5000) == (5000, 1, 1)
 

@@ -327,7 +327,7 @@ def test_programs_share_columns_of_many_rows(tmp_path: Path, interpreter: Interp
 
 @pytest.mark.parametrize(
     "s0, s1, block, turns",
-    [(8192, 1000, (32, 64), 4), (32768, 257, (32, 32), 1), (1000, 50257, None, 4)],
+    [(8192, 1000, (32, 32), 4), (32768, 257, (32, 16), 4), (1000, 50257, None, 4)],
 )
 def test_turns_of_a_loop_down_columns_are_taken_together(
     tmp_path: Path, s0: int, s1: int, block: tuple[int, int] | None, turns: int
@@ -337,22 +337,25 @@ def test_turns_of_a_loop_down_columns_are_taken_together(
     first = loaded.at(loaded.only_sizes({"s0": s0, "s1": s1}), H100).configs[0]
     assert first.block("UNROLL") == turns
     assert block in (None, (first.block("XBLOCK"), first.block("R0_BLOCK")))
+    large = Config((("XBLOCK", 32), ("R0_BLOCK", 32)), 4)  # take too many one by one
+    odd = loaded.fitted(large, loaded.only_sizes({"s0": s0, "s1": 257}))
+    assert odd.block("UNROLL") == (1 if odd.block("CHUNKS") > 1 else 4)
     (several,) = modules(DOWN)  # take too many registers
     assert "UNROLL" not in several.text
 
 
 @pytest.mark.parametrize(
-    "s0, s1, block, turns",
-    [(8192, 1000, (32, 16), 4), (32768, 257, (32, 16), 4), (1000, 50257, (32, 32), 2)],
+    "s0, s1, block, warps, turns",
+    [(8192, 1000, (16, 256), 16, 4), (32768, 257, (32, 16), 4, 4), (1000, 50257, (32, 32), 4, 2)],
 )
 def test_variances_down_columns_take_small_blocks_together(
-    tmp_path: Path, s0: int, s1: int, block: tuple[int, int], turns: int
+    tmp_path: Path, s0: int, s1: int, block: tuple[int, int], warps: int, turns: int
 ) -> None:
     (module,) = modules(VARIANCES)
     loaded = runtime.load(module.text, tmp_path)
     first = loaded.at(loaded.only_sizes({"s0": s0, "s1": s1}), H100).configs[0]
     assert (first.block("XBLOCK"), first.block("R0_BLOCK")) == block
-    assert (first.num_warps, first.block("UNROLL")) == (4, turns)
+    assert (first.num_warps, first.block("UNROLL")) == (warps, turns)
 
 
 def test_nothing_to_reduce_is_reduced_as_torch_does(interpreter: InterpreterPool) -> None:
@@ -425,10 +428,11 @@ def test_places_in_rows_of_any_length(tmp_path: Path, interpreter: InterpreterPo
         config = Config((("XBLOCK", 1024),), 4)
         return loaded.fitted(config, loaded.only_sizes({"s0": 3, "s1": columns})).block("WRAP")
 
-    # By division where vectors stay whole, by a product, by one comparison.
+    # By division where vectors stay whole, by a product, by one comparison; one, two or four
+    # elements lie in one row, one after the other.
     assert [wrap(n) for n in (1, 8, 1000, 4096, 50264)] == [0, 0, 0, 0, 0]
-    assert [wrap(n) for n in (2, 7, 257, 1023)] == [1, 1, 1, 1]
-    assert [wrap(n) for n in (1025, 50257, 128257)] == [2, 2, 2]
+    assert [wrap(n) for n in (2, 7, 257, 1020)] == [1 + 8, 1 + 4, 1 + 4, 1 + 16]
+    assert [wrap(n) for n in (1025, 50258, 128260)] == [2 + 4, 2 + 8, 2 + 16]
     sizes = [{"s0": m, "s1": n} for m, n in ((5, 1), (4000, 2), (900, 7), (40, 257), (3, 4099))]
     assert run_at(ADDED, sizes, interpreter) == []
 

@@ -60,7 +60,7 @@ def topk(x: Tensor, k: Any, dim: int = -1, largest: bool = True, *_: bool) -> An
 
 
 def _taken(x: Tensor, dim: int, start: int, end: int) -> Tensor:
-    return x if (start, end) == (0, _size(x, dim)) else _aten.slice_copy(x, dim, start, end)
+    return _aten.slice_copy(x, dim, start, end) if x.dim() else x
 
 
 def kthvalue(

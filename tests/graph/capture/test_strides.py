@@ -76,6 +76,8 @@ _TAKEN_APART: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = 
     "addcmul": lambda x, y: torch.addcmul(x, y, y),
     "deg2rad": lambda x, y: torch.deg2rad(x),
     "floor divide": lambda x, y: x // 2,
+    "k-th": lambda x, y: x.kthvalue(1, 0, keepdim=True)[0],
+    "largest": lambda x, y: x.topk(x.shape[0], 0)[0],
     "lerp": lambda x, y: torch.lerp(x, y, 0.3),
     "logaddexp2": torch.logaddexp2,
     "masked fill": lambda x, y: x.masked_fill(y > 0, 2),
