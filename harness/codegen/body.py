@@ -335,10 +335,8 @@ class Body:
     def _choose(self, value: ir.Value, context: Context) -> None:
         """Write one of two values, one for all points of a program: the other is not loaded."""
         test, *sides = ir.operands(value)
-        self.value(test, context)
-        for mask in (side.mask for side in sides if isinstance(side, ir.Masked)):
-            self.value(mask, context)
-        lines, name, found = [f"if {materialised(self._at(test, context))}:"], self.fresh(), None
+        condition = materialised(self.value(test, context))
+        lines, name, found = [f"if {condition}:"], self.fresh(), None
         for side in sides:
             self._branches[id(value)] = Scope()
             found = self.value(side, context)

@@ -96,8 +96,7 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
     wanted = [(x, w, 3), (x, 2 * w, 3)]
     if facts.apart:
         first = {64: _APART[2], 128: _APART[0]}.get(row, _APART[3])
-        alone = (_ALONE,) if each == 1 else ()
-        blocks = dict.fromkeys((*alone, first, *_APART))
+        blocks = dict.fromkeys((*[_ALONE] * (each == 1), first, *_APART))
         wanted = [(n // row, warps, ahead) for n, warps, ahead in blocks]
     elif row < _SHORT and facts.loads > CROWDED:
         x = min(next_power_of_two(facts.size("x")), _A_WARP // 2 // row)
