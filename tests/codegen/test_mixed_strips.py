@@ -86,7 +86,8 @@ def test_sums_of_other_tensors_are_cut_as_if_they_were_alone() -> None:
     """Though they have as many results as those that are kept for positions."""
     source = _POSITIONS.format(b=512, n=17, rows=512 * 17, t="f32")
     source = source.replace('    place: "', '    other: "f32[3000, 408]",\n    place: "').replace(
-        "    return (out", '    down: "f32[408]" = aten.sum.dim_IntList(other, [0])\n    return (down'
+        "    return (out",
+        '    down: "f32[408]" = aten.sum.dim_IntList(other, [0])\n    return (down',
     )
     cut = {node.name for node in split_reductions(loads(source), TWENTY).nodes}
     assert {"down_partial", "weight_partial"} <= cut
