@@ -202,14 +202,12 @@ class Body:
             value, masks, ready = stack.pop()
             if self.known(value, masks) is not None:
                 continue
-            if ready:
-                var = self._write(value, masks)
+            chosen = id(value) in self._pieces and isinstance(value, ir.Compute)
+            if ready or chosen:
+                var = self._choose(value, masks) if chosen else self._write(value, masks)
                 key = (id(value), tuple(id(m) for m in masks))
                 self._scope(value, masks).known[key] = var
                 self._keep.append(value)
-                continue
-            if id(value) in self._pieces and isinstance(value, ir.Compute):
-                self._choose(value, masks)
                 continue
             if isinstance(value, ir.Masked) and id(value) in self._pieces:
                 self.value(value.mask, masks)
@@ -332,22 +330,19 @@ class Body:
             self._scope(value, context).lines += [test, *lines]
         return found
 
-    def _choose(self, value: ir.Value, context: Context) -> None:
+    def _choose(self, value: ir.Value, context: Context) -> Var:
         """Write one of two values, one for all points of a program: the other is not loaded."""
         test, *sides = ir.operands(value)
-        self.value(test, context)
-        for mask in (side.mask for side in sides if isinstance(side, ir.Masked)):
-            self.value(mask, context)
-        lines, name, found = [f"if {materialised(self._at(test, context))}:"], self.fresh(), None
+        condition = materialised(self.value(test, context))
+        lines, name, found = [f"if {condition}:"], self.fresh(), None
         for side in sides:
             self._branches[id(value)] = Scope()
             found = self.value(side, context)
             own = self._branches.pop(id(value)).lines
             lines += [f"    {line}" for line in (*own, f"{name} = {found.text}")] + ["else:"]
         assert found is not None
-        (scope := self._scope(value, context)).lines += lines[:-1]
-        scope.known[id(value), tuple(map(id, context))] = Var(name, value.dtype, found.tiles)
-        self._keep.append(value)
+        self._scope(value, context).lines += lines[:-1]
+        return Var(name, value.dtype, found.tiles)
 
     # indices and memory
 

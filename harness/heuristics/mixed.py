@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from harness.heuristics.cooperative import RSPLIT
 from harness.heuristics.facts import CROWDED, Config, Facts, Family
-from harness.heuristics.limits import VECTOR, Proposal, cdiv, next_power_of_two
+from harness.heuristics.limits import VECTOR, Proposal, cdiv, last_power_of_two, next_power_of_two
 from harness.target import Target
 
 _PER_MULTIPROCESSOR = 4
@@ -89,15 +89,17 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
         return [Proposal((("r0_", n),), w, 3, max_warps=16, grow=False) for n, w in sizes]
     row = next_power_of_two(facts.reduced)
     each = min(_PER_MULTIPROCESSOR, cdiv(facts.size("y"), target.multiprocessors))
-    x = _rows(facts, target, each, row)
+    x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
+    # two fit a multiprocessor, or a few begin when all others have ended (434 us, not 334, H200)
+    room = (target.shared_per_block // 2 - _BESIDE) // (2 * row * max(1, facts.ahead))
+    x = min(x, last_power_of_two(room)) if each == 2 else x
     w = max(1, row // 256 if row <= 2048 else row // 1024)
     if row == _SHORT:  # two rows in 4 warps took 1.04 times the fastest's time, in 2 1.00
         w = min(w, x)
     wanted = [(x, w, 3), (x, 2 * w, 3)]
     if facts.apart:
         first = {64: _APART[2], 128: _APART[0]}.get(row, _APART[3])
-        alone = (_ALONE,) if each == 1 else ()
-        blocks = dict.fromkeys((*alone, first, *_APART))
+        blocks = dict.fromkeys((*[_ALONE] * (each == 1), first, *_APART))
         wanted = [(n // row, warps, ahead) for n, warps, ahead in blocks]
     elif row < _SHORT and facts.loads > CROWDED:
         x = min(next_power_of_two(facts.size("x")), _A_WARP // 2 // row)
@@ -121,16 +123,6 @@ def proposals(facts: Facts, target: Target) -> list[Proposal]:
             warps = max(1, wide, n * row // _A_WARP)
             found.append(Proposal((("x", n),), warps, stages, max_warps=16, grow=False))
     return found
-
-
-def _rows(facts: Facts, target: Target, each: int, row: int) -> int:
-    """Rows of a block. Two programs of a multiprocessor fit its shared memory, or a few begin when
-    all others have ended (144 strips of 132 multiprocessors: 334 us on an H200, not 434)."""
-    x = max(1, min(next_power_of_two(facts.size("x")), _UNDER_WAY // (each * row)))
-    room = target.shared_per_block // 2 - _BESIDE
-    while each == 2 and x > 1 and 2 * x * row * facts.ahead > room:
-        x //= 2
-    return x
 
 
 def together(found: Sequence[Config], facts: Facts, target: Target) -> tuple[Config, ...]:

@@ -18,8 +18,6 @@ _MANY_POINTS, _MANY_LOADS = 1 << 20, 7
 """Of a kernel of two tiles, by 77 of the corpus on an H200: its first choice took 1.10 times the
 fastest's time with 32 x 64 and 4 warps, which seven kernels of the default suite had taught, and
 1.03 with 64 x 32, or 32 x 32 here."""
-_FEW_POINTS = 1 << 18
-"""Points of a table that is computed from positions alone below which a thread has two."""
 _ONE_ROW = 12
 """Loads of pieces with rows of their own from which on a block has one row first, if a third of the
 row or less lies idle: eight kernels of the corpus took 0.68 to 1.02 of the time of four rows on an
@@ -66,7 +64,7 @@ def _two(facts: Facts) -> list[Proposal]:
             blocks = [(256, 4, 4), (1024, 1, 4), (512, 4, 8)]
         if facts.loads >= _ONE_ROW and -facts.sizes[1][1] % 1024 * 3 <= facts.sizes[1][1]:
             blocks = [(1024, 1, 4), (256, 4, 4), (512, 4, 8)]
-        if facts.loads == 0 and facts.parallel < _FEW_POINTS:  # 6.8 us on an H200, not 13.1
+        if facts.loads == 0 and facts.parallel < _MANY_POINTS // 4:  # 6.8 us on an H200, not 13.1
             blocks = [(64, 4, 4), (128, 2, 4), (256, 1, 8), (256, 4, 8)]
         if facts.pieces and facts.looked_up:  # 491 and 189 us on an H200, not 787 and 252
             blocks = [(256, 2, 1), (256, 2, 2), (256, 4, 2)]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from harness.codegen.source import EmittedModule
+from harness.graph.passes.split import split_reductions
 from harness.graph.text import loads
 from harness.pipeline import compile_graph
 from harness.runtime.interpret.interpreter import InterpreterPool
@@ -79,6 +80,18 @@ def test_sums_over_images_and_positions_walk_the_same_strips(
     right = (out, prod.sum((0, 1)), found[0].sum((0, 1))[None], found[0].sum(0, keepdim=True))
     for one, wanted, rounding in zip(found, right, (4e-3, 2e-5, 2e-5, 4e-3), strict=False):
         torch.testing.assert_close(one, wanted, rtol=rounding, atol=2e-3)
+
+
+def test_sums_of_other_tensors_are_cut_as_if_they_were_alone() -> None:
+    """Though they have as many results as those that are kept for positions."""
+    source = _POSITIONS.format(b=512, n=17, rows=512 * 17, t="f32")
+    source = source.replace('    place: "', '    other: "f32[3000, 408]",\n    place: "').replace(
+        "    return (out",
+        '    down: "f32[408]" = aten.sum.dim_IntList(other, [0])\n    return (down',
+    )
+    cut = {node.name for node in split_reductions(loads(source), TWENTY).nodes}
+    assert {"down_partial", "weight_partial"} <= cut
+    assert "places_partial" not in cut
 
 
 @pytest.mark.parametrize(("row", "apart"), [(96, True), (152, True), (320, False)])

@@ -169,21 +169,20 @@ def _ideal(reduction: Reduction, target: Target, stored: bool) -> tuple[float, i
     if reduction.reduced * min(tile, reduction.kept) < WORTH_ELEMENTS:
         return 1.0, 1
     least = INNER_CHUNK if reduction.inner else OUTER_CHUNK
-    run = _odd_run(reduction) if reduction.inner else 0
-    runs = reduction.reduced / run if run >= INNER_CHUNK else 0
+    runs = _odd_runs(reduction) if reduction.inner else 0
     return max(WAVES * target.multiprocessors / programs, STORED_STRIPS * many, runs), least
 
 
-def _odd_run(reduction: Reduction) -> int:
-    """Elements of what is reduced that lie side by side, if their number is odd; else 0. A chunk of
-    one such run has no places to work out, and there are more: sums of images of 165 x 165 took 657
+def _odd_runs(reduction: Reduction) -> float:
+    """How many runs of elements side by side are reduced, if long and of an odd number; else 0. A
+    chunk of one has no places to work out, and there are more: sums of images of 165 x 165 took 657
     us on an H200, not 1393, a norm of 83 x 83 32, not 69."""
     run = 1
     for dim in reversed(reduction.by_stride):
         if reduction.stride[dim] != run:
             break
         run *= reduction.shape[dim]
-    return run if run % 2 else 0
+    return reduction.reduced / run if run % 2 and run >= INNER_CHUNK else 0
 
 
 def parts_of_blocks(rows: int, reduced: int, again: bool, target: Target) -> int:
@@ -355,9 +354,9 @@ def _cut_alike(
         if not saved or not each or (each > 1 and not _alone(beside, nodes)):
             continue
         fits = sharers(columns, sizes, sums + 1, target) > 0
-        kept = {r.kept for r in last if fits and near & _behind([r.source.name], full, nodes)}
+        kept = [r for r in last if fits and near & _behind([r.source.name], full, nodes)]
         apart = {cut.count: cut for cut in _apart([r.shape[: len(r.dims)] for r in together])}
-        given = {count: cut for count, cut in apart.items() if count * columns in kept}
+        given = {n: cut for n, cut in apart.items() if n * columns in {r.kept for r in kept}}
         own = [{cut.count: cut for cut in _possible(r, 2)} for r in together]
         alike = sorted(set.intersection(*map(set, own)))
         ways = (strips(way, saved, results, target, each) for way in (given, alike, apart))
@@ -365,7 +364,7 @@ def _cut_alike(
         for reduction, mine in zip(together, own, strict=True):
             cuts = apart | {count: mine[count] for count in alike} | given
             made[reduction.node.name] = cuts.get(best), [*cuts.values()]
-        whole = (r for r in last if best in given and r.kept == best * columns)
+        whole = (r for r in kept if best in given and r.kept == best * columns)
         made |= {r.node.name: (Chunks(1, ()), ()) for r in whole if r.node.name not in made}
     return made
 
