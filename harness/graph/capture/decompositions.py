@@ -97,6 +97,8 @@ _TAKEN_APART = [
     ).split()
 ]
 _SMOOTH = ("aten::upsample_bilinear2d", "aten::upsample_bicubic2d")
+for _ways in (torch.ops.aten.upsample_bilinear2d, torch.ops.aten.upsample_bicubic2d):
+    _TAKEN_APART += [_ways, _ways.default, _ways.vec]
 _FILLS = (torch.ops.aten.masked_fill.Tensor, torch.ops.aten.index_fill.int_Tensor)
 _MASKS = (torch.bool, torch.uint8)
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -395,7 +397,9 @@ def ask_early(gm: fx.GraphModule) -> None:
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
             elif x.dtype is torch.uint8 and any("bi" in one for one in (target.__name__, *words)):
-                node.target, node.args = _interpolated, (target.__name__, *node.args)
+                own = "2d" not in target.__name__
+                name = f"nn.functional.{target.__name__}" if own else f"ops.{target}"
+                node.target, node.args = _interpolated, (name, *node.args)
             elif "margin" in target.__name__:
                 bound = signature(target).bind(*node.args, **node.kwargs)
                 bound.apply_defaults()
@@ -439,10 +443,10 @@ def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as
 
 
 def _interpolated(how: str, *args: Any, **options: Any) -> Any:
-    """What that function of ``torch.nn.functional`` makes of bytes, by a library: it rounds its
-    weights, and rows before columns, where torch takes it apart without."""
+    """What that function of torch's makes of bytes, by a library: it rounds its weights, and rows
+    before columns, where torch takes it apart without."""
     with no_python_dispatcher():
-        return getattr(functional, how)(*args, **options)
+        return attrgetter(how)(torch)(*args, **options)
 
 
 def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:
