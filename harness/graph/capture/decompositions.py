@@ -89,16 +89,14 @@ _TYPED = {f"aten::{name}" for name in ("sum", "mean", "prod", "cumsum", "cumprod
 _LIMITS = (8, 64, 1 << 62)
 """Eager mode is asked with sizes up to the first, and where it raises, with larger ones."""
 
-_TAKEN_APART = [
-    getattr(functional, name)
-    for name in (
-        "hardshrink interpolate multi_margin_loss multilabel_margin_loss softshrink upsample "
-        "upsample_bilinear upsample_nearest"
-    ).split()
-]
+_FUNCTIONS = (
+    "hardshrink interpolate multi_margin_loss multilabel_margin_loss softshrink upsample "
+    "upsample_bilinear upsample_nearest"
+).split()
 _SMOOTH = ("aten::upsample_bilinear2d", "aten::upsample_bicubic2d")
-for _ways in (torch.ops.aten.upsample_bilinear2d, torch.ops.aten.upsample_bicubic2d):
-    _TAKEN_APART += [_ways, _ways.default, _ways.vec]
+_OPERATORS = [one[6:] + way for one in _SMOOTH for way in ("", ".default", ".vec")]
+_NAMED = [f"nn.functional.{one}" for one in _FUNCTIONS] + [f"ops.aten.{one}" for one in _OPERATORS]
+_TAKEN_APART = {attrgetter(name)(torch): name for name in _NAMED}
 _FILLS = (torch.ops.aten.masked_fill.Tensor, torch.ops.aten.index_fill.int_Tensor)
 _MASKS = (torch.bool, torch.uint8)
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -387,7 +385,7 @@ def ask_early(gm: fx.GraphModule) -> None:
     torch takes apart before an operator is traced. ``softshrink`` of 16 bits is taken apart here:
     what torch makes of it jumps elsewhere. So are losses of margins: it counts label 0 for every
     one that is not there, and gives a margin that is just kept a gradient."""
-    for target in _TAKEN_APART:
+    for target, name in _TAKEN_APART.items():
         for node in gm.graph.find_nodes(op="call_function", target=target):
             given: Any = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["example_value"])
             if error := _error(target, False, *given):
@@ -397,8 +395,6 @@ def ask_early(gm: fx.GraphModule) -> None:
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
             elif x.dtype is torch.uint8 and any("bi" in one for one in (target.__name__, *words)):
-                own = "2d" not in target.__name__
-                name = f"nn.functional.{target.__name__}" if own else f"ops.{target}"
                 node.target, node.args = _interpolated, (name, *node.args)
             elif "margin" in target.__name__:
                 bound = signature(target).bind(*node.args, **node.kwargs)
