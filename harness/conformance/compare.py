@@ -340,9 +340,14 @@ class _Bounds:
 
     def __init__(self, wanted: Tensor, found: Tensor, signs: bool) -> None:
         self.wanted, self.found = wanted, found
-        self.same, self.least, self.most = same(wanted, found), wanted, wanted
+        self.same = same(wanted, found)
+        self.least = self.most = wanted.long()
         self.other_sign = _resigned(wanted, found) & signs
-        self.error = (found.double() - wanted.double()).abs().nan_to_num(torch.inf)
+        self.near = wanted.double()
+        if wanted.is_floating_point():  # beyond the largest number, which is not infinite
+            beyond = 1.5 * torch.finfo(wanted.dtype).max
+            self.near = self.near.nan_to_num(torch.nan, beyond, -beyond)
+        self.error = (found.double() - self.near).abs().nan_to_num(torch.inf)
         self.bound = torch.full_like(self.error, -1)
         if wanted.is_floating_point():
             relative, absolute = default_tolerances(wanted.dtype)
@@ -354,13 +359,14 @@ class _Bounds:
             return True
         if self.wanted.is_floating_point():
             apart = ~same(self.wanted, repeat)
-            moved = (repeat.double() - self.wanted.double()).abs().nan_to_num(torch.inf)
+            moved = (repeat.double() - self.near).abs().nan_to_num(torch.inf)
             self.bound = torch.maximum(self.bound, torch.where(apart, 2 * moved, 0.0))
             signed = torch.signbit(repeat) == torch.signbit(self.wanted)
             self.other_sign = self.other_sign & (repeat == 0) & signed
         else:
-            self.least, self.most = self.least.minimum(repeat), self.most.maximum(repeat)
-            within = (self.least <= self.found) & (self.found <= self.most)
+            number, found = repeat.long(), self.found.long()  # (few calls take unsigned ones)
+            self.least, self.most = self.least.minimum(number), self.most.maximum(number)
+            within = (self.least <= found) & (found <= self.most)
             self.same |= within if counts else self.found == repeat
         return bool((self.same | (self.error <= self.bound)).logical_and(~self.other_sign).all())
 

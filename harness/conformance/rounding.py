@@ -71,13 +71,9 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
             with self:
                 return args[1 if args[0] else 2](*args[3])
         made = self.carried_out(func, args, kwargs or {})
-        name, whole = (
-            func._overloadpacket.__name__,
-            isinstance(made, Tensor) and not _is_float(made),
-        )
-        if whole and (
-            name in _COUNTS or (name in _OF_COUNTS and any(map(self.is_count, _leaves(args))))
-        ):
+        name = func._overloadpacket.__name__
+        counts = name in _COUNTS or (name in _OF_COUNTS and any(map(self.is_count, _leaves(args))))
+        if counts and isinstance(made, Tensor) and not _is_float(made):
             self.counts[made.untyped_storage()._cdata] = made.untyped_storage()
         return made
 
@@ -252,7 +248,8 @@ class _Moved(_Repeat):  # type: ignore[no-untyped-call]
             if exact.all():
                 continue
             if self.units and one.itemsize > 2:
-                one.copy_(torch.where(exact | (one == 0), one, self._by_units(one)))
+                rests = exact | (one == 0) | one.isinf()
+                one.copy_(torch.where(rests, one, self._by_units(one)))
                 continue
             value, moved = one.double(), near.double()
             lost = torch.zeros_like(value) if double else (better.double() - value).abs()

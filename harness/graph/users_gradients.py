@@ -44,14 +44,14 @@ def mark_users(gm: fx.GraphModule, of: str = "") -> None:
             within: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
             nodes = [node for part in within for one in part.modules() for node in one.graph.nodes]
             # Of other gradients that users wrote there would be no mark.
-            if not any(map(_is_unmarked, nodes)):
+            if not any(_is_unmarked(node, call.target) for node in nodes):
                 for part in within:
                     mark_users(part, of or call.name)
 
 
-def _is_unmarked(node: fx.Node) -> bool:
+def _is_unmarked(node: fx.Node, around: Any) -> bool:
     calls = node.op == "call_function" and is_a_users(node.target)
-    return calls and node.target is not autograd_function_apply
+    return calls and node.target not in (autograd_function_apply, around)
 
 
 def _is_attribute(arg: Any) -> bool:

@@ -151,3 +151,22 @@ def test_what_16_bits_make_infinite_is_read_as_such() -> None:
 
     assert found(infinite, lambda x: infinite(x, torch.float32), x) == []
     assert found(infinite, lambda x: ~infinite(x), x) != []
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64], ids=str)
+def test_unsigned_numbers_that_differ(dtype: torch.dtype) -> None:
+    """Few calls take them: neither ``minimum`` nor comparisons do on a CPU."""
+    x = torch.rand(8) * 9
+    assert found(lambda x: x.to(dtype), lambda x: (x.int() + 1).to(dtype), x) != []
+
+
+def test_what_overflows_does_not_hide_other_numbers() -> None:
+    """An infinity whose bits are a few units off is no number; one beside the largest number is."""
+    x = torch.tensor([100.0, 1.0, 2.0])
+
+    def most(x: torch.Tensor) -> torch.Tensor:
+        return x.exp().clamp(max=7)
+
+    assert found(most, lambda x: most(x) - (x > 50).float(), x) != []
+    assert found(torch.exp, lambda x: x.exp().masked_fill(x > 50, 5), x) != []
+    assert found(lambda x: x / 0, lambda x: (x / 0).nan_to_num(), x) != []

@@ -89,14 +89,14 @@ _TYPED = {f"aten::{name}" for name in ("sum", "mean", "prod", "cumsum", "cumprod
 _LIMITS = (8, 64, 1 << 62)
 """Eager mode is asked with sizes up to the first, and where it raises, with larger ones."""
 
-_TAKEN_APART = [
-    getattr(functional, name)
-    for name in (
-        "hardshrink interpolate multi_margin_loss multilabel_margin_loss softshrink upsample "
-        "upsample_bilinear upsample_nearest"
-    ).split()
-]
+_FUNCTIONS = (
+    "hardshrink interpolate multi_margin_loss multilabel_margin_loss softshrink upsample "
+    "upsample_bilinear upsample_nearest"
+).split()
 _SMOOTH = ("aten::upsample_bilinear2d", "aten::upsample_bicubic2d")
+_OPERATORS = [one[6:] + way for one in _SMOOTH for way in ("", ".default", ".vec")]
+_NAMED = [f"nn.functional.{one}" for one in _FUNCTIONS] + [f"ops.aten.{one}" for one in _OPERATORS]
+_TAKEN_APART = {attrgetter(name)(torch): name for name in _NAMED}
 _FILLS = (torch.ops.aten.masked_fill.Tensor, torch.ops.aten.index_fill.int_Tensor)
 _MASKS = (torch.bool, torch.uint8)
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -385,7 +385,7 @@ def ask_early(gm: fx.GraphModule) -> None:
     torch takes apart before an operator is traced. ``softshrink`` of 16 bits is taken apart here:
     what torch makes of it jumps elsewhere. So are losses of margins: it counts label 0 for every
     one that is not there, and gives a margin that is just kept a gradient."""
-    for target in _TAKEN_APART:
+    for target, name in _TAKEN_APART.items():
         for node in gm.graph.find_nodes(op="call_function", target=target):
             given: Any = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["example_value"])
             if error := _error(target, False, *given):
@@ -395,7 +395,7 @@ def ask_early(gm: fx.GraphModule) -> None:
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
             elif x.dtype is torch.uint8 and any("bi" in one for one in (target.__name__, *words)):
-                node.target, node.args = _interpolated, (target.__name__, *node.args)
+                node.target, node.args = _interpolated, (name, *node.args)
             elif "margin" in target.__name__:
                 bound = signature(target).bind(*node.args, **node.kwargs)
                 bound.apply_defaults()
@@ -439,10 +439,10 @@ def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as
 
 
 def _interpolated(how: str, *args: Any, **options: Any) -> Any:
-    """What that function of ``torch.nn.functional`` makes of bytes, by a library: it rounds its
-    weights, and rows before columns, where torch takes it apart without."""
+    """What that function of torch's makes of bytes, by a library: it rounds its weights, and rows
+    before columns, where torch takes it apart without."""
     with no_python_dispatcher():
-        return getattr(functional, how)(*args, **options)
+        return attrgetter(how)(torch)(*args, **options)
 
 
 def _error(op: Callable[..., Any], elementwise: bool, *given: Any) -> str:

@@ -315,10 +315,8 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
         own = {getattr(one, "idx", None): bit for one, bit in bits.items()}
         reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
         called = [node for node in users.graph.nodes if is_a_users(node.target)]
-        through = _reads(users, {node: 1 << n for n, node in enumerate(called)})
+        through = _changed_reads(users, {node: 1 << n for n, node in enumerate(called)})
         names = {node.name: 1 << n for n, node in enumerate(called)}
-        # What is changed in place depends on more than its node reads.
-        changes = any(_versions([n.meta.get("example_value") for n in users.graph.nodes]))
         for node in joint.graph.nodes:
             node.meta[CALL] = names.get(node.meta.get("custom", {}).get(USERS), 0)
             if node.meta[CALL]:  # also what depends on no tangent
@@ -326,8 +324,7 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
         for one in found:
             if type(one) is PlainAOTOutput:
                 found[one] |= reads.get(_returned(users)[one.idx], 0)
-                if not changes:
-                    calls[one] = through.get(_returned(users)[one.idx], 0)
+                calls[one] = through.get(_returned(users)[one.idx], 0)
     tangents = {getattr(node.meta["desc"], "output", None): node for node in given}
     for output, node in tangents.items():
         node.meta |= {_GRADIENTS: found.get(output) or 0, USERS: calls.get(output, 0)}
@@ -350,6 +347,23 @@ def _reads(gm: fx.GraphModule, own: Mapping[fx.Node, int]) -> dict[Any, int]:
         found = map(reads.__getitem__, node.all_input_nodes)
         reads[node] = functools.reduce(operator.or_, found, own.get(node, 0))
     return reads
+
+
+def _changed_reads(gm: fx.GraphModule, own: dict[fx.Node, int]) -> dict[Any, int]:
+    """The same, where what lies in memory that is changed depends on all that is done with it."""
+    memory: dict[Any, list[fx.Node]] = {}
+    values = {node: node.meta.get("example_value") for node in gm.graph.nodes}
+    for node, x in values.items():
+        if isinstance(x, torch.Tensor) and any(_versions([x])):
+            memory.setdefault(x.untyped_storage()._cdata, []).append(node)
+    while True:
+        reads, before = _reads(gm, own), dict(own)
+        for nodes in memory.values():
+            done = {user for node in nodes for user in (node, *node.users) if user.op != "output"}
+            bits = functools.reduce(operator.or_, map(reads.__getitem__, done))
+            own |= {node: own.get(node, 0) | bits for node in nodes}
+        if own == before:
+            return reads
 
 
 def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callable[..., Any]:

@@ -172,7 +172,10 @@ class _Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func.overloadpacket.__name__
         rounds = name == "_to_copy" or (name != "clone" and torch.Tag.pointwise in func.tags)
         made = func(*args, **(kwargs or {}))
-        if rounds and made.is_floating_point():  # what is compared is not told apart
+        if func._schema.is_mutable:
+            return made
+        # What is compared is not told apart.
+        if rounds and isinstance(made, torch.Tensor) and made.is_floating_point():
             made = func(*map(self._used, args), **(kwargs or {}))
         types = _NARROW * rounds + _WIDE * inexact(str(func), args)
         made = self._moved(made, types)

@@ -376,3 +376,15 @@ def test_interpolated_bytes_are_those_of_the_library(devices: Devices, mode: str
         found, wanted = torch.compile(resized, backend=compiler)(x), resized(x)
         assert torch.equal(found, wanted) and found.stride() == wanted.stride()
     assert all(bool(one.library_calls) is (mode != "nearest") for one in compiler.reports)
+
+
+@pytest.mark.parametrize("mode", ["bilinear2d", "bicubic2d"])
+def test_so_are_those_of_exported_programs(devices: Devices, mode: str) -> None:
+    """Which call the operator itself."""
+    compiler = Compiler(devices=devices, fail_on_fallback=True)
+    x = torch.randint(0, 256, (3, 2, 9, 7), dtype=torch.uint8)
+    op = getattr(torch.ops.aten, f"upsample_{mode}")
+    whole = torch.compile(lambda x: op(x, [7, 13], False), backend=compiler)(x)
+    named = torch.compile(lambda x: op.vec(x, None, False, [1.7, 2.0]), backend=compiler)(x)
+    assert torch.equal(whole, op(x, [7, 13], False))
+    assert torch.equal(named, op.vec(x, None, False, [1.7, 2.0]))

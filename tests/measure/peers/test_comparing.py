@@ -304,6 +304,15 @@ def test_what_one_use_rounds_and_another_does_not_is_no_error_where_all_cancels(
     assert checks == [Check.FAILED if off else Check.PASSED, Check.PASSED], found
 
 
+def test_operators_that_change_memory_or_have_two_results_are_carried_out_once() -> None:
+    x = torch.rand(8).bfloat16()
+    with worker._Elsewhere(1, [x]):
+        changed = torch.zeros(4).add(1).add_(1)
+        mantissa, exponent = torch.frexp(x.float())
+    assert torch.equal(changed, torch.full((4,), 2.0))
+    assert torch.allclose(torch.ldexp(mantissa, exponent), x.float(), rtol=1e-2)
+
+
 def test_where_a_function_ends_at_1_nothing_is_unsure() -> None:
     """A hyperbolic tangent beyond 1 would make a root of a negative number, beside which anything
     is right."""
