@@ -356,7 +356,7 @@ def _cut_alike(
         fits = sharers(columns, sizes, sums + 1, target) > 0
         kept = [r for r in last if fits and near & _behind([r.source.name], full, nodes)]
         apart = {cut.count: cut for cut in _apart([r.shape[: len(r.dims)] for r in together])}
-        given = {n: cut for n, cut in apart.items() if n * columns in {r.kept for r in kept}}
+        given = {n: cut for n, cut in apart.items() if any(r.kept == n * columns for r in kept)}
         own = [{cut.count: cut for cut in _possible(r, 2)} for r in together]
         alike = sorted(set.intersection(*map(set, own)))
         ways = (strips(way, saved, results, target, each) for way in (given, alike, apart))
