@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -83,22 +83,19 @@ def calibrate(
         tell(calibrations.load(path), path)
         return FINE
     effort = Effort(processes, budget, seconds=seconds)
-    # Once for all sessions: they hold the same kernels, and compiling takes seconds.
-    choose = functools.cache(lambda: _choose(options, suite, graphs or (), answer.only))
+
+    @functools.cache  # for all sessions: they hold the same kernels, and compiling takes seconds
+    def choose() -> list[Subject]:
+        from harness.runtime.device import current_target
+
+        entries = find_entries(options, suite, graphs or (), current_target())
+        return run.candidates(entries, answer.only)
+
     measure = functools.partial(_calibrate, answer, options, choose, suite, effort)
     if sessions is None:
         return measure(tell, resume=resume)
     session = functools.partial(measure, folder=calibrations.SESSIONS)
     return _sessions(answer, options, sessions, every, session)
-
-
-def _choose(
-    options: Options, suite: str, graphs: Sequence[str], only: Sequence[str]
-) -> list[Subject]:
-    from harness.runtime.device import current_target
-
-    entries = find_entries(options, suite, tuple(graphs), current_target())
-    return run.candidates(entries, only)
 
 
 def _sessions(

@@ -271,8 +271,7 @@ def _rows(known: History, run: int) -> pd.DataFrame:
 
 def _named(rows: pd.DataFrame) -> pd.Series[str]:
     """What tells kernels apart, in any run."""
-    found: pd.Series[str] = rows["graph"].astype(str) + "\n" + rows["key"].astype(str)
-    return found
+    return rows["graph"].astype(str) + "\n" + rows["key"].astype(str)
 
 
 def _commit(known: History, run: int) -> str:
