@@ -94,23 +94,20 @@ def calibrate(
     measure = functools.partial(_calibrate, answer, options, choose, suite, effort)
     if sessions is None:
         return measure(tell, resume=resume)
-    session = functools.partial(measure, folder=calibrations.SESSIONS)
-    return _sessions(answer, options, sessions, every, session)
+    return _sessions(answer, options.results, sessions, every, measure)
 
 
 def _sessions(
-    answer: Answer,
-    options: Options,
-    sessions: int,
-    every: float,
-    measure: Callable[[Callable[[Calibration, Path], None]], int],
+    answer: Answer, results: Path, sessions: int, every: float, measure: Callable[..., int]
 ) -> int:
     """Measure as a whole so many times, ``every`` so many hours; what all recorded ones say, also
     where waiting is interrupted."""
     status = FINE
     for left in range(sessions - 1, -1, -1):
         begun = time.monotonic()
-        status = measure(lambda _, path: output.note(f"measured: {path}"))
+        status = measure(
+            lambda _, path: output.note(f"measured: {path}"), folder=calibrations.SESSIONS
+        )
         if status != FINE:
             break
         try:
@@ -119,7 +116,7 @@ def _sessions(
             status = INTERRUPTED
             break
     with answer.progress("judging all that were recorded"):
-        found = rehearsed(options.results, Rules())
+        found = rehearsed(results, Rules())
     answer.tell(sessions_report(found, Rules()))
     return status
 

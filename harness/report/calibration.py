@@ -6,9 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, size_class
+from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Power, size_class
 from harness.calibration.sessions import Sessions, sentences
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen, short
@@ -90,19 +89,18 @@ def _mode(mode: Mode) -> Iterator[Block]:
     rows: list[Row] = []
     for size, title in TITLES.items():
         if mine := {p.level: p for p in mode.power if p.size == size}:
-            found = {level: to_json(p) | {"value": p.share.value} for level, p in mine.items()}
-            rows.append({"title": title, "found": found})
+            rows.append({"title": title, "found": mine})
     if rows:
         yield Table(_POWER, rows)
 
 
 def _found(level: float) -> Column:
     def text(row: Row) -> str:
-        power: dict[str, Any] | None = row["found"].get(level)
+        power: Power | None = row["found"].get(level)
         if power is None:
             return NOTHING
-        wrong = f", {power['wrong']} FASTER" if power["wrong"] else ""
-        return f"{100 * power['value']:.0f}% found{wrong}"
+        wrong = f", {power.wrong} FASTER" if power.wrong else ""
+        return f"{100 * power.share.value:.0f}% found{wrong}"
 
     return Column(f"+{level:.0%}", text, right=True, least=14)
 
@@ -110,9 +108,7 @@ def _found(level: float) -> Column:
 _POWER = (
     Column("", lambda row: row["title"], least=12),
     Column(
-        "kernels",
-        lambda row: str(max(power["share"]["kernels"] for power in row["found"].values())),
-        right=True,
+        "kernels", lambda row: str(max(p.share.kernels for p in row["found"].values())), right=True
     ),
     *(_found(level) for level in LEVELS),
 )
