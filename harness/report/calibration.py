@@ -34,7 +34,7 @@ def calibration_report(
 def sessions_report(found: Sessions, rules: Rules) -> Report:
     """The false verdicts between whole measurements."""
     return Report(
-        lambda: [*paragraphs(sentences(found, rules))],
+        lambda: paragraphs(sentences(found, rules)),
         lambda: to_json(found),
         lambda: to_json(found.between),
     )
@@ -114,7 +114,7 @@ _POWER = (
 )
 
 
-def _truths(modes: Sequence[Mode]) -> list[str]:
+def _truths(modes: Sequence[Mode]) -> Iterator[str]:
     """What the timer saw of the injected time, by size."""
     cells = [
         f"{TITLES[p.size]} +{p.level:.0%}: {p.effect:.2f}"
@@ -122,31 +122,29 @@ def _truths(modes: Sequence[Mode]) -> list[str]:
         for p in mode.power
         if p.effect is not None
     ]
-    if not cells:
-        return []
-    text = (
-        "injected time as the timer saw it, over what the device's own clocks counted (median; "
-        f"1 is right): {'; '.join(cells)}"
-    )
-    return ["", text]
+    if cells:
+        yield ""
+        yield (
+            "injected time as the timer saw it, over what the device's own clocks counted (median; "
+            f"1 is right): {'; '.join(cells)}"
+        )
 
 
-def _detectable(kernels: Sequence[Detectable], margin: float) -> list[str]:
-    lines = ["", "minimum detectable effect, with 95 % probability (median by size; range)"]
+def _detectable(kernels: Sequence[Detectable], margin: float) -> Iterator[str]:
+    yield from ("", "minimum detectable effect, with 95 % probability (median by size; range)")
     for size, title in TITLES.items():
         if mine := [k for k in kernels if size_class(k.ms) == size]:
-            lines.append(
+            yield (
                 f"  {title:12} two runs {_range([k.two_runs for k in mine])}, "
                 f"interleaved {_range([k.in_turns for k in mine])}"
             )
     if bands := [k.blind for k in kernels if k.blind is not None and k.blind[1] > margin]:
-        lines.append(
+        yield (
             f"in {len(bands)} kernels two runs have an undetectable band, of a median "
             f"{statistics.median(low for low, _ in bands):.1%} to "
             f"{statistics.median(high for _, high in bands):.1%}: these kernels are bimodal, a "
             "process at a time, and their modes lie that far apart"
         )
-    return lines
 
 
 def _range(values: Sequence[float]) -> str:
