@@ -9,7 +9,7 @@ import enum
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -100,7 +100,7 @@ MOST = 10
 """Lines of a list, or rows of what only deserves a look, that a reader sees at once."""
 
 
-def paragraphs(lines: Sequence[str]) -> list[Text]:
+def paragraphs(lines: Iterable[str]) -> list[Text]:
     """``lines``, each wrapped where it does not fit."""
     return [Text(line, wrapped=True) for line in lines]
 

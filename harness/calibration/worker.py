@@ -104,7 +104,7 @@ class Spin:
         self.reset()
         for group in range(_MOST_LEVELS):
             self._launch(_LONG_CYCLES, group)
-        rows = self._rows()
+        rows: list[list[int]] = self._tally.tolist()
         return 1e6 * sum(row[0] for row in rows) / sum(row[1] for row in rows)
 
     def after(
@@ -125,11 +125,7 @@ class Spin:
 
     def truth(self, groups: int) -> list[float]:
         """Nanoseconds of a launch since the last reset, mean of each group."""
-        return [ns / max(1, n) for _, ns, n, *_ in self._rows()[:groups]]
+        return [ns / max(1, n) for _, ns, n, *_ in self._tally[:groups].tolist()]
 
     def _launch(self, cycles: int, group: int) -> None:
         self._kernel[(1,)](self._tally, cycles, GROUP=group, num_warps=1)
-
-    def _rows(self) -> list[list[int]]:
-        rows: list[list[int]] = self._tally.tolist()
-        return rows

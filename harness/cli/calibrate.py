@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -83,37 +83,31 @@ def calibrate(
         tell(calibrations.load(path), path)
         return FINE
     effort = Effort(processes, budget, seconds=seconds)
-    # Once for all sessions: they hold the same kernels, and compiling takes seconds.
-    choose = functools.cache(lambda: _choose(options, suite, graphs or (), answer.only))
+
+    @functools.cache  # for all sessions: they hold the same kernels, and compiling takes seconds
+    def choose() -> list[Subject]:
+        from harness.runtime.device import current_target
+
+        entries = find_entries(options, suite, graphs or (), current_target())
+        return run.candidates(entries, answer.only)
+
     measure = functools.partial(_calibrate, answer, options, choose, suite, effort)
     if sessions is None:
         return measure(tell, resume=resume)
-    session = functools.partial(measure, folder=calibrations.SESSIONS)
-    return _sessions(answer, options, sessions, every, session)
-
-
-def _choose(
-    options: Options, suite: str, graphs: Sequence[str], only: Sequence[str]
-) -> list[Subject]:
-    from harness.runtime.device import current_target
-
-    entries = find_entries(options, suite, tuple(graphs), current_target())
-    return run.candidates(entries, only)
+    return _sessions(answer, options.results, sessions, every, measure)
 
 
 def _sessions(
-    answer: Answer,
-    options: Options,
-    sessions: int,
-    every: float,
-    measure: Callable[[Callable[[Calibration, Path], None]], int],
+    answer: Answer, results: Path, sessions: int, every: float, measure: Callable[..., int]
 ) -> int:
     """Measure as a whole so many times, ``every`` so many hours; what all recorded ones say, also
     where waiting is interrupted."""
     status = FINE
     for left in range(sessions - 1, -1, -1):
         begun = time.monotonic()
-        status = measure(lambda _, path: output.note(f"measured: {path}"))
+        status = measure(
+            lambda _, path: output.note(f"measured: {path}"), folder=calibrations.SESSIONS
+        )
         if status != FINE:
             break
         try:
@@ -122,7 +116,7 @@ def _sessions(
             status = INTERRUPTED
             break
     with answer.progress("judging all that were recorded"):
-        found = rehearsed(options.results, Rules())
+        found = rehearsed(results, Rules())
     answer.tell(sessions_report(found, Rules()))
     return status
 

@@ -129,11 +129,10 @@ def _free_name(folder: Path, taken: dict[str, EmittedModule], module: EmittedMod
 
 def _write_binaries(
     answer: Answer, folder: Path, texts: Mapping[str, str], target: Target
-) -> list[dict[str, str]]:
+) -> Iterator[dict[str, str]]:
     """Write ``NAME.kernel`` for every module text: its untuned choice compiled for ``target``, with
     what is needed to launch it. What does not compile is answered with its reason. Raises
     ``RecordError`` when the folder cannot be written."""
-    failed = []
     names = list(texts)
     jobs = [CompileJob(texts[name], target) for name in names]
     with (
@@ -144,14 +143,13 @@ def _write_binaries(
         for done, (index, figures) in enumerate(pool.metrics_each(jobs)):
             bar.update(f"compiling {names[index]}", done, len(jobs))
             if isinstance(figures, HarnessError):
-                failed.append({"kernel": names[index], "reason": str(figures)})
+                yield {"kernel": names[index], "reason": str(figures)}
                 continue
             loaded = load(texts[names[index]], place)
             config = untuned(loaded.text, target, place) or loaded.configs[0]
             compiled = compile_for(loaded, target, config, cache=place)
             found = binaries.of_compiled(compiled, loaded, config, ())
             write_atomically(folder / f"{names[index]}{binaries.SUFFIX}", found.to_bytes())
-    return failed
 
 
 @command
@@ -249,7 +247,7 @@ _STAGES = (
 )
 
 
-def _blocks(document: dict[str, Any]) -> list[Block]:
+def _blocks(document: dict[str, Any]) -> Iterator[Block]:
     lines = [document["name"]]
     for region in document["regions"]:
         lines += ["", f"{region['name']}: {plural(len(region['kernels']), 'kernel')}"]
@@ -261,8 +259,7 @@ def _blocks(document: dict[str, Any]) -> list[Block]:
         row = "    {first_group} ({first}) | {second_group} ({second}): {condition}: {reason}"
         lines += [row.format(**rejection) for rejection in region["rejections"]]
     lines += [f"not generated: {failure}" for failure in document["failures"]]
-    blocks: list[Block] = [Text(line) for line in lines]
+    yield from map(Text, lines)
     if document["folder"] is not None:
         made = Text(f"what they made: {document['folder']}")
-        blocks += [Text(), Table(_STAGES, document["stages"]), made]
-    return blocks
+        yield from (Text(), Table(_STAGES, document["stages"]), made)

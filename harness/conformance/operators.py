@@ -96,8 +96,7 @@ def _database() -> Sequence[Any]:
             got=str(error),
             remedy="pip install expecttest",
         ) from error
-    found: Sequence[Any] = op_db
-    return found
+    return op_db
 
 
 def _name(op: Any) -> str:

@@ -124,8 +124,7 @@ def _read(path: Path) -> pa.Table:
 
 
 def _facts(table: pa.Table) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(table.schema.metadata[KEY])
-    return found
+    return json.loads(table.schema.metadata[KEY])
 
 
 def _expected(folder: Path) -> list[Path]:

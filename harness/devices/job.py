@@ -91,8 +91,7 @@ class Context:
         """What ``make`` makes of this context; the same every time in one process."""
         if make not in self._made:
             self._made[make] = make(self)
-        found: T = self._made[make]
-        return found
+        return self._made[make]
 
 
 def tried(ask: Callable[P, T], *args: P.args, **given: P.kwargs) -> T | HarnessError:

@@ -34,7 +34,7 @@ _PAUSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Idle(Job):
-    handler: ClassVar[str] = "harness.devices.worker:idle"
+    handler: ClassVar[str] = "harness.devices.process:idle"
 
 
 @dataclass(eq=False, slots=True)

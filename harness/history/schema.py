@@ -17,7 +17,7 @@ import statistics
 import types
 import typing
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -267,16 +267,14 @@ def columns() -> pa.Schema:
     )
 
 
-def _fields(kind: Any) -> list[tuple[str, pa.DataType]]:
+def _fields(kind: Any) -> Iterator[tuple[str, pa.DataType]]:
     """The columns of a record, from its annotations."""
     hints = typing.get_type_hints(kind)
-    found = []
     for each in dataclasses.fields(kind):
         if kind is KernelRecord and each.name == "metrics":
-            found += [(metric.column, _type(int)) for metric in metrics.static()]
+            yield from ((metric.column, _type(int)) for metric in metrics.static())
         else:
-            found.append((each.name, _type(hints[each.name])))
-    return found
+            yield each.name, _type(hints[each.name])
 
 
 def _type(hint: Any) -> pa.DataType:

@@ -6,9 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, size_class
+from harness.calibration.record import LEVELS, Calibration, Detectable, Mode, Power, size_class
 from harness.calibration.sessions import Sessions, sentences
 from harness.measure.noise.judge import Rules
 from harness.records.names import is_chosen, short
@@ -35,7 +34,7 @@ def calibration_report(
 def sessions_report(found: Sessions, rules: Rules) -> Report:
     """The false verdicts between whole measurements."""
     return Report(
-        lambda: [*paragraphs(sentences(found, rules))],
+        lambda: paragraphs(sentences(found, rules)),
         lambda: to_json(found),
         lambda: to_json(found.between),
     )
@@ -90,19 +89,18 @@ def _mode(mode: Mode) -> Iterator[Block]:
     rows: list[Row] = []
     for size, title in TITLES.items():
         if mine := {p.level: p for p in mode.power if p.size == size}:
-            found = {level: to_json(p) | {"value": p.share.value} for level, p in mine.items()}
-            rows.append({"title": title, "found": found})
+            rows.append({"title": title, "found": mine})
     if rows:
         yield Table(_POWER, rows)
 
 
 def _found(level: float) -> Column:
     def text(row: Row) -> str:
-        power: dict[str, Any] | None = row["found"].get(level)
+        power: Power | None = row["found"].get(level)
         if power is None:
             return NOTHING
-        wrong = f", {power['wrong']} FASTER" if power["wrong"] else ""
-        return f"{100 * power['value']:.0f}% found{wrong}"
+        wrong = f", {power.wrong} FASTER" if power.wrong else ""
+        return f"{100 * power.share.value:.0f}% found{wrong}"
 
     return Column(f"+{level:.0%}", text, right=True, least=14)
 
@@ -110,15 +108,13 @@ def _found(level: float) -> Column:
 _POWER = (
     Column("", lambda row: row["title"], least=12),
     Column(
-        "kernels",
-        lambda row: str(max(power["share"]["kernels"] for power in row["found"].values())),
-        right=True,
+        "kernels", lambda row: str(max(p.share.kernels for p in row["found"].values())), right=True
     ),
     *(_found(level) for level in LEVELS),
 )
 
 
-def _truths(modes: Sequence[Mode]) -> list[str]:
+def _truths(modes: Sequence[Mode]) -> Iterator[str]:
     """What the timer saw of the injected time, by size."""
     cells = [
         f"{TITLES[p.size]} +{p.level:.0%}: {p.effect:.2f}"
@@ -126,31 +122,29 @@ def _truths(modes: Sequence[Mode]) -> list[str]:
         for p in mode.power
         if p.effect is not None
     ]
-    if not cells:
-        return []
-    text = (
-        "injected time as the timer saw it, over what the device's own clocks counted (median; "
-        f"1 is right): {'; '.join(cells)}"
-    )
-    return ["", text]
+    if cells:
+        yield ""
+        yield (
+            "injected time as the timer saw it, over what the device's own clocks counted (median; "
+            f"1 is right): {'; '.join(cells)}"
+        )
 
 
-def _detectable(kernels: Sequence[Detectable], margin: float) -> list[str]:
-    lines = ["", "minimum detectable effect, with 95 % probability (median by size; range)"]
+def _detectable(kernels: Sequence[Detectable], margin: float) -> Iterator[str]:
+    yield from ("", "minimum detectable effect, with 95 % probability (median by size; range)")
     for size, title in TITLES.items():
         if mine := [k for k in kernels if size_class(k.ms) == size]:
-            lines.append(
+            yield (
                 f"  {title:12} two runs {_range([k.two_runs for k in mine])}, "
                 f"interleaved {_range([k.in_turns for k in mine])}"
             )
     if bands := [k.blind for k in kernels if k.blind is not None and k.blind[1] > margin]:
-        lines.append(
+        yield (
             f"in {len(bands)} kernels two runs have an undetectable band, of a median "
             f"{statistics.median(low for low, _ in bands):.1%} to "
             f"{statistics.median(high for _, high in bands):.1%}: these kernels are bimodal, a "
             "process at a time, and their modes lie that far apart"
         )
-    return lines
 
 
 def _range(values: Sequence[float]) -> str:

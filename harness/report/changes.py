@@ -154,43 +154,41 @@ def _answer(report: Report, known: History, metrics: Sequence[Metric]) -> str:
     )
 
 
-def _summary(report: Report, known: History) -> list[str]:
-    lines = _suspects(report, known)
+def _summary(report: Report, known: History) -> Iterator[str]:
+    yield from _suspects(report, known)
     if report.short:
-        lines.append(
+        yield (
             f"{plural(report.short, 'series', 'series')} too short to be judged (fewer than 6 "
             "points in one environment): harness compare A B tells two runs apart"
         )
-    lines.extend(f"left out: {what}: {n}" for what, n in sorted(report.left_out.items()))
-    lines.extend(report.notes)
-    lines.extend(
+    yield from (f"left out: {what}: {n}" for what, n in sorted(report.left_out.items()))
+    yield from report.notes
+    yield from (
         f"waived changes, line {each.line}: nothing changed there, so it can go "
         f"({each.last[:DIGITS]} {each.metric} {each.series})"
         for each in report.stale
     )
-    return lines
 
 
-def _suspects(report: Report, known: History) -> list[str]:
+def _suspects(report: Report, known: History) -> Iterator[str]:
     """What to do about suspected regressions, and how many of such rows mean nothing."""
     if not report.suspected:
-        return []
+        return
     # Half of a flat series' steps go up; as many again are newest points alone.
     expected = report.chance * report.judged
-    lines = [
+    yield (
         f"suspected: without any change up to {expected:.1g} such rows would be expected among "
         f"{plural(report.judged, 'series', 'series')}"
-    ]
+    )
     pairs = Counter((change.before, change.commit) for change in report.suspected)
     for pair, number in pairs.most_common(_PAIRS):
         # As commands take them: the name of a run is left as it is.
         commits = {name for name in pair if any(r.commit.startswith(name) for r in known.runs)}
         before, commit = (name[:DIGITS] if name in commits else name for name in pair)
-        lines.append(
+        yield (
             f"to be sure of the {number} at {commit}: harness confirm {before} {commit} (the "
             "kernels of both, interleaved), or measure one more commit"
         )
-    return lines
 
 
 def changes_document(report: Report, known: History) -> dict[str, Any]:

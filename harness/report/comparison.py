@@ -94,7 +94,7 @@ def _blocks(found: Comparison, rows: Sequence[Row], view: View) -> Iterator[Bloc
     good = found.judged and not found.problems and " slower, by " not in headline(found)
     style = "bold red" if bad else "bold green" if good else "bold yellow"
     yield Text(headline(found), wrapped=True, style=style)
-    yield from paragraphs([*suite_lines(found)])
+    yield from paragraphs(suite_lines(found))
     yield from sides(found.a, found.b, found.notes)
     if len(rows) < view.judged:
         yield Text(f"note: {len(rows)} of {view.judged} rows, judged among all of them")

@@ -89,23 +89,23 @@ def suite_lines(found: Comparison) -> Iterator[str]:
         )
 
 
-def remarks(found: Comparison) -> list[str]:
+def remarks(found: Comparison) -> Iterator[str]:
     """The error rates, where the noise figures come from, what settles the rest."""
-    lines = []
     if found.vanished or found.appeared:
-        lines.append(f"only in A: {len(found.vanished)}, only in B: {len(found.appeared)}")
+        yield f"only in A: {len(found.vanished)}, only in B: {len(found.appeared)}"
     if found.noise is None:
-        return [*lines, "nothing could be timed on both sides"]
+        yield "nothing could be timed on both sides"
+        return
     rules = found.rules
-    lines.append(
+    yield (
         f"SLOWER, FASTER: {100 * rules.alpha:g} % chance of any false one in this table (Holm). "
         f"SAME: within ±{100 * rules.margin:g} %, each wrong with at most "
         f"{100 * rules.same_alpha:g} % chance. change: all launches together"
     )
-    lines.append(_noise(found.noise, paired=found.paired))
+    yield _noise(found.noise, paired=found.paired)
     same = [row for row in found.rows if row.identical and row.effect is not None]
     if same and found.noise.shift is not None:
-        lines.append(
+        yield (
             f"{plural(len(same), 'kernel has', 'kernels have')} the same code and "
             f"configuration on both sides: {len(found.machine)} of "
             f"them flagged, median B÷A {ratio(2.718281828**found.noise.shift)}"
@@ -115,10 +115,7 @@ def remarks(found: Comparison) -> list[str]:
         for row in found.rows
     )
     if unsure and not found.paired:
-        lines.append(
-            f"to settle the {unsure} UNSURE: harness confirm {found.a.label} {found.b.label}"
-        )
-    return lines
+        yield f"to settle the {unsure} UNSURE: harness confirm {found.a.label} {found.b.label}"
 
 
 def _noise(noise: Noise, *, paired: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,16 +54,16 @@ def run_report(run: Run, file: str | None) -> Report:
     )
 
 
-def _cases(graph: GraphRecord) -> list[Case]:
+def _cases(graph: GraphRecord) -> Iterator[Case]:
     """A test for each kernel, and one for a graph that could not be compiled."""
-    found = [Case(graph.name, graph.name, graph.reason)] if graph.reason else []
+    if graph.reason:
+        yield Case(graph.name, graph.name, graph.reason)
     for k in graph.kernels:
         failed = k.check is Check.FAILED
         failure = k.reason or (f"check failed, error {k.max_error}" if failed else "")
         skipped = k.check_note or "not checked" if k.check is Check.SKIPPED else ""
         seconds = None if k.ms is None else k.ms / 1000
-        found.append(Case(graph.name, k.name, failure, "" if failure else skipped, "", seconds))
-    return found
+        yield Case(graph.name, k.name, failure, "" if failure else skipped, "", seconds)
 
 
 def graph_blocks(graphs: Sequence[GraphRecord], *, timed: bool) -> list[Block]:
@@ -265,25 +265,25 @@ def summary(run: Run, file: str | None) -> list[Block]:
     return lines if file is None else [*lines, Text(f"run {Path(file).stem}  {file}")]
 
 
-def _conditions(run: Run) -> list[str]:
+def _conditions(run: Run) -> Iterator[str]:
     """What the device could do and how it fared while it was measured, as far as is known."""
     speeds = (("copies", run.copy_gbps), ("reads", run.read_gbps), ("writes", run.write_gbps))
     parts = [f"{name} {gbps:.0f} GB/s" for name, gbps in speeds if gbps]
     rates = (("fp32", run.fp32_tflops), ("bf16 tensor cores", run.tensor_tflops))
     parts += [f"{name} {tflops:.0f} Tflop/s" for name, tflops in rates if tflops]
-    lines = [f"this device, measured: {', '.join(parts)}"] if parts else []
+    if parts:
+        yield f"this device, measured: {', '.join(parts)}"
     if any(kernel.sets for kernel in run.kernels):
-        lines.append(_precision(run))
+        yield _precision(run)
     if (state := run.state) is not None and state.sm_mhz_median is not None:
         slowed = ", ".join(f"{name} in {n}" for name, n in state.throttled.items())
         low, high, mhz = map(number, (state.sm_mhz_low, state.sm_mhz_high, state.sm_mhz_median))
         span = "" if low == high else f" ({low} to {high})"
-        lines.append(
+        yield (
             f"state in {state.samples} readings: SM clock {mhz}{span} MHz, up to "
             f"{number(state.temperature_c)} °C, {number(state.power_w)} W; "
             f"throttled: {slowed or 'never'}"
         )
-    return lines
 
 
 def _precision(run: Run) -> str:

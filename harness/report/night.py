@@ -88,7 +88,7 @@ def headline(night: Night) -> str:
 
 def _blocks(night: Night) -> Iterator[Block]:
     yield Text(headline(night), wrapped=True, style=_STYLES[night.light])
-    yield from paragraphs([*_lines(night)])
+    yield from paragraphs(_lines(night))
     calls = [f"{c.graph}: {c.name} {c.before} → {c.after} {c.reason}" for c in night.library_calls]
     spills = [f"{c.graph}: {c.name} {c.before} → {c.after} bytes" for c in night.spills]
     commits = [f"{c.sha[:10]} {c.subject} ({c.author})" for c in night.commits]

@@ -73,21 +73,20 @@ def _sum(graph: GraphSum) -> str:
     return line if before == after else f"{line}; kernels {before} → {after}"
 
 
-def summary(found: StaticComparison) -> list[str]:
+def summary(found: StaticComparison) -> Iterator[str]:
     """The counts and the rule."""
     count = Counter(row.change for row in found.rows)
     rows = ", ".join(f"{count[c]} {c.value}" for c in Change if count[c]) or "none"
-    lines = [f"kernels: {rows}; only in A: {len(found.vanished)}, only in B: {len(found.appeared)}"]
+    yield f"kernels: {rows}; only in A: {len(found.vanished)}, only in B: {len(found.appeared)}"
     if found.other_defaults:
-        lines.append(
+        yield (
             f"default configurations: {plural(len(found.other_defaults), 'kernel')} would run in "
             "another one untuned; only a GPU tells which is faster"
         )
-    return [
-        *lines,
+    yield (
         f"compiled for {found.target.name}, no GPU involved. The first of spills, bytes, load and "
-        "store width, resident warps, instructions that differs decides (docs/comparing.md)",
-    ]
+        "store width, resident warps, instructions that differs decides (docs/comparing.md)"
+    )
 
 
 def document(found: StaticComparison) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.measure.tuning import KernelTuning, totals
@@ -29,7 +29,7 @@ def tuning_report(
     each = [{"kernel": k["name"], **trial} for k in kernels for trial in k["trials"]]
     sums = {name: v for name, v in totals(tunings).items() if name != "worst"}
     return Report(
-        lambda: _trials(kernels) if trials else _kernels(kernels, tunings, earlier),
+        lambda: [*_trials(kernels)] if trials else _kernels(kernels, tunings, earlier),
         lambda: {**head, "kernels": kernels, "totals": sums},
         lambda: each if trials else kernels,
     )
@@ -68,12 +68,11 @@ _KERNELS = (
 )
 
 
-def _trials(kernels: Sequence[Row]) -> list[Block]:
+def _trials(kernels: Sequence[Row]) -> Iterator[Block]:
     """One row a trial, in the order tried; those without a time say why."""
     timed = any(trial["ms"] is not None for k in kernels for trial in k["trials"])
     columns = _TRIALS if timed else tuple(c for c in _TRIALS if c not in _TIMES)
-    blocks: list[Block] = []
-    for k in kernels:
+    for place, k in enumerate(kernels):
         best = k["best_ms"]
         rows = [
             {
@@ -83,9 +82,9 @@ def _trials(kernels: Sequence[Row]) -> list[Block]:
             }
             for trial in k["trials"]
         ]
-        title = f"{k['name']}  {k['reason']}".rstrip()
-        blocks += [Text(), Table(columns, rows, title)] if blocks else [Table(columns, rows, title)]
-    return blocks
+        if place:
+            yield Text()
+        yield Table(columns, rows, f"{k['name']}  {k['reason']}".rstrip())
 
 
 def _error(row: Row) -> str:
@@ -116,26 +115,23 @@ _TRIALS = (
 )
 
 
-def _summary(tunings: Sequence[KernelTuning], earlier: Run | None) -> list[str]:
+def _summary(tunings: Sequence[KernelTuning], earlier: Run | None) -> Iterator[str]:
     """What all kernels say together."""
     sums = totals(tunings)
-    lines = [f"{plural(sums['kernels'], 'kernel')}, {plural(sums['trials'], 'trial')}"]
-    if sums["seconds"] is not None:
-        lines[0] += f", {sums['seconds']:.1f} s of tuning"
+    tuned = "" if sums["seconds"] is None else f", {sums['seconds']:.1f} s of tuning"
+    yield f"{plural(sums['kernels'], 'kernel')}, {plural(sums['trials'], 'trial')}{tuned}"
     if sums["regret"] is not None:
-        lines.append(f"regret of the first choice, geometric mean: {sums['regret']:.3f}")
-        if sums["worst"] is not None:
-            lines[-1] += f"; worst {sums['worst'][1]:.3f} ({sums['worst'][0]})"
+        worst = "" if sums["worst"] is None else "; worst {1:.3f} ({0})".format(*sums["worst"])
+        yield f"regret of the first choice, geometric mean: {sums['regret']:.3f}{worst}"
     if earlier is not None and sums["pinned"] is not None:
-        lines.append(
+        yield (
             f"configurations of run {earlier.id} on today's code over the best: "
             f"{sums['pinned']:.3f} ({sums['pinned_kernels']} kernels)"
         )
-    lines.append(
+    yield (
         "times: medians with a cold L2, corrected for drift; regret: first choice over best; "
         "w: warps; s: stages"
     )
-    return lines
 
 
 def _kernel(t: KernelTuning, target: Target) -> dict[str, Any]:

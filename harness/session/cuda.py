@@ -121,10 +121,7 @@ class CudaDevice(Closing):
         kept = self.where.host is not None or (tuned.is_dir() and any(tuned.iterdir()))
         if not kept and options.current().tuning_table is None:
             return [None] * len(texts), ()
-        found: tuple[list[Config | None], list[str]] = self.worker.run(
-            asked.KnownConfigs(tuple(texts))
-        )
-        return found
+        return self.worker.run(asked.KnownConfigs(tuple(texts)))
 
     def _keeps(self, text: str, config: Config) -> bool:
         kept = binary.path(self._cache, binary.artifact(text, config, self.target))

@@ -6,7 +6,7 @@ Reading names touches no graph file; a graph is read when it is compiled.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -357,7 +357,7 @@ def is_file(name: str) -> bool:
     return name.endswith(".py") or "/" in name or Path(name).is_dir()
 
 
-def _by_path(path: Path) -> list[GraphFile]:
+def _by_path(path: Path) -> Iterator[GraphFile]:
     """The graph file at ``path``, or those in that folder."""
     from harness.graph.text import is_graph
 
@@ -370,11 +370,9 @@ def _by_path(path: Path) -> list[GraphFile]:
             "list shows",
             remedy="list the graphs: harness list; make one: harness capture TARGET -o FILE",
         )
-    found = []
     for file in files:
         small = file.parent / SMALL / file.name
-        found.append(GraphFile(file.stem, file, small if small.is_file() else None))
-    return found
+        yield GraphFile(file.stem, file, small if small.is_file() else None)
 
 
 def summarise(compiled: CompiledGraph) -> Compiled:

@@ -140,10 +140,9 @@ class Worker:
 
 def _names(client: Any) -> list[str]:
     """The workers that the scheduler has, by name."""
-    found: list[str] = client.run_on_scheduler(
+    return client.run_on_scheduler(
         lambda dask_scheduler: [str(state.name) for state in dask_scheduler.workers.values()]
     )
-    return found
 
 
 def _lost(worker: str, why: str) -> NoDevice:

@@ -331,46 +331,46 @@ def _row(bare: Row, found: Measured, effect: Effect | None) -> Row:
     return replace(timed, verdict=verdict, reason=unknown)
 
 
-def _pooled(a: Side, b: Side) -> list[str]:
+def _pooled(a: Side, b: Side) -> Iterator[str]:
     """Which runs a side was made of, and which were left out."""
-    notes = ["A and B are the same run: it is compared with itself"] * (a.run == b.run)
+    if a.run == b.run:
+        yield "A and B are the same run: it is compared with itself"
     for label, side in (("A", a), ("B", b)):
         if len(side.pool.runs) > 1:
             names = ", ".join(side.pool.runs)
-            notes.append(f"{label} is {len(side.pool.runs)} runs of the commit pooled: {names}")
-        notes += [f"{label} leaves out run {other}" for other in side.pool.left_out]
-    return notes
+            yield f"{label} is {len(side.pool.runs)} runs of the commit pooled: {names}"
+        yield from (f"{label} leaves out run {other}" for other in side.pool.left_out)
 
 
-def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> list[str]:
+def _notes(a: Run, b: Run, effects: Collection[Effect], noise: Noise | None) -> Iterator[str]:
     """What limits the comparison as a whole."""
-    notes = [note for label, run in (("A", a), ("B", b)) for note in problems.limits(label, run)]
+    for label, run in (("A", a), ("B", b)):
+        yield from problems.limits(label, run)
     boards = {run.machine.gpu_uuid for run in (a, b) if run.machine.gpu == a.machine.gpu} - {None}
     if len(boards) > 1:
-        notes.append("another GPU of the same kind: harness confirm tells it from the code")
+        yield "another GPU of the same kind: harness confirm tells it from the code"
     if noise is None:
         bare = [side for side, run in (("A", a), ("B", b)) if not any(k.sets for k in run.kernels)]
         if bare:
-            notes.append(
+            yield (
                 f"{' and '.join(bare)} without times: compare binaries with --static, or time "
                 "both now: harness confirm"
             )
-        return notes
+        return
     if noise.bimodal:
-        notes.append(
+        yield (
             f"{noise.bimodal} kernels are bimodal between processes: where their "
             "number of processes cannot rule it out, a difference of that size is UNSURE"
         )
     if noise.offset is not None:
-        notes.append(_moved(noise, noise.offset))
+        yield _moved(noise, noise.offset)
     if noise.odd.share:
-        notes.append(
+        yield (
             f"{100 * noise.odd.share:.2g} % of the unchanged kernels moved alone: what moved by "
             f"less than {100 * math.expm1(noise.odd.most):.2g} % may be another of them"
         )
     for reason in dict.fromkeys(one.unknown for one in effects if one.unknown):
-        notes.append(f"changed kernels are UNSURE at most: {reason}. {_REMEDIES[reason]}")
-    return notes
+        yield f"changed kernels are UNSURE at most: {reason}. {_REMEDIES[reason]}"
 
 
 _REMEDIES = {

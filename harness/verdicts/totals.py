@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -217,18 +217,14 @@ def _time(kernels: Iterable[KernelRecord]) -> float:
 
 def _work(
     ours: Sequence[Timed], gone: Sequence[KernelRecord], new: Sequence[KernelRecord]
-) -> tuple[str, ...]:
+) -> Iterator[str]:
     """What one side launches more than the other."""
-    named = [
-        f"{text} ({short(one.match.a[0].name)})"
-        for one in ours
-        for text in launch_change(one.match)
-    ]
+    for one in ours:
+        yield from (f"{text} ({short(one.match.a[0].name)})" for text in launch_change(one.match))
     for kernels, side in ((gone, "A"), (new, "B")):
         if kernels:
             names = some([short(kernel.name) for kernel in kernels])
-            named.append(f"only in {side}: {1000 * _time(kernels):.4g} µs, {names}")
-    return tuple(named)
+            yield f"only in {side}: {1000 * _time(kernels):.4g} µs, {names}"
 
 
 def _unknown(

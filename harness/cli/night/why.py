@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -275,7 +275,7 @@ def bisect(
         found = bisecting.bisect(whole, bench.judge(error, recorded, whole), bar.update)
         bar.update("compiling both sides")
         causes = bisecting.causes(found, generator.graph.name, bench.machine, bench.figures)
-        files = _written(output or cache / "bisected", found)
+        files = [*_written(output or cache / "bisected", found)]
     about = {"kernel": kernel, "graph": generator.graph.name, "error": error}
     answer.tell(bisect_report(found, causes, {**about, "files": files}))
     return FINE if found.measured else NOTHING_JUDGED
@@ -325,9 +325,8 @@ class _Bench:
         return bisecting.ByTime(time, error, METHOD, kept)
 
 
-def _written(folder: Path, found: Bisected) -> list[str]:
+def _written(folder: Path, found: Bisected) -> Iterator[str]:
     """The modules on both sides of the answer as files; their paths. Raises ``RecordError``."""
-    paths = []
     for side, subject, kernels in (
         ("good", found.last_good, found.good),
         ("bad", found.candidates[-1], found.bad),
@@ -335,5 +334,4 @@ def _written(folder: Path, found: Bisected) -> list[str]:
         for kernel in kernels:
             path = folder / f"{side}-{subject.name}-{kernel.name}.py"
             write_atomically(path, kernel.module.encode(), mode=0o644, own=False)
-            paths.append(str(path))
-    return paths
+            yield str(path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -295,36 +295,32 @@ def _name(known: History, series: Series, point: int) -> str:
     return "" if row < 0 else str(known.frame["kernel"].iloc[row])
 
 
-def _exact(known: History, series: Series) -> list[Change]:
+def _exact(known: History, series: Series) -> Iterator[Change]:
     values = series.values
     places = np.flatnonzero(np.diff(values) != 0) + 1
     edges = [0, *places.tolist(), len(values)]
-    found = []
     for number, place in enumerate(places, start=1):
         old, new = float(values[place - 1]), float(values[place])
         worse = series.metric.is_worse(old, new)
         sign = 1 if new > old else -1
         back = np.flatnonzero(sign * (values[place:] - old) <= 0)
         names = [known.commits[i] for i in series.positions]
-        found.append(
-            Change(
-                series,
-                _name(known, series, int(place)),
-                worse=worse,
-                before=names[place - 1],
-                commit=names[place],
-                lowest=names[place - 1],
-                highest=names[place],
-                old=old,
-                new=new,
-                size=new / old - 1 if old else None,
-                points_before=int(place - edges[number - 1]),
-                points_after=int(edges[number + 1] - place),
-                causes=_causes(known, series, int(place) - 1, int(place))[0],
-                recovered=names[place + back[0]] if len(back) else "",
-            )
+        yield Change(
+            series,
+            _name(known, series, int(place)),
+            worse=worse,
+            before=names[place - 1],
+            commit=names[place],
+            lowest=names[place - 1],
+            highest=names[place],
+            old=old,
+            new=new,
+            size=new / old - 1 if old else None,
+            points_before=int(place - edges[number - 1]),
+            points_after=int(edges[number + 1] - place),
+            causes=_causes(known, series, int(place) - 1, int(place))[0],
+            recovered=names[place + back[0]] if len(back) else "",
         )
-    return found
 
 
 def _causes(
@@ -435,7 +431,7 @@ def _waive(
     return answered, tuple(a for a in waived if a.line not in used and a.metric in asked)
 
 
-def _breaks(known: History, every: Sequence[Series]) -> list[Break]:
+def _breaks(known: History, every: Sequence[Series]) -> Iterator[Break]:
     """Where one environment ends and another one goes on with the same kernels."""
     kernels: dict[Environment, set[tuple[str, str]]] = {}
     spans: dict[Environment, tuple[int, int]] = {}
@@ -445,12 +441,10 @@ def _breaks(known: History, every: Sequence[Series]) -> list[Break]:
         ends = int(series.positions[0]), int(series.positions[-1])
         spans[series.environment] = min(first, ends[0]), max(last, ends[1])
     order = sorted(spans, key=lambda e: (spans[e], e.machine, e.method, e.triton, e.target))
-    found = []
     for place, later in enumerate(order):
         for earlier in reversed(order[:place]):
             shared = len(kernels[earlier] & kernels[later])
             if shared and spans[earlier][1] <= spans[later][0]:
                 commit = known.commits[spans[later][0]]
-                found.append(Break(every[0].metric, commit, earlier, later, shared))
+                yield Break(every[0].metric, commit, earlier, later, shared)
                 break
-    return found

@@ -209,16 +209,16 @@ def _told(known: History, environment: Environment, place: int, many: str, end: 
     )
 
 
-def broken(known: History) -> list[str]:
+def broken(known: History) -> Iterator[str]:
     """A sentence for each graph or kernel that fails in a machine's newest run and did not in an
     earlier one."""
-    return [each for newest, earlier in _newest(known) for each in _broken(known, newest, earlier)]
+    for newest, earlier in _newest(known):
+        yield from _broken(known, newest, earlier)
 
 
-def gone(known: History) -> list[str]:
+def gone(known: History) -> Iterator[str]:
     """A sentence for each machine's newest whole run that lacks kernels which the run before it
     had, in graphs that both have: their work is in other kernels, or in none."""
-    found = []
     for newest, earlier in _newest(known):
         whole = [run for run in earlier if known.runs[run].complete]
         if not whole or not known.runs[newest].complete:
@@ -227,12 +227,11 @@ def gone(known: History) -> list[str]:
         left = before[before["graph"].isin(set(now["graph"])) & ~_named(before).isin(_named(now))]
         if len(left):
             names = some([f"{row.graph}/{row.label}" for row in left.itertuples()])
-            found.append(
+            yield (
                 f"{len(left)} series ended at {_commit(known, newest)} on "
                 f"{known.runs[newest].machine}: no kernel computes the same nodes "
                 f"({names}); the graphs' totals go on"
             )
-    return found
 
 
 def _newest(known: History) -> Iterator[tuple[int, list[int]]]:
@@ -271,8 +270,7 @@ def _rows(known: History, run: int) -> pd.DataFrame:
 
 def _named(rows: pd.DataFrame) -> pd.Series[str]:
     """What tells kernels apart, in any run."""
-    found: pd.Series[str] = rows["graph"].astype(str) + "\n" + rows["key"].astype(str)
-    return found
+    return rows["graph"].astype(str) + "\n" + rows["key"].astype(str)
 
 
 def _commit(known: History, run: int) -> str:

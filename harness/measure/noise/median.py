@@ -123,8 +123,7 @@ def _trend(values: Array) -> tuple[float, float]:
 
 def _batch_medians(x: Array, batches: int) -> Array:
     length = x.size // batches
-    found: Array = np.median(x[x.size - batches * length :].reshape(batches, length), axis=1)
-    return found
+    return np.median(x[x.size - batches * length :].reshape(batches, length), axis=1)
 
 
 def _inflation(x: Array, ordered: Array, batches: int, length: int) -> Array:
@@ -137,8 +136,7 @@ def _inflation(x: Array, ordered: Array, batches: int, length: int) -> Array:
     means = below[:, n - batches * length :].reshape(len(x), batches, length).mean(axis=2)
     seen = 4 * length * means.var(axis=1, ddof=1)
     grid, ratios = _missing(batches, length)
-    corrected: Array = seen * np.interp(_neighbours(x), grid, ratios)
-    return corrected
+    return seen * np.interp(_neighbours(x), grid, ratios)
 
 
 def _neighbours(x: Array) -> Array:
@@ -148,8 +146,7 @@ def _neighbours(x: Array) -> Array:
     normal = scipy.special.ndtri(np.arange(1, n + 1) / (n + 1))[None, :]
     np.put_along_axis(scores, np.argsort(x, axis=1), normal, axis=1)
     products = (scores[:, 1:] * scores[:, :-1]).sum(axis=1)
-    found: Array = np.clip(products / (scores**2).sum(axis=1) + 1 / n, 0.0, _STRONGEST)
-    return found
+    return np.clip(products / (scores**2).sum(axis=1) + 1 / n, 0.0, _STRONGEST)
 
 
 @functools.lru_cache(maxsize=64)
@@ -193,8 +190,7 @@ def _at(ordered: Array, rank: Array) -> Array:
     rows = np.arange(len(ordered))
     above = np.minimum(below + 1, n - 1)
     share = position - below
-    found: Array = ordered[rows, below] * (1 - share) + ordered[rows, above] * share
-    return found
+    return ordered[rows, below] * (1 - share) + ordered[rows, above] * share
 
 
 def is_narrow(samples: Sequence[float] | Array, width: float, level: float = LEVEL) -> bool:

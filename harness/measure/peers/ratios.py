@@ -58,10 +58,7 @@ def ratios(graphs: Sequence[GraphRecord]) -> dict[Key, Ratio]:
             for other in group:
                 if group[0].compiler in SUBJECTS and other.compiler not in SUBJECTS:
                     pairs[other.region, other.compiler] = (group[0], other)
-    return _ratios({key: pair for key, pair in pairs.items() if all(row.ms for row in pair)})
-
-
-def _ratios(pairs: dict[Key, tuple[RegionRecord, RegionRecord]]) -> dict[Key, Ratio]:
+    pairs = {key: pair for key, pair in pairs.items() if all(row.ms for row in pair)}
     if not pairs:
         return {}
     from harness.measure.noise.estimate import Pair, Times, estimate

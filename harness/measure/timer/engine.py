@@ -7,8 +7,8 @@ import functools
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -134,7 +134,6 @@ def recorded(enqueue: Launch) -> Launch:
     return replay
 
 
-@dataclass(eq=False, slots=True)
 class CudaEngine:
     """The current CUDA device. Holds a buffer several times the size of the L2 cache, which
     reading clears the cache: the lines left are clean, so that the launch under test does not
@@ -143,25 +142,15 @@ class CudaEngine:
     kernel of a recording adds. ``probe`` enqueues some tens of them: how long that takes shows the
     interval at which the device launches just now."""
 
-    record: ClassVar = staticmethod(recorded)
-    floor_ms: float = 0.0
-    launch_ms: float = 0.0
-    probe: Launch = field(init=False)
-    _device: torch.device = field(init=False)
-    _source: torch.Tensor = field(init=False)
-    _sums: torch.Tensor = field(init=False)
-    _counter: torch.Tensor = field(init=False)
-    _slots: torch.Tensor = field(init=False)
-    _events: list[Any] = field(default_factory=list)
-    _notes: int = 0
-    _read: Any = None
-    _flush: Launch = field(init=False)
-    _probes: Any = field(init=False)
+    record = staticmethod(recorded)
 
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         from harness.measure.timer import probes
 
         self._probes, self._device = probes, (device := require())
+        self._events: list[Any] = []
+        self._notes = 0
+        self._read: Any = None
         wanted = max(_LEAST_FLUSH_BYTES, _FLUSH_FACTOR * current_target(device).l2_bytes)
         rows = 4096
         columns = -(-wanted // (4 * rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -276,21 +276,19 @@ def _segments(several: Sequence[Series]) -> tuple[Segment, ...]:
     )
 
 
-def regions_of(known: History, machine: str, kernels: Iterable[Kernel]) -> list[Region]:
+def regions_of(known: History, machine: str, kernels: Iterable[Kernel]) -> Iterator[Region]:
     """The regions of ``kernels`` whose history is not that of a kernel: there are several in it, or
     there were."""
     every = [s for s in region_series(known) if s.environment.machine == machine]
     found = grouped(every, lambda series: (series.graph, series.kernel))
     members = grouped(kernels, lambda kernel: (kernel.graph, kernel.record.region))
-    regions = []
     in_order = sorted(members.items(), key=lambda one: (one[0][0], len(one[0][1]), one[0][1]))
     for (graph, name), mine in in_order:
         segments = _segments(found.get((graph, name), ()))
         points = sum(len(one.x) for one in segments)
         if len(mine) > 1 or points > sum(len(one.x) for one in mine[0].line.segments):
             changes = tuple(change for kernel in mine for change in kernel.line.changes)
-            regions.append(Region(graph, name, len(mine), Line(segments, changes, summed=True)))
-    return regions
+            yield Region(graph, name, len(mine), Line(segments, changes, summed=True))
 
 
 def _place(series: Series, keys: pd.Series[Any]) -> Place:

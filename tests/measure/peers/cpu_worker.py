@@ -36,7 +36,7 @@ class FakeTimer:
 
 HANDLERS = {
     "harness.measure.peers.worker:compare_region": "tests.measure.peers.cpu_worker:compare_region",
-    "harness.measure.worker:open_device": "harness.devices.worker:idle",
+    "harness.measure.worker:open_device": "harness.devices.process:idle",
 }
 
 
