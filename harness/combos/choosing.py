@@ -79,9 +79,9 @@ def _side_by_side(
         region = by_name.get(step.name) if isinstance(step, Region) else None
         fits = region is not None and region.complete and _is_small(region)
         graph = region.region.graph if region is not None else None
-        uses = {root_name(item.name, nodes) for item in graph.inputs} if graph else set()
-        changed = [*graph.outputs, *(m.input for m in graph.mutations)] if graph else []
-        changes = {root_name(name, nodes) for name in changed if name is not None}
+        uses = {root_name(name, nodes) for name in graph.given} if graph else set()
+        changed = [*graph.results, *(m.input for m in graph.mutations)] if graph else []
+        changes = {root_name(name, nodes) for name in changed}
         if found and (not fits or uses & written or changes & touched):
             yield found
             found, touched, written = [], set(), set()

@@ -101,13 +101,11 @@ def prepare_graph(
 
 def _lent(region: Region, found: CompiledRegion | None) -> list[str]:
     """The inputs and outputs of a region that share memory: any may, if torch runs it."""
-    inputs = [item.name for item in region.graph.inputs]
-    outputs = [name for name in region.graph.outputs if name is not None]
     if found is None or found.program is None:
-        return [*inputs, *outputs]
+        return [*region.graph.given, *region.graph.results]
     made = found.program.outputs
     passed = {b.name for b in found.program.buffers if b.role is Role.INPUT} & {*made}
-    known = [item.name for item in found.compiled_as.inputs]
-    given = [own for own, name in zip(inputs, known, strict=True) if name in passed]
-    named = zip(outputs, made, strict=True)
+    pairs = zip(region.graph.given, found.compiled_as.given, strict=True)
+    given = [own for own, name in pairs if name in passed]
+    named = zip(region.graph.results, made, strict=True)
     return [*given, *(own for own, n in named if n in passed or made.count(n) > 1)]

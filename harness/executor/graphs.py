@@ -66,7 +66,7 @@ def spare_inputs(
     found = {}
     for name, (at, region) in regions.items():
         before = min(regions[other][0] for other in together.get(name, (name,)))
-        given = [item.name for item in region.graph.inputs if item.name in roots]
+        given = [name for name in region.graph.given if name in roots]
         read = Counter(roots[value] for value in given)
         found[name] = {
             value
@@ -96,13 +96,12 @@ def _followed(
                 roots[step.node.name] = roots[root]
             continue
         if isinstance(step, Region):
-            made = [name for name in step.graph.outputs if name is not None]
-            read = [item.name for item in step.graph.inputs]
+            read, made = step.graph.given, step.graph.results
         else:
-            read = list(step.node.refs())
+            read = tuple(step.node.refs())
             part = step.node.op == GETITEM and ops.get(read[0]) in _OWN_RESULTS
             owns = step.node.op in _OWN_RESULT or (part and parts[step.node.args] == 1)
-            made = [step.node.name] if owns else []
+            made = (step.node.name,) if owns else ()
             if not owns and step.node.op not in _OWN_RESULTS:
                 shared.update(roots[name] for name in read if name in roots)
         for name in read:
@@ -183,11 +182,11 @@ class GraphWriter:
         self._spare = spare_inputs(self.partition, self._plan, self.together, self.lent)
         graph, views = self.partition.graph, self._plan.views
         self._nodes = {node.name: node for node in graph.nodes}
-        outputs = Counter(name for name in graph.outputs if name is not None)
+        outputs = Counter(graph.results)
         # Outputs that no other output and no changed input shares.
         single = (n for n, count in outputs.items() if count == 1 and not graph.mutations)
         self._single = {*single}.difference(views[n].root for n in outputs if n in views)
-        known = (*outputs.elements(), *(item.name for item in graph.inputs))
+        known = (*graph.results, *graph.given)
         self._memories = Counter(root_name(name, self._nodes) for name in known)
 
     def write(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> None:
@@ -196,7 +195,7 @@ class GraphWriter:
         self._inputs(graph.inputs)
         self.text.add(*before)
         late = [Mutation(*s.node.refs()) for s in self.partition.steps if _is_update(s)]
-        results = list(dict.fromkeys(name for name in graph.outputs if name is not None))
+        results = list(dict.fromkeys(graph.results))
         kept = {*results, *(m.input for m in graph.mutations), *(m.value for m in late)}
         steps = self.partition.steps
         unused = replay.last_uses([*map(self._plan.touched, steps)])
@@ -253,18 +252,17 @@ class GraphWriter:
         types, steps = self.partition.graph.types(), self.partition.steps
         large = {n for n, kind in types.items() if isinstance(kind, TensorType) and kind.shape}
         calls = [{*s.node.refs()} for s in steps if isinstance(s, HostCall)]
-        read = {i.name for s in steps if isinstance(s, Region) for i in s.graph.inputs}
+        read = {name for s in steps if isinstance(s, Region) for name in s.graph.given}
         single = {item.name for item in inputs} - large - read
         return single.difference(*(call for call in calls if not call & large))
 
     def _step(self, step: Region | HostCall) -> None:
         if isinstance(step, Region):
-            names = [name for name in step.graph.outputs if name is not None]
             found = self.region(step, self._given)
             if found is None:
-                self._by_torch(step, names)
+                self._by_torch(step)
             else:
-                self._values.update(zip(names, found, strict=True))
+                self._values.update(zip(step.graph.results, found, strict=True))
         elif _is_update(step):
             pass  # all of them together, at the end
         elif self._plan.is_collapsed(step):
@@ -275,13 +273,12 @@ class GraphWriter:
 
     def _given(self, region: Region) -> list[Value]:
         spare = self._spare[region.name]
-        values = [(item.name, self._values[item.name]) for item in region.graph.inputs]
-        return [replace(v, spare=name in spare) for name, v in values]
+        return [replace(self._values[name], spare=name in spare) for name in region.graph.given]
 
-    def _by_torch(self, region: Region, names: Sequence[str]) -> None:
+    def _by_torch(self, region: Region) -> None:
         """A region operator after operator. Its names are its own: a view may stand outside too."""
         graph, outside = region.graph, self._values
-        inputs = [item.name for item in graph.inputs]
+        inputs, names = graph.given, graph.results
         self._values = {name: outside[name] for name in inputs}
         kept = (*inputs, *names, *(m.value for m in graph.mutations))
         freed = replay.last_uses([(*node.refs(), node.name) for node in graph.nodes], kept)

@@ -12,6 +12,7 @@ import torch
 
 from harness.errors import HarnessError
 from harness.graph.model import HostCall, Node, Partition, Region, TensorType
+from harness.graph.passes.cleanup import kept_names
 from harness.graph.replay import META, call_node, stand_in
 from harness.graph.views import VIEW_OPS
 
@@ -48,13 +49,12 @@ class ViewPlan:
             if isinstance(step, HostCall) and step.node.op in VIEW_OPS:
                 self._follow(step.node, types, metas)
         graph = self.partition.graph
-        self.needed.update(name for name in graph.outputs if name is not None)
-        self.needed.update(m.value for m in graph.mutations)
+        self.needed.update(kept_names(graph))
         for step in self.partition.steps:
             if not self.is_collapsed(step):
                 self.needed.update(_reads(step))
-        roots: dict[str, list[str]] = {item.name: [item.name] for item in graph.inputs}
-        for name in dict.fromkeys(n for n in graph.outputs if n is not None):
+        roots: dict[str, list[str]] = {name: [name] for name in graph.given}
+        for name in dict.fromkeys(graph.results):
             root = self.views[name].root if name in self.views else name
             roots.setdefault(root, []).append(name)
         self.shared.update(n for names in roots.values() if len(names) > 1 for n in names)
@@ -68,9 +68,8 @@ class ViewPlan:
         if self.is_collapsed(step):
             name = step.node.name
             return (self.views[name].root, name) if name in self.needed else ()
-        if isinstance(step, Region):
-            return (*_reads(step), *(name for name in step.graph.outputs if name is not None))
-        return (*_reads(step), step.node.name)
+        made = step.graph.results if isinstance(step, Region) else (step.node.name,)
+        return (*_reads(step), *made)
 
     def _follow(self, node: Node, types: Mapping[str, Any], metas: dict[str, torch.Tensor]) -> None:
         base = next(node.refs())
@@ -100,6 +99,4 @@ class ViewPlan:
 
 
 def _reads(step: Region | HostCall) -> Iterable[str]:
-    if isinstance(step, Region):
-        return (item.name for item in step.graph.inputs)
-    return step.node.refs()
+    return step.graph.given if isinstance(step, Region) else step.node.refs()

@@ -141,7 +141,7 @@ def node_text(node: Node) -> str:
 def _scan_text(node: Node, function: Graph) -> str:
     name = f"combine_{local_name(node.name)}"
     given = ", ".join(map(_text, (node.args[0], *leaves(node.args[2:]))))
-    results = [local_name(output) for output in function.outputs if output]
+    results = map(local_name, function.results)
     return "\n".join(
         (
             f"def {name}({', '.join(local_name(item.name) for item in function.inputs)}):",

@@ -185,6 +185,16 @@ class Graph:
         counts = Counter(node.op for node in self.nodes)
         return html([{"operator": op, "nodes": n} for op, n in counts.most_common()])
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of its inputs."""
+        return tuple(item.name for item in self.inputs)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Its outputs, without those that are absent."""
+        return tuple(name for name in self.outputs if name is not None)
+
     def types(self) -> dict[str, ValueType]:
         """The type of every value, by name."""
         table: dict[str, ValueType] = {i.name: i.type for i in self.inputs}

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import sympy
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
+from torch._prims_common import compute_required_storage_length
 
 from harness.dtypes import DType
 from harness.errors import GraphError, UnsupportedOperator
@@ -132,13 +133,12 @@ def associative_scan(
     """Tensors of one shape scanned along their first dimension, laid out as they are, by the text
     of a graph: from an element of each, a later one of each and ``captured`` to what follows."""
     function = combine_graph(combine)
-    names = [item.name for item in function.inputs]
 
     def joined(*given: torch.Tensor) -> list[torch.Tensor]:
-        values: dict[str, Any] = dict(zip(names, given, strict=True))
+        values: dict[str, Any] = dict(zip(function.given, given, strict=True))
         for node in function.nodes:
             values[node.name] = call_node(node, values, given[0].device)
-        return [values[name].expand_as(given[0]) for name in function.outputs if name]
+        return [values[name].expand_as(given[0]) for name in function.results]
 
     own = importlib.import_module("torch._higher_order_ops.associative_scan")
     found = own.generic_associative_scan(joined, list(xs), additional_inputs=tuple(captured or ()))
@@ -207,8 +207,9 @@ def copied(value: Any, dtype: torch.dtype | None = None) -> Any:
 
 def memory(tensor: torch.Tensor) -> torch.Tensor:
     """What lies from a tensor's first element to its last, each place once."""
-    steps = ((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.as_strided((1 + sum(steps) if tensor.numel() else 0,), (1,))
+    return tensor.as_strided(
+        (compute_required_storage_length(tensor.shape, tensor.stride(), 0),), (1,)
+    )
 
 
 def materialise(value: Any, node: Node) -> Any:
@@ -244,7 +245,7 @@ def replay(
     if float64:
         tensors = [copied(t, torch.float64 if t.is_floating_point() else t.dtype) for t in tensors]
     values: dict[str, Any] = {i.name: t for i, t in zip(graph.inputs, tensors, strict=True)}
-    types, keep = graph.types(), [name for name in graph.outputs if name is not None]
+    types, keep = graph.types(), [*graph.results]
     keep.extend(name for m in graph.mutations for name in (m.input, m.value))
     freed = last_uses([(*node.refs(), node.name) for node in graph.nodes], keep)
     for node, dead in zip(graph.nodes, freed, strict=True):
@@ -323,8 +324,8 @@ def random_inputs(graph: Graph, device: torch.device | str, seed: int = 0) -> li
     made, distinct = [], distinct_indices(graph)
     for item in graph.inputs:
         shape, stride = (list(map(int, sizes)) for sizes in (item.type.shape, item.type.stride))
-        steps = ((n - 1) * s for n, s in zip(shape, stride, strict=True))
-        storage = _random_storage(item, 0 if 0 in shape else 1 + sum(steps), device, generator)
+        extent = compute_required_storage_length(shape, stride, 0)
+        storage = _random_storage(item, extent, device, generator)
         made.append(storage.as_strided(shape, stride))
         if shape and item.name in distinct and item.bound is not None:
             _make_distinct(made[-1], distinct[item.name], int(item.bound), generator)

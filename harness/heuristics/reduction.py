@@ -110,8 +110,8 @@ def in_chunks(facts: Facts, target: Target) -> bool:
     return bool(facts.chunked) and facts.parallel < wanted * target.multiprocessors
 
 
-def _proposal(x: int, r: int, warps: int, most: int = _MAX_WARPS) -> Proposal:
-    return Proposal((("x", x), ("r0_", r)), warps=warps, max_warps=most)
+def _proposal(x: int, r: int, warps: int, stages: int = 1, most: int = _MAX_WARPS) -> Proposal:
+    return Proposal((("x", x), ("r0_", r)), warps, stages, max_warps=most)
 
 
 def is_long(facts: Facts, target: Target) -> bool:
@@ -144,7 +144,7 @@ def _long(facts: Facts, target: Target) -> list[Proposal]:
         blocks = [(4096, 4), (4096, 8), (2048, 4), (8192, 8)]
     else:
         blocks = [(8192, 8), (4096, 8), (8192, 16), (4096, 4)]
-    return [_proposal(1, r, w, _MOST_WARPS) for r, w in blocks]
+    return [_proposal(1, r, w, most=_MOST_WARPS) for r, w in blocks]
 
 
 def _read_again(facts: Facts) -> tuple[int, int]:
@@ -175,13 +175,13 @@ def _inner(facts: Facts, target: Target) -> list[Proposal]:
             blocks = [*(few[::-1] if wide else few[1::-1] if short else few[:2]), *blocks]
         elif reach(facts) > MAX_REDUCTION_BLOCK:
             blocks = [(8192, 32), *blocks]
-        return [_proposal(1, r, warps, _MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
+        return [_proposal(1, r, warps, most=_MOST_WARPS) for r, warps in dict.fromkeys(blocks)]
     if is_long(facts, target):
         return _long(facts, target)
     first = [_proposal(1, 2048, 16), _proposal(1, 4096, 16)]
     if facts.parallel < 2 * target.multiprocessors:
         # Few rows: each one must keep a whole multiprocessor busy by itself, in few turns.
-        long = [_proposal(1, 8192, 32, _MOST_WARPS)] * (reach(facts) > MAX_REDUCTION_BLOCK)
+        long = [_proposal(1, 8192, 32, most=_MOST_WARPS)] * (reach(facts) > MAX_REDUCTION_BLOCK)
         return [first[0], *long, first[1], _proposal(1, 1024, 16), _proposal(1, 4096, 8)]
     if facts.reduced <= 512:
         return [_proposal(4, 512, 8), _proposal(1, 512, 2), _proposal(1, 512, 4)]
@@ -267,10 +267,7 @@ def _outer(facts: Facts, target: Target) -> list[Proposal]:
         n = 3 if facts.loads <= _MANY_VALUES else 1  # that shared memory holds
         blocks = [(x, most // 2, 4, n), (2 * x, most // 4, 4, n), (x, most, 4, n)]
         blocks += [(x // 2, most, 4, n), (x // 4, 2 * most, 4, 1)]
-    return [
-        Proposal((("x", x), ("r0_", r)), warps, stages, max_warps=_MAX_WARPS)
-        for x, r, warps, stages in blocks
-    ]
+    return [_proposal(*block) for block in blocks]
 
 
 def scans(facts: Facts, target: Target) -> list[Proposal]:

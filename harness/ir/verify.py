@@ -211,9 +211,15 @@ class _NestChecker:
             case ir.Compute():
                 self._check_compute(value)
             case ir.Masked():
-                self._check_masked(value)
+                self._require_type("a mask is not bool", value.mask.dtype, DType.BOOL)
+                for side in (value.body, value.other):
+                    what = "the sides of a masked value differ in type"
+                    self._require_type(what, side.dtype, value.dtype)
             case ir.Reduce():
-                self._check_reduce(value)
+                what = f"a {value.kind.value} reduction"
+                self._require_one(f"{what} is malformed", value, COMPONENTS.get(value.kind, 1))
+                types = reduced_dtype(value.kind, value.args[0].dtype)
+                self._require_type(f"{what} has the wrong type", value.dtype, *types)
             case ir.Scan() | ir.Sort():
                 self._check_scan(value)
             case ir.Constant():
@@ -240,18 +246,6 @@ class _NestChecker:
                 error.what, f"{self._where}: {value.op.value}", error.got, error.expected
             ) from error
         self._require_type(f"{value.op.value} has the wrong result type", value.dtype, want)
-
-    def _check_masked(self, value: ir.Masked) -> None:
-        self._require_type("a mask is not bool", value.mask.dtype, DType.BOOL)
-        for side in (value.body, value.other):
-            what = "the sides of a masked value differ in type"
-            self._require_type(what, side.dtype, value.dtype)
-
-    def _check_reduce(self, value: ir.Reduce) -> None:
-        what = f"a {value.kind.value} reduction"
-        self._require_one(f"{what} is malformed", value, COMPONENTS.get(value.kind, 1))
-        wanted = reduced_dtype(value.kind, value.args[0].dtype)
-        self._require_type(f"{what} has the wrong type", value.dtype, *wanted)
 
     def _check_scan(self, value: ir.Scan | ir.Sort) -> None:
         if isinstance(value, ir.Scan) and isinstance(value.kind, ir.Combine):

@@ -26,10 +26,9 @@ class Hazard(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Nest number ``second`` must run after nest number ``first`` because of ``buffer``."""
+    """A nest must run after nest number ``first`` because of ``buffer``."""
 
     first: int
-    second: int
     buffer: str
     hazard: Hazard
 
@@ -76,7 +75,7 @@ def gather(program: Program) -> Facts:
         for name in written:
             hazards.append((readers, name, Hazard.WRITE_AFTER_READ))
             hazards.append((writers, name, Hazard.WRITE_AFTER_WRITE))
-        found = [Edge(n, number, name, h) for of, name, h in hazards for n in of.get(name, ())]
+        found = [Edge(n, name, h) for of, name, h in hazards for n in of.get(name, ())]
         into.append(tuple(found))
         before.append(0)
         for edge in found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import accumulate, islice
 
@@ -191,11 +191,7 @@ def _moved_within(group: FusedGroup) -> int:
     first, *later = [
         {(v.buffer, v.index) for nest in nests for v in loads(nest.stores)} for nests in loops
     ]
-    rows = {
-        b
-        for b, i in first
-        if b not in group.internal and i.free_symbols & along and i.free_symbols & across
-    }
+    rows = {b for b, _ in _of_both(first, along, across)} - group.internal
     return len(rows) if rows <= {b for b, _ in set().union(*later) - first} else 0
 
 
@@ -385,11 +381,17 @@ def _facts(
     return replace(made, fixed_blocks=made.pinned)
 
 
+def _of_both(
+    read: _Read, one: Set[sympy.Symbol], other: Set[sympy.Symbol]
+) -> list[tuple[str, sympy.Expr]]:
+    """The loads that differ along the one loops as well as along the other ones."""
+    return [(b, i) for b, i in read if i.free_symbols & one and i.free_symbols & other]
+
+
 def _ahead(read: _Read, dtypes: Mapping[str, DType], tiles: Sequence[Tile]) -> int:
     """Bytes that are loaded at each point of the rows that a program walks."""
     walked, row = ({e.var for t in tiles if t.prefix == p for e in t.entries} for p in ("x", "r0_"))
-    own = [b for b, index in read if index.free_symbols & walked and index.free_symbols & row]
-    return sum(dtypes[buffer].itemsize for buffer in own)
+    return sum(dtypes[buffer].itemsize for buffer, _ in _of_both(read, walked, row))
 
 
 def _strided(read: _Read, tiles: Sequence[Tile]) -> int:
@@ -408,11 +410,8 @@ def _read_again(
     along = {entry.var for entry in reduced.entries}
     across = {entry.var for tile in parallel for entry in tile.entries}
     times = Counter(load for loaded in loaded_by_segment(segments) for load in loaded)
-    own = {
-        buffer
-        for (buffer, index), n in times.items()
-        if n > 1 and index.free_symbols & along and index.free_symbols & across
-    }
+    again = _of_both([load for load, n in times.items() if n > 1], along, across)
+    own = {buffer for buffer, _ in again}
     return sum(dtypes[name].itemsize for name in own) * size_hint(reduced.numel)
 
 

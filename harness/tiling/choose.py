@@ -197,7 +197,7 @@ def shared_boundary(
     """The number of splits in the lower of two tiles, where nearly all arithmetic knows those
     alone and no load has both: a block of several points above them does it once. T5's bias, equal
     at 512 x 512 places for 12 heads, takes 8.0 us on an H200, in blocks of 4 heads 3.6. Or where
-    pieces have rows of their own (``_pieces``)."""
+    rows of the lowest split have tiles of their own (``_pieces``, ``_found``)."""
     places = {s.var: number for number, s in enumerate(splits, start=1)}
     highest: dict[int, int] = {}
     work, loaded = [0] * (len(splits) + 1), list[list[int]]()
@@ -217,20 +217,20 @@ def shared_boundary(
         if enough and lower.is_Integer and int(lower) >= SHARED_POINTS and upper >= 4:
             return (cut,)
     stored = sum(a.itemsize for a in accesses if a.write)
-    return _pieces(splits, stores, stored, simplify) or _found(splits, stores, simplify)
-
-
-def _found(
-    splits: Sequence[Split], stores: Sequence[ir.Store], simplify: ir.Address
-) -> tuple[int, ...]:
-    """The number of splits in the lower of two tiles, where whole rows of the lowest split are
-    loaded from places that floats above it give, as pixels of an image in channels-last order are
-    by an interpolation. Of floats Triton does not know that neighbours have them in common, and
-    loads element by element; a block of rows computes them once a row."""
-    row = splits[0].length if len(splits) > 1 else sympy.S.Zero
-    if not row.is_Integer or row < FOUND_ROW or row % VECTOR:
+    if len(splits) < 2 or not splits[0].length.is_Integer:
         return ()
-    inner = splits[0].var
+    rows = _pieces(splits, stores, stored, simplify) or _found(splits[0], stores, simplify)
+    return (1,) * rows
+
+
+def _found(lowest: Split, stores: Sequence[ir.Store], simplify: ir.Address) -> bool:
+    """Whether whole rows of the ``lowest`` split are loaded from places that floats above it give,
+    as pixels of an image in channels-last order are by an interpolation. Of floats Triton does not
+    know that neighbours have them in common, and loads element by element; a block of rows computes
+    them once a row."""
+    inner, row = lowest.var, int(lowest.length)
+    if row < FOUND_ROW or row % VECTOR:
+        return False
 
     def moves(value: ir.Value) -> bool:
         indices = (v.index for v in ir.walk([value]) if isinstance(v, ir.Load | ir.IndexValue))
@@ -242,20 +242,19 @@ def _found(
     floats = any(v.dtype.is_float for v in ir.walk(places))
     whole = all(simplify(load.index).coeff(inner) == 1 for load in loads)
     along = all(moves(v.mask) for v in values if isinstance(v, ir.Masked))  # pieces of rows
-    return (1,) * (floats and whole and along and not any(map(moves, places)))
+    return floats and whole and along and not any(map(moves, places))
 
 
 def _pieces(
     splits: Sequence[Split], stores: Sequence[ir.Store], stored: int, simplify: ir.Address
-) -> tuple[int, ...]:
-    """The number of splits in the lower of two tiles, where pieces lie one behind the other above
-    the lowest split, as images of a ``cat`` do, and much is loaded that does not change along it:
-    blocks of some rows load that once a row, and nothing of other pieces. Not timed with loads at
-    computed places."""
-    row = splits[0].length if len(splits) > 1 else sympy.S.Zero
+) -> bool:
+    """Whether pieces lie one behind the other above the lowest split, as images of a ``cat`` do,
+    and much is loaded that does not change along it: blocks of some rows load that once a row, and
+    nothing of other pieces. Not timed with loads at computed places."""
+    row = int(splits[0].length)
     least, shortest = UNEVEN if row % VECTOR else EVEN
-    if not row.is_Integer or row < shortest:
-        return ()
+    if row < shortest:
+        return False
     values, variables = ir.values(stores), {split.var for split in splits}
 
     def above(value: ir.Load | ir.IndexValue) -> bool:
@@ -269,7 +268,7 @@ def _pieces(
     alike = 0 if any(load.indirect for load in loads) else sum(map(above, loads))
     points = size_hint(sympy.Mul(*(split.length for split in splits)))
     much = alike >= ALIKE * stored and alike * points >= ALIKE_ALL
-    return (1,) * (pieces >= least and much)
+    return pieces >= least and much
 
 
 def _crosses(access: Access, unit: sympy.Symbol, splits: Sequence[Split]) -> bool:

@@ -423,9 +423,7 @@ def normalise(gm: fx.GraphModule) -> None:
                 node.args = (x.args[0], node.args[1])
         elif node.target is _aten.lift_fresh_copy.default and node in returned:
             node.target = _aten.clone.default
-        elif node.target not in _SAME_VALUE or node.meta.get(tangents.CALL):
-            continue  # (or a user's gradient, which need not be asked for)
-        elif GIVES_MEMORY not in [n.target for n in node.users]:
+        elif _hands_on(node):
             same = node.args[0]
             for user in list(node.users):  # returned as well it is another tensor there
                 if user is not output or user not in same.users:
@@ -434,6 +432,13 @@ def normalise(gm: fx.GraphModule) -> None:
     gm.graph.eliminate_dead_code(_is_impure)
     gm.graph.lint()
     gm.recompile()
+
+
+def _hands_on(node: fx.Node) -> bool:
+    """Whether ``node`` is nothing but its argument, and no user's gradient, which need not be asked
+    for, nor given back in memory of its own."""
+    own = node.meta.get(tangents.CALL) or GIVES_MEMORY in [n.target for n in node.users]
+    return node.target in _SAME_VALUE and not own
 
 
 def _returned(gm: fx.GraphModule) -> set[fx.Node]:

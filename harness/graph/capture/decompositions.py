@@ -12,6 +12,7 @@ eager mode is asked.
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable
 from inspect import signature
@@ -394,7 +395,7 @@ def ask_early(gm: fx.GraphModule) -> None:
             words = [one for one in tree_leaves(given) if isinstance(one, str)]
             if target is functional.softshrink and x.dtype in _NARROW:
                 node.target = _softshrink
-            elif x.dtype is torch.uint8 and any("bi" in one for one in (target.__name__, *words)):
+            elif x.dtype is torch.uint8 and re.search("bilinear|bicubic", f"{target} {words}"):
                 node.target, node.args = _interpolated, (name, *node.args)
             elif "margin" in target.__name__:
                 bound = signature(target).bind(*node.args, **node.kwargs)

@@ -11,10 +11,10 @@ import sympy
 
 from harness.dtypes import DType
 from harness.graph.lowering.scalar import Scalar
-from harness.graph.lowering.tensor import Shape, Tensor, is_one, outer_variable, ranges_of
+from harness.graph.lowering.tensor import Shape, Tensor, is_one, ranges_of
 from harness.graph.model import CHECKED, Node
 from harness.ir import nodes as ir
-from harness.ir.index import indirect_symbol
+from harness.ir.index import axis_symbol, indirect_symbol
 from harness.ir.ops import Op
 from harness.ir.simplify import Simplifier
 from harness.ir.value_bounds import value_bounds
@@ -94,7 +94,7 @@ class Context:
         """``tensor`` at ``index``, which is written over the variables of a tensor of
         ``shape`` (and of a reduction over ``rsizes``)."""
         mapping = {
-            outer_variable(k): e
+            axis_symbol("i", k): e
             for k, (e, n) in enumerate(zip(index, tensor.shape, strict=bool(tensor.shape)))
             if not is_one(n)
         }

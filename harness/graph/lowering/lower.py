@@ -152,8 +152,8 @@ class Lowering:
         self.bounds = index_bounds(self.graph)
         self.maker = NestMaker(self.context, order)
         self.context.facts = self.graph.facts
-        self.context.given = frozenset(given.name for given in self.graph.inputs)
-        self.context.outputs = frozenset(filter(None, self.graph.outputs))
+        self.context.given = frozenset(self.graph.given)
+        self.context.outputs = frozenset(self.graph.results)
         self.context.crossed = functools.cache(functools.partial(crossed, self.graph))
         self.context.apart, self.context.live = self._is_apart, self.uses.live
 
@@ -166,7 +166,7 @@ class Lowering:
             self._stored(made)
         for node in self.uses.live:
             self._lower_node(node)
-        outputs = tuple(self._output(n) for n in self.graph.outputs if n is not None)
+        outputs = tuple(map(self._output, self.graph.results))
         mutated, buffers = self._mutate(), tuple(self.buffers.values())
         nests, many = tuple(self.maker.nests), MANY_TILES in self.graph.facts
         return Program(self.graph.name, buffers, nests, outputs, mutated, many)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 
 import sympy
 
@@ -17,14 +18,13 @@ from harness.graph.lowering.tensor import (
     Shape,
     Tensor,
     canonical,
-    inner_variable,
     is_one,
-    outer_variable,
+    ranges_of,
 )
 from harness.graph.model import TensorType
 from harness.graph.sizes import contiguous_strides, overlap
 from harness.ir.affine import size_hint
-from harness.ir.index import flat_index
+from harness.ir.index import axis_symbol, flat_index
 from harness.ir.nodes import Axis, Nest, Store, Value, buffers_read, buffers_written
 from harness.ir.ops import Op
 from harness.ir.program import Buffer
@@ -45,11 +45,7 @@ def axes_in_order(shape: Shape, stride: Shape) -> tuple[Axis, ...]:
     """The loops over a buffer, largest stride outermost, sizes of one left out."""
     dims = [d for d, n in enumerate(shape) if not is_one(n)]
     dims.sort(key=lambda d: (-size_hint(stride[d]), d))
-    return tuple(Axis(outer_variable(d), shape[d]) for d in dims)
-
-
-def _axes(variable: Callable[[int], sympy.Symbol], sizes: Shape) -> tuple[Axis, ...]:
-    return tuple(Axis(variable(k), n) for k, n in enumerate(sizes) if not is_one(n))
+    return tuple(Axis(axis_symbol("i", d), shape[d]) for d in dims)
 
 
 @dataclass(slots=True)
@@ -94,16 +90,18 @@ class NestMaker:
             Store(b.name, flat_index(b.stride, canonical(b.shape)), r.value) for b, r in parts
         ]
         axes = axes_in_order(first.shape, first.stride)
-        self._add(axes, _axes(inner_variable, reduced.rsizes), stores, origins)
+        self._add(
+            axes, tuple(starmap(Axis, ranges_of((), reduced.rsizes).items())), stores, origins
+        )
 
     def scan(self, parts: list[tuple[Buffer, Scanned]], origins: frozenset[str]) -> None:
         """Store the results of one scan or sort."""
         first, scanned = parts[0]
         if scanned.size.is_zero or any(n.is_zero for n in scanned.shape):
             return  # nothing to store
-        dim, along = scanned.dim, inner_variable(0)
+        dim, along = scanned.dim, axis_symbol("r", 0)
         axes = axes_in_order(first.shape, first.stride)
-        axes = tuple(a for a in axes if a.var != outer_variable(dim))
+        axes = tuple(a for a in axes if a.var != axis_symbol("i", dim))
         stores = []
         for buffer, part in parts:
             place = list(canonical(buffer.shape))
@@ -140,7 +138,7 @@ class NestMaker:
         """Store the scattered values over the initial contents."""
         index = self.place(buffer, result)
         store = Store(buffer.name, index, result.value, result.mode, self.context.bindings(index))
-        self._add(_axes(outer_variable, result.points), (), [store], origins)
+        self._add(tuple(starmap(Axis, ranges_of(result.points).items())), (), [store], origins)
 
     def reduces(self, buffers: Collection[str]) -> bool:
         """Whether one of ``buffers`` holds what was reduced: a kernel that does so can go on."""

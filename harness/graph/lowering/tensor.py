@@ -37,11 +37,9 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """The result of a reduction: like ``Tensor``, but ``value`` contains ``Reduce`` nodes
-    over ``r0`` …, whose sizes are ``rsizes``, or is written out. It always becomes a buffer."""
+    """The result of a reduction: ``value`` contains ``Reduce`` nodes over ``r0`` …, whose sizes are
+    ``rsizes``, or is written out. It always becomes a buffer."""
 
-    shape: Shape
-    dtype: DType
     value: Value
     rsizes: Shape
 
@@ -65,7 +63,6 @@ class Scanned:
     ``start`` on, the last one first if ``backward``. It always becomes a buffer."""
 
     shape: Shape
-    dtype: DType
     value: Value
     dim: int
     size: sympy.Expr
@@ -88,19 +85,10 @@ def is_one(size: sympy.Expr) -> bool:
     return size is sympy.S.One
 
 
-def outer_variable(dim: int) -> sympy.Symbol:
-    """``i<dim>``, the variable of a tensor's dimension."""
-    return axis_symbol("i", dim)
-
-
-def inner_variable(dim: int) -> sympy.Symbol:
-    """``r<dim>``, the variable of a reduced dimension."""
-    return axis_symbol("r", dim)
-
-
-def canonical(shape: Shape) -> tuple[sympy.Expr, ...]:
-    """The index of a tensor of ``shape``: ``i0``, ``i1``, … with 0 for a size of one."""
-    return tuple(sympy.S.Zero if is_one(n) else outer_variable(k) for k, n in enumerate(shape))
+def canonical(shape: Shape, prefix: str = "i") -> tuple[sympy.Expr, ...]:
+    """The index of a tensor of ``shape``: ``i0``, ``i1``, … (of what is reduced ``r0``, ``r1``, …)
+    with 0 for a size of one."""
+    return tuple(sympy.S.Zero if is_one(n) else axis_symbol(prefix, k) for k, n in enumerate(shape))
 
 
 def repeated(source: Shape, shape: Shape) -> tuple[sympy.Expr, ...]:
@@ -111,13 +99,7 @@ def repeated(source: Shape, shape: Shape) -> tuple[sympy.Expr, ...]:
     return tuple(i if n == whole else Mod(i, n) for i, n, whole in sizes)
 
 
-def reduction_index(rsizes: Shape) -> tuple[sympy.Expr, ...]:
-    """The variables ``r0``, ``r1``, … of a reduction, 0 for a size of one."""
-    return tuple(sympy.S.Zero if is_one(n) else inner_variable(k) for k, n in enumerate(rsizes))
-
-
 def ranges_of(shape: Shape, rsizes: Shape = ()) -> dict[sympy.Symbol, sympy.Expr]:
     """The size of every canonical variable of a tensor (and of a reduction)."""
-    ranges = {outer_variable(k): n for k, n in enumerate(shape) if not is_one(n)}
-    ranges.update((inner_variable(k), n) for k, n in enumerate(rsizes) if not is_one(n))
-    return ranges
+    both = ("i", shape), ("r", rsizes)
+    return {axis_symbol(p, k): n for p, of in both for k, n in enumerate(of) if not is_one(n)}

@@ -210,8 +210,7 @@ def _place_mutations(plan: _Plan) -> None:
         for root in dict.fromkeys(root_name(name, nodes) for name in plan.reads(step)):
             if root in readers:
                 readers[root].append(step)
-    returned = {root_name(name, nodes) for name in graph.outputs if name is not None}
-    returned.update(root_name(m.value, nodes) for m in graph.mutations)
+    returned = {root_name(name, nodes) for name in kept_names(graph)}
     for mutation in graph.mutations:
         root = plan.layout.root(mutation.value)
         step = plan.producer.get(root, len(plan.units))
@@ -247,8 +246,7 @@ def _read_from_inputs(plan: _Plan) -> Iterator[tuple[str, str]]:
 
 def _steps(plan: _Plan) -> Iterator[Region | HostCall]:
     graph, layout = plan.layout.graph, plan.layout
-    outside = {name for name in graph.outputs if name is not None}
-    outside.update(m.value for m in plan.late)
+    outside = {*graph.results, *(m.value for m in plan.late)}
     for name in reversed(plan.host):
         if layout.kind[name] is not Kind.VIEW or name in outside:
             outside.update(rename_refs(layout.nodes[name], plan.renamed).refs())
@@ -322,7 +320,7 @@ def _models(plan: _Plan, needed: Collection[str]) -> list[Callable[[], Residents
     made += [[name] for name in plan.host]
     touched = [Traffic(memory(plan.reads(n)), memory(names)) for n, names in enumerate(made)]
     kept = memory(kept_names(graph))
-    given = {item.name for item in graph.inputs}
+    given = {*graph.given}
     inputs = {name: layout.nbytes[name] for one in touched for name in one.reads if name in given}
     written = {name for one in touched for name in one.writes}
     own = {name: layout.nbytes[name] for name in written - given}

@@ -48,8 +48,7 @@ def clean(graph: Graph) -> Graph:
 
 def kept_names(graph: Graph) -> frozenset[str]:
     """Values that must keep their names: outputs, and the values of mutations."""
-    outputs = (name for name in graph.outputs if name is not None)
-    return frozenset(outputs).union(m.value for m in graph.mutations)
+    return frozenset(graph.results).union(m.value for m in graph.mutations)
 
 
 def remove_dead(graph: Graph) -> Graph:

@@ -26,6 +26,7 @@ from harness.files import read_error
 from harness.heuristics.facts import Config
 from harness.records import modules as stated
 from harness.runtime import module as modules
+from harness.runtime.compile.cache import checksum
 from harness.target import Target
 
 FORMAT = 2
@@ -207,7 +208,7 @@ def artifact(
         sorted(unaligned),
         module_text,
     )
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:40]
+    return checksum(parts)[:40]
 
 
 def path(cache: Path, name: str) -> Path:

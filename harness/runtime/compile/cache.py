@@ -85,7 +85,7 @@ def exposure(folder: Path) -> str:
 
 def sealed(body: Mapping[str, Any]) -> bytes:
     """A cache file's contents: ``body`` (JSON's types) and what tells whether it is whole."""
-    return json.dumps({"checksum": _checksum(body), "body": body}, sort_keys=True).encode()
+    return json.dumps({"checksum": checksum(body), "body": body}, sort_keys=True).encode()
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
@@ -93,16 +93,17 @@ def unsealed(data: bytes) -> dict[str, Any]:
     try:
         document = json.loads(data)
         body: dict[str, Any] = document["body"]
-        checksum = document["checksum"]
+        stated = document["checksum"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError("it is not complete") from error
-    if checksum != _checksum(body):
+    if stated != checksum(body):
         raise ValueError("its checksum is wrong")
     return body
 
 
-def _checksum(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+def checksum(parts: object) -> str:
+    """64 hexadecimal digits that stand for ``parts`` (JSON's types), whatever order keys have."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache

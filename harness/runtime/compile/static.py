@@ -5,8 +5,6 @@ binary. Two runs give the same numbers."""
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -25,7 +23,7 @@ from harness.runtime import module as modules
 from harness.runtime.compile import binary as binaries
 from harness.runtime.compile import disassembly
 from harness.runtime.compile.binary import KernelBinary
-from harness.runtime.compile.cache import sealed, unsealed
+from harness.runtime.compile.cache import checksum, sealed, unsealed
 from harness.runtime.compile.disassembly import Binary
 from harness.target import Target
 
@@ -280,5 +278,4 @@ def _entry(cache: Path, job: CompileJob) -> Path:
     target = (job.target.backend, job.target.capability, job.target.warp_size)
     config = None if job.config is None else modules.config_dict(job.config)
     parts = (_FORMAT, triton.__version__, target, config, job.module_text)
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:40]
-    return cache / "static" / f"{digest}.json"
+    return cache / "static" / f"{checksum(parts)[:40]}.json"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import torch
+from torch._prims_common import compute_required_storage_length
 
 from harness.errors import HarnessError, reason
 from harness.heuristics.limits import spill_limit
@@ -92,9 +93,10 @@ class Chooser:
 
 def _drawn(call: Any, where: str) -> list[torch.Tensor]:
     own, made = torch.Generator(where).manual_seed(0), list[torch.Tensor]()
-    for dtype, *layout in call.tensors:
-        flat = torch.randn(_extent(*layout), generator=own, device=where)
-        made.append(flat.to(getattr(torch, dtype)).as_strided(*layout))
+    for dtype, shape, stride in call.tensors:
+        extent = compute_required_storage_length(shape, stride, 0)
+        flat = torch.randn(extent, generator=own, device=where)
+        made.append(flat.to(getattr(torch, dtype)).as_strided(shape, stride))
     return made
 
 
@@ -103,15 +105,13 @@ def _call(call: Any, args: Sequence[torch.Tensor]) -> object:
     return function(*args[:-1], **dict(call.numbers), out=args[-1])
 
 
-def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
-    return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-
-
 def _in_memory_of(earlier: Any, arg: Any) -> Any:
     """``arg`` in the memory of ``earlier``, as another view of it perhaps; ``arg`` itself where it
     does not fit there."""
     tensors = [one for one in (earlier, arg) if isinstance(one, torch.Tensor)]
-    kinds = {(one.dtype, _extent(one.shape, one.stride())) for one in tensors}
+    kinds = {
+        (one.dtype, compute_required_storage_length(one.shape, one.stride(), 0)) for one in tensors
+    }
     fits = len(tensors) == 2 and len(kinds) == 1
     return earlier.as_strided(arg.shape, arg.stride()) if fits else arg
 

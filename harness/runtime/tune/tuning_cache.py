@@ -30,7 +30,7 @@ from harness.files import read_error, write_atomically
 from harness.heuristics.facts import Config
 from harness.records.trials import Tuned
 from harness.runtime import module as modules
-from harness.runtime.compile.cache import sealed, unsealed
+from harness.runtime.compile.cache import checksum, sealed, unsealed
 
 FORMAT = 6
 """Raise when an old entry would be misread (5 has quick kernels' times with the launch floor)."""
@@ -99,8 +99,7 @@ class TuningCache:
 
     def path(self, key: Mapping[str, Any]) -> Path:
         """Where the entry of ``key`` lies."""
-        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:40]
-        return self.folder / f"{digest}.json"
+        return self.folder / f"{checksum(key)[:40]}.json"
 
     def get(
         self, loaded: modules.LoadedModule, search: str = "", deterministic: bool = False

@@ -21,10 +21,8 @@ from harness.graph.lowering.tensor import (
     Shape,
     Tensor,
     canonical,
-    inner_variable,
     is_one,
     ranges_of,
-    reduction_index,
 )
 from harness.graph.model import TEMPLATES
 from harness.ir.affine import affine, positions, size_hint
@@ -73,7 +71,7 @@ class Operand:
             return written
         builder, found = self.call.context.builder, None
         if kind is ReduceKind.SUM and self.call.node.name in self.call.context.crossed():
-            axes = [Axis(inner_variable(k), n) for k, n in enumerate(self.rsizes)]
+            axes = [*itertools.starmap(Axis, ranges_of((), self.rsizes).items())]
             found = single_sum(self.value, axes, builder)
         return found or builder.reduce(kind, self.value, dtype=dtype.compute, component=component)
 
@@ -114,7 +112,7 @@ class Operand:
         looped = any(isinstance(v, Reduce) for v in walk([converted]))
         if not looped and not self.call.context.apart(self.call.node):
             return Tensor(kind.shape, kind.dtype, converted)
-        return Reduced(kind.shape, kind.dtype, converted, self.rsizes if looped else ())
+        return Reduced(converted, self.rsizes if looped else ())
 
 
 def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
@@ -129,7 +127,7 @@ def over(call: Call, dims_at: int = 1, keepdim_at: int = 2) -> Operand:
         shape = tuple(n for d, n in enumerate(tensor.shape) if d not in dims)
     outer = canonical(shape)
     kept = [d for d in range(tensor.rank) if len(outer) == tensor.rank or d not in dims]
-    index = dict(zip((*kept, *dims), (*outer, *reduction_index(rsizes)), strict=True))
+    index = dict(zip((*kept, *dims), (*outer, *canonical(rsizes, "r")), strict=True))
     where = tuple(index[d] for d in range(tensor.rank))
     return Operand(call, call.read(tensor, where, shape, rsizes), rsizes)
 
@@ -229,7 +227,7 @@ def product(added: bool) -> Rule:
         asked = TEMPLATES in call.context.facts and dtype in (DType.BF16, DType.F16) and large
         if not (asked and sympy.Mul(*call.shape) >= _LEAST_RESULTS):
             raise call.reject("a matrix product", "a large one of 16 bits, and a graph that asks")
-        (r,) = reduction_index(terms)
+        (r,) = canonical(terms, "r")
         places, scalar = ((first, (*batch, y, r)), (second, (*batch, r, x))), call.scalar
         pair = (call.rounded(call.read(t, at, call.shape, terms), dtype) for t, at in places)
         operand = Operand(call, scalar.op(Op.MUL, *pair), terms)

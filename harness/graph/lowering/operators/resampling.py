@@ -14,7 +14,7 @@ import sympy
 from harness.dtypes import DType
 from harness.graph.lowering.operators.reductions import Operand
 from harness.graph.lowering.rule import Call, Rule, Rules
-from harness.graph.lowering.tensor import Lowered, Tensor, canonical, reduction_index
+from harness.graph.lowering.tensor import Lowered, Tensor, canonical
 from harness.graph.model import Node
 from harness.ir.index import FloorDiv
 from harness.ir.nodes import Load, Made, ReduceKind, Value, rewrite
@@ -191,7 +191,7 @@ def adaptive_average_pool(call: Call) -> Lowered:
         tiles.append(sympy.Integer(int(size) // int(wanted)))
     rsizes = tuple(tiles)
     index = list(out)
-    for dim, inner, tile in zip((-2, -1), reduction_index(rsizes), tiles, strict=True):
+    for dim, inner, tile in zip((-2, -1), canonical(rsizes, "r"), tiles, strict=True):
         index[dim] = out[dim] * tile + inner
     value = call.read(tensor, tuple(index), call.shape, rsizes)
     operand = Operand(call, value, rsizes).cast(call.dtype)

@@ -16,16 +16,9 @@ import sympy
 from harness.dtypes import DType
 from harness.graph.calltext import SCAN_BY_FUNCTION, combine_of
 from harness.graph.lowering.rule import MISSING, Call, Rule, Rules
-from harness.graph.lowering.tensor import (
-    Lowered,
-    Reduced,
-    Scanned,
-    Tensor,
-    canonical,
-    inner_variable,
-    is_one,
-)
+from harness.graph.lowering.tensor import Lowered, Reduced, Scanned, Tensor, canonical, is_one
 from harness.graph.model import Graph, Node, Ref, TensorType, ValueType
+from harness.ir.index import axis_symbol
 from harness.ir.nodes import (
     Builder,
     Combine,
@@ -60,7 +53,7 @@ class _Row:
         converted = self.call.scalar.cast(value, kind.dtype)
         if is_one(self.size):
             return Tensor(kind.shape, kind.dtype, converted)
-        return Scanned(kind.shape, kind.dtype, converted, self.dim, self.size)
+        return Scanned(kind.shape, converted, self.dim, self.size)
 
     def scan(self, kind: ScanKind, component: int = 0) -> Value:
         """A component of a scan of the row."""
@@ -82,7 +75,7 @@ def _along(call: Call, tensor: Tensor, dtype: DType | None, dim: int) -> _Row:
     shape = call.result_type(0).shape  # which may know a size of one that the operand's leaves open
     index = list(canonical(shape))
     if not is_one(size):
-        index[dim] = inner_variable(0)
+        index[dim] = axis_symbol("r", 0)
     value = call.read(tensor, tuple(index), shape, (size,))
     ranked = call.rounded(value, tensor.dtype)
     return _Row(call, dim, size, ranked if dtype is None else call.scalar.cast(value, dtype))
@@ -123,7 +116,7 @@ def associative(call: Call) -> Lowered:
     xs, captured = call.tensors(0), call.tensors(2) if call.node.args[2:] else []
     count, given = len(xs), len(function.inputs) - len(captured)
     varies = any(tensor.rank >= len(shape) for tensor in captured)
-    if varies or (given, len([*filter(None, function.outputs)])) != (2 * count, count):
+    if varies or (given, len(function.results)) != (2 * count, count):
         raise call.reject("a function of other operands", "one of two elements of each tensor")
     xs += [Tensor(shape, tensor.dtype, call.broadcast(tensor, shape)) for tensor in captured]
     rows = [_along(call, tensor, _carried(tensor.dtype), 0) for tensor in xs]
@@ -156,7 +149,7 @@ def _combine(call: Call, function: Graph, count: int) -> Combine:
         if not isinstance(found, Tensor):
             raise call.reject(f"{node.op} in a scan's function", "what is done element by element")
         tensors[node.name], types[node.name] = found, inner.type
-    pairs = zip(filter(None, function.outputs), given, strict=False)
+    pairs = zip(function.results, given, strict=False)
     results = (scalar.cast(tensors[name].value, one.dtype) for name, one in pairs)
     captured = given[2 * count :]
     return Combine((*given[:count], *captured, *given[count:]), (*results, *captured))
@@ -251,6 +244,6 @@ def _one(call: Call, scanned: Scanned, where: Value) -> Reduced:
     kind, other = ReduceKind.MAX, float("-inf") if value.dtype.is_float else value.dtype.least
     if value.dtype is DType.BOOL:
         kind, other = ReduceKind.ANY, False
-    here = scalar.compare(Op.EQ, call.context.index_value(inner_variable(0)), where)
+    here = scalar.compare(Op.EQ, call.context.index_value(axis_symbol("r", 0)), where)
     reduced = call.context.builder.reduce(kind, scalar.where(here, value, other), dtype=value.dtype)
-    return Reduced(call.shape, scanned.dtype, reduced, (scanned.size,))
+    return Reduced(reduced, (scanned.size,))
