@@ -8,7 +8,6 @@ supported version of torch (2.11 to 2.13).
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -103,9 +102,7 @@ def export(
     traces it."""
     with torch.set_grad_enabled(training), mode:
         program = torch.export.export(module, args, kwargs, strict=False)
-        # newer versions add checks of the inputs unless told not to
-        takes_guards = "check_guards" in inspect.signature(program.module).parameters
-        gm: Any = program.module(check_guards=False) if takes_guards else program.module()
+        gm: Any = program.module(check_guards=False)
     for node in list(gm.graph.nodes):
         if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
             gm.graph.erase_node(node)
@@ -393,9 +390,9 @@ def _cut_at(
         joint, [by_name[n] for n in saved], [], num_fwd_outputs=num_fwd_outputs
     )
     backward = partitioners.reordering_to_mimic_autograd_engine(backward)
-    # newer versions also move the element accesses up; do as the min-cut partitioner does
-    raise_getitems = getattr(partitioners, "raise_getitems", lambda gm: gm)
-    return raise_getitems(forward), raise_getitems(backward)
+    # as the min-cut partitioner does
+    pick: Any = partitioners
+    return pick.raise_getitems(forward), pick.raise_getitems(backward)
 
 
 def _for_gpu(gm: fx.GraphModule) -> None:

@@ -292,20 +292,8 @@ def _adamw(
     state: dict[str, dict[str, torch.Tensor]],
 ) -> None:
     """AdamW at its usual settings, steps counted on the device as in a captured loop."""
-    adamw(
-        list(parameters.values()),
-        list(gradients.values()),
-        list(state["exp_avg"].values()),
-        list(state["exp_avg_sq"].values()),
-        [],
-        list(state["step"].values()),
-        foreach=False,
-        capturable=True,
-        amsgrad=False,
-        beta1=0.9,
-        beta2=0.999,
-        lr=1e-3,
-        weight_decay=0.01,
-        eps=1e-8,
-        maximize=False,
-    )
+    tables: Any = (parameters, gradients, state["exp_avg"], state["exp_avg_sq"], {}, state["step"])
+    how: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "lr": 1e-3, "weight_decay": 0.01}
+    how |= {"eps": 1e-8, "foreach": False, "amsgrad": False, "maximize": False}
+    step: Any = adamw
+    step(*(list(table.values()) for table in tables), capturable=True, **how)
