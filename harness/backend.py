@@ -400,7 +400,7 @@ class Compiler:
         added = (fact for fact, is_asked in asks.items() if is_asked)
         graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *added)))
         folder = options.dump and dump_folder(options.dump, name)
-        hooks = () if folder is None else (StageFiles(folder),)
+        hooks = () if folder is None else (StageFiles(folder, enough=True),)
         decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:

@@ -79,15 +79,16 @@ class Traced:
     placeholders: list[str] = field(default_factory=list)
 
 
-class _Interpreted(torch.nn.Module):
-    """Runs a graph module node by node, so that traces keep the source lines."""
+class Wrapped(torch.nn.Module):
+    """A plain function as a module, which is what export takes."""
 
-    def __init__(self, gm: fx.GraphModule) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        self.gm = gm
+        self._function = function
 
-    def forward(self, *leaves: Any) -> Any:
-        return fx.Interpreter(self.gm).run(*leaves, enable_io_processing=False)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self._function(*args, **kwargs)
 
 
 def export(
@@ -107,7 +108,9 @@ def export(
         if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
             gm.graph.erase_node(node)
     gm.recompile()
-    runner = _Interpreted(gm)
+    # node by node, so that traces keep the source lines
+    runner = Wrapped(functools.partial(fx.Interpreter(gm).run, enable_io_processing=False))
+    runner.gm = gm
 
     def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
         named = {f"gm.{name}": value for name, value in state.items()}

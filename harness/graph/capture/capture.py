@@ -160,7 +160,7 @@ class _Flat:
 
 def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
     module = example.function
-    module = module if isinstance(module, torch.nn.Module) else _Wrapped(module)
+    module = module if isinstance(module, torch.nn.Module) else aot.Wrapped(module)
     named = _leaves(example)
     exported, run = aot.export(module, example.args, example.kwargs, mode, training)
     held: list[tuple[str, torch.Tensor, str]]
@@ -185,18 +185,6 @@ def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
     return _Flat(
         function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
     )
-
-
-class _Wrapped(torch.nn.Module):
-    """A plain function as a module, which is what export takes."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self._function = function
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        return self._function(*args, **kwargs)
 
 
 def _leaves(example: Example) -> list[tuple[str, Any, str]]:
