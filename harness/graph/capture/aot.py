@@ -200,7 +200,7 @@ def trace(
 def compile_joint(
     gm: fx.GraphModule,
     inputs: Sequence[Any],
-    tell: Callable[[HarnessError], None],
+    tell: Callable[[HarnessError], Any],
     forward: Callable[..., Any],
     backward: Callable[..., Any],
     inference: Callable[..., Any],

@@ -29,7 +29,7 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from harness.errors import HarnessError
-from harness.graph.capture.fx import source_of, tensor_type
+from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.sizes import overlap
 from harness.graph.users_gradients import USERS, is_a_users, unfolded
@@ -67,7 +67,7 @@ class Called:
     """
 
     gm: fx.GraphModule
-    tell: Callable[[HarnessError], None]
+    tell: Callable[[HarnessError], Any]
     _fixed: bool = False
     _once: str = ""  # why another run of ``gm`` would be another one
     _unread: set[int] = field(default_factory=set)  # inputs that no output depends on
@@ -239,12 +239,10 @@ class Called:
         return tuple(next(found) if has else None for has in graded)
 
     def say(self, what: str) -> None:
-        """Once; it names the last operator's line, or that itself."""
+        """Once."""
         if what not in self._told:
             self._told.add(what)
-            calls = [node for node in self.gm.graph.nodes if node.op.startswith("call")][::-1]
-            where = next(filter(None, [*map(source_of, calls), *map(str, calls)]), "")
-            self.tell(HarnessError(what, where))
+            self.tell(HarnessError(what))
 
 
 def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ...]]:
