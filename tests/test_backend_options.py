@@ -35,11 +35,14 @@ from harness.target import TARGETS
         ({"deterministic": "yes"}, "is a switch", "True, False"),
         ({"templates": "time"}, "is a switch", "timed"),
         ({"combo_kernels": "timed"}, "is a switch", "True, False"),
+        ({"assert_no_nan": 2}, "is a switch", "True, False"),
+        ({3: True}, "does not know this option", "tune"),
+        ({"tune": ["guided"]}, "no way to tune", "guided"),
         ({"tuning_table": 7}, "is a file", "a path"),
     ],
     ids=str,
 )
-def test_options_that_make_no_sense(options: dict[str, Any], match: str, expected: str) -> None:
+def test_options_that_make_no_sense(options: dict[Any, Any], match: str, expected: str) -> None:
     with pytest.raises(UsageError, match=match) as caught:
         backend(torch.fx.symbolic_trace(lambda t: t.sin()), [torch.ones(2)], options=options)
     assert expected in caught.value.expected

@@ -80,7 +80,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
         return _trace(_flatten(example, mode, training), base, facts, wanted)
     except HarnessError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         by_data = any(word in type(error).__name__ for word in ("DataDependent", "DynamicOutput"))
         frames = traceback.extract_tb(error.__traceback__)
         outside = [one for one in frames if not one.filename.startswith(TORCH_FOLDER)]
@@ -125,7 +125,7 @@ def _build(target: Target, training: bool) -> Example:
         return build(target, training)
     except HarnessError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CaptureFailed(
             f"{target.text} could not be built",
             got=reason(error),
