@@ -315,7 +315,7 @@ class Compiler:
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
         forward, backward, inference = (functools.partial(self._compile, k) for k in kinds)
-        tell = functools.partial(self._fall_back, "graph")
+        tell = functools.partial(self._fall_back, "graph", gm)
         try:
             eager_random = self.eager_random or settings.current().eager_random
             self.devices.expect(device := device_of(gm, inputs))
@@ -331,8 +331,8 @@ class Compiler:
             raise
         except Exception as error:  # eager mode may run what cannot be traced
             if any(map(is_dynamic, inputs)):  # nor may some derivatives be for unknown sizes
-                raise NotForEverySize(_reason(error)) from error
-            self._fall_back("graph", error)
+                raise NotForEverySize(str(control.located(gm, error))) from error
+            tell(error)
             return gm
 
     @collector_paused()
@@ -350,31 +350,23 @@ class Compiler:
         name = "_".join(filter(None, (f"graph{len(self.compiled) + len(self.eager)}", kind, part)))
         try:
             if cut:
-                return self._in_parts(kind, name, gm)
+                run, calls = control.in_parts(gm, functools.partial(self._compile, kind))
+                self.eager.append(Report(name, 0, 0, 0, calls, (), ()))
+                return run
             return self._compiled(kind, name, gm, inputs, part)
         except (FellBack, FallbackWarning, RestartAnalysis):
             raise
         except Exception as error:
             if kind != "backward" and not late and any(map(is_dynamic, inputs)):
-                raise NotForEverySize(_reason(error)) from error
-            self._fall_back(name, error)
-            return run_eagerly(gm)
+                raise NotForEverySize(str(control.located(gm, error))) from error
+            return self._fall_back(name, gm, error)
 
-    def _in_parts(self, kind: str, name: str, gm: fx.GraphModule) -> Runner:
-        """Parts of ``gm``, and the graphs that it calls, one by one."""
-
-        def compile_part(part: str, graph: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
-            return self._compile(kind, graph, inputs, part)
-
-        run, calls = control.in_parts(gm, compile_part)
-        self.eager.append(Report(name, 0, 0, 0, calls, (), ()))
-        return run
-
-    def _fall_back(self, name: str, error: Exception) -> None:
+    def _fall_back(self, name: str, gm: fx.GraphModule, error: Exception) -> Runner:
         """Torch runs the whole graph ``name``."""
-        reason = _reason(error)
+        reason = str(control.located(gm, error))
         self.eager.append(Report(name, 0, 0, 0, (), (), (), reason))
         self._tell("torch runs a whole graph", name, reason)
+        return run_eagerly(gm)
 
     def _tell(self, what: str, where: str, reason: str) -> None:
         if self.fail_on_fallback:
@@ -400,7 +392,7 @@ class Compiler:
         added = (fact for fact, is_asked in asks.items() if is_asked)
         graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *added)))
         folder = options.dump and dump_folder(options.dump, name)
-        hooks = () if folder is None else (StageFiles(folder),)
+        hooks = () if folder is None else (StageFiles(folder, enough=True),)
         decisions, choices = decided(graph, target, chooser, *asked)
         compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
         if self.combo_kernels:
@@ -413,13 +405,8 @@ class Compiler:
         for failure in failures:
             self._tell("torch runs a region", name, failure)
 
-        def rescue(error: HarnessError) -> Runner:
-            self._fall_back(name, error)
-            return run_eagerly(gm)
-
-        for sentence in (
-            mixed_layouts(compiled) if self.warn_layouts or options.warn_layouts else ()
-        ):
+        layouts = self.warn_layouts or options.warn_layouts
+        for sentence in mixed_layouts(compiled) if layouts else ():
             warnings.warn(f"{name}: {sentence}", LayoutWarning, stacklevel=2)
         nodes = ((str(s), getattr(inputs[n], "node", None)) for s, n in converted.sizes.items())
         seen = ((name, getattr(node, "hint", None)) for name, node in nodes)
@@ -434,6 +421,7 @@ class Compiler:
         sizes = Sizes(tuple(converted.sizes), converted.literals)
         run: Runner = prepare_graph(compiled, replace(launches, kernel=guarded), device, sizes)
         launched = functools.partial(unguarded, run)
+        rescue = functools.partial(self._fall_back, name, gm)
         if folder is not None:
             write_dump(folder, graph, compiled, run)
         kept = None if kind == "inference" else len(gm.meta.get(KEPT_OUTPUTS, ()))
@@ -445,7 +433,7 @@ class Compiler:
         self, graph: Graph, kernel: Callable[[EmittedModule], LaunchOn], module: EmittedModule
     ) -> LaunchOn:
         def failed(error: HarnessError) -> None:
-            why = f"{_where(graph, module)}: {_reason(error)}"
+            why = f"{_where(graph, module)}: {error}"
             self.eager.append(Report(graph.name, 0, 0, 0, (), (why,), ()))
             self._tell("torch runs a kernel's operators", graph.name, why)
 
@@ -481,7 +469,3 @@ def _asserted(
 def _where(graph: Graph, module: EmittedModule) -> str:
     sources = [n.source for n in graph.nodes if n.name in module.origins and n.source]
     return "; ".join((f"{module.region}, {module.name}", *dict.fromkeys(sources)))
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"

@@ -9,8 +9,10 @@ that makes the calls).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from typing import Any
 
 from harness.codegen.source import EmittedModule, KernelSource
 from harness.compiled import CompiledGraph
-from harness.errors import DumpWarning
+from harness.errors import DumpWarning, RecordError
 from harness.files import write_atomically
 from harness.graph.model import Graph, Partition, Region
 from harness.graph.text import dumps
@@ -46,7 +48,7 @@ class Step:
 
 Hook = Callable[[Step], None]
 """Called after every stage. A ``HarnessError`` from a hook is the stage's own: the region or the
-kernel counts as not generated."""
+kernel counts as not generated. A ``RecordError``, of a file, says nothing of it and ends it all."""
 
 
 def verified(step: Step) -> None:
@@ -76,15 +78,22 @@ def as_scheduled(made: Schedule) -> Program:
 @dataclass(frozen=True, slots=True)
 class StageFiles:
     """A hook that writes what every stage makes below ``folder``, a file a stage:
-    ``<region>/<group>/<number>-<stage>`` and an extension. Raises ``RecordError``."""
+    ``<region>/<group>/<number>-<stage>`` and an extension. Raises ``RecordError``, or gives a
+    ``DumpWarning`` if that is ``enough``."""
 
     folder: Path
+    enough: bool = False
 
     def __call__(self, step: Step) -> None:
         """Write one stage's file."""
         text, extension = _text(step.made)
         path = self.folder / step.where / f"{step.number}-{step.stage}.{extension}"
-        write_atomically(path, text.encode(), mode=0o644, own=False)
+        try:
+            write_atomically(path, text.encode(), mode=0o644, own=False)
+        except RecordError as error:
+            if not self.enough:
+                raise
+            _warn(self.folder, error.got)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +159,14 @@ def dump_folder(parent: Path, name: str) -> Path | None:
     compilations; None, with a ``DumpWarning``, where none can be made."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        for number in itertools.count():
-            if not any(parent.glob(f"{number:04}-*")):
-                folder = parent / f"{number:04}-{name}"
-                folder.mkdir()
-                return folder
+        for number in itertools.count(len(os.listdir(parent))):
+            folder = parent / f"{number:04}-{name}"
+            with contextlib.suppress(FileExistsError):  # another process may have made it
+                if not any(parent.glob(f"{number:04}-*")):
+                    folder.mkdir()
+                    return folder
     except OSError as error:
-        _warn(parent, error)
+        _warn(parent, error.strerror or str(error))
     return None
 
 
@@ -174,7 +184,7 @@ def write_dump(folder: Path, graph: Graph, compiled: CompiledGraph, run: Any) ->
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        _warn(folder, error)
+        _warn(folder, error.strerror or str(error))
 
 
 def _order(compiled: CompiledGraph) -> Iterator[str]:
@@ -194,6 +204,6 @@ def _order(compiled: CompiledGraph) -> Iterator[str]:
         yield from (f"torch runs {failure.described(region.graph)}" for failure in region.failures)
 
 
-def _warn(path: Path, error: OSError) -> None:
-    text = f"HARNESS_DUMP: {path}: {error.strerror or error}; nothing more is written"
+def _warn(folder: Path, why: str) -> None:
+    text = f"HARNESS_DUMP: {folder}: {why}; not all is written"
     warnings.warn(text, DumpWarning, stacklevel=2)

@@ -14,7 +14,7 @@ from harness.codegen.kernel import render
 from harness.codegen.module import emit
 from harness.compiled import CompiledGraph, CompiledRegion, Failure, Kernel, Launch, kernel_identity
 from harness.decisions import UNDECIDED, Decisions
-from harness.errors import HarnessError, InvalidProgram
+from harness.errors import HarnessError, InvalidProgram, RecordError
 from harness.graph.lowering import lower
 from harness.graph.model import Graph, Region
 from harness.graph.partition.regions import partition
@@ -194,6 +194,8 @@ class _State:
             where = f"{self.region}/{self.group}" if self.group else self.region
             self.done(stage, where, made, time.perf_counter() - began)
             return made
+        except RecordError:
+            raise
         except HarnessError as error:
             self.failed.append(Failure(self.region, stage, self.origins, error))
         except Exception as error:  # noqa: BLE001 - a defect in one kernel must not stop the others

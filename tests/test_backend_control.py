@@ -70,6 +70,16 @@ def attention(x: torch.Tensor) -> torch.Tensor:
     return flex_attention(q, q * 2, q + 1, lambda s, b, h, i, j: s + (i - j) * 0.1).relu()
 
 
+@torch.compiler.nested_compile_region
+def region(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x.sin() * y, (x + y).cos()
+
+
+def regions(x: torch.Tensor) -> torch.Tensor:
+    first, second = region(x, x * 2)
+    return region(first, second)[0] + second
+
+
 CASES: dict[Function, dict[str, int]] = {
     branch: {"cond": 1},
     nested: {"cond": 2},
@@ -79,6 +89,7 @@ CASES: dict[Function, dict[str, int]] = {
     recurrence: {"scan": 1},
     squashed: {"scan": 1},
     attention: {"flex_attention": 1},
+    regions: {"invoke_subgraph": 2},
 }
 
 
@@ -104,7 +115,10 @@ def test_only_control_stays_on_the_host(function: Function, shift: float, device
     assert sum(report.kernels for report in compiler.reports) >= 2
 
 
-@pytest.mark.parametrize("function", [branch, recurrence, squashed], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore:invoke_subgraph traced multiple backward graphs")
+@pytest.mark.parametrize(
+    "function", [branch, recurrence, squashed, regions], ids=lambda f: f.__name__
+)
 def test_gradients_go_through_control(function: Function, devices: Devices) -> None:
     if function is squashed and torch.__version__ < "2.13":
         pytest.skip("torch refuses the scan's gradient: it takes it for an alias of an input")
@@ -114,7 +128,7 @@ def test_gradients_go_through_control(function: Function, devices: Devices) -> N
     function(own).sum().backward()
     torch.compile(function, backend=compiler, fullgraph=True)(x).sum().backward()
     torch.testing.assert_close(x.grad, own.grad)
-    assert sum(calls(compiler).values()) == 2
+    assert sum(calls(compiler).values()) == 2 * sum(CASES[function].values())
 
 
 def test_inputs_change_after_everything_has_read_them(devices: Devices) -> None:

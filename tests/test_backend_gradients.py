@@ -109,7 +109,7 @@ def test_what_is_made_of_missing_gradients_alone_is_not_added(devices: Devices) 
         return x.sqrt(), x * 2, (x[:2] + x.abs()[1:] * 0.5).sum(), (x / x).softmax(0), -x
 
     def checkpointed(x: torch.Tensor) -> Any:
-        return checkpoint(lambda y: Both.apply(y * 1.5), x, use_reentrant=False)
+        return checkpoint(lambda y: Both.apply(y * 1.5) + Both.apply(y)[1:], x, use_reentrant=False)
 
     x = torch.tensor([0.0, torch.rand(()), -0.0], requires_grad=True)
     for made in (function, lambda x: Both.apply(x), checkpointed, _doubled_and_tripled):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ import torch
 
 from harness.backend import Compiler, Devices, backend
 from harness.errors import DumpWarning, UsageError
+from harness.files import write_error
+from harness.hooks import dump_folder
 from harness.pipeline import STAGES
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.module import config_dict
@@ -32,11 +35,14 @@ from harness.target import TARGETS
         ({"deterministic": "yes"}, "is a switch", "True, False"),
         ({"templates": "time"}, "is a switch", "timed"),
         ({"combo_kernels": "timed"}, "is a switch", "True, False"),
+        ({"assert_no_nan": 2}, "is a switch", "True, False"),
+        ({3: True}, "does not know this option", "tune"),
+        ({"tune": ["guided"]}, "no way to tune", "guided"),
         ({"tuning_table": 7}, "is a file", "a path"),
     ],
     ids=str,
 )
-def test_options_that_make_no_sense(options: dict[str, Any], match: str, expected: str) -> None:
+def test_options_that_make_no_sense(options: dict[Any, Any], match: str, expected: str) -> None:
     with pytest.raises(UsageError, match=match) as caught:
         backend(torch.fx.symbolic_trace(lambda t: t.sin()), [torch.ones(2)], options=options)
     assert expected in caught.value.expected
@@ -112,9 +118,31 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HARNESS_DUMP", str(tmp_path / "file"))
-    with pytest.warns(DumpWarning, match="nothing more is written"):
+    with pytest.warns(DumpWarning, match="not all is written"):
         graph = _compiled(devices).compiled[-1]
     assert graph.kernels and not graph.failures
+
+
+def test_a_full_disk_changes_nothing_of_what_is_compiled(
+    devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written(path: Path, *_: object, **__: object) -> None:
+        raise write_error(path, OSError(errno.ENOSPC, "No space left on device"))
+
+    monkeypatch.setenv("HARNESS_DUMP", str(tmp_path))
+    monkeypatch.setattr("harness.hooks.write_atomically", written)
+    with pytest.warns(DumpWarning, match="No space left on device; not all is written"):
+        graph = _compiled(devices).compiled[-1]
+    assert graph.kernels and not graph.failures
+
+
+def test_processes_share_a_folder_of_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one makes the next number's between the look and the making."""
+    names = ["0000-graph", "0001-graph"]
+    assert [dump_folder(tmp_path, "graph") for _ in names] == [tmp_path / name for name in names]
+    monkeypatch.setattr("harness.hooks.os.listdir", lambda _: [])
+    monkeypatch.setattr(Path, "glob", lambda *_: [])
+    assert dump_folder(tmp_path, "graph") == tmp_path / "0002-graph"
 
 
 def test_a_compiler_is_a_short_word() -> None:

@@ -90,5 +90,10 @@ def test_a_file_for_every_stage(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     file = tmp_path / "taken"
     file.write_text("")
+    graph = train_graph(64, 48)
     with pytest.raises(RecordError, match="could not be written"):
-        compile_graph(train_graph(64, 48), H100, hooks=(StageFiles(file),))
+        compile_graph(graph, H100, hooks=(StageFiles(file),))
+    region = compile_graph(graph, H100).regions[0].region.name
+    (tmp_path / region).write_text("")  # what of a region cannot be written is no failure of it
+    with pytest.raises(RecordError, match="could not be written"):
+        compile_graph(graph, H100, hooks=(StageFiles(tmp_path),))

@@ -61,7 +61,7 @@ def conformance(
         from harness.conformance import operators  # imports torch's tests
 
         _require(device)
-        types = operators.DTYPES if dtype and "all" in dtype else dtype or operators.DTYPES[:1]
+        types = [t for d in dtype or ["float32"] for t in (operators.DTYPES if d == "all" else [d])]
         cases = operators.cases(types, backward=backward)
         wanted = [case for case in cases if is_chosen(answer.only, case.operator)]
         if not wanted:

@@ -100,7 +100,9 @@ def _differing(
             line = f"{_values(other)} instead of {_values(one)}"
             if replace(judge, signed_zeros=False).is_right(number, other):
                 # Rounding tells the other elements of two backends apart (``torchs_own``).
-                line = f"signs of {other_zeros(one, other)} instead of eager mode's"
+                places = _resigned(_seen(one), _seen(other)).nonzero().tolist()
+                what = f"{len(places)} zeros at {places[:12]}"
+                line = f"signs of {what} instead of eager mode's"
         lines += [f"{number}: {line}"] * bool(line)
     if shared != _sharing(tree_leaves((found, taken))):
         lines.append("other tensors share memory")
@@ -381,12 +383,6 @@ def _seen(value: Any) -> Any:
 def _resigned(wanted: Tensor, found: Tensor) -> Tensor:
     """Zeros of the other sign."""
     return (wanted == 0) & (found == 0) & (torch.signbit(wanted) != torch.signbit(found))
-
-
-def other_zeros(wanted: Tensor, found: Tensor) -> str:
-    """How many zeros have the other sign, and where the first are."""
-    places = _resigned(_seen(wanted), _seen(found)).nonzero().tolist()
-    return f"{len(places)} zeros at {places[:12]}"
 
 
 def _is_close(wanted: Any, found: Any) -> bool:

@@ -13,7 +13,9 @@ from torch.utils import _pytree as pytree
 
 USERS = "users"
 """In the ``meta`` of a tangent: a bit for each call that its output depends on of which a user
-wrote the gradient, which need not be 0 of zeros. In a node's ``custom``: the name of its call."""
+wrote the gradient, which need not be 0 of zeros. In that of a call its name, which is in the
+``custom`` of the nodes of its gradient, too."""
+_CHECKPOINT = torch.ops.higher_order.tag_activation_checkpoint
 
 
 def is_a_users(call: Any) -> bool:
@@ -27,35 +29,53 @@ def is_a_users(call: Any) -> bool:
     return root not in ("torch", "_operator", "builtins", "math")
 
 
-def mark_users(gm: fx.GraphModule, of: str = "") -> None:
+def mark_users(gm: fx.GraphModule, of: str = "", within: str = "") -> None:
     """Mark the gradients that users wrote in ``gm`` as of their calls, or of the call ``of``, whose
     graph ``gm`` is, for what is traced of them (torch keeps what is ``custom``). What such a
-    gradient only hands on becomes a view, so that there is something to mark."""
+    gradient only hands on becomes a view, so that there is something to mark. A checkpoint has no
+    gradient of its own: its graph is ``within`` it."""
     for call in gm.graph.nodes:
-        parts = [operator.attrgetter(a.target)(gm) for a in call.args if _is_attribute(a)]
+        name = call.meta[USERS] = of or within + call.name
+        parts = [
+            operator.attrgetter(a.target)(gm) for a in call.all_input_nodes if a.op == "get_attr"
+        ]
         if call.target is autograd_function_apply:
             body, output = parts[1], parts[1].graph.output_node()
             with body.graph.inserting_before(output):
                 output.args = pytree.tree_map_only(fx.Node, _own, output.args)
             for node in body.graph.nodes:
-                node.meta["custom"] = {**node.meta.get("custom", {}), USERS: of or call.name}
+                node.meta["custom"] = {**node.meta.get("custom", {}), USERS: name}
             body.recompile()
+        elif call.target is _CHECKPOINT and not of:
+            mark_users(parts[0], within=f"{name}.")
         elif isinstance(call.target, torch._ops.HigherOrderOperator):
-            within: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
-            nodes = [node for part in within for one in part.modules() for node in one.graph.nodes]
+            bodies: list[Any] = [part for part in parts if isinstance(part, fx.GraphModule)]
+            nodes = [node for part in bodies for one in part.modules() for node in one.graph.nodes]
             # Of other gradients that users wrote there would be no mark.
             if not any(_is_unmarked(node, call.target) for node in nodes):
-                for part in within:
-                    mark_users(part, of or call.name)
+                for part in bodies:
+                    mark_users(part, name)
+
+
+def unfolded(gm: fx.GraphModule, graph: fx.Graph, known: dict[fx.Node, Any]) -> Any:
+    """What ``gm`` gives, copied to ``graph`` with the graphs of checkpoints in the place of their
+    calls; ``known`` are the copies of its nodes."""
+    *nodes, output = gm.graph.nodes
+    for node in nodes:
+        if node.target is _CHECKPOINT:
+            body, given = getattr(gm, node.args[0].target), fx.map_arg(node.args[1:], known.get)
+            places = dict(zip(body.graph.find_nodes(op="placeholder"), given, strict=True))
+            known[node] = unfolded(body, graph, places)
+        elif node.target is operator.getitem and isinstance(known[node.args[0]], tuple | list):
+            known[node] = known[node.args[0]][node.args[1]]
+        elif node not in known:
+            known[node] = graph.node_copy(node, known.__getitem__)
+    return fx.map_arg(output.args[0], known.__getitem__)
 
 
 def _is_unmarked(node: fx.Node, around: Any) -> bool:
     calls = node.op == "call_function" and is_a_users(node.target)
     return calls and node.target not in (autograd_function_apply, around)
-
-
-def _is_attribute(arg: Any) -> bool:
-    return isinstance(arg, fx.Node) and arg.op == "get_attr"
 
 
 def _own(node: fx.Node) -> fx.Node:

@@ -100,12 +100,6 @@ class Access:
     write: bool
 
 
-def of_every_point(accesses: Sequence[Access], splits: Sequence[Split]) -> list[Access]:
-    """Those of ``accesses`` that are different elements at all points of the loops."""
-    every = {split.var for split in splits}
-    return [access for access in accesses if every <= access.index.free_symbols]
-
-
 def unit_stride(access: Access, splits: Sequence[Split]) -> sympy.Symbol | None:
     """The first variable in which the access has stride 1, or else runs of it."""
     found = affine(access.index, positions(s.var for s in splits))

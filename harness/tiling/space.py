@@ -142,9 +142,8 @@ def iteration_space(
     lowest, zeros = merge(splits([a for a in group.axes if a not in strips]), exprs)
     upper, more = merge(splits(strips), exprs)
     parallel = [*lowest, *upper]
-    zeros.update(more)
-    reduced, more = merge(splits(group.raxes), exprs)
-    zeros.update(more)
+    reduced, others = merge(splits(group.raxes), exprs)
+    zeros.update(more | others)
     merged = Simplifier({s.var: s.length for s in (*parallel, *reduced)}).simplify
 
     def simplify(expr: sympy.Expr) -> sympy.Expr:
@@ -159,7 +158,8 @@ def iteration_space(
         cuts = cuts or (shared := choose.shared_boundary(parallel, stores, accesses, simplify))
     elif hint is Hint.OUTER and not strips:
         if _may_cross(group, stores):
-            crossed = choose.of_every_point(accesses, (*parallel, *reduced))
+            every = {s.var for s in (*parallel, *reduced)}  # other elements at all points
+            crossed = [one for one in accesses if every <= one.index.free_symbols]
             cuts = crossing = choose.tile_boundaries(parallel, crossed, most=2)
         cuts = cuts or choose.strip_boundary(parallel, reduced, accesses)
     products = product_tiles(group, parallel, reduced, accesses, simplify, target, product)

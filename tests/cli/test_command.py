@@ -182,7 +182,12 @@ def test_what_takes_long_says_what_it_is_at(
 
 @pytest.mark.parametrize(
     ("words", "nearest"),
-    [("--dtype flaot32", "float32"), ("-k cumsim", "cumsum"), ("--dtype add", "no such element")],
+    [
+        ("--dtype flaot32", "float32"),
+        ("--dtype all --dtype flaot64", "float64"),
+        ("-k cumsim", "cumsum"),
+        ("--dtype add", "no such element"),
+    ],
 )
 def test_operators_and_types_that_torch_has_not_are_named(
     harness: Command, words: str, nearest: str

@@ -76,6 +76,39 @@ def test_torch_runs_a_whole_graph_and_that_is_said(devices: Devices) -> None:
     assert report.eager and report.fallbacks == 1 and "as a whole" in str(report)
 
 
+def _written(x: torch.Tensor) -> torch.Tensor:
+    y = x.expand(3, 4) * 2
+    x.add_(y)  # the line
+    return y.cos()
+
+
+def _underived(x: torch.Tensor) -> torch.Tensor:
+    y = torch.special.zeta(x + 2, x)  # the line
+    return y.cos()
+
+
+def _spoilt(x: torch.Tensor) -> torch.Tensor:
+    y = x.exp()
+    y.add_(y * 2)
+    return y + x  # the line
+
+
+@pytest.mark.parametrize("function", [_written, _underived, _spoilt])
+def test_the_line_of_what_torch_gives_no_place_for_is_told(
+    devices: Devices, function: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """A write to what is expanded, an operator without a derivative, or else the graph's end."""
+    x = torch.rand(1, 4, requires_grad=function is not _written)
+    run = torch.compile(function, backend=Compiler(devices=devices))
+    with (
+        pytest.warns(
+            FallbackWarning, match=f"test_fallbacks.py:.* in {function.__name__}: .*# the line"
+        ),
+        pytest.raises((RuntimeError, NotImplementedError)),
+    ):
+        run(x.expand(3, 4) if function is _written else x).sum().backward()
+
+
 def test_an_input_whose_memory_holds_its_negative_is_read_as_it_is(devices: Devices) -> None:
     compiler = Compiler(devices=devices)
     with pytest.warns(FallbackWarning, match="memory of an input holds its negative"):

@@ -8,7 +8,6 @@ supported version of torch (2.11 to 2.13).
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -80,15 +79,16 @@ class Traced:
     placeholders: list[str] = field(default_factory=list)
 
 
-class _Interpreted(torch.nn.Module):
-    """Runs a graph module node by node, so that traces keep the source lines."""
+class Wrapped(torch.nn.Module):
+    """A plain function as a module, which is what export takes."""
 
-    def __init__(self, gm: fx.GraphModule) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        self.gm = gm
+        self._function = function
 
-    def forward(self, *leaves: Any) -> Any:
-        return fx.Interpreter(self.gm).run(*leaves, enable_io_processing=False)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self._function(*args, **kwargs)
 
 
 def export(
@@ -103,14 +103,14 @@ def export(
     traces it."""
     with torch.set_grad_enabled(training), mode:
         program = torch.export.export(module, args, kwargs, strict=False)
-        # newer versions add checks of the inputs unless told not to
-        takes_guards = "check_guards" in inspect.signature(program.module).parameters
-        gm: Any = program.module(check_guards=False) if takes_guards else program.module()
+        gm: Any = program.module(check_guards=False)
     for node in list(gm.graph.nodes):
         if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
             gm.graph.erase_node(node)
     gm.recompile()
-    runner = _Interpreted(gm)
+    # node by node, so that traces keep the source lines
+    runner = Wrapped(functools.partial(fx.Interpreter(gm).run, enable_io_processing=False))
+    runner.gm = gm
 
     def run(state: dict[str, torch.Tensor], leaves: Sequence[Any]) -> Any:
         named = {f"gm.{name}": value for name, value in state.items()}
@@ -200,7 +200,7 @@ def trace(
 def compile_joint(
     gm: fx.GraphModule,
     inputs: Sequence[Any],
-    tell: Callable[[HarnessError], None],
+    tell: Callable[[HarnessError], Any],
     forward: Callable[..., Any],
     backward: Callable[..., Any],
     inference: Callable[..., Any],
@@ -393,9 +393,9 @@ def _cut_at(
         joint, [by_name[n] for n in saved], [], num_fwd_outputs=num_fwd_outputs
     )
     backward = partitioners.reordering_to_mimic_autograd_engine(backward)
-    # newer versions also move the element accesses up; do as the min-cut partitioner does
-    raise_getitems = getattr(partitioners, "raise_getitems", lambda gm: gm)
-    return raise_getitems(forward), raise_getitems(backward)
+    # as the min-cut partitioner does
+    pick: Any = partitioners
+    return pick.raise_getitems(forward), pick.raise_getitems(backward)
 
 
 def _for_gpu(gm: fx.GraphModule) -> None:

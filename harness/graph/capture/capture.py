@@ -80,7 +80,7 @@ def capture(target: str, options: CaptureOptions | None = None) -> list[Graph]:
         return _trace(_flatten(example, mode, training), base, facts, wanted)
     except HarnessError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         by_data = any(word in type(error).__name__ for word in ("DataDependent", "DynamicOutput"))
         frames = traceback.extract_tb(error.__traceback__)
         outside = [one for one in frames if not one.filename.startswith(TORCH_FOLDER)]
@@ -125,7 +125,7 @@ def _build(target: Target, training: bool) -> Example:
         return build(target, training)
     except HarnessError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CaptureFailed(
             f"{target.text} could not be built",
             got=reason(error),
@@ -160,7 +160,7 @@ class _Flat:
 
 def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
     module = example.function
-    module = module if isinstance(module, torch.nn.Module) else _Wrapped(module)
+    module = module if isinstance(module, torch.nn.Module) else aot.Wrapped(module)
     named = _leaves(example)
     exported, run = aot.export(module, example.args, example.kwargs, mode, training)
     held: list[tuple[str, torch.Tensor, str]]
@@ -185,18 +185,6 @@ def _flatten(example: Example, mode: Any, training: bool) -> _Flat:
     return _Flat(
         function, [v for _, v, _ in rows], names, [r for _, _, r in rows], mode, example.prefix
     )
-
-
-class _Wrapped(torch.nn.Module):
-    """A plain function as a module, which is what export takes."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self._function = function
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        return self._function(*args, **kwargs)
 
 
 def _leaves(example: Example) -> list[tuple[str, Any, str]]:
@@ -292,20 +280,8 @@ def _adamw(
     state: dict[str, dict[str, torch.Tensor]],
 ) -> None:
     """AdamW at its usual settings, steps counted on the device as in a captured loop."""
-    adamw(
-        list(parameters.values()),
-        list(gradients.values()),
-        list(state["exp_avg"].values()),
-        list(state["exp_avg_sq"].values()),
-        [],
-        list(state["step"].values()),
-        foreach=False,
-        capturable=True,
-        amsgrad=False,
-        beta1=0.9,
-        beta2=0.999,
-        lr=1e-3,
-        weight_decay=0.01,
-        eps=1e-8,
-        maximize=False,
-    )
+    tables: Any = (parameters, gradients, state["exp_avg"], state["exp_avg_sq"], {}, state["step"])
+    how: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "lr": 1e-3, "weight_decay": 0.01}
+    how |= {"eps": 1e-8, "foreach": False, "amsgrad": False, "maximize": False}
+    step: Any = adamw
+    step(*(list(table.values()) for table in tables), capturable=True, **how)

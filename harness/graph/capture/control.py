@@ -3,15 +3,18 @@
 ``torch.cond``, ``while_loop``, ``scan``, ``map`` and what else torch calls a higher-order operator
 are nodes that take graphs as arguments. Such a graph is cut at these nodes. What lies between is
 compiled part by part, and so are the branches and bodies, each as a graph of its own. It is cut
-too at operators that find a size in data (``nonzero``), an argument of the parts that follow.
-"""
+too at operators that find a size in data (``nonzero``), an argument of the parts that follow. What
+an error leaves to torch is told with the line that it is about (``located``)."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
+import re
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,14 +23,19 @@ from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_sy
 from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
+from harness.errors import HarnessError, reason
 from harness.graph.capture.aot import normalise, plain_effects, run_eagerly
+from harness.graph.capture.fx import source_of
 from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES
+from harness.graph.capture.tangents import covers_itself
 
-CompilePart = Callable[[str, fx.GraphModule, Sequence[Any]], Callable[..., Any]]
-"""(name, graph, its fake inputs) → a function of a list of arguments."""
+CompilePart = Callable[[fx.GraphModule, Sequence[Any], str], Callable[..., Any]]
+"""(graph, its fake inputs, its name) → a function of a list of arguments."""
 _ON_TENSORS = "cond while_loop while_loop_stack_output scan map_impl invoke_subgraph".split()
 """Operators that run a graph on tensors of the sizes it was traced with; the others (flex
 attention, a scan by halves) run theirs on batches, within transformations of torch."""
+_NAMED = re.compile(r"(?<=aten::)\w+|(?<=')\w+|\w+\.\w+\.\w+")
+"""Operators in torch's messages: its own, of which a derivative is missing, of a library."""
 
 
 def in_parts(
@@ -37,7 +45,9 @@ def in_parts(
     counts = Counter(str(node.target) for node in gm.graph.nodes if is_control(node))
     whys = ("control stays on the host", "data tell the size of its result")
     why = {str(GIVES_MEMORY): "an input gets other memory"}
-    for name in dict.fromkeys(_bodies(gm)):
+    run = [n for n in gm.graph.nodes if is_control(n) and n.target.name() in _ON_TENSORS]
+    given = (str(arg.target) for n in run for arg in n.all_input_nodes if arg.op == "get_attr")
+    for name in dict.fromkeys(n for n in given if isinstance(getattr(gm, n), fx.GraphModule)):
         body = getattr(gm, name)
         plain_effects(body)
         normalise(body)
@@ -66,19 +76,11 @@ class _Compiled(torch.nn.Module):
         super().__init__()
         inputs = [n.meta["val"] for n in graph.graph.nodes if n.op == "placeholder"]
         self.spec = pytree.tree_structure(graph.graph.output_node().args[0])
-        self.run = compile_part(name, graph, inputs)
+        self.run = compile_part(graph, inputs, name)
 
     def forward(self, *args: Any) -> Any:
         # Flat where it was compiled, nested where torch runs it.
         return pytree.tree_unflatten(pytree.tree_leaves(self.run(list(args))), self.spec)
-
-
-def _bodies(gm: fx.GraphModule) -> Iterator[str]:
-    """The names of graphs that ``gm`` runs on tensors."""
-    for node in gm.graph.nodes:
-        if is_control(node) and node.target.name() in _ON_TENSORS:
-            names = (str(n.target) for n in node.all_input_nodes if n.op == "get_attr")
-            yield from (n for n in names if isinstance(getattr(gm, n), fx.GraphModule))
 
 
 def _homes(gm: fx.GraphModule) -> tuple[dict[fx.Node, int], set[int]]:
@@ -125,3 +127,23 @@ def is_control(node: fx.Node) -> bool:
     number = found and isinstance(node.meta["val"], torch.SymFloat)
     calls = isinstance(node.target, torch._ops.HigherOrderOperator) or node.target is GIVES_MEMORY
     return calls or (found and not number)
+
+
+def located(gm: fx.GraphModule, error: Exception) -> HarnessError:
+    """``error``, met while ``gm`` was compiled, with the line of what ran then, or of an operator
+    that it names or that writes to a tensor of which elements share memory, or the graph's last."""
+    found = error if isinstance(error, HarnessError) else HarnessError(reason(error))
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    ran = [f.f_locals["n"] for f in frames if f.f_code is fx.Interpreter.run_node.__code__]
+    calls = [node for node in gm.graph.nodes if node.op.startswith("call")]
+    meant = [node for node in calls if _is_meant(node, _NAMED.findall(str(error)))]
+    lines = [f"a graph up to {line}" for line in map(source_of, calls) if line]
+    lines += filter(None, map(source_of, (*meant, *ran)))
+    return found if found.where or not lines else dataclasses.replace(found, where=lines[-1])
+
+
+def _is_meant(node: fx.Node, named: Sequence[str]) -> bool:
+    name, first = getattr(node.target, "__name__", str(node.target)), next(iter(node.args), None)
+    written = getattr(first, "meta", {}).get("example_value") if name.endswith("_") else None
+    words = f"_{name.rstrip('_')}", f"_{node.target}"
+    return bool(covers_itself(written)) or any(w.endswith(f"_{n}") for w in words for n in named)

@@ -106,7 +106,7 @@ _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 class Rejected(Exception):
     """Eager mode raises for a call of the graph."""
 
-    def run(self, gm: fx.GraphModule, tell: Callable[[Rejected], None]) -> Callable[..., Any]:
+    def run(self, gm: fx.GraphModule, tell: Callable[[Rejected], Any]) -> Callable[..., Any]:
         """``gm`` run by torch, which raises in its own words. If it does not, because nobody asks
         for a gradient or takes a branch, this is told once."""
         left = [self]

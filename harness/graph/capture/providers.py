@@ -168,7 +168,7 @@ def _user_module(name: str) -> ModuleType:
         sys.path.insert(0, "")
     try:
         return importlib.import_module(name)
-    except Exception as error:  # whatever the user's code raises
+    except (Exception, SystemExit) as error:  # whatever the user's code raises
         top = name.partition(".")[0]
         missing = isinstance(error, ModuleNotFoundError) and error.name in (name, top)
         if not missing:

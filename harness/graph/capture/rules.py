@@ -36,7 +36,7 @@ _UNWRITTEN = "empty_like empty_permuted empty_strided new_empty new_empty_stride
 
 def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """Operator overload → decomposition."""
-    rules: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
+    return {
         _aten._conj.default: _conjugate,
         _aten._neg_view.default: _aten.neg,
         _aten._unique.default: lambda x, *how: _aten._unique2(x, *how)[:2],  # of traceable sizes
@@ -60,6 +60,7 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.embedding_dense_backward.default: embedding_dense_backward,
         _aten.native_group_norm.default: native_group_norm,
         _aten.native_layer_norm.default: native_layer_norm,
+        _aten.hash_tensor.default: hash_tensor,
         _aten.index_add.default: index_add,
         _aten.index_put.default: lambda x, indices, values, accumulate=False: (
             _added_up(_aten.index_put, 1, x, indices, values, True)
@@ -79,7 +80,10 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         **_around(
             lambda rule, x, *to: NotImplemented if x.is_complex() else rule(x, *to), "nan_to_num"
         ),
-        **_around(_logit_backward, "logit_backward"),
+        **_around(  # torch's rule takes NaN for a number that is cut off
+            lambda rule, grad, x, *eps: torch.where(x.isnan(), torch.nan, rule(grad, x, *eps)),
+            "logit_backward",
+        ),
         _aten.nll_loss_backward.default: _loss_backward,
         _aten.nll_loss2d_backward.default: _loss_backward,
         _aten.scatter_add.default: functools.partial(_added_up, _aten.scatter_add, 2),
@@ -89,9 +93,6 @@ def own_rules() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         _aten.split_with_sizes.default: split_with_sizes,
         _aten.unbind.int: lambda x, dim=0: [_aten.select(x, dim, k) for k in range(x.shape[dim])],
     }
-    if hasattr(_aten, "hash_tensor"):
-        rules[_aten.hash_tensor.default] = hash_tensor
-    return rules
 
 
 def rules_of_device() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
@@ -142,11 +143,6 @@ def _loss_backward(grad: Tensor, x: Tensor, target: Tensor, *args: Any) -> Tenso
     if weight is not None:
         grad = grad * weight.view(classes.shape)
     return torch.where((place == classes) & (place != ignored), -grad, 0.0)
-
-
-def _logit_backward(rule: Callable[..., Any], grad: Tensor, x: Tensor, *eps: Any) -> Tensor:
-    """Torch's rule takes NaN for a number that is cut off."""
-    return torch.where(x.isnan(), torch.nan, rule(grad, x, *eps))
 
 
 def _sampled(

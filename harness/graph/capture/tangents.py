@@ -29,10 +29,10 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from harness.errors import HarnessError
-from harness.graph.capture.fx import source_of, tensor_type
+from harness.graph.capture.fx import tensor_type
 from harness.graph.capture.libraries.calls import traced, value
 from harness.graph.sizes import overlap
-from harness.graph.users_gradients import USERS, is_a_users
+from harness.graph.users_gradients import USERS, is_a_users, unfolded
 
 _aten = torch.ops.aten
 _OF_ZERO = "view _unsafe_view reshape permute t expand unsqueeze clone _to_copy neg mm".split()
@@ -67,7 +67,7 @@ class Called:
     """
 
     gm: fx.GraphModule
-    tell: Callable[[HarnessError], None]
+    tell: Callable[[HarnessError], Any]
     _fixed: bool = False
     _once: str = ""  # why another run of ``gm`` would be another one
     _unread: set[int] = field(default_factory=set)  # inputs that no output depends on
@@ -79,7 +79,10 @@ class Called:
     _changed: set[int] = field(default_factory=set)  # inputs
 
     def look_at(self, joint: fx.GraphModule, kept: int) -> list[bool]:
-        """Note what calls need to know. Answers which of the ``kept`` outputs have a gradient."""
+        """Note what calls need to know. Answers which of the ``kept`` outputs have a gradient; of a
+        graph that another calls none."""
+        if "desc" not in joint.graph.output_node().meta:
+            return []
         self._fixed = fixed(joint)
         self.note_changed(joint)
         nodes: list[Any] = list(joint.graph.nodes)
@@ -96,7 +99,9 @@ class Called:
         elif changed or torch.Tag.nondeterministic_seeded in tags:
             self._once = "changes what it reads" if changed else "draws random numbers"
         self._graded = True
-        return note_gradients(joint, kept, self.gm if any(map(is_a_users, calls)) else None)
+        whole = fx.Graph()
+        whole.output(unfolded(self.gm, whole, {}))
+        return note_gradients(joint, kept, whole if any(map(is_a_users, calls)) else None)
 
     def note_changed(self, graph: fx.GraphModule) -> None:
         """Note which inputs ``graph`` changes; of those that it takes as one, one of them."""
@@ -117,12 +122,12 @@ class Called:
         seen = overlaps(inputs, changed) if changed else []
         # What is written to a part of one that overlaps itself is in another part, too.
         written = changed.union(*(numbers for numbers, *_ in seen))
-        doubtful = [n for n in written if _covers_itself(inputs[n]) is not False]
+        doubtful = [n for n in written if covers_itself(inputs[n]) is not False]
         apart: list[Any] = []  # where the inputs of the latest call lay that did not overlap
 
         def lie_as_seen(args: Sequence[Any]) -> bool:
             nonlocal apart
-            if any(_covers_itself(args[n]) for n in doubtful):
+            if any(covers_itself(args[n]) for n in doubtful):
                 return False
             if (places := _addresses(args)) and places == apart:
                 return True
@@ -234,12 +239,10 @@ class Called:
         return tuple(next(found) if has else None for has in graded)
 
     def say(self, what: str) -> None:
-        """Once; it names the last operator's line, or that itself."""
+        """Once."""
         if what not in self._told:
             self._told.add(what)
-            calls = [node for node in self.gm.graph.nodes if node.op.startswith("call")][::-1]
-            where = next(filter(None, [*map(source_of, calls), *map(str, calls)]), "")
-            self.tell(HarnessError(what, where))
+            self.tell(HarnessError(what))
 
 
 def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ...]]:
@@ -261,7 +264,7 @@ def overlaps(args: Sequence[Any], changed: frozenset[int]) -> list[tuple[Any, ..
     return found
 
 
-def _covers_itself(x: Any) -> bool | None:
+def covers_itself(x: Any) -> bool | None:
     """Whether elements of ``x`` may share memory; None where sizes are symbols."""
     if not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
         return False
@@ -301,22 +304,22 @@ def _versions(values: Sequence[Any]) -> list[float]:
         return [math.nan] * len(values)
 
 
-def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | None) -> list[bool]:
+def note_gradients(joint: fx.GraphModule, kept: int, users: fx.Graph | None) -> list[bool]:
     """Note ``_GRADIENTS`` at the tangents of ``joint``, which returns ``kept`` outputs, and then
     gradients, and ``USERS``. Answers which of the outputs have a tangent, without tokens, which no
     part has. Of ``users``, the graph with a user's functions whole, each output depends on all that
     such a function takes."""
-    described, given = joint.graph.output_node().meta["desc"], _given(joint)
+    described, given = joint.graph.output_node().meta["desc"], _given(joint.graph)
     bits = {getattr(one, "grad_of", None): 1 << n for n, one in enumerate(described[kept:])}
-    reads = _reads(joint, {node: bits.get(node.meta["desc"], 0) for node in given})
-    found = dict(zip(described[:kept], map(reads.get, _returned(joint)), strict=False))
+    reads = _reads(joint.graph, {node: bits.get(node.meta["desc"], 0) for node in given})
+    found = dict(zip(described[:kept], map(reads.get, _returned(joint.graph)), strict=False))
     calls = dict.fromkeys(found, 0 if users is None else -1)  # where nobody says: of all
     if users is not None:
         own = {getattr(one, "idx", None): bit for one, bit in bits.items()}
         reads = _reads(users, {node: own.get(n, 0) for n, node in enumerate(_given(users))})
-        called = [node for node in users.graph.nodes if is_a_users(node.target)]
+        called = [node for node in users.nodes if is_a_users(node.target)]
         through = _changed_reads(users, {node: 1 << n for n, node in enumerate(called)})
-        names = {node.name: 1 << n for n, node in enumerate(called)}
+        names = {node.meta.get(USERS): 1 << n for n, node in enumerate(called)}
         for node in joint.graph.nodes:
             node.meta[CALL] = names.get(node.meta.get("custom", {}).get(USERS), 0)
             if node.meta[CALL]:  # also what depends on no tangent
@@ -331,33 +334,33 @@ def note_gradients(joint: fx.GraphModule, kept: int, users: fx.GraphModule | Non
     return [o in tangents for o in described[:kept] if not isinstance(o, ForwardTokenAOTOutput)]
 
 
-def _returned(gm: fx.GraphModule) -> Sequence[Any]:
-    output: Any = gm.graph.output_node()
+def _returned(graph: fx.Graph) -> Sequence[Any]:
+    output: Any = graph.output_node()
     return output.args[0]
 
 
-def _given(gm: fx.GraphModule) -> Sequence[fx.Node]:
-    return gm.graph.find_nodes(op="placeholder")
+def _given(graph: fx.Graph) -> Sequence[fx.Node]:
+    return graph.find_nodes(op="placeholder")
 
 
-def _reads(gm: fx.GraphModule, own: Mapping[fx.Node, int]) -> dict[Any, int]:
+def _reads(graph: fx.Graph, own: Mapping[fx.Node, int]) -> dict[Any, int]:
     """The bits of all placeholders that each node depends on, of which each has its ``own``."""
     reads: dict[Any, int] = {}
-    for node in gm.graph.nodes:
+    for node in graph.nodes:
         found = map(reads.__getitem__, node.all_input_nodes)
         reads[node] = functools.reduce(operator.or_, found, own.get(node, 0))
     return reads
 
 
-def _changed_reads(gm: fx.GraphModule, own: dict[fx.Node, int]) -> dict[Any, int]:
+def _changed_reads(graph: fx.Graph, own: dict[fx.Node, int]) -> dict[Any, int]:
     """The same, where what lies in memory that is changed depends on all that is done with it."""
     memory: dict[Any, list[fx.Node]] = {}
-    values = {node: node.meta.get("example_value") for node in gm.graph.nodes}
+    values = {node: node.meta.get("example_value") for node in graph.nodes}
     for node, x in values.items():
         if isinstance(x, torch.Tensor) and any(_versions([x])):
             memory.setdefault(x.untyped_storage()._cdata, []).append(node)
     while True:
-        reads, before = _reads(gm, own), dict(own)
+        reads, before = _reads(graph, own), dict(own)
         for nodes in memory.values():
             done = {user for node in nodes for user in (node, *node.users) if user.op != "output"}
             bits = functools.reduce(operator.or_, map(reads.__getitem__, done))
@@ -397,7 +400,7 @@ def by_gradients(compile_backward: Callable[..., Any], called: Called) -> Callab
 
 def _tangents(graph: fx.GraphModule) -> list[int]:
     """Which arguments of a backward graph are gradients."""
-    given = _given(graph)
+    given = _given(graph.graph)
     return [n for n, node in enumerate(given) if "tangents" in node.name]
 
 
@@ -429,7 +432,7 @@ def fixed(joint: fx.GraphModule) -> bool:
 
 def _sizes(gm: fx.GraphModule) -> dict[sympy.Expr, fx.Proxy]:
     """The sizes that ``gm`` is given, by symbol."""
-    given = ((n, n.meta.get("val")) for n in _given(gm))
+    given = ((n, n.meta.get("val")) for n in _given(gm.graph))
     sizes = ((n, v.node.expr) for n, v in given if isinstance(v, torch.SymInt))
     return {size: fx.Proxy(n) for n, size in sizes if size.is_Symbol}
 

@@ -78,7 +78,9 @@ class SelectedKernels:
         if self.cache is not None and self.jobs > 1:
             texts = [*dict.fromkeys(module_texts)][::-1]
             jobs = [job for text in texts for job in self._missing(text, self.cache, sizes)]
-            self.ahead.begin(sorted(jobs, key=_elements_a_warp, reverse=True))
+            # What compiling takes follows the elements of a warp more than anything else.
+            jobs.sort(key=lambda j: -(j.config.elements // j.config.num_warps) if j.config else 0)
+            self.ahead.begin(jobs)
 
     def close(self) -> None:
         """End the worker processes."""
@@ -117,11 +119,6 @@ class SelectedKernels:
             jobs = {c: CompileJob(module_text, self.target, c) for c in (first, *others)}
         names = {binaries.artifact(module_text, c, self.target): job for c, job in jobs.items()}
         return [job for name, job in names.items() if not binaries.path(cache, name).is_file()]
-
-
-def _elements_a_warp(job: CompileJob) -> int:
-    """What compiling takes follows that more than anything else."""
-    return 0 if job.config is None else job.config.elements // job.config.num_warps
 
 
 @dataclass(eq=False, slots=True)

@@ -56,14 +56,14 @@ def parsed(given: Mapping[str, Any], switches: Sequence[str]) -> tuple[dict[str,
         if name not in known:
             what = "the backend does not know this option"
             remedy = "make a harness.backend.Compiler and pass it as the backend"
-            raise _wrong(what, name, known, remedy)
+            raise _wrong(what, str(name), known, remedy)
         words = ("timed",) if name == "templates" else ()
-        fits = isinstance(value, bool | int) or value in words
+        fits = value in (True, False, *words)
         if name not in ("tune", "tuning_table") and not fits:
             what = f"the option {name} is a switch"
             raise _wrong(what, repr(value), ("True", "False", *words), "say which")
     tune, table = given.get("tune", False), given.get("tuning_table")
-    if tune is not True and tune is not False and tune not in SEARCHES:
+    if tune is not True and tune is not False and tune not in [*SEARCHES]:
         what = "the option tune is no way to tune"
         raise _wrong(what, str(tune), ("True", "False", *SEARCHES), "name one of these")
     if table is not None and not isinstance(table, str | Path):

@@ -280,6 +280,19 @@ def test_library_that_cannot_be_imported(monkeypatch):
         capture("timm:resnet50")
 
 
+def ended(traced=False):
+    if not traced:
+        raise SystemExit(3)
+    return lambda x: ended(), (torch.randn(3),)
+
+
+@pytest.mark.parametrize(("options", "what"), [("", "built"), ("?traced=True", "traced")])
+def test_a_model_that_ends_the_program_is_an_error(options, what):
+    with pytest.raises(CaptureFailed, match=f"could not be {what}") as caught:
+        capture(f"{HERE}:ended{options}")
+    assert caught.value.got == "SystemExit: 3"
+
+
 def test_conversion_folds_sizes_and_keeps_odd_floats():
     from torch.fx.experimental.proxy_tensor import make_fx
 
