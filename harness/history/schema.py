@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -190,13 +191,15 @@ def _known(array: Any, path: str, kinds: dict[str, bool]) -> Any:
 
 def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:
     """The kernel in a ``row`` of a file of schema ``version``."""
-    fields = _converted(KernelRecord, row, json.loads)
+    fields = _converted(KernelRecord, row, msgspec.json.decode)
     return from_json(KernelRecord, upgrade_row(fields, version), where)
 
 
 def regions_of(row: dict[str, Any], where: str) -> tuple[RegionRecord, ...]:
     """The regions in the ``row`` of a graph's first kernel."""
-    packed = [_converted(RegionRecord, each, json.loads) for each in row.get("regions") or ()]
+    packed = [
+        _converted(RegionRecord, each, msgspec.json.decode) for each in row.get("regions") or ()
+    ]
     return from_json(tuple[RegionRecord, ...], packed, where)
 
 
