@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec.json import decode
 
 from harness.records import metrics
 from harness.records import run as records
@@ -190,13 +191,13 @@ def _known(array: Any, path: str, kinds: dict[str, bool]) -> Any:
 
 def kernel_of(row: dict[str, Any], version: int, where: str) -> KernelRecord:
     """The kernel in a ``row`` of a file of schema ``version``."""
-    fields = _converted(KernelRecord, row, json.loads)
+    fields = _converted(KernelRecord, row, decode)
     return from_json(KernelRecord, upgrade_row(fields, version), where)
 
 
 def regions_of(row: dict[str, Any], where: str) -> tuple[RegionRecord, ...]:
     """The regions in the ``row`` of a graph's first kernel."""
-    packed = [_converted(RegionRecord, each, json.loads) for each in row.get("regions") or ()]
+    packed = [_converted(RegionRecord, each, decode) for each in row.get("regions") or ()]
     return from_json(tuple[RegionRecord, ...], packed, where)
 
 

@@ -4,7 +4,6 @@ accepted run, timed tonight; moving that run; the results as a static site."""
 from __future__ import annotations
 
 import datetime as dt
-import gc
 import getpass
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -165,7 +164,6 @@ def report(
     harness report results -o public --machine h200
     """
     require()
-    gc.set_threshold(100_000)  # what is read is kept to the end: a second of 10 went into looking
     folder, place = results or answer.options.results, repository or Path.cwd()
     with answer.progress("reading the runs") as bar:
         runs = require_runs(folder)
