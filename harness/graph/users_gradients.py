@@ -32,7 +32,8 @@ def mark_users(gm: fx.GraphModule, of: str = "") -> None:
     graph ``gm`` is, for what is traced of them (torch keeps what is ``custom``). What such a
     gradient only hands on becomes a view, so that there is something to mark."""
     for call in gm.graph.nodes:
-        parts = [operator.attrgetter(a.target)(gm) for a in call.args if _is_attribute(a)]
+        attributes = (one for one in call.all_input_nodes if one.op == "get_attr")
+        parts = [operator.attrgetter(one.target)(gm) for one in attributes]
         if call.target is autograd_function_apply:
             body, output = parts[1], parts[1].graph.output_node()
             with body.graph.inserting_before(output):
@@ -52,10 +53,6 @@ def mark_users(gm: fx.GraphModule, of: str = "") -> None:
 def _is_unmarked(node: fx.Node, around: Any) -> bool:
     calls = node.op == "call_function" and is_a_users(node.target)
     return calls and node.target not in (autograd_function_apply, around)
-
-
-def _is_attribute(arg: Any) -> bool:
-    return isinstance(arg, fx.Node) and arg.op == "get_attr"
 
 
 def _own(node: fx.Node) -> fx.Node:
