@@ -199,9 +199,8 @@ class Devices:
                 self._bandwidth = Bandwidth(re.compile(options.bandwidth), options.bandwidth_file)
             timed = self._bandwidth.graph(graph)
             watch, finished = timed.watch, timed.finished
-        if options.trace:
-            watch = _traced(watch)
-        return Launches(lambda m: watch(kernels.get(m.text)), raw_stream(), finished)
+        shown = (lambda one: Traced(one, watch(one))) if options.trace else watch
+        return Launches(lambda m: shown(kernels.get(m.text)), raw_stream(), finished)
 
     def chooser(self, device: torch.device) -> Choose | None:
         """What times kernels of one way against those of another on ``device``; None where that
@@ -232,10 +231,6 @@ class Devices:
         if self._pool is None:
             self._pool = InterpreterPool(1, self._usable())
         self._pool.launch(module.text, args)
-
-
-def _traced(watch: Callable[[SelectedKernel], LaunchOn]) -> Callable[[SelectedKernel], LaunchOn]:
-    return lambda selected: Traced(selected, watch(selected))
 
 
 @dataclass(eq=False, repr=False, slots=True)  # torch.compile prints its backend

@@ -30,20 +30,12 @@ from harness.devices.job import Context, Job
 from harness.graph.capture.tangents import OVERLAPPING
 from harness.target import H100
 
-_FLOATS = ("float32", "float32", "float32", "float64", "float64", "bfloat16", "float16")
-_INTEGERS = ("int64", "int32", "uint8", "int8", "int16", "bool")
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 33)
 _WIDE_SIZES = (1, 2, 3, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 257, 1023, 1024, 1025)
 _ASSIGNED = re.compile(r"v\d+ = ")
 _NAMES = re.compile(r"\b[vx]\d+\b")
 _MOST_ELEMENTS = 20_000
 _SPECIAL = (nan, inf, -inf, -0.0, 0.0, 1e-40, 3e38, 65520.0)
-_MADE = ("arange", "eye", "full", "linspace", "ones", "scalar_tensor", "tensor", "tril_indices",
-         "zeros")  # fmt: skip
-
-_KINDS = ("unary", "binary", "binary", "numbers", "views", "views", "indexed", "conversions",
-          "reduced", "changes", "layers")  # fmt: skip
-_WIDE_KINDS = (*_KINDS, *["together"] * 8, "changes")
 _ONE = replace(H100, multiprocessors=1)
 """A device that few results fill: sums of products are matrix products, and rows are shared."""
 
@@ -64,7 +56,7 @@ class _Placed(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        if ast.unparse(node.func) in [f"torch.{name}" for name in _MADE]:
+        if ast.unparse(node.func) in _templates()["made"]:
             node.keywords.append(ast.keyword("device", ast.Constant(self.device)))
         return node
 
@@ -193,7 +185,7 @@ class _Maker:
         if shape and rng.random() < 0.06:
             shape[rng.randrange(len(shape))] = 0
         floats = self.backward or rng.random() < 0.75
-        dtype = rng.choice(_FLOATS if floats else _INTEGERS)
+        dtype = rng.choice(_templates()["floats" if floats else "integers"])
         if not shape and dtype == "float64":
             dtype = "float32"  # torch.compile itself loses writes to a double without dimensions
         text = f"{self._contents(torch.Size(shape), dtype)}"
@@ -215,10 +207,14 @@ class _Maker:
     def _contents(self, shape: torch.Size, dtype: str) -> str:
         rng, count = self.rng, shape.numel()
         if count > 99 and self.wide:
-            row = rng.choice((2, 2, 2, 3)) if dtype in _FLOATS else int(dtype != "bool")
+            row = (
+                rng.choice((2, 2, 2, 3))
+                if dtype in _templates()["floats"]
+                else int(dtype != "bool")
+            )
             many = {"n": count, "f": rng.randrange(1, 9999), "x": rng.choice(_SPECIAL)}
             return _templates()["many"][row].format(t=dtype, s=tuple(shape), **many)
-        if dtype in _INTEGERS:
+        if dtype in _templates()["integers"]:
             wide = 0 if dtype == "bool" else 8 * getattr(torch, dtype).itemsize
             least = 0 if dtype in ("bool", "uint8") else -(1 << wide - 1)
             most = 1 if dtype == "bool" else least + (1 << wide) - 1
@@ -250,7 +246,7 @@ class _Maker:
 
     def statement(self) -> None:
         rng = self.rng
-        kinds = _WIDE_KINDS if self.wide else _KINDS
+        kinds = _templates()["wide_kinds" if self.wide else "kinds"]
         kind = rng.choice(kinds) if rng.random() > 0.004 else "dependent"
         names = self.tensors(changeable=kind == "changes")
         # Several elements in one place: what is written there eager mode leaves open.
@@ -265,7 +261,7 @@ class _Maker:
             "c": rng.choice((2, -1, 0.5, 3, -2.5, 0, 1, 100, 0.1)),
             "d": rng.randrange(-max(rank, 1), max(rank, 1)),
             "a": rng.choice((0, 1, 2)), "b": rng.choice((1, 2, 3, 5)),
-            "t": rng.choice(_FLOATS), "i": rng.choice(_INTEGERS),
+            "t": rng.choice(_templates()["floats"]), "i": rng.choice(_templates()["integers"]),
             "v": rng.choice(("int32", "int16", "uint8", "float32", "float16", "int64", "bfloat16")),
         }  # fmt: skip
         if self.wide:

@@ -32,8 +32,14 @@ _ASSERTING = (
     "bernoulli bincount cross_entropy embedding gather index multinomial nll_loss put scatter take"
 ).split()
 """In what operators are called whose kernels on a GPU assert which values they are given."""
-_COUNTS, _OF_COUNTS = ("cumsum", "sum"), "add cat clone constant_pad_nd neg sub _to_copy".split()
-"""Packets of ``aten`` that count, if their results are integers; those that keep an order."""
+_COUNTS, _OF_COUNTS = (
+    ("count_nonzero", "cumsum", "sum"),
+    "add cat clone constant_pad_nd neg sub _to_copy".split(),
+)
+"""Packets of ``aten`` that count, if their results are integers; those that keep an order, of
+counts alone: the place of an element is none."""
+_NORMS = ("batch_norm", "group_norm", "layer_norm")
+"""How packets end that subtract a row's mean: rounded, it moves all of the row alike."""
 _MOVES = ("abs", "clone", "copy", "fill", "where")
 """Elementwise packets of ``aten`` that keep the bits of a NaN but for its sign. (``neg`` of 16 bits
 does on a CPU; what a GPU's instruction makes of them is not specified.)"""
@@ -72,9 +78,12 @@ class _Repeat(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return args[1 if args[0] else 2](*args[3])
         made = self.carried_out(func, args, kwargs or {})
         name = func._overloadpacket.__name__
-        counts = name in _COUNTS or (name in _OF_COUNTS and any(map(self.is_count, _leaves(args))))
-        if counts and isinstance(made, Tensor) and not _is_float(made):
-            self.counts[made.untyped_storage()._cdata] = made.untyped_storage()
+        known = (self.is_count(x) for x in _leaves(args) if x.dtype is not torch.bool)
+        counts = name in _COUNTS or (name in _OF_COUNTS and all(known))
+        # An exponent tells a size: it may be any between those of two repeats, too.
+        for one in _leaves(made) if counts or name == "frexp" else ():
+            if not _is_float(one):
+                self.counts[one.untyped_storage()._cdata] = one.untyped_storage()
         return made
 
     def is_count(self, value: Any) -> bool:
@@ -166,9 +175,13 @@ class _Moved(_Repeat):  # type: ignore[no-untyped-call]
     def carried_out(self, func: Any, args: Any, kwargs: Any) -> Any:
         given, schema = (args, kwargs), func._schema
         before = pytree.tree_map_only(Tensor, torch.clone, given) if schema.is_mutable else given
-        tied = func._overloadpacket.__name__ in (*TIED, "sort") and len(schema.returns) == 2
+        name = func._overloadpacket.__name__
+        tied = name in (*TIED, "sort") and len(schema.returns) == 2
         if tied and not kwargs:
             return self._another_of_equals(func, *args)
+        if name.endswith(_NORMS) and func in decomposition_table and self._by_chance(0.5):
+            with self:
+                return decomposition_table[func](*args, **kwargs)
         made = _result(func, args, kwargs)
         computes = schema.is_mutable or all(one.alias_info is None for one in schema.returns)
         computes &= schema.name != "aten::set_"

@@ -118,12 +118,6 @@ and of other regions' that it runs together with; None if torch is to run it, op
 operator."""
 
 
-def _written(x: torch.Tensor, *args: Any) -> torch.Tensor:
-    """``as_strided_scatter``, which refuses a tensor with a gradient that is not contiguous: an
-    input, say, whose copy the graph writes into."""
-    return torch.as_strided_scatter(x.detach(), *args)
-
-
 _QUICK: dict[str, Callable[..., Any]] = {
     **{
         f"aten.{name}": getattr(torch, name.split(".")[0])
@@ -133,7 +127,8 @@ _QUICK: dict[str, Callable[..., Any]] = {
             "unsqueeze.default"
         ).split()
     },
-    "aten.as_strided_scatter.default": _written,
+    # It refuses a tensor with a gradient that is not contiguous: an input whose copy is written to.
+    "aten.as_strided_scatter.default": lambda x, *args: x.detach().as_strided_scatter(*args),
     "aten.expand.default": torch.Tensor.expand,
     "aten.view.default": torch.Tensor.view,
     "getitem": operator.getitem,

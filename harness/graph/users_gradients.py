@@ -36,9 +36,8 @@ def mark_users(gm: fx.GraphModule, of: str = "", within: str = "") -> None:
     gradient of its own: its graph is ``within`` it."""
     for call in gm.graph.nodes:
         name = call.meta[USERS] = of or within + call.name
-        parts = [
-            operator.attrgetter(a.target)(gm) for a in call.all_input_nodes if a.op == "get_attr"
-        ]
+        attributes = (one for one in call.all_input_nodes if one.op == "get_attr")
+        parts = [operator.attrgetter(one.target)(gm) for one in attributes]
         if call.target is autograd_function_apply:
             body, output = parts[1], parts[1].graph.output_node()
             with body.graph.inserting_before(output):

@@ -190,7 +190,8 @@ class LoadedModule:
 
     def call(self, args: Arguments, config: Config | None = None) -> None:
         """Launch on the current stream."""
-        self.raw.call(args, None if config is None else config_dict(config))
+        known = config_dict(config or self.configs[0])
+        self.raw.call(args, {name: n for name, n in known.items() if name not in self.signature})
 
     def reference(self, args: Arguments, wide: bool = False) -> list[Any]:
         """What the outputs should hold, by plain torch."""

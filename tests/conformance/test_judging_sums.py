@@ -170,3 +170,36 @@ def test_what_overflows_does_not_hide_other_numbers() -> None:
     assert found(most, lambda x: most(x) - (x > 50).float(), x) != []
     assert found(torch.exp, lambda x: x.exp().masked_fill(x > 50, 5), x) != []
     assert found(lambda x: x / 0, lambda x: (x / 0).nan_to_num(), x) != []
+
+
+def test_a_norm_of_equal_numbers_whose_mean_is_rounded() -> None:
+    """It moves all of the row alike (4821701)."""
+    x = torch.full((256,), -1.4142)
+
+    def total(x: torch.Tensor, more: float = 0.0) -> torch.Tensor:
+        return F.layer_norm(x, (256,)).sum() + more
+
+    assert found(total, lambda x: total(x, 256 * 316 * 1.4e-7), x) == []
+    assert found(total, lambda x: total(x, 0.1), x) != []
+
+
+def test_a_place_beside_how_many_there_are() -> None:
+    """What rounding counts may be any number between two counts, and a place may not."""
+    x, y = torch.ones(40), torch.tensor([0.3, 1.0, 2.5, -1.7, 7.0, 0.1])
+
+    def count(x: torch.Tensor) -> torch.Tensor:
+        return (x.sigmoid().logit().ceil() > 1).sum()
+
+    assert found(count, lambda x: count(x) + 5, x) == []
+    assert found(lambda x, y: count(x) + y.argmax(), lambda x, y: count(x) + 9, x, y) != []
+
+
+def test_an_exponent_of_what_cancels() -> None:
+    """It may be any between those of two repeats (4813215), of which none has this one."""
+    x = torch.linspace(-3, 4, 240).sin().view(30, 8)
+
+    def exponents(x: torch.Tensor) -> torch.Tensor:
+        return torch.frexp((x * 3).sum(0) - x.sum(0) * 3)[1]
+
+    assert found(exponents, lambda x: torch.full_like(exponents(x), -13), x) == []
+    assert found(exponents, lambda x: torch.full_like(exponents(x), 3), x) != []

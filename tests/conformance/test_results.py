@@ -287,6 +287,7 @@ ARITHMETIC: dict[str, tuple[Function, torch.Tensor]] = {
     "% of doubles": (lambda x: (x % 3.0, x % -2.5, torch.fmod(x, 3), 3.0 % x, x % DIVISORS), WIDE),
     "powers of doubles": (lambda x: (x**2.5, x**0.3, x**-3, 2.5**x, x**11, x**DIVISORS), WIDE),
     "// of doubles": (lambda x: (x // DIVISORS, x // 2.0, x // 0.0), WIDE),
+    "// beyond doubles": (lambda x: (x // 5e-324, x // -1e-310), WIDE.repeat(5)),
     "// of floats": (lambda x: (x // DIVISORS.float(), x // 2.0, x // 0.0), WIDE.float()),
     "// of bfloat16": (lambda x: (x // DIVISORS.bfloat16(), x // 2.0), WIDE.bfloat16()),
     "compared bytes": (lambda x: (x == -1, x != -1, x > -1, x < -1, x >= -5, x <= 300), BYTES),

@@ -44,6 +44,7 @@ UNTAGGED = (
 _SECOND_FIRST = ("aten::leaky_relu_backward", "aten::rsub", "aten::threshold_backward")
 """Elementwise operators whose kernels take their operands in the other order."""
 
+_AS_THE_FIRST = ("binary_cross_entropy", "huber_loss", "put", "soft_margin_loss")
 _OF_IMAGES = (
     "_adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d upsample_nearest2d_backward"
 ).split()
@@ -197,7 +198,7 @@ def _elementwise(op: Any, rule: Callable[..., Any], *args: Any, **kwargs: Any) -
 
 _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(IN_ORDER, _in_order),
-    "binary_cross_entropy": functools.partial(_like, 0),
+    **dict.fromkeys(_AS_THE_FIRST, functools.partial(_like, 0)),
     "binary_cross_entropy_backward": functools.partial(_like, 1),
     **dict.fromkeys(_OF_IMAGES, functools.partial(_channels_last, 0)),
     **{
@@ -207,7 +208,6 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "binary_cross_entropy_with_logits": functools.partial(_like, 1),
     **dict.fromkeys(("deg2rad", "rad2deg"), lambda rule, x: rule(x)),  # products with a number
     "diagonal_scatter": _in_a_copy_of_the_first,
-    "huber_loss": functools.partial(_like, 0),
     "index_fill": lambda _, *args: _like(0, _filled, *args),
     "isin": _looked_up,
     **{
@@ -217,13 +217,11 @@ _WAYS: dict[str, Callable[..., Any]] = {
     "pixel_unshuffle": lambda rule, x, *args: (
         _in_order(rule, x, *args) if x.is_cuda else rule(x, *args) if x.numel() else x.clone()
     ),
-    "put": functools.partial(_like, 0),
     "smooth_l1_loss_backward": lambda rule, grad, x, y, *args: torch.where(
         (x - y).isnan(),
         torch.nan,
         rule(grad, x, y, *args),  # torch's rule loses it
     ).contiguous(),
-    "soft_margin_loss": functools.partial(_like, 0),
 }
 
 
@@ -255,8 +253,11 @@ def _mend(node: fx.Node, changed: set[fx.Node]) -> None:
         value = node.meta["val"]
         pairs = zip(value.stride(), stride, strict=True)
         if not all(statically_known_true(one == other) for one, other in pairs):
-            node.meta["val"] = value.new_empty_strided(value.shape, stride)
+            made = node.meta["val"] = value.new_empty_strided(value.shape, stride)
             changed.add(node)
+            if node.target is operator.getitem:  # what gives it is laid out as it is
+                parts = enumerate((source := node.all_input_nodes[0]).meta["val"])
+                source.meta["val"] = [made if n == node.args[1] else one for n, one in parts]
 
 
 def _eager_strides(node: fx.Node) -> Iterator[Sizes]:

@@ -176,6 +176,12 @@ def test_what_one_element_decides(devices: Devices) -> None:
     assert differences(function, given, Compiler(devices=devices)) == []
 
 
+def test_sorted_rows_beside_a_dimension_of_one_element(devices: Devices) -> None:
+    x = torch.randn(3).as_strided((3, 1), (1, 70))
+    run = torch.compile(lambda x: (*x.sort(0), *x.sort(1)), backend=Compiler(devices=devices))
+    assert [one.stride() for one in run(x)] == [x.stride()] * 4
+
+
 def test_what_a_caller_sees(devices: Devices) -> None:
     x, y = torch.randn(1, 2, 16, 2).transpose(0, -1), torch.randn(16, 2)
     z = torch.randn(2, 1, 3).transpose(0, -1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ import torch
 from harness.errors import CheckFailed, HarnessError, OutOfMemory, WorkerDied
 from harness.heuristics.facts import Config
 from harness.runtime.interpret.interpreter import CheckJob, CheckResult, InterpreterPool
+from harness.runtime.interpret.interpreting import Bounds, launch
 from harness.runtime.interpret.shared import Parcel
 from tests.runtime import emitted
 
@@ -71,6 +74,21 @@ def test_launch_writes_only_outputs_in_place(pool: InterpreterPool) -> None:
     pool.launch(emitted.POINTWISE, [a, b, out])
     torch.testing.assert_close(out, torch.tanh(a) + b, atol=1e-6, rtol=1e-6)
     assert torch.equal(a, before)
+
+
+def test_a_launch_has_the_configuration_of_its_sizes() -> None:
+    """Not that of the sizes that stand for unknown ones (4886254)."""
+    taken: list[Any] = []
+    module: Any = SimpleNamespace(
+        at=lambda args, _: SimpleNamespace(configs=[args]),
+        call=lambda _, config: taken.append(config),
+        outputs=(),
+    )
+    context: Any = SimpleNamespace(once=lambda _: (Bounds(), lambda *_: module), cache=None)
+    job: Any = SimpleNamespace(module_text="", config=None)
+    job.package = SimpleNamespace(unpack=lambda: [3, 5])
+    launch(context, job)
+    assert taken == [[3, 5]]
 
 
 def test_launch_keeps_aliasing(pool: InterpreterPool) -> None:

@@ -66,6 +66,14 @@ def test_nextafter_steps_in_its_own_type() -> None:
     assert (found == np.nextafter(one, one * 2)).all()
 
 
+def test_a_remainder_is_exact_where_the_quotient_is_infinite() -> None:
+    x, y = np.full(17, 1.0), np.full(17, 3e-310)  # as many as a vector has, and more
+    function = stand_in("__nv_fmod")
+    assert function is not None
+    assert (evaluate(function, [x, y], np.float64) == math.fmod(1.0, 3e-310)).all()
+    assert evaluate(function, [x[0], y[0]], np.float64) == math.fmod(1.0, 3e-310)
+
+
 def test_arguments_are_not_changed() -> None:
     x = np.linspace(-2, 2, 9).astype(np.float32)
     before = x.copy()
