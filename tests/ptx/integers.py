@@ -233,9 +233,29 @@ def _either(whole: Any, floating: Any) -> Any:
     """A builder for both kinds of numbers."""
 
     def build(one: Instruction, launch: Launch) -> Do:
+        if one.kind in ("s16x2", "u16x2"):
+            return _pairs(one, launch)
         return (floating if one.kind in FLOATS else whole)(one, launch)
 
     return build
+
+
+_PAIRS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "min": np.minimum, "max": np.maximum, "neg": np.negative,
+}  # fmt: skip
+
+
+def _pairs(one: Instruction, launch: Launch) -> Do:
+    """Two integers of 16 bits in each register."""
+    reads = [reader(n, "u32", launch) for n in one.operands[1:]]
+    function, kind = _PAIRS[one.name], type_of(one.kind.removesuffix("x2"))
+
+    def made(threads: Any) -> None:
+        size = threads.size()
+        given = [np.broadcast_to(read(threads), (size,)).copy().view(kind) for read in reads]
+        threads.write(one.operands[0], function(*given).view(np.uint32))
+
+    return made
 
 
 def both(table: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Machine:
     ) -> None:
         """Run one kernel; the tensors that it writes are changed in place."""
         text = text if isinstance(text, str) else text.text
-        loaded = self._load(text, self.cache)
+        loaded = self.loaded(text)
         config = config or self.candidates(loaded, args)[0]
         self.launches.append(loaded.name)
         unaligned = [
@@ -63,6 +63,10 @@ class Machine:
         parameters += [bytes(8)] * lacking  # memory that Triton's own instruments use
         run.run(grid, parameters, together=bool(facts.launch_cooperative_grid))
 
+    def loaded(self, text: str) -> modules.LoadedModule:
+        """The module of a text."""
+        return self._load(text, self.cache)
+
     def candidates(self, loaded: modules.LoadedModule, args: Sequence[Any]) -> tuple[Config, ...]:
         """Configurations for the sizes in ``args``, the first one first."""
         return loaded.at(args, self.target).configs if loaded.unknown_sizes else loaded.configs
@@ -81,7 +85,7 @@ class Machine:
         self, text: str, config: Config | None = None, seed: int = 0, sizes: Any = None
     ) -> dict[str, Any]:
         """The module's own check on fresh inputs."""
-        loaded = self._load(text, self.cache)
+        loaded = self.loaded(text)
         args = loaded.get_args("cpu", seed, sizes)
         return loaded.check(args, config, lambda run: self.launch(text, run, config))
 
@@ -107,13 +111,13 @@ def packed(launch: Launch, signature: dict[str, str], args: Sequence[Any]) -> It
 class OnMachine(Devices):
     """Runs kernels of tensors of the CPU on the machine, for a ``Compiler``."""
 
-    machine: Machine | None = None
+    machine: Machine = field(kw_only=True)
 
     def launches(
         self, device: torch.device, modules: Any = (), name: str = "graph", sizes: Any = None
     ) -> Launches:
         """As ``Devices``."""
-        assert self.machine is not None and device.type == "cpu"
+        assert device.type == "cpu"
         return launches_of(lambda module: functools.partial(self.machine.launch, module))
 
 
