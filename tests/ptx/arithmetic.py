@@ -180,14 +180,32 @@ def _comparison(one: Instruction, launch: Launch) -> Any:
 
 
 def _predicate(one: Instruction, launch: Launch) -> Do:
-    holds, join = _comparison(one, launch)
     target, _, other = str(one.operands[0]).partition("|")
+    if one.kind.endswith("x2"):
+        return _predicates(one, launch, target.strip(), other.strip())
+    holds, join = _comparison(one, launch)
 
     def made(threads: Any) -> None:
         found, more = holds(threads)
         if other:
             threads.write(other.strip(), ~found if join is None else join(~found, more))
         threads.write(target.strip(), found if join is None else join(found, more))
+
+    return made
+
+
+def _predicates(one: Instruction, launch: Launch, low: str, high: str) -> Do:
+    """Of two numbers of 16 bits each: a predicate for the lower ones, one for the upper ones."""
+    kind = one.kind.removesuffix("x2")
+    if len(one.operands) > 3 or "ftz" in one.modes:
+        raise Unsupported(one.text)
+    reads = [reader(n, "u32", launch) for n in one.operands[1:]]
+
+    def made(threads: Any) -> None:
+        given = [np.asarray(read(threads)) for read in reads]
+        for target, shift in ((low, 0), (high, 16)):
+            a, b = (widened((x >> np.uint32(shift)).astype(np.uint16), kind) for x in given)
+            threads.write(target, compared(one.modes[0], a, b))
 
     return made
 

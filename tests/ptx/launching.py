@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,10 +29,11 @@ _NUMBERS = {"fp32": "f", "fp64": "d", "i1": "b", "i8": "b", "i16": "h", "i32": "
 
 @dataclass(eq=False)
 class Machine:
-    """Compiles kernels below ``cache`` and launches them as a GPU would."""
+    """Compiles kernels below ``cache`` and launches them as a GPU would, warps in an ``order``."""
 
     cache: Path
     target: Target = H100
+    order: random.Random | None = None
     launches: list[str] = field(default_factory=list)
     _load: Any = field(default_factory=modules.keeping)
     _kernels: dict[Any, tuple[Kernel, Any]] = field(default_factory=dict)
@@ -61,7 +63,7 @@ class Machine:
         parameters = list(packed(run, loaded.signature, args))
         lacking = len(kernel.parameters) - len(parameters)
         parameters += [bytes(8)] * lacking  # memory that Triton's own instruments use
-        run.run(grid, parameters, together=bool(facts.launch_cooperative_grid))
+        run.run(grid, parameters, bool(facts.launch_cooperative_grid), self.order)
 
     def loaded(self, text: str) -> modules.LoadedModule:
         """The module of a text."""

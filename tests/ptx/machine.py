@@ -2,10 +2,13 @@
 
 A register is an array with a number for each thread, as bits without a sign (predicates: bools).
 Threads that are at different instructions take turns, those furthest behind first, so they meet
-again where branches join; whoever spins lets the others go on."""
+again where branches join; whoever spins lets the others go on. With an ``order`` only some warps,
+at random, go on from the beginning and from each barrier until they cannot: who reads what others
+were to have written finds that they have not."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -151,7 +154,13 @@ class Launch:
         self.names[array.name] = at
         setattr(self, array.space, at + -(-size // 16) * 16)
 
-    def run(self, grid: Sequence[int], parameters: Sequence[bytes], together: bool = False) -> None:
+    def run(
+        self,
+        grid: Sequence[int],
+        parameters: Sequence[bytes],
+        together: bool = False,
+        order: random.Random | None = None,
+    ) -> None:
         """All programs of ``grid``: as many at once as are quick, or all ``together``."""
         self.grid = tuple(grid)
         self.parameters = dict(zip(self.kernel.parameters, parameters, strict=True))
@@ -161,16 +170,17 @@ class Launch:
         step = len(blocks) if together else max(1, _THREADS_AT_ONCE // self.threads)
         with np.errstate(all="ignore"):
             for first in range(0, len(blocks), max(step, 1)):
-                Turns(Threads(self, blocks[first : first + step])).run()
+                Turns(Threads(self, blocks[first : first + step]), order).run()
 
 
 class Turns:
     """Which threads carry out what next."""
 
-    def __init__(self, threads: Threads) -> None:
-        self.threads, self.steps = threads, threads.launch.steps
+    def __init__(self, threads: Threads, order: random.Random | None = None) -> None:
+        self.threads, self.steps, self.order = threads, threads.launch.steps, order
         self.end = len(self.steps)
-        self.ready: dict[int, Array] = {0: np.arange(threads.count)}
+        self.ready: dict[int, Array] = {}
+        self.later: dict[int, Array] = {0: np.arange(threads.count)}
         self.waiting: dict[int, Array] = {}
         self.resting: dict[int, Array] = {}
         self.live = np.ones(threads.count, bool)
@@ -183,8 +193,11 @@ class Turns:
     def run(self) -> None:
         """Until all threads have returned."""
         rounds = stuck = 0
-        while self.ready or self.resting or self.waiting:
-            if not self.ready:
+        while self.ready or self.later or self.resting or self.waiting:
+            if not self.ready and self.later:
+                at, some = self.later.popitem()
+                self._add(self.ready, at, self._parted(at, some))
+            elif not self.ready:
                 rounds += bool(self.resting)
                 stuck = stuck + 1 if self.progress == 0 else 0
                 if rounds > _ROUNDS or (stuck > 1 and not self.resting):
@@ -194,6 +207,8 @@ class Turns:
                         self._add(self.ready, at, some)
                     held.clear()
                 self.progress = 0
+            if not self.ready:
+                continue
             at = min(self.ready)
             some = self.ready.pop(at)
             self._turn(at, None if len(some) == self.threads.count else some)
@@ -218,6 +233,8 @@ class Turns:
                 if (active := self._met(meets, at, active)) is None:
                     return None
                 active = None if len(active) == threads.count else active
+            if meets == "block" and self.order is not None:
+                return self._add(self.later, at + 1, self._numbers(active))
             threads.active = active
             if target is None:
                 do(threads)
@@ -249,6 +266,17 @@ class Turns:
             return self._add(self.ready, at + 1, some[~taken])
         self.limit = min(self.limit, target)
         return at + 1, some[~taken]
+
+    def _parted(self, at: int, some: Array) -> Array:
+        """Warps that go on first; the others do when these cannot."""
+        if self.order is None:
+            return some
+        first = np.random.default_rng(self.order.getrandbits(32)).random(int(some[-1]) // 32 + 1)
+        ahead = first[some // 32] < 0.5
+        if ahead.all() or not ahead.any():
+            return some
+        self._add(self.later, at, some[~ahead])
+        return some[ahead]
 
     def _numbers(self, active: Array | None) -> Array:
         return np.arange(self.threads.count) if active is None else active

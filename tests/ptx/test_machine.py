@@ -33,13 +33,20 @@ _FRAME = """
 """
 
 
-def ran(body: str, given: Any, threads: int = 64, blocks: int = 1, together: bool = False) -> Any:
+def ran(
+    body: str,
+    given: Any,
+    threads: int = 64,
+    blocks: int = 1,
+    together: bool = False,
+    order: Any = None,
+) -> Any:
     """What ``body`` stores at ``%d3`` (a number for each thread) of numbers at ``%d2``."""
     launch = Launch(parsed(_FRAME.format(body=body, threads=threads)))
     data = np.ascontiguousarray(given)
     out = np.zeros(threads * blocks, np.uint32)
     places = [launch.memory.add(a.reshape(-1).view(np.uint8), "") for a in (data, out)]
-    launch.run((blocks, 1, 1), [struct.pack("Q", at) for at in places], together)
+    launch.run((blocks, 1, 1), [struct.pack("Q", at) for at in places], together, order)
     return out
 
 
@@ -140,6 +147,21 @@ $write: st.shared.b32 [%r3], %r2; bar.sync 0;
   st.global.b32 [%d3], %r7;"""
     found = ran(body, np.zeros(192, np.uint32), blocks=3)
     assert found.tolist() == [n ^ 32 for n in range(192)]
+
+
+def test_a_barrier_that_lacks_is_found_in_some_order() -> None:
+    body = """
+  shl.b32 %r3, %r0, 2; mov.u32 %r4, buffer; add.s32 %r3, %r3, %r4;
+  st.shared.b32 [%r3], %r2; {} xor.b32 %r6, %r3, 128; ld.shared.b32 %r7, [%r6];
+  st.global.b32 [%d3], %r7;"""
+    wanted, given = [n ^ 32 for n in range(192)], np.zeros(192, np.uint32)
+    for barrier in ("", "bar.sync 0;"):
+        found = [
+            ran(body.format(barrier), given, blocks=3, order=random.Random(n)).tolist() == wanted
+            for n in range(20)
+        ]
+        assert all(found) == bool(barrier)
+        assert ran(body.format(barrier), given, blocks=3).tolist() == wanted
 
 
 def test_programs_that_wait_for_each_other() -> None:
