@@ -255,7 +255,7 @@ class Turns:
             self.back += target <= at
             if self.back > _MOST_JUMPS:
                 raise Fault(f"a loop without an end: {self.threads.launch.kernel.name}")
-            if target <= at and self.back > _SPINS and (self.ready or self.resting):
+            if target <= at and self.back > _SPINS and (self.ready or self.later or self.resting):
                 return self._add(self.resting, target, self._numbers(active))
             return target, active
         if not np.any(taken):

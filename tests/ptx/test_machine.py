@@ -172,8 +172,9 @@ $spin: ld.global.acquire.gpu.b32 %r3, [%d3+256]; setp.eq.b32 %p2, %r3, 0; @%p2 b
   bra $write;
 $last: mov.b32 %r3, 1;
 $write: shl.b32 %r4, %r3, 1; st.global.release.gpu.b32 [%d3], %r4;"""
-    found = ran(body, np.zeros(1, np.uint32), blocks=4, together=True)
-    assert found.reshape(4, 64)[:, 0].tolist() == [16, 8, 4, 2]
+    for order in (None, *map(random.Random, range(9))):
+        found = ran(body, np.zeros(1, np.uint32), blocks=4, together=True, order=order)
+        assert found.reshape(4, 64)[:, 0].tolist() == [16, 8, 4, 2]
 
 
 def test_atomic_operations_take_turns() -> None:
