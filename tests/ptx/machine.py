@@ -61,15 +61,21 @@ class Threads:
 
     def read(self, name: str, kind: np.dtype) -> Array:
         """A register of the active threads as numbers of the type ``kind``."""
-        try:
-            found = self.registers[name]
-        except KeyError:
-            raise Fault(f"{name} is read before it is written") from None
+        found = self.registers.get(name)
+        if found is None:
+            found = self.unset(name)
         if self.active is not None:
             found = found[self.active]
         if found.dtype.itemsize != kind.itemsize:
             found = found.astype(unsigned(kind.itemsize))
         return found.view(kind)
+
+    def unset(self, name: str) -> Array:
+        """What a register holds that nothing has set, which compilers read where no use is made of
+        it: NaN."""
+        width = self.widths[name]
+        kind = np.dtype(bool) if width == 1 else unsigned(max(width // 8, 2))
+        return np.full(self.count, (1 << width) - 1, kind)
 
     def write(self, name: str, value: Any) -> None:
         """Set a register of the active threads; narrow numbers are extended as their type says."""
@@ -85,8 +91,7 @@ class Threads:
         if self.active is None:
             self.registers[name] = value if value.ndim else np.full(self.count, value)
             return
-        old = self.registers.get(name)
-        made = np.full(self.count, -1 & (1 << width) - 1, kind) if old is None else old.copy()
+        made = self.registers[name].copy() if name in self.registers else self.unset(name)
         made[self.active] = value
         self.registers[name] = made
 

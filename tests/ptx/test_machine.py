@@ -193,7 +193,6 @@ def test_atomic_operations_take_turns() -> None:
         ("add.s64 %d4, %d2, 4; ld.global.b32 %r3, [%d4];", "byte 256"),
         ("ld.global.b32 %r3, [%d2+2];", "multiple of 4"),
         ("ld.shared.b32 %r3, [buffer+1024];", "byte 1024 of 1024"),
-        ("add.s32 %r3, %r4, 1;", "before it is written"),
         ("$l: bra $l;", "without an end"),
         ("call.uni __assertfail, (%d0);", "__assertfail"),
         ("setp.eq.b32 %p1, %r0, 0; @%p1 bra $on; bar.sync 0; bar.sync 0;\n$on: setp.eq.b32 %p1, "
@@ -203,6 +202,13 @@ def test_atomic_operations_take_turns() -> None:
 def test_what_a_gpu_would_stop_at_or_ruin(body: str, told: str) -> None:
     with pytest.raises(Fault, match=told):
         ran(body, np.zeros(64, np.uint32))
+
+
+def test_what_nothing_set_is_no_number() -> None:
+    body = "st.global.b32 [%d3], %r9; ld.shared.b32 %r3, [buffer]; setp.eq.b32 %p1, %r0, 1;"
+    body += "@%p1 st.global.b32 [%d3], %r3;"
+    found = ran(body, np.zeros(64, np.uint32))
+    assert np.isnan(found.view(np.float32)).all()
 
 
 def test_what_is_not_known_is_named() -> None:
