@@ -17,8 +17,8 @@ from harness.codegen import tail
 from harness.dtypes import DType
 from harness.ir.ops import Op, Rule, triton_text
 from tests.ir.meanings import MEANINGS
-from tests.ir.ptx import evaluated
 from tests.ir.run_ops import HEADER
+from tests.ptx.launching import evaluated
 
 Array = np.ndarray[Any, Any]
 NUMBERS = [
@@ -91,7 +91,7 @@ def operands(op: Op) -> Array:
 
 def results(text: str, op: Op) -> Array:
     """What ``text`` makes of ``operands``."""
-    return np.array([evaluated(text, row) for row in operands(op).tolist()], np.float32)
+    return evaluated(text, operands(op))
 
 
 def wrong(op: Op, found: Array) -> Array:

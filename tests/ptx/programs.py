@@ -1,0 +1,133 @@
+"""Functions of a matrix whose sizes change, and matrices of sizes at which kernels change."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+Function = Callable[[torch.Tensor], Any]
+_MOST = 200_000
+_EDGES = (1, 2, 3, 7, 8, 16, 31, 32, 33, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 511, 512,
+          513, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 2100, 2304, 4095, 4096, 4097, 5000, 8191,
+          8192, 8193, 16385, 40000)  # fmt: skip
+
+
+def _pieces(x: torch.Tensor) -> Any:
+    half, third = x.shape[1] // 2, x.shape[0] // 3
+    return x[:, :half].sum(1), x[:, half:].amax(1), x[:third].sum(0), x[third:].mean(0)
+
+
+def _joined(x: torch.Tensor) -> Any:
+    return torch.cat([x * 2, x[:, : x.shape[1] // 2].exp(), x.flip(1)], 1), torch.cat([x, x.abs()])
+
+
+def _normalised(x: torch.Tensor) -> Any:
+    scale = torch.linspace(-1, 2, x.shape[1], dtype=x.dtype)
+    return F.layer_norm(x, (x.shape[1],), scale) * 2, F.rms_norm(x, (x.shape[1],), scale)
+
+
+def _chosen(x: torch.Tensor) -> Any:
+    at = (x.abs() * 1000).nan_to_num().clamp(0, 1e6).long()
+    return x.gather(1, at % x.shape[1]), x[at[:, 0] % x.shape[0]].sum(0)
+
+
+def _added(x: torch.Tensor) -> Any:
+    at = torch.arange(x.shape[0]) % 7
+    sums = torch.zeros(7, x.shape[1], dtype=x.dtype).index_add(0, at, x)
+    return sums, torch.zeros_like(x).scatter_add(0, at[:, None].expand_as(x), x * 0.5)
+
+
+def _apart(x: torch.Tensor) -> Any:
+    return x.sum(0), (x * 2).amax(1), x.flatten()[::3].exp(), x.t().contiguous().sigmoid()
+
+
+def _padded(x: torch.Tensor) -> Any:
+    return F.pad(x, (1, 2, 0, 3), value=0.5), x.roll((1, -2), (0, 1)), F.pad(x, (-1, 1)).sum(1)
+
+
+def _wrapped(x: torch.Tensor) -> Any:
+    rows = x.shape[0] // 2
+    return x[: 2 * rows].reshape(rows, 2, -1).transpose(0, 1).reshape(2, -1).cumsum(1)
+
+
+def _loss(x: torch.Tensor) -> Any:
+    target = torch.arange(x.shape[0]) * 7 % x.shape[1]
+    return F.cross_entropy(x, target, label_smoothing=0.1), F.log_softmax(x, 0).sum()
+
+
+def _windows(x: torch.Tensor) -> Any:
+    return F.avg_pool1d(x[None], 3, 2, 1), F.adaptive_max_pool1d(x[None], 5)
+
+
+PROGRAMS: dict[str, Function] = {
+    "sums of columns": lambda x: x.sum(0),
+    "sums of rows": lambda x: (x.sum(1), x.sum(1).sum()),
+    "sum of all": lambda x: (x * 2).sum(),
+    "variances of columns": lambda x: (x.sum(0), x.var(0)),
+    "variances of rows": lambda x: torch.var_mean(x, 1),
+    "variance of all": lambda x: (x.std(), x.mean()),
+    "both ways": lambda x: (x.sum(0), x.sum(1), x.abs().amax()),
+    "standardised": lambda x: (x - x.mean(0)) / (x.std(0) + 1e-3),
+    "softmax of rows": lambda x: x.softmax(1),
+    "softmax of columns": lambda x: x.log_softmax(0),
+    "logsumexp": lambda x: (x.logsumexp(0), x.logsumexp(1)),
+    "norms": _normalised,
+    "running sums of rows": lambda x: x.cumsum(1),
+    "running sums of columns": lambda x: x.cumsum(0) * 2,
+    "running sum of all": lambda x: x.flatten().cumsum(0),
+    "running maxima": lambda x: (x.cummax(1), (x * 1e-2).logcumsumexp(0)),
+    "running products": lambda x: (1 + x * 1e-3).cumprod(1),
+    "extremes": lambda x: (x.max(1), x.argmin(0), x.argmax()),
+    "products of numbers": lambda x: ((1 + x * 1e-4).prod(0), (x > 3).any(1), (x > -3).all(0)),
+    "sorted": lambda x: x.sort(1),
+    "pieces": _pieces,
+    "joined": _joined,
+    "chosen": _chosen,
+    "added": _added,
+    "apart": _apart,
+    "padded": _padded,
+    "wrapped": _wrapped,
+    "loss": _loss,
+    "windows": _windows,
+    "triangle": lambda x: (x.tril() + 1).sum(0),
+    "transposed": lambda x: (x.t() * 2).contiguous().sum(1),
+    "rows less their mean": lambda x: (x - x.mean(1, keepdim=True)).square().mean(0),
+    "norms of blocks": lambda x: F.group_norm(x.expand(2, 4, *x.shape).tanh(), 2),
+    "batches": lambda x: F.batch_norm(x, None, None, training=True),
+}
+
+
+def size(rng: random.Random) -> int:
+    """A number of rows or columns, most at or beside a size of blocks."""
+    return max(1, rng.choice(_EDGES) + rng.choice((0, 0, 0, -1, 1, 5)))
+
+
+def sizes(rng: random.Random, most: int = _MOST) -> tuple[int, int]:
+    """A matrix of up to ``most`` elements."""
+    rows, columns = size(rng), size(rng)
+    while rows * columns > most:
+        if rng.random() < 0.5:
+            rows = size(rng)
+        else:
+            columns = size(rng)
+    return rows, columns
+
+
+def matrix(
+    rng: random.Random, shape: tuple[int, int], dtype: torch.dtype, lying: int
+) -> torch.Tensor:
+    """Random numbers; ``lying``: in order, at an odd address, transposed, or with gaps."""
+    rows, columns = shape
+    drawn = torch.Generator().manual_seed(rng.getrandbits(32))
+    made = torch.randn(rows * (columns + 3) + 8, generator=drawn).to(dtype)
+    if lying == 0:
+        return made[: rows * columns].view(rows, columns)
+    if lying == 1:
+        return made[1 : 1 + rows * columns].view(rows, columns)
+    if lying == 2:
+        return made[: rows * columns].view(columns, rows).t()
+    return made[: rows * (columns + 3)].view(rows, columns + 3)[:, 1 : 1 + columns]

@@ -1,0 +1,100 @@
+"""Kernels of each kind as a GPU carries them out: their PTX on the machine, against float64.
+
+``python -m tests.ptx`` does this to random ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from harness.backend import Compiler
+from harness.conformance.compare import differences
+from harness.heuristics.facts import Config
+from harness.runtime.module import LoadedModule
+from harness.target import H100
+from tests.codegen.graphs import GRAPHS
+from tests.codegen.kernels import modules
+from tests.codegen.test_scans import PREFIX
+from tests.codegen.test_shared_rows import _SOFTMAX, shared
+from tests.ptx.launching import OnMachine, on_machine
+from tests.ptx.programs import PROGRAMS, matrix
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnMachine]:
+    yield on_machine(tmp_path_factory.mktemp("ptx"))
+
+
+def checked(devices: OnMachine, text: str, config: Config | None = None) -> LoadedModule:
+    """A module whose check passes, warp after warp and in another order."""
+    for seed, order in enumerate((None, random.Random(1))):
+        devices.machine.order = order
+        found = devices.machine.check(text, config, seed)
+        assert found["passed"], found
+    return devices.machine.loaded(text)
+
+
+def wrong(
+    devices: OnMachine, name: str, shapes: list[tuple[int, int]], lying: int = 0
+) -> list[str]:
+    """What a function of ``PROGRAMS`` gives for matrices, compiled once for all sizes."""
+    rng, devices.machine.order = random.Random(name), None
+    calls = [[matrix(rng, shape, torch.float32, lying)] for shape in shapes]
+    compiler = Compiler(H100, devices, fail_on_fallback=True)
+    return differences(PROGRAMS[name], calls[0], compiler, dynamic=True, then=calls[1:])
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_kernels_of_the_graphs_of_the_interpreters_tests(devices: OnMachine, looped: bool) -> None:
+    """Pointwise kernels, reductions in a block and in a loop, scatters."""
+    kinds = set()
+    for graph in GRAPHS[1:]:
+        for module in modules(graph, looped):
+            kinds.add(checked(devices, module.text).category)
+    assert kinds == {"poi", "red" if looped else "per"}
+
+
+def test_scans_in_a_block(devices: OnMachine) -> None:
+    for module in modules(PREFIX):
+        checked(devices, module.text)
+
+
+def test_rows_that_programs_share(devices: OnMachine) -> None:
+    """They wait for each other in turns."""
+    text = shared(_SOFTMAX, 3, 70000, "bf16").text
+    config = devices.machine.loaded(text).configs[0]
+    assert config.block("RSPLIT") > 1
+    checked(devices, text, config)
+
+
+def test_sums_of_columns_of_any_number_of_rows(devices: OnMachine) -> None:
+    """Chunks that begin behind the last row: turns of unrolled loops are counted without a sign,
+    and the interpreter counts with one."""
+    shapes = [(300, 70), (2100, 64), (3, 5), (1025, 65)]
+    assert wrong(devices, "sums of columns", shapes) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("variances of columns", [(300, 70), (2100, 33), (5, 1000)]),
+        ("softmax of rows", [(40, 257), (3, 8193), (1025, 2)]),
+        ("running sum of all", [(30, 70), (129, 1025)]),
+        ("sorted", [(30, 70), (3, 513)]),
+        ("apart", [(30, 70), (129, 257)]),
+        ("joined", [(30, 70), (129, 255)]),
+    ],
+)
+def test_functions_of_any_size(
+    devices: OnMachine, name: str, shapes: list[tuple[int, int]]
+) -> None:
+    """Sums in a loop, a look-back, a library's sort, several kernels in one launch, a cat."""
+    assert wrong(devices, name, shapes) == []
+
+
+def test_tensors_at_odd_addresses(devices: OnMachine) -> None:
+    """Vectors of what is not aligned would be a fault."""
+    assert wrong(devices, "norms", [(30, 72), (17, 1024)], lying=1) == []

@@ -1,0 +1,216 @@
+"""Instructions and threads of the PTX machine, against numbers known otherwise."""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ptx import floats
+from tests.ptx.machine import Launch, Unsupported
+from tests.ptx.memory import Fault
+from tests.ptx.parsing import parsed
+
+_FRAME = """
+.visible .entry kernel(.param .u64 p0, .param .u64 p1) .reqntid {threads} {{
+  .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<40>; .reg .b64 %d<9>;
+  .shared .align 16 .b8 buffer[1024];
+  ld.param.b64 %d0, [p0];
+  ld.param.b64 %d1, [p1];
+  mov.u32 %r0, %tid.x;
+  mov.u32 %r1, %ctaid.x;
+  mad.lo.s32 %r2, %r1, {threads}, %r0;
+  mad.wide.s32 %d2, %r2, 4, %d0;
+  mad.wide.s32 %d3, %r2, 4, %d1;
+{body}
+  ret;
+}}
+"""
+
+
+def ran(
+    body: str,
+    given: Any,
+    threads: int = 64,
+    blocks: int = 1,
+    together: bool = False,
+    order: Any = None,
+) -> Any:
+    """What ``body`` stores at ``%d3`` (a number for each thread) of numbers at ``%d2``."""
+    launch = Launch(parsed(_FRAME.format(body=body, threads=threads)))
+    data = np.ascontiguousarray(given)
+    out = np.zeros(threads * blocks, np.uint32)
+    places = [launch.memory.add(a.reshape(-1).view(np.uint8), "") for a in (data, out)]
+    launch.run((blocks, 1, 1), [struct.pack("Q", at) for at in places], together, order)
+    return out
+
+
+def numbers(count: int, seed: int) -> np.ndarray[Any, Any]:
+    """Any bits of float32 that are finite, many of like size."""
+    rng = np.random.default_rng(seed)
+    found = rng.integers(0, 1 << 32, count, np.uint32).view(np.float32)
+    near = rng.standard_normal(count).astype(np.float32)
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(found) & (rng.random(count) < 0.5), found, near)
+
+
+def exactly(value: Fraction, mode: str) -> float:
+    """A number rounded to float32 once."""
+    if not value:
+        return 0.0
+    shift = max(math.frexp(float(abs(value)))[1] - 24, -149) if abs(value) > 2**-1000 else -149
+    scaled = value / Fraction(2) ** shift
+    whole = {"rn": round, "rz": math.trunc, "rm": math.floor, "rp": math.ceil}[mode](scaled)
+    made = whole * Fraction(2) ** shift
+    return math.copysign(math.inf, made) if abs(made) >= 2**128 else float(made)
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_products_and_sums_are_rounded_once(mode: str) -> None:
+    a, b, c = (numbers(500, seed) for seed in range(3))
+    c[:200] = -a[:200].astype(np.float64) * b[:200] * (1 + np.float32(1e-7))
+    c = np.where(np.isfinite(c), c, 1).astype(np.float32)
+    wide = [x.astype(np.float64) for x in (a, b, c)]
+    found = floats.fused(*wide, "f32", mode).view(np.float32)
+    sums = floats.sum_of(wide[0], wide[2], "f32", mode).view(np.float32)
+    for n in range(500):
+        x, y, z = (Fraction(float(v[n])) for v in (a, b, c))
+        most = float(np.finfo(np.float32).max)
+        for got, exact in ((found[n], x * y + z), (sums[n], x + z)):
+            wanted = exactly(exact, mode)
+            assert got == wanted or (math.isinf(wanted) and mode != "rn" and abs(got) >= most)
+
+
+def test_integers_like_python() -> None:
+    rng = random.Random(3)
+    some = [
+        rng.choice((0, 1, -1, 2**31 - 1, -(2**31), rng.getrandbits(32) - 2**31)) for _ in range(64)
+    ]
+    given = np.array(some, np.int64).astype(np.uint32)
+    value = [n if n < 2**31 else n - 2**32 for n in given.tolist()]
+    load = "ld.global.b32 %r3, [%d2];\n"
+    cases = {
+        "mul.hi.s32 %r4, %r3, -77777": [n * -77777 >> 32 for n in value],
+        "shr.s32 %r4, %r3, 40": [-(n < 0) for n in value],
+        "shr.u32 %r4, %r3, 40": [0] * 64,
+        "bfe.s32 %r4, %r3, 5, 7": [((n >> 5 & 127) ^ 64) - 64 for n in value],
+        "bfe.u32 %r4, %r3, 5, 7": [n >> 5 & 127 for n in value],
+        "bfi.b32 %r4, %r3, 0, 4, 8": [(n & 255) << 4 for n in value],
+        "prmt.b32 %r4, %r3, 0, 0x0123": [
+            int.from_bytes((n & 2**32 - 1).to_bytes(4, "little"), "big") for n in value
+        ],
+        "div.s32 %r4, %r3, 7": [int(Fraction(n, 7)) for n in value],
+        "rem.s32 %r4, %r3, -7": [int(math.fmod(n, 7)) for n in value],
+        "shf.l.wrap.b32 %r4, %r3, %r3, 9": [(n << 9) | (n & 2**32 - 1) >> 23 for n in value],
+        "popc.b32 %r4, %r3": [(n & 2**32 - 1).bit_count() for n in value],
+        "clz.b32 %r4, %r3": [32 - (n & 2**32 - 1).bit_length() for n in value],
+        "brev.b32 %r4, %r3": [int(f"{n & 2**32 - 1:032b}"[::-1], 2) for n in value],
+        "lop3.b32 %r4, %r3, 255, %r0, 0xEA": [(n & 255) | t for t, n in enumerate(value)],
+        "cvt.s32.s8 %r4, %r3": [((n & 255) ^ 128) - 128 for n in value],
+        "max.u32 %r4, %r3, 9": [max(n & 2**32 - 1, 9) for n in value],
+    }  # fmt: skip
+    for line, wanted in cases.items():
+        found = ran(f"{load}{line};\nst.global.b32 [%d3], %r4;", given)
+        assert found.tolist() == [n & 2**32 - 1 for n in wanted], line
+
+
+def test_threads_part_and_meet_again() -> None:
+    """Each adds up to its own number in a loop, half of them by another branch."""
+    body = """
+  and.b32 %r5, %r0, 1; setp.eq.b32 %p1, %r5, 1;
+  mov.b32 %r3, 0; mov.b32 %r4, 0;
+  @%p1 bra $odd;
+$loop: setp.ge.s32 %p2, %r3, %r0; @%p2 bra $done;
+  add.s32 %r3, %r3, 1; add.s32 %r4, %r4, %r3; bra $loop;
+$odd: mov.b32 %r4, 7;
+$done: shfl.sync.bfly.b32 %r6, %r4, 1, 31, -1;
+  st.global.b32 [%d3], %r6;"""
+    found = ran(body, np.zeros(64, np.uint32)).reshape(-1, 2)
+    assert found.tolist() == [[7, n * (n + 1) // 2] for n in range(0, 64, 2)]
+
+
+def test_who_comes_late_is_waited_for() -> None:
+    """A block's barrier and what its warps write before it, one of them later than the other."""
+    body = """
+  shl.b32 %r3, %r0, 2; mov.u32 %r4, buffer; add.s32 %r3, %r3, %r4;
+  setp.lt.u32 %p1, %r0, 32; @%p1 bra $write;
+  mov.b32 %r5, 0;
+$loop: add.s32 %r5, %r5, 1; setp.lt.s32 %p2, %r5, 100; @%p2 bra $loop;
+$write: st.shared.b32 [%r3], %r2; bar.sync 0;
+  xor.b32 %r6, %r3, 128; ld.shared.b32 %r7, [%r6];
+  st.global.b32 [%d3], %r7;"""
+    found = ran(body, np.zeros(192, np.uint32), blocks=3)
+    assert found.tolist() == [n ^ 32 for n in range(192)]
+
+
+def test_a_barrier_that_lacks_is_found_in_some_order() -> None:
+    body = """
+  shl.b32 %r3, %r0, 2; mov.u32 %r4, buffer; add.s32 %r3, %r3, %r4;
+  st.shared.b32 [%r3], %r2; {} xor.b32 %r6, %r3, 128; ld.shared.b32 %r7, [%r6];
+  st.global.b32 [%d3], %r7;"""
+    wanted, given = [n ^ 32 for n in range(192)], np.zeros(192, np.uint32)
+    for barrier in ("", "bar.sync 0;"):
+        found = [
+            ran(body.format(barrier), given, blocks=3, order=random.Random(n)).tolist() == wanted
+            for n in range(20)
+        ]
+        assert all(found) == bool(barrier)
+        assert ran(body.format(barrier), given, blocks=3).tolist() == wanted
+
+
+def test_programs_that_wait_for_each_other() -> None:
+    """Each block waits until the one behind it has written: the last one runs first."""
+    body = """
+  setp.eq.b32 %p1, %r1, 3; @%p1 bra $last;
+$spin: ld.global.acquire.gpu.b32 %r3, [%d3+256]; setp.eq.b32 %p2, %r3, 0; @%p2 bra $spin;
+  bra $write;
+$last: mov.b32 %r3, 1;
+$write: shl.b32 %r4, %r3, 1; st.global.release.gpu.b32 [%d3], %r4;"""
+    for order in (None, *map(random.Random, range(9))):
+        found = ran(body, np.zeros(1, np.uint32), blocks=4, together=True, order=order)
+        assert found.reshape(4, 64)[:, 0].tolist() == [16, 8, 4, 2]
+
+
+def test_atomic_operations_take_turns() -> None:
+    body = (
+        "mov.b32 %r3, 2; atom.global.gpu.relaxed.add.u32 %r4, [%d0], %r3; st.global.b32 [%d3], %r4;"
+    )
+    total = np.zeros(1, np.uint32)
+    found = ran(body, total, blocks=2)
+    assert sorted(found.tolist()) == list(range(0, 256, 2))
+    assert total[0] == 256
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("add.s64 %d4, %d2, 4; ld.global.b32 %r3, [%d4];", "byte 256"),
+        ("ld.global.b32 %r3, [%d2+2];", "multiple of 4"),
+        ("ld.shared.b32 %r3, [buffer+1024];", "byte 1024 of 1024"),
+        ("$l: bra $l;", "without an end"),
+        ("call.uni __assertfail, (%d0);", "__assertfail"),
+        ("setp.eq.b32 %p1, %r0, 0; @%p1 bra $on; bar.sync 0; bar.sync 0;\n$on: setp.eq.b32 %p1, "
+         "%r0, 0; @%p1 ld.global.b32 %r3, [%d2+-4];", "in no argument|byte"),
+    ],
+)  # fmt: skip
+def test_what_a_gpu_would_stop_at_or_ruin(body: str, told: str) -> None:
+    with pytest.raises(Fault, match=told):
+        ran(body, np.zeros(64, np.uint32))
+
+
+def test_what_nothing_set_is_no_number() -> None:
+    body = "st.global.b32 [%d3], %r9; ld.shared.b32 %r3, [buffer]; setp.eq.b32 %p1, %r0, 1;"
+    body += "@%p1 st.global.b32 [%d3], %r3;"
+    found = ran(body, np.zeros(64, np.uint32))
+    assert np.isnan(found.view(np.float32)).all()
+
+
+def test_what_is_not_known_is_named() -> None:
+    with pytest.raises(Unsupported, match="wgmma"):
+        ran("wgmma.fence.sync.aligned;", np.zeros(64, np.uint32))
