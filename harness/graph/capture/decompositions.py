@@ -431,9 +431,9 @@ def _margin_loss(
 
 def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as torch calls it
     """``torch.nn.functional.softshrink`` of 16 bits. Eager mode rounds ``lambd`` to them for the
-    gradient, and on a GPU for the result."""
+    gradient, and on a GPU (since torch 2.14 on a CPU, too) for the result."""
     x, near = input.float(), _rounded(True, input.dtype, ["lambd"], "lambd", lambd)
-    lambd = near if input.device.type == "cuda" else lambd
+    lambd = near if input.device.type == "cuda" or torch.__version__ >= "2.14" else lambd
     x = torch.where(x.abs() > near, x, x.detach())
     return torch.where(x.abs() > lambd, x - x.sign() * lambd, x * 0).to(input.dtype)
 
