@@ -2,13 +2,12 @@
 
 AOTAutograd, fake tensors and the partitioner have no public names. Everything the
 harness needs from them is reached through this file, which is tried on every
-supported version of torch (2.11 to 2.13).
+supported version of torch (2.11 to 2.15).
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -103,9 +102,7 @@ def export(
     traces it."""
     with torch.set_grad_enabled(training), mode:
         program = torch.export.export(module, args, kwargs, strict=False)
-        # newer versions add checks of the inputs unless told not to
-        takes_guards = "check_guards" in inspect.signature(program.module).parameters
-        gm: Any = program.module(check_guards=False) if takes_guards else program.module()
+        gm: Any = program.module(check_guards=False)  # of the inputs
     for node in list(gm.graph.nodes):
         if node.target in (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default):
             gm.graph.erase_node(node)
@@ -393,8 +390,8 @@ def _cut_at(
         joint, [by_name[n] for n in saved], [], num_fwd_outputs=num_fwd_outputs
     )
     backward = partitioners.reordering_to_mimic_autograd_engine(backward)
-    # newer versions also move the element accesses up; do as the min-cut partitioner does
-    raise_getitems = getattr(partitioners, "raise_getitems", lambda gm: gm)
+    # element accesses move up, as the min-cut partitioner has them
+    raise_getitems: Any = partitioners.raise_getitems  # type: ignore[attr-defined]
     return raise_getitems(forward), raise_getitems(backward)
 
 
@@ -425,7 +422,7 @@ def normalise(gm: fx.GraphModule) -> None:
             node.target = _aten.clone.default
         elif node.target not in _SAME_VALUE or node.meta.get(tangents.CALL):
             continue  # (or a user's gradient, which need not be asked for)
-        elif GIVES_MEMORY not in [n.target for n in node.users]:
+        elif not any(user.target in GIVES_MEMORY for user in node.users):
             same = node.args[0]
             for user in list(node.users):  # returned as well it is another tensor there
                 if user is not output or user not in same.users:
@@ -440,7 +437,7 @@ def _returned(gm: fx.GraphModule) -> set[fx.Node]:
     """The nodes in whose memory an output lies, or an input afterwards: these, and what they are
     views of."""
     found: set[fx.Node] = set()
-    given = gm.graph.find_nodes(op="call_function", target=GIVES_MEMORY)
+    given = [node for node in gm.graph.nodes if node.target in GIVES_MEMORY]
     for node in (*gm.graph.output_node().all_input_nodes, *(node.args[1] for node in given)):
         at: fx.Node | None = node
         while at is not None and at not in found:
