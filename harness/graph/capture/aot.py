@@ -390,8 +390,7 @@ def _cut_at(
         joint, [by_name[n] for n in saved], [], num_fwd_outputs=num_fwd_outputs
     )
     backward = partitioners.reordering_to_mimic_autograd_engine(backward)
-    # element accesses move up, as the min-cut partitioner has them
-    raise_getitems: Any = partitioners.raise_getitems  # type: ignore[attr-defined]
+    raise_getitems: Any = partitioners.raise_getitems  # type: ignore[attr-defined]  # as min-cut
     return raise_getitems(forward), raise_getitems(backward)
 
 

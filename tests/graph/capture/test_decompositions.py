@@ -217,6 +217,16 @@ def test_softshrink_jumps_where_eager_mode_does(devices: Devices, dtype: torch.d
         assert torch.equal(*slopes)
 
 
+def test_a_group_norm_of_what_lies_otherwise_is_in_order(devices: Devices) -> None:
+    def normalised(x: Tensor) -> Tensor:
+        return functional.group_norm(x + 1, 1)
+
+    x = torch.randn(7, 16).transpose(0, 1)
+    found = torch.compile(normalised, backend=Compiler(devices=devices))(x)
+    torch.testing.assert_close(found, normalised(x), rtol=1e-4, atol=1e-4)
+    assert found.stride() == normalised(x).stride()
+
+
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_softshrink_is_rounded_before_torch_takes_it_apart(device: str) -> None:
     graph = fx.Graph()
