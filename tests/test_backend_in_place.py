@@ -359,9 +359,8 @@ def test_an_input_gets_the_memory_that_data_says(
     args = [torch.randn(n) for n in (3, 3, 3)]
     others = [torch.randn(n) for n in (5, 5, 5)]
     assert differences(step, args, compiler, dynamic=dynamic, then=[others]) == []
-    assert {op for report in compiler.reports for op, *_ in report.library_calls} == {
-        "aten.set_.source_Tensor"
-    }
+    (call,) = {op for report in compiler.reports for op, *_ in report.library_calls}
+    assert call in ("aten.set_.source_Tensor", "aten.shallow_copy_data_.default")
 
 
 def test_a_parameter_that_a_step_replaces_is_trained(devices: Devices) -> None:

@@ -116,7 +116,7 @@ def main(path: str, config: dict[str, int]) -> int:
         assert text.startswith("ld.volatile.global.b64")  # what is there is not waited for
         places = values[0].data.astype(np.uint64)
         known, none = np.ones(places.shape, bool), np.zeros(places.shape, np.int64)
-        found = interpreter._interpreter.load(places, known, none, np.int64)
+        found = interpreter._interpreter.load(places, known, none, np.dtype(np.int64))
         handle = interpreter.TensorHandle(found, tl.int64)
         return types.SimpleNamespace(get_result=lambda _: handle)
 

@@ -2,7 +2,7 @@
 
 AOTAutograd, fake tensors and the partitioner have no public names. Everything the
 harness needs from them is reached through this file, which is tried on every
-supported version of torch (2.11 to 2.13).
+supported version of torch (2.11 to 2.15).
 """
 
 from __future__ import annotations
@@ -437,7 +437,7 @@ def normalise(gm: fx.GraphModule) -> None:
 def _hands_on(node: fx.Node) -> bool:
     """Whether ``node`` is nothing but its argument, and no user's gradient, which need not be asked
     for, nor given back in memory of its own."""
-    own = node.meta.get(tangents.CALL) or GIVES_MEMORY in [n.target for n in node.users]
+    own = node.meta.get(tangents.CALL) or any(user.target in GIVES_MEMORY for user in node.users)
     return node.target in _SAME_VALUE and not own
 
 
@@ -445,7 +445,7 @@ def _returned(gm: fx.GraphModule) -> set[fx.Node]:
     """The nodes in whose memory an output lies, or an input afterwards: these, and what they are
     views of."""
     found: set[fx.Node] = set()
-    given = gm.graph.find_nodes(op="call_function", target=GIVES_MEMORY)
+    given = [node for node in gm.graph.nodes if node.target in GIVES_MEMORY]
     for node in (*gm.graph.output_node().all_input_nodes, *(node.args[1] for node in given)):
         at: fx.Node | None = node
         while at is not None and at not in found:

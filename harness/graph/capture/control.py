@@ -44,7 +44,7 @@ def in_parts(
     """A function of a list of arguments that computes ``gm``, and calls as of ``Report``."""
     counts = Counter(str(node.target) for node in gm.graph.nodes if is_control(node))
     whys = ("control stays on the host", "data tell the size of its result")
-    why = {str(GIVES_MEMORY): "an input gets other memory"}
+    why = {str(target): "an input gets other memory" for target in GIVES_MEMORY}
     run = [n for n in gm.graph.nodes if is_control(n) and n.target.name() in _ON_TENSORS]
     given = (str(arg.target) for n in run for arg in n.all_input_nodes if arg.op == "get_attr")
     for name in dict.fromkeys(n for n in given if isinstance(getattr(gm, n), fx.GraphModule)):
@@ -125,7 +125,7 @@ def is_control(node: fx.Node) -> bool:
     or one that finds a whole number or a size of what it makes in data."""
     found = node.op == "call_function" and bool(node.meta.get("unbacked_bindings"))
     number = found and isinstance(node.meta["val"], torch.SymFloat)
-    calls = isinstance(node.target, torch._ops.HigherOrderOperator) or node.target is GIVES_MEMORY
+    calls = isinstance(node.target, torch._ops.HigherOrderOperator) or node.target in GIVES_MEMORY
     return calls or (found and not number)
 
 

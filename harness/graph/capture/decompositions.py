@@ -205,17 +205,19 @@ def _ranged(op: Any, rule: Any, *args: Any, dtype: Any = None, **options: Any) -
             return _written(op(*args, dtype=torch.float32, **options), dtype)
     elif (kind := dtype or torch.get_default_dtype()) in _NARROW:
         known = op is torch.ops.aten.linspace.default and type(args[2]) is int
-        return _evenly(*args, kind=kind, **options) if known else NotImplemented
+        return _evenly(rule, *args, kind=kind, **options) if known else NotImplemented
     return rule(*args, dtype=dtype, **options) if rule else NotImplemented
 
 
-def _evenly(start: float, end: float, steps: int, *, kind: torch.dtype, **options: Any) -> Tensor:
-    """``linspace`` in 16 bits, all of whose steps eager mode rounds, counting from both ends."""
+def _evenly(rule: Any, *args: Any, kind: torch.dtype, **options: Any) -> Tensor:
+    """``linspace`` in 16 bits. Eager mode before torch 2.15 rounds each step, from both ends."""
     with _disable_current_modes():
-        first, last, gaps = torch.tensor([start, end, max(steps - 1, 1)], dtype=kind)
-        step = ((last - first) / gaps).item()
+        first, last, gaps = torch.tensor([*args[:2], max(args[2] - 1, 1)], dtype=kind)
+        step, steps, ends = ((last - first) / gaps).item(), args[2], (first.item(), last.item())
+    if torch.__version__ >= "2.15":
+        return _written(rule(*ends, steps, dtype=torch.float32, **options), kind)
     place = torch.arange(steps, dtype=torch.float32, **options)
-    ways = ((first.item(), step, place), (last.item(), -step, steps - 1 - place))
+    ways = ((ends[0], step, place), (ends[1], -step, steps - 1 - place))
     low, high = (a + _written(b * _written(n, kind).float(), kind).float() for a, b, n in ways)
     return _written(torch.where(place < max(steps // 2, 1), low, high), kind)
 
@@ -432,9 +434,9 @@ def _margin_loss(
 
 def _softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:  # noqa: A002 - as torch calls it
     """``torch.nn.functional.softshrink`` of 16 bits. Eager mode rounds ``lambd`` to them for the
-    gradient, and on a GPU for the result."""
+    gradient, and on a GPU (since torch 2.14 on a CPU, too) for the result."""
     x, near = input.float(), _rounded(True, input.dtype, ["lambd"], "lambd", lambd)
-    lambd = near if input.device.type == "cuda" else lambd
+    lambd = near if input.device.type == "cuda" or torch.__version__ >= "2.14" else lambd
     x = torch.where(x.abs() > near, x, x.detach())
     return torch.where(x.abs() > lambd, x - x.sign() * lambd, x * 0).to(input.dtype)
 

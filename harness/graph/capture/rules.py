@@ -387,6 +387,7 @@ def native_group_norm(
     """Group norm as (x - mean) · rstd · weight + bias, as on a GPU. torch's rule, traced on a CPU,
     folds weight and deviation into one factor per channel through ``as_strided``."""
     batch, channels, inner, groups, eps = args
+    x = x.contiguous(memory_format=suggest_memory_format(x))  # it is before torch 2.14
     grouped = widened(x).reshape(batch, groups, channels // groups, inner)
     variance, mean = torch.var_mean(grouped, [2, 3], correction=0, keepdim=True)
     rstd = torch.rsqrt(variance + eps)

@@ -74,9 +74,9 @@ def _number(node: fx.Node) -> Any:
     place = node.meta.get("example_value")
     if not isinstance(place, Tensor) or place.dim() or place.dtype in (torch.bool, torch.uint8):
         return node
-    number = getattr(place, "item_memo", None)
-    number = number.node.maybe_as_int() if isinstance(number, torch.SymInt) else number
-    return node if number is None else number
+    number: Any = getattr(place, "item_memo", None)
+    found = number is not None and not free_unbacked_symbols(number)
+    return int(number) if found else node  # which guards it since torch 2.14; before, Dynamo has
 
 
 def _windows(x: Tensor, dimension: int, size: int, step: int) -> Tensor:

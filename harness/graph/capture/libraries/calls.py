@@ -10,9 +10,10 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-GIVES_MEMORY = torch.ops.aten.set_.source_Tensor
+_SHALLOW = getattr(torch.ops.aten, "shallow_copy_data_", None)  # in torch 2.14 and later
+GIVES_MEMORY = (torch.ops.aten.set_.source_Tensor, *(_SHALLOW and [_SHALLOW.default] or ()))
 """Of ``x.data = y``: from then on, x is what lies in y's memory."""
-WRITES = (torch.ops.aten.copy_.default, GIVES_MEMORY)
+WRITES = (torch.ops.aten.copy_.default, *GIVES_MEMORY)
 """What a traced graph does to its inputs, at its end."""
 _SLICES: dict[object, int] = {
     torch.ops.aten.slice.Tensor: 2,
