@@ -16,7 +16,7 @@ import re
 import warnings
 from collections.abc import Callable
 from inspect import signature
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import torch
@@ -406,8 +406,7 @@ def ask_early(gm: fx.GraphModule) -> None:
                 if (legacy := (named["size_average"], named["reduce"])) != (None, None):
                     named["reduction"] = legacy_get_string(*legacy)
                 node.target, node.kwargs = _margin_loss, {}
-                names = "input target reduction p margin weight".split()
-                node.args = tuple(named[name] for name in names)
+                node.args = itemgetter(*"input target reduction p margin weight".split())(named)
     gm.recompile()
 
 
