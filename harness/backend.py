@@ -56,7 +56,7 @@ from harness.graph.capture.aot import (
 from harness.graph.capture.decompositions import Rejected
 from harness.graph.capture.fx import convert, real_tensors
 from harness.graph.model import CHECKED, DIVISORS, MANY_TILES, TEMPLATES, Graph
-from harness.hooks import StageFiles, dump_folder, write_dump
+from harness.hooks import Dump
 from harness.measure.deciding import Choose, decided, faster_joined
 from harness.measure.timer.graph_timer import CudaTimer
 from harness.pipeline import compile_graph
@@ -76,6 +76,7 @@ from harness.target import TARGETS, Target
 Runner = Callable[..., Any]
 Templates = bool | Literal["timed"]
 _LEAVE_OUT = "report it, and leave out fail_on_fallback to have torch run it"
+_IN_PARTS = "parts are compiled, each in a folder in this one that ends in its name"
 
 
 def backend(
@@ -309,8 +310,12 @@ class Compiler:
     @collector_paused()
     def _aot(self, gm: fx.GraphModule, inputs: Sequence[Any]) -> Runner:
         kinds = ("forward", "backward", "inference")
-        forward, backward, inference = (functools.partial(self._compile, k) for k in kinds)
-        tell = functools.partial(self._fall_back, "graph", gm)
+        dump = Dump(settings.current().dump)
+        forward, backward, inference = (functools.partial(self._compile, dump, k) for k in kinds)
+
+        def tell(error: Exception) -> None:
+            self._fall_back("graph", gm, dump.within("graph"), error)
+
         try:
             eager_random = self.eager_random or settings.current().eager_random
             self.devices.expect(device := device_of(gm, inputs))
@@ -332,34 +337,38 @@ class Compiler:
 
     @collector_paused()
     def _compile(
-        self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
+        self, parent: Dump, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str = ""
     ) -> Runner:
         guard_sizes(gm)
         cut = any(map(control.is_cut, gm.graph.nodes))
-        compile_for = functools.partial(self._compile_for, kind, gm, inputs, part, cut)
+
+        def compile_for(late: bool) -> Runner:
+            name = f"graph{len(self.compiled) + len(self.eager)}_{kind}{part and '_'}{part}"
+            dump = parent.within(name)
+            try:
+                if not cut:
+                    return self._compiled(kind, name, gm, inputs, part, dump)
+                compile_part = functools.partial(self._compile, dump, kind)
+                whole, calls = control.in_parts(gm, compile_part)
+                self.eager.append(Report(name, 0, 0, 0, calls, (), ()))
+                dump.by_torch(whole, _IN_PARTS, *(f"{op}: {why}" for op, _, why in calls))
+                return run_eagerly(whole)
+            except (FellBack, FallbackWarning, RestartAnalysis):
+                raise
+            except Exception as error:
+                if kind == "backward" or late or not any(map(is_dynamic, inputs)):
+                    return self._fall_back(name, gm, dump, error)
+                why = str(control.located(gm, error))
+                dump.by_torch(gm, f"sizes are compiled one by one, in other folders: {why}")
+                raise NotForEverySize(why) from error
+
         return counted(compile_for, () if cut else inputs)
 
-    def _compile_for(
-        self, kind: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str, cut: bool, late: bool
-    ) -> Runner:
-        name = "_".join(filter(None, (f"graph{len(self.compiled) + len(self.eager)}", kind, part)))
-        try:
-            if cut:
-                run, calls = control.in_parts(gm, functools.partial(self._compile, kind))
-                self.eager.append(Report(name, 0, 0, 0, calls, (), ()))
-                return run
-            return self._compiled(kind, name, gm, inputs, part)
-        except (FellBack, FallbackWarning, RestartAnalysis):
-            raise
-        except Exception as error:
-            if kind != "backward" and not late and any(map(is_dynamic, inputs)):
-                raise NotForEverySize(str(control.located(gm, error))) from error
-            return self._fall_back(name, gm, error)
-
-    def _fall_back(self, name: str, gm: fx.GraphModule, error: Exception) -> Runner:
+    def _fall_back(self, name: str, gm: fx.GraphModule, dump: Dump, error: Exception) -> Runner:
         """Torch runs the whole graph ``name``."""
         reason = str(control.located(gm, error))
         self.eager.append(Report(name, 0, 0, 0, (), (), (), reason))
+        dump.by_torch(gm, f"torch runs a whole graph: {reason}")
         self._tell("torch runs a whole graph", name, reason)
         return run_eagerly(gm)
 
@@ -369,7 +378,7 @@ class Compiler:
         warnings.warn(f"{where}: {what}: {reason}", FallbackWarning, stacklevel=2)
 
     def _compiled(
-        self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str
+        self, kind: str, name: str, gm: fx.GraphModule, inputs: Sequence[Any], part: str, dump: Dump
     ) -> Runner:
         facts = () if part else differentiable(gm)
         converted, options = convert(gm, name, None, facts), settings.current()
@@ -386,10 +395,8 @@ class Compiler:
         }
         added = (fact for fact, is_asked in asks.items() if is_asked)
         graph = with_bounds(replace(converted.graph, facts=(*converted.graph.facts, *added)))
-        folder = options.dump and dump_folder(options.dump, name)
-        hooks = () if folder is None else (StageFiles(folder, enough=True),)
         decisions, choices = decided(graph, target, chooser, *asked)
-        compiled = replace(compile_graph(graph, target, decisions, hooks), choices=choices)
+        compiled = replace(compile_graph(graph, target, decisions, (dump,)), choices=choices)
         if self.combo_kernels:
             faster = faster_joined(chooser) if self.timed_combos and chooser else None
             compiled = combined(compiled, target, faster, self.combo_partition)
@@ -416,9 +423,8 @@ class Compiler:
         sizes = Sizes(tuple(converted.sizes), converted.literals)
         run: Runner = prepare_graph(compiled, replace(launches, kernel=guarded), device, sizes)
         launched = functools.partial(unguarded, run)
-        rescue = functools.partial(self._fall_back, name, gm)
-        if folder is not None:
-            write_dump(folder, graph, compiled, run)
+        rescue = functools.partial(self._fall_back, name, gm, dump)
+        dump.by_kernels(graph, compiled, run)
         kept = None if kind == "inference" else len(gm.meta.get(KEPT_OUTPUTS, ()))
         if self.reduce_overhead and not (asserted or part):
             run = self._recorded(compiled, kept, run)

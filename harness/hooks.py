@@ -1,10 +1,11 @@
 """What can be done after every stage of the pipeline: verify, write down, time. And what compiling
 a graph made, as files to read (``HARNESS_DUMP``).
 
-In a folder for each graph: ``graph.py`` (a graph file), what every stage makes of each region and
-kernel (``StageFiles``), ``kernels/`` (modules that run by themselves), ``order.txt`` (launches and
+In a folder for each graph (``Dump``): ``graph.py`` (a graph file), what every stage makes of each
+region and kernel, ``kernels/`` (modules that run by themselves), ``order.txt`` (launches and
 library calls as they run), ``choices.txt`` (what was timed both ways) and ``host.py`` (the function
-that makes the calls).
+that makes the calls). Of a graph that is cut, or that torch runs, ``host.py`` is what torch runs,
+below why; the folders of the parts of one that is cut are in its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -78,22 +78,61 @@ def as_scheduled(made: Schedule) -> Program:
 @dataclass(frozen=True, slots=True)
 class StageFiles:
     """A hook that writes what every stage makes below ``folder``, a file a stage:
-    ``<region>/<group>/<number>-<stage>`` and an extension. Raises ``RecordError``, or gives a
-    ``DumpWarning`` if that is ``enough``."""
+    ``<region>/<group>/<number>-<stage>`` and an extension. Raises ``RecordError``."""
 
     folder: Path
-    enough: bool = False
 
     def __call__(self, step: Step) -> None:
         """Write one stage's file."""
         text, extension = _text(step.made)
-        path = self.folder / step.where / f"{step.number}-{step.stage}.{extension}"
-        try:
-            write_atomically(path, text.encode(), mode=0o644, own=False)
-        except RecordError as error:
-            if not self.enough:
-                raise
-            _warn(self.folder, error.got)
+        _write(self.folder / step.where / f"{step.number}-{step.stage}.{extension}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A hook that writes the same, and what else compiling a graph made, if there is a ``folder``.
+    What cannot be written is a ``DumpWarning``."""
+
+    folder: Path | None
+
+    def __call__(self, step: Step) -> None:
+        """Write one stage's file."""
+        if self.folder is not None:
+            with _told(self.folder):
+                StageFiles(self.folder)(step)
+
+    def within(self, name: str) -> Dump:
+        """One for the graph ``name``, numbered in the order of compilations."""
+        if self.folder is None:
+            return self
+        with _told(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for number in itertools.count(len([*self.folder.glob("*-*")])):
+                folder = self.folder / f"{number:04}-{name}"
+                with contextlib.suppress(FileExistsError):  # another process may have made it
+                    if not any(self.folder.glob(f"{number:04}-*")):
+                        folder.mkdir()
+                        return Dump(folder)
+        return Dump(None)
+
+    def by_kernels(self, graph: Graph, compiled: CompiledGraph, run: Any) -> None:
+        """Write what is there once everything is compiled; ``run`` is the host function."""
+        if self.folder is not None:
+            with _told(self.folder):
+                _write(self.folder / "graph.py", dumps(graph))
+                _write(self.folder / "order.txt", "".join(f"{x}\n" for x in _order(compiled)))
+                _write(self.folder / "choices.txt", "".join(f"{x}\n" for x in compiled.choices))
+                _write(self.folder / "host.py", run.__dict__["text"])
+                for module, _ in compiled.distinct():
+                    _write(self.folder / "kernels" / f"{module.name}.py", module.text)
+
+    def by_torch(self, gm: Any, *why: str) -> None:
+        """Write ``gm``, which torch runs, as the host function."""
+        if self.folder is not None:
+            lines = [f"# {line}" for text in why for line in text.splitlines()]
+            code = gm.print_readable(print_output=False)
+            with _told(self.folder):
+                _write(self.folder / "host.py", "\n".join((*lines, code, "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,39 +193,6 @@ def _plan(plan: KernelPlan) -> Iterator[str]:
         yield from (f"  {line}" for line in dump_stores(segment.stores))
 
 
-def dump_folder(parent: Path, name: str) -> Path | None:
-    """A folder of its own below ``parent`` for the graph ``name``, numbered in the order of
-    compilations; None, with a ``DumpWarning``, where none can be made."""
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        for number in itertools.count(len(os.listdir(parent))):
-            folder = parent / f"{number:04}-{name}"
-            with contextlib.suppress(FileExistsError):  # another process may have made it
-                if not any(parent.glob(f"{number:04}-*")):
-                    folder.mkdir()
-                    return folder
-    except OSError as error:
-        _warn(parent, error.strerror or str(error))
-    return None
-
-
-def write_dump(folder: Path, graph: Graph, compiled: CompiledGraph, run: Any) -> None:
-    """Write what is there once everything is compiled; ``run`` is the host function."""
-    files = {
-        "graph.py": dumps(graph),
-        "order.txt": "".join(f"{line}\n" for line in _order(compiled)),
-        "choices.txt": "".join(f"{choice}\n" for choice in compiled.choices),
-        "host.py": run.__dict__["text"],
-        **{f"kernels/{module.name}.py": module.text for module, _ in compiled.distinct()},
-    }
-    try:
-        (folder / "kernels").mkdir()
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        _warn(folder, error.strerror or str(error))
-
-
 def _order(compiled: CompiledGraph) -> Iterator[str]:
     regions = {region.region.name: region for region in compiled.regions}
     every = (combo for bundle in compiled.bundles for combo in bundle.combos)
@@ -204,6 +210,15 @@ def _order(compiled: CompiledGraph) -> Iterator[str]:
         yield from (f"torch runs {failure.described(region.graph)}" for failure in region.failures)
 
 
-def _warn(folder: Path, why: str) -> None:
-    text = f"HARNESS_DUMP: {folder}: {why}; not all is written"
-    warnings.warn(text, DumpWarning, stacklevel=2)
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, text.encode(), mode=0o644, own=False)
+
+
+@contextlib.contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RecordError) as error:
+        why = error.got if isinstance(error, RecordError) else error.strerror or error
+        text = f"HARNESS_DUMP: {folder}: {why}; not all is written"
+        warnings.warn(text, DumpWarning, stacklevel=3)

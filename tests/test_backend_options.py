@@ -7,6 +7,7 @@ import dataclasses
 import errno
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ import pytest
 import torch
 
 from harness.backend import Compiler, Devices, backend
-from harness.errors import DumpWarning, UsageError
+from harness.errors import DumpWarning, FallbackWarning, UsageError
 from harness.files import write_error
-from harness.hooks import dump_folder
+from harness.hooks import Dump
 from harness.pipeline import STAGES
 from harness.runtime.launch.selecting import SelectedKernel, SelectedKernels
 from harness.runtime.module import config_dict
@@ -113,6 +114,88 @@ def test_every_compile_is_written_down(
     assert set(STAGES) <= stages
 
 
+def _conditional(x: torch.Tensor) -> torch.Tensor:
+    return torch.cond(x.sum() > 0, lambda x: x.sin() * 2, lambda x: x.cos() * 3, (x,)) + 1
+
+
+def _masked(x: torch.Tensor) -> torch.Tensor:
+    return x[x > 0] * 2
+
+
+@pytest.mark.parametrize(
+    "function, why, bodies, between",
+    [
+        (
+            _conditional,
+            "cond: control stays on the host",
+            ["true_graph_0", "false_graph_0"],
+            "ops.higher_order.cond(",
+        ),
+        (
+            _masked,
+            "aten.index.Tensor: data tell the size of its result",
+            [],
+            "ops.aten.index.Tensor(",
+        ),
+    ],
+)
+def test_the_order_of_the_parts_of_a_graph_that_is_cut_is_written_down(
+    devices: Devices,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    function: Callable[[torch.Tensor], torch.Tensor],
+    why: str,
+    bodies: list[str],
+    between: str,
+) -> None:
+    """The folder of the graph has its parts' folders, by names that its host.py calls."""
+    monkeypatch.setenv("HARNESS_DUMP", str(tmp_path))
+    x = torch.randn(4, 6)
+    x[0, 0] = 1  # what is empty is compiled in a folder of its own
+    run = torch.compile(function, backend=Compiler(devices=devices))
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        torch.testing.assert_close(run(x), function(x))
+    (folder,) = tmp_path.iterdir()
+    text = (folder / "host.py").read_text()
+    assert text.startswith("# parts are compiled") and f"# {why}\n" in text.partition("class")[0]
+    parts = sorted(path for path in folder.iterdir() if path.is_dir())
+    names = [*bodies, "submod_0", "submod_2"]
+    assert [p.name.split("_inference_")[-1] for p in parts] == names
+    assert all((part / "order.txt").read_text().startswith("launch ") for part in parts)
+    calls = [text.index(f"self.submod_{n}(") for n in range(3)]
+    assert calls == sorted(calls) and all(f"self.{body}" in text for body in bodies)
+    assert between in text.partition("class submod_1")[2]
+
+
+def test_a_graph_that_torch_runs_is_written_down_with_why(
+    devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that cannot be traced, and one that cannot be compiled, sizes of which vary or not."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no graph today")
+
+    monkeypatch.setenv("HARNESS_DUMP", str(tmp_path))
+    x = torch.randn(4, 6, requires_grad=True)
+    heaviside = torch.compile(
+        lambda x: torch.heaviside(x, x * 2), backend=Compiler(devices=devices)
+    )
+    with pytest.warns(FallbackWarning), pytest.raises(RuntimeError, match="not implemented"):
+        heaviside(x).sum().backward()
+    monkeypatch.setattr("harness.backend.compile_graph", broken)
+    sine = torch.compile(torch.sin, backend=Compiler(devices=devices), dynamic=True)
+    with pytest.warns(FallbackWarning):
+        assert torch.equal(sine(x.detach()), x.detach().sin())
+    texts = [(path / "host.py").read_text() for path in sorted(tmp_path.iterdir())]
+    assert [text.split(": ")[0] for text in texts] == [
+        "# torch runs a whole graph",
+        "# sizes are compiled one by one, in other folders",
+        "# torch runs a whole graph",
+    ]
+    assert "heaviside is not implemented\nclass" in texts[0] and "torch.heaviside(" in texts[0]
+    assert all("no graph today\nclass" in t and "aten.sin.default(" in t for t in texts[1:])
+
+
 def test_a_folder_that_cannot_be_written_is_a_warning(
     devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,11 +221,10 @@ def test_a_full_disk_changes_nothing_of_what_is_compiled(
 
 def test_processes_share_a_folder_of_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one makes the next number's between the look and the making."""
-    names = ["0000-graph", "0001-graph"]
-    assert [dump_folder(tmp_path, "graph") for _ in names] == [tmp_path / name for name in names]
-    monkeypatch.setattr("harness.hooks.os.listdir", lambda _: [])
+    dump, names = Dump(tmp_path), ["0000-graph", "0001-graph"]
+    assert [dump.within("graph").folder for _ in names] == [tmp_path / name for name in names]
     monkeypatch.setattr(Path, "glob", lambda *_: [])
-    assert dump_folder(tmp_path, "graph") == tmp_path / "0002-graph"
+    assert dump.within("graph").folder == tmp_path / "0002-graph"
 
 
 def test_a_compiler_is_a_short_word() -> None:

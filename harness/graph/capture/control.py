@@ -24,7 +24,7 @@ from torch.fx.passes.split_module import split_module
 from torch.utils import _pytree as pytree
 
 from harness.errors import HarnessError, reason
-from harness.graph.capture.aot import normalise, plain_effects, run_eagerly
+from harness.graph.capture.aot import normalise, plain_effects
 from harness.graph.capture.fx import source_of
 from harness.graph.capture.libraries.calls import GIVES_MEMORY, WRITES
 from harness.graph.capture.tangents import covers_itself
@@ -40,8 +40,8 @@ _NAMED = re.compile(r"(?<=aten::)\w+|(?<=')\w+|\w+\.\w+\.\w+")
 
 def in_parts(
     gm: fx.GraphModule, compile_part: CompilePart
-) -> tuple[Callable[..., Any], tuple[tuple[str, int, str], ...]]:
-    """A function of a list of arguments that computes ``gm``, and calls as of ``Report``."""
+) -> tuple[fx.GraphModule, tuple[tuple[str, int, str], ...]]:
+    """What computes ``gm`` part by part, and calls as of ``Report``."""
     counts = Counter(str(node.target) for node in gm.graph.nodes if is_control(node))
     whys = ("control stays on the host", "data tell the size of its result")
     why = {str(target): "an input gets other memory" for target in GIVES_MEMORY}
@@ -64,9 +64,7 @@ def in_parts(
     for name, part in list(split.named_children()):
         if name.startswith("submod_") and int(name.removeprefix("submod_")) not in kept:
             setattr(split, name, _Compiled(name, part, compile_part))
-    return run_eagerly(split), tuple(
-        (op, n, why.get(op, whys["." in op])) for op, n in sorted(counts.items())
-    )
+    return split, tuple((op, n, why.get(op, whys["." in op])) for op, n in sorted(counts.items()))
 
 
 class _Compiled(torch.nn.Module):
