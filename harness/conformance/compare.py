@@ -115,9 +115,9 @@ def torchs_own(
     """Those of ``lines`` (from ``differences(…, **how)``, and why torch ran a graph) that are
     torch's own: ``torch.compile`` with eager mode's kernels (``aot_eager``, with torch to run the
     graphs that it refuses or without, computing again in the backward what it need not keep or
-    not), or by its tracing alone, differs or raises as well: in the same words but for rounding, or
-    in the same function of AOTAutograd's. (Where it raises, it tells nothing of gradients that are
-    None in eager mode.)"""
+    not, for these sizes alone at last), or by its tracing alone, differs or raises as well: in the
+    same words but for rounding, or in the same function of AOTAutograd's. (Where it raises, it
+    tells nothing of gradients that are None in eager mode.)"""
     if not lines:
         return ()
     own: list[str] = []
@@ -133,7 +133,10 @@ def torchs_own(
         own += [line for line in differences(function, args, backend, **how) if counts in line]
         known = _known(lines, own, refused)
         if len(known) == len(lines):
-            break  # the others take nothing away
+            return known  # the others take nothing away
+    if how.get("dynamic"):  # a graph that serves no other sizes is compiled for these
+        left = [line for line in lines if line not in known]
+        known += torchs_own(function, args, left, **{**how, "dynamic": False})
     return known
 
 

@@ -341,6 +341,18 @@ def test_half_of_the_programs_are_wide() -> None:
         assert part in text, part
 
 
+def test_what_tracing_for_one_size_makes_is_torchs_own_where_it_refuses_any_size() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        first = x.split(2, 0)[0]
+        y[torch.arange(1)] = 5
+        return first
+
+    x, line = torch.arange(1.0, 129)[::2], "0: stride (1,) instead of (2,)"
+    for dynamic in (True, False):
+        found = torchs_own(function, [x, x[:2]], [line, "0: wrong"], dynamic=dynamic)
+        assert found == (line,)
+
+
 def test_a_view_by_strides_beyond_what_tracing_made_anew_is_torchs_own() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:  # reads between x's elements
         x.cumsum_(-1)
