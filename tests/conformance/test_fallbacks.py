@@ -14,6 +14,7 @@ from harness import pipeline
 from harness.backend import Compiler, Devices, backend
 from harness.conformance.compare import differences
 from harness.errors import CompileFailed, DivisionByZero, FallbackWarning, FellBack, IndexOutOfRange
+from harness.graph.capture.control import located
 from harness.runtime.interpret.interpreter import InterpreterPool
 
 Z = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]])
@@ -107,6 +108,14 @@ def test_the_line_of_what_torch_gives_no_place_for_is_told(
         pytest.raises((RuntimeError, NotImplementedError)),
     ):
         run(x.expand(3, 4) if function is _written else x).sum().backward()
+
+
+def test_a_word_with_an_apostrophe_names_no_operator() -> None:
+    graph = torch.fx.symbolic_trace(lambda x: x.t().sin())
+    for node, line in zip([*graph.graph.nodes][1:3], ("first", "last"), strict=True):
+        node.meta["stack_trace"] = f'  File "model.py", line 1, in f\n    {line}'
+    assert "up to" in located(graph, RuntimeError("it can't be")).where
+    assert "first" in located(graph, RuntimeError("derivative for 't' is missing")).where
 
 
 def test_an_input_whose_memory_holds_its_negative_is_read_as_it_is(devices: Devices) -> None:

@@ -34,7 +34,7 @@ CompilePart = Callable[[fx.GraphModule, Sequence[Any], str], Callable[..., Any]]
 _ON_TENSORS = "cond while_loop while_loop_stack_output scan map_impl invoke_subgraph".split()
 """Operators that run a graph on tensors of the sizes it was traced with; the others (flex
 attention, a scan by halves) run theirs on batches, within transformations of torch."""
-_NAMED = re.compile(r"(?<=aten::)\w+|(?<=')\w+|\w+\.\w+\.\w+")
+_NAMED = re.compile(r"(?<=aten::)\w+|(?<=(?<!\w)')\w+|\w+\.\w+\.\w+")
 """Operators in torch's messages: its own, of which a derivative is missing, of a library."""
 
 
